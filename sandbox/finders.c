@@ -210,6 +210,11 @@ static void give(struct finders *f, struct finder *finder, bool has_process)
 
 void finders_blame(struct finders *f, uid_t user, int pidfd)
 {
+	if (!f) {
+		if (pidfd >= 0)
+			close(pidfd);
+		return;
+	}
 	pthread_mutex_lock(&f->lock);
 	fetch_shares_lose(&f->shares, user, clock_now_ns(), pidfd);
 	pthread_mutex_unlock(&f->lock);
@@ -290,8 +295,8 @@ static int ask(struct finders *f, const struct question *q, struct find_reply *r
 
 	if (!f)
 		return -ESHUTDOWN;
-	/* Finders may be killed by somebody, or memory be short. */
-	for (int i = 0; i < ATTEMPTS && (err == -ECONNABORTED || err == -EAGAIN); i++)
+	/* Finders may be killed by somebody, or for lack of memory. */
+	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
 		err = ask_once(f, q, ret, ret_fd);
 	return err == -ECONNABORTED ? -EAGAIN : err;
 }

@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "base/hash.h"
-#include "elf/mapped_file.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/finders.h"
@@ -303,13 +302,8 @@ static void limit_memory(struct namers *all, const struct namer_process *used)
 /* What a module costs its namer, it does not cost others. */
 static int fail(struct namers *all, struct module *module, int err)
 {
-	struct finders *finders = parsers_finders(all->parsers);
-
 	module->reading->has_failed = true;
 	all->n_failed++;
-	/* So others of the user's are not tried. */
-	if (err == -ETIME && finders && file_is_reference(module->fd))
-		finders_blame(finders, module->user, -1);
 	parsers_note_failure(all->parsers, module->path, "has no names",
 			     err == -ETIME     ? "reader took too long" :
 			     err == -ETIMEDOUT ? "file could not be opened again" :
@@ -328,8 +322,11 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	if (err < 0)
 		return err;
 	/* It may have been spent in many short look-ups. */
-	if (time_limit(all, r) == 0)
+	if (time_limit(all, r) == 0) {
+		if (n->opener.has_foreign)
+			finders_blame(n->opener.finders, module->user, -1);
 		return -ETIME;
+	}
 	n->used = ++all->clock;
 	tell_own(&n->opener, module);
 	request->number = r->number;

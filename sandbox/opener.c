@@ -118,10 +118,12 @@ static int open_file(struct opener *o, const char *path)
 }
 
 /* Puts the file into the helper. Returns its descriptor there or a negative errno. */
-static int pass(const struct opener *o, uint64_t id, int fd)
+static int pass(struct opener *o, uint64_t id, int fd)
 {
-	return file_is_reference(fd) ? finders_add(o->finders, o->asker, fd, o->listener, id) :
-				       opener_add(o->listener, id, fd);
+	if (!file_is_reference(fd))
+		return opener_add(o->listener, id, fd);
+	o->has_foreign = true;
+	return finders_add(o->finders, o->asker, fd, o->listener, id);
 }
 
 int opener_add(int listener, uint64_t id, int fd)

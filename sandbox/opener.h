@@ -3,6 +3,7 @@
 #define DP_SANDBOX_OPENER_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,6 +35,7 @@ struct opener {
 	int (*fetch)(void *arg, const unsigned char *build_id, size_t size);
 	void *arg;
 	uint64_t opened;          /* bytes of all files that were opened */
+	bool has_foreign;         /* the helper has got a file that may not answer (passage.h) */
 	unsigned int n_forbidden; /* files that exist and may not be opened */
 };
 

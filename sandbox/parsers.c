@@ -348,7 +348,7 @@ static bool are_foreign(const struct parse_request *request)
 /* If it crashed, takes too long or is wrong, nobody knows what it does. */
 static void end_parser(struct parsers *p, const struct parser *parser, uid_t user, bool is_stuck)
 {
-	if (is_stuck && p->finders) {
+	if (is_stuck) {
 		spawned_kill(&parser->process);
 		finders_blame(p->finders, user, parser->process.pidfd);
 	} else {
