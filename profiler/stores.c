@@ -33,6 +33,9 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 	/* Without the capability, only this process may read the memory of its own children. */
 	if (ret->parsers && permission_has(CAP_SYS_PTRACE))
 		(void)fetchers_new(ret->parsers, &ret->fetchers);
+	/* Likewise, only this process may open what they have. */
+	if (ret->parsers && permission_has(CAP_DAC_READ_SEARCH))
+		(void)parsers_use_finders(ret->parsers);
 	return 0;
 }
 

@@ -9,21 +9,35 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "sandbox/confine.h"
+#include "sandbox/finders.h"
 #include "sandbox/message.h"
 
 /* libdw maps a file twice: for symbols, and for debug information. */
 #define MAPPINGS 2
+
+static void drop(struct namer_process *n)
+{
+	if (n->opener.listener >= 0)
+		close(n->opener.listener);
+	if (n->result >= 0)
+		close(n->result);
+	*n = (struct namer_process){ 0 };
+}
 
 void namer_process_end(struct namer_process *n)
 {
 	if (n->serial == 0)
 		return;
 	spawned_end(&n->process);
-	if (n->opener.listener >= 0)
-		close(n->opener.listener);
-	if (n->result >= 0)
-		close(n->result);
-	*n = (struct namer_process){ 0 };
+	drop(n);
+}
+
+/* It may wait for a server, and not end. */
+static void lose(struct namer_process *n)
+{
+	spawned_kill(&n->process);
+	finders_blame(n->opener.finders, n->opener.asker, n->process.pidfd);
+	drop(n);
 }
 
 /* Besides what it gets, it may use CONFINE_MEMORY. */
@@ -89,20 +103,33 @@ static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 	return 0;
 }
 
+static int send_question(struct namer_process *n, const struct namer_question *q)
+{
+	int fds[MESSAGE_MAX_FDS], err;
+
+	for (size_t i = 0; i < q->n_files; i++) {
+		fds[i] = passage_end(&q->files[i]);
+		n->opener.has_foreign |= q->files[i].to >= 0;
+	}
+	err = message_send(n->process.socket, q->request, sizeof(*q->request), fds, q->n_files);
+	for (size_t i = 0; err == 0 && i < q->n_files; i++)
+		if (passage_complete(&q->files[i], n->opener.finders, n->opener.asker) < 0)
+			err = -ETIMEDOUT;
+	return err == -EPIPE ? -ECONNABORTED : err;
+}
+
 int namer_process_ask(struct namer_process *n, const struct namer_question *q,
 		      struct namer_cost *cost, struct namer_reply *ret)
 {
-	int err =
-		message_send(n->process.socket, q->request, sizeof(*q->request), q->fds, q->n_fds);
 	uint64_t opened = n->opener.opened;
-	int fd = -1;
+	int fd = -1, err = send_question(n, q);
 
 	if (err == 0)
 		err = receive(n, q->limit_ns, &cost->time_ns, ret, &fd);
-	else if (err == -EPIPE)
-		err = -ECONNABORTED;
 	cost->size += n->opener.opened - opened;
-	if (err < 0)
+	if (err == -ETIME && n->opener.has_foreign)
+		lose(n);
+	else if (err < 0)
 		namer_process_end(n);
 	else if (q->request->kind == NAMER_BEGIN)
 		n->opener.listener = fd;

@@ -9,6 +9,7 @@
 
 #include "sandbox/namer.h"
 #include "sandbox/opener.h"
+#include "sandbox/passage.h"
 #include "sandbox/spawned.h"
 #include "symbols/names.h"
 
@@ -40,15 +41,15 @@ struct namer_cost {
 
 struct namer_question {
 	const struct namer_request *request;
-	const int *fds; /* that go with it */
-	size_t n_fds;
+	struct passage *files; /* that go with it; ended by the caller */
+	size_t n_files;
 	uint64_t limit_ns; /* of time that the answer may take */
 };
 
 /*
  * Asks, answers opens meanwhile, and adds what it costs. 0; -ETIME: it takes too long;
- * -ECONNABORTED: it has ended, or was stopped; -ECANCELED: names are not wanted any more; or another
- * negative errno. On failure nobody knows what the namer does, so it is ended.
+ * -ECONNABORTED: it has ended, or was stopped; -ECANCELED: names are not wanted any more; -ETIMEDOUT: a
+ * file could not be opened again (passage.h); or another negative errno. On failure nobody knows what the namer does, so it is ended.
  */
 int namer_process_ask(struct namer_process *namer, const struct namer_question *question,
 		      struct namer_cost *cost, struct namer_reply *ret);

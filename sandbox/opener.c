@@ -16,8 +16,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "elf/debug_search.h"
+#include "elf/mapped_file.h"
 #include "log/log.h"
+#include "sandbox/finders.h"
 #include "sandbox/namer.h"
 
 #define PAGE 4096u
@@ -86,22 +89,28 @@ static int open_file(struct opener *o, const char *path)
 {
 	bool is_server = strncmp(path, NAMER_SERVER, strlen(NAMER_SERVER)) == 0;
 	_cleanup_close_ int fd = -1;
+	struct debug_place place;
 	struct stat st;
+	int err;
 
 	/* A relative one would be relative to where dwarfprof was started, by chance. */
 	if (path[0] != '/' || strcmp(path, o->own_path) == 0)
 		return -ENOENT;
+	debug_place_init(&place, path, o->user, o->device);
 	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) :
-			 debug_open(path, o->user, o->device);
+			 finders_open_debug(o->finders, o->asker, &place, -1);
 	if (fd == -EACCES) {
 		o->n_forbidden++;
 		log_debug("%s is not read: it is no ELF file, or another user's", path);
 		return -ENOENT; /* libdw looks on */
 	}
+	if (fd == -ETIMEDOUT || fd == -EBUSY) /* likewise */
+		return -ENOENT;
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
+	err = file_stat(fd, &st);
+	if (err < 0)
+		return err;
 	if (st.st_dev == o->own_device && st.st_ino == o->own_inode)
 		return -ENOENT;
 	o->opened += (uint64_t)st.st_size;
@@ -109,14 +118,22 @@ static int open_file(struct opener *o, const char *path)
 }
 
 /* Puts the file into the helper. Returns its descriptor there or a negative errno. */
-static int pass(const struct opener *o, uint64_t id, int fd)
+static int pass(struct opener *o, uint64_t id, int fd)
+{
+	if (!file_is_reference(fd))
+		return opener_add(o->listener, id, fd);
+	o->has_foreign = true;
+	return finders_add(o->finders, o->asker, fd, o->listener, id);
+}
+
+int opener_add(int listener, uint64_t id, int fd)
 {
 	struct seccomp_notif_addfd add = {
 		.id = id,
 		.srcfd = (uint32_t)fd,
 		.newfd_flags = O_CLOEXEC,
 	};
-	int there = ioctl(o->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+	int there = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 
 	return there < 0 ? -errno : there;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
@@ -27,6 +28,8 @@ struct parse_request {
 	enum parse_kind kind;
 	int fd;    /* of the file; the caller keeps both */
 	int other; /* FACTS, IMAGE: its debug file, for its unwind information; or -1 */
+	/* Whose process has them, of files that are only referred to (O_PATH): parsers_ask() alone reads these */
+	uid_t user;
 };
 
 /* The name of a debug file, as in .gnu_debuglink. */

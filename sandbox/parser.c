@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/message.h"
+#include "sandbox/passage.h"
 #include "tables/image_check.h"
 
 enum { FILE_FD, RESULT_FD, OTHER_FD };
@@ -81,6 +82,8 @@ int parser_run(int socket)
 	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
 		struct parser_reply reply = { 0 };
 
+		passage_take(&fds[FILE_FD]);
+		passage_take(&fds[OTHER_FD]);
 		reply.err = answer(&request, fds, &reply);
 		message_close(fds);
 		if (message_send(socket, &reply, sizeof(reply), NULL, 0) < 0)

@@ -9,7 +9,7 @@
 /*
  * A parser is a confined process (confine.h) that answers requests of parse.h until its socket is
  * closed. A request is one message, its descriptors are the file, a file for the result, and the
- * other file if there is one. A reply is one message; the values of variable number are in the file
+ * other file if there is one; a socket in place of a file brings it (passage.h). A reply is one message; the values of variable number are in the file
  * for the result:
  *
  *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |

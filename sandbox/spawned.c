@@ -64,6 +64,16 @@ static void count_sleep(struct patience *p, uint64_t now, uint64_t cpu_ns)
 	p->asleep_ns += passed > computed ? passed - computed : 0;
 }
 
+static void note_progress(struct patience *p, uint64_t now, uint64_t cpu_ns, bool is_asleep)
+{
+	if (cpu_ns != p->last) {
+		p->since = now;
+		p->idle_ns = 0;
+	} else if (is_asleep) {
+		p->idle_ns += now - p->looked;
+	}
+}
+
 int patience_look(struct patience *p, const struct spawned *spawned)
 {
 	uint64_t now = clock_now_ns(), cpu_ns;
@@ -75,12 +85,13 @@ int patience_look(struct patience *p, const struct spawned *spawned)
 	state = read_state(spawned);
 	if (p->counts_sleep && strchr("DS", state))
 		count_sleep(p, now, cpu_ns);
-	if (cpu_ns != p->last)
-		p->since = now;
+	note_progress(p, now, cpu_ns, strchr("DS", state));
 	p->last = cpu_ns;
 	p->looked = now;
 	if (patience_spent(p) > p->limit_ns)
 		return -ETIME;
+	if (p->stuck_ns > 0 && p->idle_ns > p->stuck_ns)
+		return -ETIMEDOUT;
 	return now > p->since + p->stopped_ns && strchr("TtZX", state) ? -ECONNABORTED : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "symbols/location_cache.h"
@@ -34,7 +35,9 @@ struct module {
 	char *path;                          /* as the process sees it, or "[vdso]" */
 	const char *name;                    /* last part of the path */
 	char build_id[MODULE_BUILD_ID_SIZE]; /* "" if there is none */
-	int fd;                              /* -1: the module is in memory or has no file */
+	int fd; /* -1: the module is in memory or has no file. If it only refers to that (O_PATH),
+		 * the reader alone opens it, and so of debug_fd */
+	uid_t user;   /* whose process has mapped it, for the reader */
 	int64_t size; /* of the file when it was opened, with its mtime and ctime */
 	struct timespec written, changed;
 	void *memory; /* allocated with malloc() */

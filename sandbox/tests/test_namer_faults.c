@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "log/clock.h"
+#include "sandbox/finders.h"
 #include "sandbox/hello.h"
 #include "sandbox/helper.h"
 #include "sandbox/message.h"
@@ -230,6 +232,30 @@ Test(namer_faults, of_a_file)
 		cr_assert_eq(n_said("warning"), i + 1);
 		cr_assert_lt(clock_now_ns() - begun, UINT64_C(30000000000));
 	}
+}
+
+/* One that sleeps over a file that may not answer is lost, and others of the user's are not tried. */
+Test(namer_faults, of_a_file_that_may_not_answer)
+{
+	enum { USER = 65432 };
+	_cleanup_close_ int other = memfd_create("other", MFD_CLOEXEC);
+	struct found_file file;
+
+	if (geteuid() != 0)
+		cr_skip("finders need CAP_DAC_READ_SEARCH");
+	cr_assert_eq(parsers_use_finders(parsers), 0);
+	namers_set_time_limit(namers, UINT64_C(200000000));
+	set_fault(SLEEPS);
+	for (unsigned int i = 0; i < FETCHERS_PER_USER; i++) {
+		int self = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+		struct module *m = module_new(names, HOSTILE, "", self);
+
+		m->user = USER;
+		cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), 0);
+		close(file.fd);
+		cr_assert(!is_named(m) && namers_n_failed(namers) == i + 1);
+	}
+	cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), -EBUSY);
 }
 
 /* There may be thousands of them. */
