@@ -22,7 +22,7 @@ int runtime_join_init(struct runtime_join *ret, struct process_table *table,
 		      struct fetchers *fetchers)
 {
 	*ret = (struct runtime_join){ .table = table, .fetchers = fetchers };
-	ret->frames = calloc(RUNTIME_JOIN_MAX, sizeof(*ret->frames));
+	ret->frames = calloc(DP_MAX_FRAMES, sizeof(*ret->frames));
 	return ret->frames ? 0 : -ENOMEM;
 }
 
@@ -93,32 +93,52 @@ static struct runtime_names *find_names(struct runtime_join *join, pid_t pid,
 		       NULL;
 }
 
-/* Replaces the native frames. Returns the number of frames. */
-static size_t put_together(struct runtime_join *join, const struct plan *plan,
-			   const struct sample *sample, struct runtime_names *names,
-			   struct module *module, enum dp_method method)
+/* What the frames of a sample are replaced by. */
+struct joined {
+	const struct plan *plan;
+	struct runtime_names *names;
+	struct module *module;
+	enum dp_method method;
+	struct frame *frames;
+	size_t n, at; /* `at`: of the runtime's frames, the next one */
+	bool is_cut;
+};
+
+static void put(struct joined *j, const struct frame *frame)
 {
-	struct frame *to = join->frames, *end = to + RUNTIME_JOIN_MAX;
-	size_t n_loops = 0, at = 0;
+	if (j->n < DP_MAX_FRAMES)
+		j->frames[j->n++] = *frame;
+	else
+		j->is_cut = true;
+}
 
-	for (size_t i = 0; i < sample->n_user && to < end; i++) {
-		const struct dp_runtime_range *r = range_of(plan, &sample->user[i]);
-		bool enters = r && r->is_loop && n_loops++ >= plan->n_bare;
-		bool is_last = false;
+/* Adds the frames of an evaluation loop. False: there are none. */
+static bool put_group(struct joined *j)
+{
+	while (j->at < j->plan->n_frames) {
+		const struct dp_runtime_frame *f = &j->plan->frames[j->at++];
 
-		while (enters && !is_last && at < plan->n_frames && to < end) {
-			const struct dp_runtime_frame *f = &plan->frames[at++];
-
-			is_last = (f->position & DP_RUNTIME_ENTRY) != 0;
-			*to++ = (struct frame){ .address = f->code,
-						.offset = runtime_names_put(names, f),
-						.module = module,
-						.method = method };
-		}
-		if ((!r || join->keeps_native || (r->is_loop && !is_last)) && to < end)
-			*to++ = sample->user[i];
+		put(j, &(struct frame){ .address = f->code,
+					.offset = runtime_names_put(j->names, f),
+					.module = j->module,
+					.method = j->method });
+		if (f->position & DP_RUNTIME_ENTRY)
+			return true;
 	}
-	return (size_t)(to - join->frames);
+	return false;
+}
+
+static void put_all(struct joined *j, const struct sample *sample, bool keeps_native)
+{
+	size_t n_loops = 0;
+
+	for (size_t i = 0; i < sample->n_user; i++) {
+		const struct dp_runtime_range *r = range_of(j->plan, &sample->user[i]);
+		bool is_bare = r && r->is_loop && (n_loops++ < j->plan->n_bare || !put_group(j));
+
+		if (!r || is_bare || keeps_native)
+			put(j, &sample->user[i]);
+	}
 }
 
 void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
@@ -128,8 +148,7 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 					  &snapshot->mappings[snapshot->runtime - 1] :
 					  NULL;
 	const struct runtime_source *source = runtime_source(runtime->kind);
-	struct runtime_names *names;
-	struct module *module;
+	struct joined joined = { .frames = join->frames };
 	struct plan plan = {
 		.frames = (const struct dp_runtime_frame *)(runtime + 1),
 		.n_frames = runtime->n,
@@ -147,9 +166,14 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 		join->n_apart++;
 		return;
 	}
-	names = find_names(join, sample->pid, &plan, runtime->kind, &module);
-	if (!names)
+	joined.plan = &plan;
+	joined.method = source->method;
+	joined.names = find_names(join, sample->pid, &plan, runtime->kind, &joined.module);
+	if (!joined.names)
 		return;
-	sample->n_user = put_together(join, &plan, sample, names, module, source->method);
-	sample->user = join->frames;
+	put_all(&joined, sample, join->keeps_native);
+	if (joined.is_cut)
+		sample->outcome = DP_DEPTH_LIMIT;
+	sample->n_user = joined.n;
+	sample->user = joined.frames;
 }

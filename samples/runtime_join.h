@@ -9,15 +9,12 @@
 
 struct fetchers;
 
-/* Room for native frames, and those of a runtime. */
-#define RUNTIME_JOIN_MAX (DP_MAX_FRAMES + DP_MAX_RUNTIME_FRAMES)
-
 /* Puts the frames of runtimes in the places of the native frames that execute them. */
 struct runtime_join {
 	struct process_table *table;
 	struct fetchers *fetchers; /* of the thread that looks up names; may be NULL */
 	bool keeps_native;         /* the interpreter's own frames remain, too */
-	struct frame *frames;      /* RUNTIME_JOIN_MAX, of the last sample */
+	struct frame *frames;      /* DP_MAX_FRAMES, of the last sample */
 	uint64_t n_apart;          /* samples whose frames could not be put together */
 };
 
@@ -30,7 +27,7 @@ void runtime_join_done(struct runtime_join *join);
  * Replaces the user frames of a sample whose runtime's frames the kernel has sent. Each native frame
  * of an evaluation loop is replaced by the frames up to the one that entered the loop, in order from
  * the root; of a stack whose root is missing, from the leaf. A loop that is just being entered or left
- * has none, and remains. If the numbers do not fit otherwise, the sample is left as it is, and counted.
+ * has none, and remains. More than DP_MAX_FRAMES are cut. If the numbers do not fit otherwise, the sample is left as it is, and counted.
  *
  * The frames live until the next call. snapshot: the one that the kernel used; NULL is allowed.
  */
