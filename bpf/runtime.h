@@ -7,6 +7,7 @@
  * The walk itself knows only native frames; user space puts these in their places.
  */
 
+#include "bpf/lookup.h"
 #include "bpf/python.h"
 
 /*
