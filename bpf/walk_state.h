@@ -242,6 +242,8 @@ struct walk_runtime {
 	__u64 self;        /* the thread's pthread_self() */
 	__u64 interpreter; /* the next one to search */
 	__u64 at;          /* the thread's state, then the next frame; 0: none */
+	__u64 below;       /* the first frame of the loop that called the innermost one */
+	__u64 is_checked;  /* whether the innermost loop's frames lead there */
 	struct dp_python python;
 	__u8 bytes[2 * DP_PYTHON_FRAME_SIZE]; /* of a frame; a word may be read at any offset */
 	struct dp_runtime head;

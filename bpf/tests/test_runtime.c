@@ -183,6 +183,38 @@ Test(runtime, finds_the_frame_through_another_structure)
 	expect(DP_RUNTIME_COMPLETE, 1);
 }
 
+/* Loops have structures on their stacks, with their first frames. */
+Test(runtime, a_loop_that_has_just_begun_has_no_frames_yet)
+{
+	uint64_t object = put_code(1, 10), first = put_frame(0, object, 0x100, 1);
+	uint64_t inner = put_frame(first, object, 0x200, 1), stale = put_frame(8, object, 0x300, 0);
+	uint64_t root = make_place(), outer = make_place(), loop = make_place();
+
+	layout()->python.c_frame = 16 + 1;
+	layout()->python.c_previous = 24;
+	put_thread(put_interpreter(0), 0, SELF, loop);
+	world_poke(w, outer + 16, first);
+	world_poke(w, outer + 24, root);
+	world_poke(w, loop + 16, inner);
+	world_poke(w, loop + 24, outer);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 2);
+	/* Nothing, something unreadable, frames that end, or that lead elsewhere. */
+	world_poke(w, loop + 16, 0);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	world_poke(w, loop + 16, stale);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	world_poke(w, stale + PREVIOUS, 0);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	world_poke(w, loop + 16, put_frame(inner, object, 0x300, 1));
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	expect_frame(0, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+}
+
 Test(runtime, a_thread_that_it_does_not_know)
 {
 	put_thread(put_interpreter(0), 0, SELF + 1, 0);
