@@ -55,6 +55,7 @@ struct snapshot {
 	struct memory_map *memory_map;
 	uint32_t cell, n_cells; /* of its struct dp_snapshot, */
 	uint32_t labels;        /* the mapping with labels */
+	uint32_t runtime;       /* the mapping with a runtime */
 	bool has_labels;        /* some mapping's table has labels, whether in the pool or not */
 	uint64_t n_ended;       /* of the process's mappings at that time */
 	uint64_t retired;       /* when another one replaced it */

@@ -62,6 +62,7 @@ struct totals {
 	uint64_t time_ns;         /* total time of the samples */
 	uint64_t still_blocked;   /* samples of threads that were blocked at the end */
 	uint64_t finished_late;   /* samples walked in user space */
+	uint64_t frames_apart;    /* samples whose runtime's frames could not be put in place */
 	uint64_t cut_labels;      /* samples whose labels are missing or cut */
 	uint64_t pages_requested; /* stack pages that were not in memory, and have been read */
 	uint64_t duration_ns;
@@ -103,6 +104,15 @@ int frame_function_start(const struct frame *frame, uint64_t *ret);
  * module, or is JIT code, of which only a name is of use.
  */
 bool frame_is_in_binary(const struct frame *frame);
+
+/* Whether it is a function of an interpreter, which has no native code. */
+bool frame_is_interpreted(const struct frame *frame);
+
+/* What kind of code it is: `native`, or the language's name. */
+const char *frame_kind(const struct frame *frame);
+
+/* The path of its binary, or what stands for it: `[jit]`, `[python]`. NULL: not known. */
+const char *frame_path(const struct frame *frame);
 
 /* Enough for every name that frame_label() makes. */
 #define FRAME_LABEL_SIZE 320
