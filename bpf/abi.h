@@ -145,6 +145,7 @@ enum dp_sides {
 	X(FRAME_POINTER, "frame_pointer", "return address found through the frame pointer")        \
 	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")                       \
 	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")   \
+	X(PYTHON, "python", "a function of Python, by the list of its interpreter")                \
 	X(JIT, "jit", "return address found through what a JIT compiler keeps of its code")
 
 #define X(name, word, sentence) DP_METHOD_##name,
@@ -356,8 +357,9 @@ struct dp_snapshot {
 	__u32 pid; /* owner: tells a reader that the cell was reused for another process */
 	__u32 n_mappings;
 	__u64 memory_map;
-	__u32 labels; /* number of the mapping whose image says where labels are, from 1; 0: none */
-	__u32 zero;
+	/* Numbers of the mappings whose images say where these are, from 1; 0: none */
+	__u32 labels;
+	__u32 runtime;
 	__u64 hotspot; /* distance of a struct dp_hotspot behind the mappings, in cells; 0: none */
 };
 
@@ -435,6 +437,7 @@ enum dp_record_type {
 	DP_RECORD_OFF_CPU_END,
 	DP_RECORD_NAMES,
 	DP_RECORD_LABELS,
+	DP_RECORD_RUNTIME,
 };
 
 /*
@@ -449,9 +452,10 @@ struct dp_part {
 
 /* What user space has to do with a sample. */
 enum dp_sample_flags {
-	DP_SAMPLE_LATE = 1,   /* finish the walk: the tables were not in the kernel yet */
-	DP_SAMPLE_VERIFY = 2, /* verify the walk; without chunks there was no room for them */
-	DP_SAMPLE_LABELS = 4, /* labels follow in a struct dp_labels, the next part */
+	DP_SAMPLE_LATE = 1,    /* finish the walk: the tables were not in the kernel yet */
+	DP_SAMPLE_VERIFY = 2,  /* verify the walk; without chunks there was no room for them */
+	DP_SAMPLE_LABELS = 4,  /* labels follow in a struct dp_labels, the next part */
+	DP_SAMPLE_RUNTIME = 8, /* a runtime's frames follow in a struct dp_runtime, after these */
 };
 
 /*
@@ -483,6 +487,7 @@ struct dp_sample {
 };
 
 #include "bpf/label_layout.h"
+#include "bpf/runtime_layout.h"
 
 /*
  * The names of the sample that follows in the same record. A sample without names has those of the

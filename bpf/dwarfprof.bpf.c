@@ -10,6 +10,7 @@
 #include "bpf/kernel.bpf.h"
 #include "bpf/labels.bpf.h"
 #include "bpf/rate.bpf.h"
+#include "bpf/runtime.bpf.h"
 #include "bpf/task.bpf.h"
 #include "bpf/walk.h"
 
@@ -202,6 +203,7 @@ static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u
 		return DP_TABLES_CHANGED;
 	w->out.sample.snapshot = w->in.snapshot;
 	w->labels.mapping = snapshot->labels;
+	w->runtime.mapping = snapshot->runtime;
 	return DP_WALKING;
 }
 
@@ -303,7 +305,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->at.n_frames = 0;
 		w->out.sample.n_user = 0;
 		w->out.sample.n_same = 0;
-		w->labels.mapping = 0;
+		w->labels.mapping = w->runtime.mapping = 0;
 		return;
 	}
 	w->out.sample.flags |= DP_SAMPLE_LATE;
@@ -367,7 +369,9 @@ static __always_inline bool sample_output(struct scratch *s)
 	w->out.sample.part.size = (__u16)(sizeof(w->out.sample) + n * sizeof(__u64));
 	n += sample_put_labels(w, n);
 	n = port_opaque(n);
-	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
+	n += sample_put_runtime(w, n);
+	n = port_opaque(n);
+	if (!ring || n > sizeof(w->out.frames) / sizeof(*w->out.frames))
 		return false;
 	size = sizeof(w->out.sample) + n * sizeof(__u64);
 	if (is_new) {
@@ -428,7 +432,7 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	s->max_chunks = DP_MAX_CHUNKS;
 	w->at.n_frames = 0;
 	w->in.in_syscall = 0;
-	w->labels.mapping = 0;
+	w->labels.mapping = w->runtime.mapping = 0;
 	names_read(w);
 }
 

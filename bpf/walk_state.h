@@ -47,6 +47,9 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 /* The verifier requires room for a whole label at any offset. */
 #define WALK_LABEL_SLACK (sizeof(struct dp_label) + 2 * (DP_LABEL_CUT + 1) + 6)
 #define WALK_LABELS_CELLS ((sizeof(struct dp_labels) + DP_LABELS_MAX_SIZE) / DP_CELL_SIZE)
+#define WALK_RUNTIME_CELLS                                                                         \
+	((sizeof(struct dp_runtime) + DP_MAX_RUNTIME_FRAMES * sizeof(struct dp_runtime_frame)) /   \
+	 DP_CELL_SIZE)
 
 /*
  * How to leave a frame of the common form, packed: the number of its mapping; above that, how many
@@ -204,8 +207,8 @@ struct walk_stack {
 };
 
 /*
- * The output: the sample, with its names. The kernel's frames follow the user's, and the labels
- * follow them.
+ * The output: the sample, with its names. The kernel's frames follow the user's, then labels and
+ * a runtime's frames.
  */
 struct walk_output {
 	__u32 n_same; /* number of outermost frames in common with the previous walk; set at the
@@ -213,7 +216,7 @@ struct walk_output {
 	__u32 zero;
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS];
+	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_RUNTIME_CELLS];
 };
 
 /* The program's labels, and the mapping whose image says where they are: see labels.h. */
@@ -253,6 +256,20 @@ struct walk_hotspot {
 	__u8 blob[DP_HOTSPOT_BLOB_SIZE + sizeof(__u64)];
 };
 
+/* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
+struct walk_runtime {
+	__u32 mapping; /* 0: none */
+	__u32 zero;
+	__u64 bias;
+	__u64 self;        /* the thread's pthread_self() */
+	__u64 interpreter; /* the next one to search */
+	__u64 at;          /* the thread's state, then the next frame; 0: none */
+	struct dp_python python;
+	__u8 bytes[2 * DP_PYTHON_FRAME_SIZE]; /* of a frame; a word may be read at any offset */
+	struct dp_runtime head;
+	struct dp_runtime_frame frames[DP_MAX_RUNTIME_FRAMES];
+};
+
 /*
  * A walk. Members that every frame uses come first, in eleven cache lines. Then come what few rules
  * need, a page of the stack, and the sample, of which a walk writes as much as it has frames. The
@@ -265,8 +282,9 @@ struct walk_hotspot {
  *     0.1 K   memo             each frame     all
  *     0.3 K   search, program  a few rules    recovered
  *     8 K     stack            each frame
- *     19 K    out              each frame
+ *     43 K    out              each frame
  *     3 K     labels           each sample
+ *     24 K    runtime          samples of one
  *     208 K   trail to rules   each frame     all
  *     0.3 K   hotspot, code    JIT code
  *
@@ -284,6 +302,7 @@ struct walk {
 	struct walk_stack stack;
 	struct walk_output out;
 	struct walk_labels labels;
+	struct walk_runtime runtime;
 	struct walk_trail
 		trail[2 * DP_MAX_FRAMES]; /* two sides, 0 and DP_MAX_FRAMES, each a ring */
 	struct walk_cached cache[WALK_CACHE_SIZE];

@@ -50,6 +50,7 @@ struct parts {
 	const struct dp_sample *sample;
 	const __u64 *frames;            /* n_own() frames and the kernel's addresses */
 	const struct dp_labels *labels; /* NULL: none */
+	const struct dp_runtime *runtime;
 };
 
 /* The number of user frames in the sample's own record. */
@@ -73,6 +74,13 @@ static bool parts_are_whole(struct parts *parts)
 		parts->labels = NULL;
 	else if (!parts->labels || parts->labels->part.size < sizeof(*parts->labels))
 		return false;
+	if (!(sample->flags & DP_SAMPLE_RUNTIME))
+		parts->runtime = NULL;
+	else if (!parts->runtime || parts->runtime->part.size < sizeof(*parts->runtime) ||
+		 (parts->runtime->part.size - sizeof(*parts->runtime)) /
+				 sizeof(struct dp_runtime_frame) <
+			 parts->runtime->n)
+		return false;
 	return parts->frames && (!parts->names || parts->names->part.size >= sizeof(*parts->names));
 }
 
@@ -91,8 +99,15 @@ static bool find_parts(const char *record, size_t size, struct parts *ret)
 			ret->sample = (const void *)part;
 		else if (part->type == DP_RECORD_LABELS)
 			ret->labels = (const void *)part;
+		else if (part->type == DP_RECORD_RUNTIME)
+			ret->runtime = (const void *)part;
 	}
 	return parts_are_whole(ret);
+}
+
+static const void *end_of(const struct dp_part *part)
+{
+	return (const char *)part + part->size;
 }
 
 /* Is the record laid out like a struct named_sample, with all frames? */
@@ -100,10 +115,12 @@ static bool is_named_sample(const struct parts *parts, const struct named_sample
 {
 	const struct dp_sample *sample = parts->sample;
 	const void *end = parts->frames + n_own(sample) + sample->n_kernel;
+	const void *labels_end = parts->labels ? end_of(&parts->labels->part) : end;
 
 	return parts->names == &record->names && sample == &record->sample &&
 	       parts->frames == record->frames && sample->n_same == 0 &&
-	       (!parts->labels || parts->labels == end);
+	       (!parts->labels || parts->labels == end) &&
+	       (!parts->runtime || parts->runtime == labels_end);
 }
 
 static int make_whole(struct last_stacks *stacks, const struct parts *parts,
@@ -112,9 +129,11 @@ static int make_whole(struct last_stacks *stacks, const struct parts *parts,
 	const struct dp_sample *sample = parts->sample;
 	size_t n_user = sample->n_user, n = n_user + sample->n_kernel;
 	size_t labels_size = parts->labels ? parts->labels->part.size : 0;
+	size_t runtime_size = parts->runtime ? parts->runtime->part.size : 0;
 	struct named_sample *room;
+	char *to;
 
-	*ret_size = sizeof(*room) + n * sizeof(*room->frames) + labels_size;
+	*ret_size = sizeof(*room) + n * sizeof(*room->frames) + labels_size + runtime_size;
 	room = with_room(stacks->whole, &stacks->whole_size, *ret_size);
 	if (!room)
 		return -ENOMEM;
@@ -129,8 +148,11 @@ static int make_whole(struct last_stacks *stacks, const struct parts *parts,
 	if (sample->n_kernel > 0)
 		memcpy(room->frames + n_user, parts->frames + n_own(sample),
 		       sample->n_kernel * sizeof(*room->frames));
+	to = (char *)(room->frames + n);
 	if (labels_size > 0)
-		memcpy(room->frames + n, parts->labels, labels_size);
+		memcpy(to, parts->labels, labels_size);
+	if (runtime_size > 0)
+		memcpy(to + labels_size, parts->runtime, runtime_size);
 	return 0;
 }
 

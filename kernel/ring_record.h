@@ -44,8 +44,30 @@ static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[]; /* n_user, then n_kernel; with DP_SAMPLE_LABELS, then struct dp_labels */
+	__u64 frames[]; /* n_user, then n_kernel; then sample_labels() and sample_runtime() */
 };
+
+/* The labels behind the frames; NULL: none. */
+static inline const struct dp_labels *sample_labels(const struct named_sample *named)
+{
+	const struct dp_sample *sample = &named->sample;
+
+	return sample->flags & DP_SAMPLE_LABELS ?
+		       (const void *)(named->frames + sample->n_user + sample->n_kernel) :
+		       NULL;
+}
+
+/* The frames of a runtime behind these; NULL: none. They are as many as it says. */
+static inline const struct dp_runtime *sample_runtime(const struct named_sample *named)
+{
+	const struct dp_sample *sample = &named->sample;
+	const struct dp_labels *labels = sample_labels(named);
+
+	if (!(sample->flags & DP_SAMPLE_RUNTIME))
+		return NULL;
+	return labels ? (const void *)((const char *)labels + labels->part.size) :
+			(const void *)(named->frames + sample->n_user + sample->n_kernel);
+}
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&
 		      offsetof(struct named_sample, frames) ==

@@ -65,7 +65,8 @@ struct refused_pid {
 
 struct process_table {
 	struct binary_store *binaries;
-	struct fetchers *fetchers; /* read memory of processes; NULL: done here */
+	struct fetchers *fetchers;      /* read memory of processes; NULL: done here */
+	struct fetchers *name_fetchers; /* the same for the thread that looks up names */
 	struct snapshot_store snapshots;
 	struct jitted_store jitted;
 	/* Tells the kernel the cell of a process's snapshot; 0: none any more. */

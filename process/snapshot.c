@@ -155,13 +155,25 @@ static void snapshot_find_labels(struct snapshot *s)
 	}
 }
 
+/* Finds the first mapping whose image is in the pool and describes a runtime. */
+static void snapshot_find_runtime(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_mappings && s->runtime == 0; i++) {
+		const struct mapping *m = &s->mappings[i];
+
+		if (m->image >= DP_FIRST_CELL && m->binary->table->runtime)
+			s->runtime = (uint32_t)i + 1;
+	}
+}
+
 /* Writes the snapshot to the pool, its id last. */
 static int snapshot_write(struct snapshot_store *store, struct snapshot *s)
 {
 	struct dp_snapshot head = { .pid = (uint32_t)s->pid,
 				    .n_mappings = (uint32_t)s->n_mappings,
 				    .memory_map = s->memory_map->number,
-				    .labels = s->labels };
+				    .labels = s->labels,
+				    .runtime = s->runtime };
 	uint32_t mappings_cells = head.n_mappings * CELLS(struct dp_mapping);
 	uint32_t n_cells = CELLS(head) + mappings_cells;
 	int err;
@@ -204,6 +216,7 @@ int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *
 	}
 	err = snapshot_collect(s, mappings, n);
 	snapshot_find_labels(s);
+	snapshot_find_runtime(s);
 	if (err == 0)
 		err = snapshot_find_memory_map(store, s, cookies);
 	if (err == 0)

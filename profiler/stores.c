@@ -31,8 +31,10 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 		return err;
 	ret->named = o->names;
 	/* Without the capability, only this process may read the memory of its own children. */
-	if (ret->parsers && permission_has(CAP_SYS_PTRACE))
+	if (ret->parsers && permission_has(CAP_SYS_PTRACE)) {
 		(void)fetchers_new(ret->parsers, &ret->fetchers);
+		(void)fetchers_new(ret->parsers, &ret->name_fetchers);
+	}
 	return 0;
 }
 
@@ -42,6 +44,7 @@ void stores_end(struct stores *stores)
 		names_set_reader(stores->named, NULL, NULL);
 	stores->named = NULL;
 	stores->fetchers = fetchers_free(stores->fetchers);
+	stores->name_fetchers = fetchers_free(stores->name_fetchers);
 	stores->parsers = parsers_drop(stores->parsers);
 }
 
@@ -73,6 +76,7 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 		image_cache_keep_names(ret->binaries.cache, o->names);
 	process_table_init(&ret->table, pool, &ret->binaries, publish, session);
 	ret->table.fetchers = ret->fetchers;
+	ret->table.name_fetchers = ret->name_fetchers;
 	ret->table.inherit = o->target.inherit;
 	ret->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	binary_store_start_workers(&ret->binaries);

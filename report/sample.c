@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "symbols/code_source.h"
+
 /* These are all counters, and precede the other members. */
 #define N_COUNTERS (offsetof(struct totals, verified) / sizeof(uint64_t))
 _Static_assert(N_COUNTERS * sizeof(uint64_t) + sizeof(struct verified *) == sizeof(struct totals),
@@ -46,8 +48,14 @@ bool frame_is_exact(const struct frame *frame)
 
 void frame_locate(struct frame *frame, uint64_t time_ns)
 {
+	struct code_source *code = frame->module->code;
 	uint64_t before = !frame_is_exact(frame);
 
+	if (frame_is_interpreted(frame)) {
+		if (code)
+			frame->offset = code->locate(code, frame->offset);
+		return;
+	}
 	frame->offset = module_locate(frame->module, frame->address - before, time_ns) + before;
 }
 
@@ -72,6 +80,23 @@ int frame_function_start(const struct frame *frame, uint64_t *ret)
 	return module_find_start(frame->module, frame->offset - !frame_is_exact(frame), ret);
 }
 
+bool frame_is_interpreted(const struct frame *frame)
+{
+	return frame->method == DP_METHOD_PYTHON;
+}
+
+const char *frame_kind(const struct frame *frame)
+{
+	return frame->method == DP_METHOD_PYTHON ? "python" : "native";
+}
+
+const char *frame_path(const struct frame *frame)
+{
+	if (frame->method == DP_METHOD_PYTHON)
+		return "[python]";
+	return frame->module ? frame->module->path : NULL;
+}
+
 bool frame_is_in_binary(const struct frame *frame)
 {
 	return frame->module && !module_is_compiled(frame->module);
@@ -80,7 +105,9 @@ bool frame_is_in_binary(const struct frame *frame)
 const char *frame_label(const struct frame *frame, const uint64_t *start,
 			char buffer[FRAME_LABEL_SIZE])
 {
-	if (frame_is_in_binary(frame))
+	if (frame_is_interpreted(frame))
+		snprintf(buffer, FRAME_LABEL_SIZE, "%s", frame_path(frame));
+	else if (frame_is_in_binary(frame))
 		snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s+0x%" PRIx64 "]", frame->module->name,
 			 start ? *start : frame->offset);
 	else if (frame->module && frame->address > INT64_MAX)

@@ -110,7 +110,7 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_USER,
 		.module = in_binary ? frame->module : NULL,
-		.binary = frame->module ? frame->module->path : NULL,
+		.binary = frame_path(frame),
 		.address = in_binary ? frame->offset : frame->address,
 		.is_call = !frame_is_exact(frame),
 		.is_sought =

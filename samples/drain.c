@@ -43,6 +43,7 @@ void drain_done(struct drain *d)
 	held_done(&d->held);
 	copies_done(&d->copies);
 	off_cpu_done(&d->intervals);
+	runtime_join_done(&d->runtime_join);
 	free(d->unknown_pids);
 	free(d->frames);
 }
@@ -152,7 +153,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 	};
 	return_check_init(&d->return_check, unwinder, table->fetchers);
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
-	if (!d->frames)
+	if (!d->frames || runtime_join_init(&d->runtime_join, table, table->name_fetchers) < 0)
 		return -ENOMEM;
 	return session_read_rings(session, take_part, d);
 }
@@ -270,6 +271,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) : 0;
 	size_t n_user = resolve_frames(d, snapshot, p, walk, raw);
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	const struct dp_runtime *runtime = sample_runtime(q->sample);
 	const struct snapshot *in_kernel = snapshot;
 	int err;
 	struct sample sample = {
@@ -304,6 +306,8 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 				       &sample.verification);
 	if (err < 0)
 		return err;
+	if (runtime)
+		runtime_join_sample(&d->runtime_join, in_kernel, runtime, &sample);
 	if (!off_cpu)
 		return report_known(d, &sample);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */

@@ -15,6 +15,7 @@
 #include "samples/labels.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
+#include "samples/runtime_join.h"
 #include "samples/unwinder.h"
 #include "samples/verify_queue.h"
 
@@ -44,6 +45,7 @@ struct drain {
 	uint64_t n_dropped, dropped_ns; /* lost on the way to the reports */
 	struct off_cpu_intervals intervals;
 	struct return_check return_check;
+	struct runtime_join runtime_join;
 	struct label_sources label_sources; /* the host's */
 	uint64_t cpu_value_ns;              /* value of a CPU sample; 0: an event */
 	struct page_requests pages;

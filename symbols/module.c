@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/file_stat.h"
+#include "symbols/code_source.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/jit.h"
@@ -174,6 +175,8 @@ struct module *module_free(struct module *module)
 	if (module->fd >= 0)
 		close(module->fd);
 	module_close_debug_file(module);
+	if (module->code)
+		module->code->free(module->code);
 	jit_free(module->jit);
 	free(module->memory);
 	free(module->path);

@@ -9,6 +9,7 @@
 
 #include "symbols/location_cache.h"
 
+struct code_source;
 struct debug_info;
 struct function_starts;
 struct go_names;
@@ -39,7 +40,9 @@ struct module {
 	struct timespec written, changed;
 	void *memory; /* allocated with malloc() */
 	size_t memory_size;
-	int debug_fd;        /* a separate debug file from the process's root; 0: none */
+	int debug_fd; /* a separate debug file from the process's root; 0: none */
+	struct code_source
+		*code;       /* owned; of code in a runtime's memory (code_source.h); NULL: none */
 	struct jit *jit;     /* the names of generated code, which is in no file */
 	struct go_names *go; /* names of Go code; NULL: none */
 	bool go_tried;

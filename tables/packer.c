@@ -324,6 +324,11 @@ static int writer_put_head(struct writer *w)
 	uint16_t *starts;
 
 	h->rules = CELLS(struct dp_image);
+	h->runtime_kind = p->runtime_kind;
+	if (h->runtime_kind != DP_RUNTIME_NONE) {
+		h->runtime = h->rules;
+		h->rules += CELLS(struct dp_runtime_image);
+	}
 	h->full = h->rules + h->n_rules;
 	h->saves = h->full + (uint32_t)p->rules.n_full * CELLS(struct dp_rule);
 	h->programs = h->saves + (uint32_t)p->rules.n_saves * CELLS(struct dp_saves);
@@ -339,6 +344,8 @@ static int writer_put_head(struct writer *w)
 	if (!w->bytes)
 		return -ENOMEM;
 	cells = (void *)w->bytes;
+	if (h->runtime_kind)
+		memcpy(cells + h->runtime, p->runtime, sizeof(*p->runtime));
 	memcpy(cells + h->rules, p->rules.words, p->rules.n_rules * sizeof(*p->rules.words));
 	rule_set_copy(&p->rules, (struct dp_rule *)(cells + h->full),
 		      (struct dp_saves *)(cells + h->saves), cells + h->programs);

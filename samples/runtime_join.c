@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/runtime_join.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "runtimes/runtime.h"
+#include "samples/runtime_names.h"
+
+/* What native frames are, and which groups of the runtime's frames replace them. */
+struct plan {
+	const struct dp_runtime_image *image;
+	const struct binary *binary; /* that contains the runtime */
+	const struct dp_runtime_frame *frames;
+	size_t n_frames;
+	size_t n_loops;
+	size_t n_groups;
+	size_t n_bare; /* innermost loops without a group */
+};
+
+int runtime_join_init(struct runtime_join *ret, struct process_table *table,
+		      struct fetchers *fetchers)
+{
+	*ret = (struct runtime_join){ .table = table, .fetchers = fetchers };
+	ret->frames = calloc(DP_MAX_FRAMES, sizeof(*ret->frames));
+	return ret->frames ? 0 : -ENOMEM;
+}
+
+void runtime_join_done(struct runtime_join *join)
+{
+	free(join->frames);
+}
+
+/* The range of the runtime's code that a native frame is in, or NULL. */
+static const struct dp_runtime_range *range_of(const struct plan *plan, const struct frame *frame)
+{
+	uint64_t at = frame->offset - !frame_is_exact(frame);
+
+	for (size_t i = 0; frame->module == plan->binary->module && i < DP_RUNTIME_RANGES; i++) {
+		const struct dp_runtime_range *r = &plan->image->ranges[i];
+
+		if (at >= r->start && at < r->end)
+			return r;
+	}
+	return NULL;
+}
+
+static void count(struct plan *plan, const struct sample *sample)
+{
+	for (size_t i = 0; i < sample->n_user; i++) {
+		const struct dp_runtime_range *r = range_of(plan, &sample->user[i]);
+
+		plan->n_loops += r && r->is_loop;
+	}
+	for (size_t i = 0; i < plan->n_frames; i++)
+		plan->n_groups += (plan->frames[i].position & DP_RUNTIME_ENTRY) != 0;
+}
+
+/* Decides which loops have groups. False: that is not known. */
+static bool fit(struct plan *plan, const struct dp_runtime *runtime, const struct sample *sample)
+{
+	if (runtime->outcome == DP_RUNTIME_COMPLETE && sample->outcome == DP_COMPLETE) {
+		plan->n_bare = plan->n_loops - plan->n_groups;
+		return plan->n_loops == plan->n_groups || plan->n_loops == plan->n_groups + 1;
+	}
+	/* One of both ends early: the loops that it reaches, from the leaf. */
+	plan->n_bare = 0;
+	return sample->outcome != DP_COMPLETE ? plan->n_loops <= plan->n_groups :
+						plan->n_loops >= plan->n_groups;
+}
+
+/* The process's names of this runtime. NULL: memory is short, or the process is not known. */
+static struct runtime_names *find_names(struct runtime_join *join, pid_t pid,
+					const struct plan *plan, unsigned int kind,
+					struct module **ret)
+{
+	struct process *p = process_table_find(join->table, pid);
+	struct runtime_names *names;
+	struct module *module;
+
+	if (!p)
+		return NULL;
+	if (!p->jitted)
+		p->jitted = jitted_new(&join->table->jitted, pid);
+	if (!p->jitted)
+		return NULL;
+	jitted_meet(p->jitted);
+	*ret = module = p->jitted->module;
+	if (module->code)
+		return (struct runtime_names *)module->code;
+	return runtime_names_new(module, join->fetchers, pid, kind, plan->image, &names) == 0 ?
+		       names :
+		       NULL;
+}
+
+/* What the frames of a sample are replaced by. */
+struct joined {
+	const struct plan *plan;
+	struct runtime_names *names;
+	struct module *module;
+	enum dp_method method;
+	struct frame *frames;
+	size_t n, at; /* `at`: of the runtime's frames, the next one */
+	bool is_cut;
+};
+
+static void put(struct joined *j, const struct frame *frame)
+{
+	if (j->n < DP_MAX_FRAMES)
+		j->frames[j->n++] = *frame;
+	else
+		j->is_cut = true;
+}
+
+/* Adds the frames of an evaluation loop. False: there are none. */
+static bool put_group(struct joined *j)
+{
+	while (j->at < j->plan->n_frames) {
+		const struct dp_runtime_frame *f = &j->plan->frames[j->at++];
+
+		put(j, &(struct frame){ .address = f->code,
+					.offset = runtime_names_put(j->names, f),
+					.module = j->module,
+					.method = j->method });
+		if (f->position & DP_RUNTIME_ENTRY)
+			return true;
+	}
+	return false;
+}
+
+static void put_all(struct joined *j, const struct sample *sample, bool keeps_native)
+{
+	size_t n_loops = 0;
+
+	for (size_t i = 0; i < sample->n_user; i++) {
+		const struct dp_runtime_range *r = range_of(j->plan, &sample->user[i]);
+		bool is_bare = r && r->is_loop && (n_loops++ < j->plan->n_bare || !put_group(j));
+
+		if (!r || is_bare || keeps_native)
+			put(j, &sample->user[i]);
+	}
+}
+
+void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
+			 const struct dp_runtime *runtime, struct sample *sample)
+{
+	const struct mapping *m = snapshot && snapshot->runtime > 0 ?
+					  &snapshot->mappings[snapshot->runtime - 1] :
+					  NULL;
+	const struct runtime_source *source = runtime_source(runtime->kind);
+	struct joined joined = { .frames = join->frames };
+	struct plan plan = {
+		.frames = (const struct dp_runtime_frame *)(runtime + 1),
+		.n_frames = runtime->n,
+	};
+
+	if (!source || !m || !m->binary || !m->binary->table || !m->binary->table->runtime ||
+	    m->binary->table->runtime_kind != runtime->kind)
+		return;
+	plan.binary = m->binary;
+	plan.image = m->binary->table->runtime;
+	count(&plan, sample);
+	if (plan.n_loops == 0)
+		return;
+	if (!fit(&plan, runtime, sample)) {
+		join->n_apart++;
+		return;
+	}
+	joined.plan = &plan;
+	joined.method = source->method;
+	joined.names = find_names(join, sample->pid, &plan, runtime->kind, &joined.module);
+	if (!joined.names)
+		return;
+	put_all(&joined, sample, join->keeps_native);
+	if (joined.is_cut)
+		sample->outcome = DP_DEPTH_LIMIT;
+	sample->n_user = joined.n;
+	sample->user = joined.frames;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/runtime_names.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/hash.h"
+#include "runtimes/runtime.h"
+#include "sandbox/process_memory.h"
+#include "symbols/code_source.h"
+#include "symbols/jit.h"
+#include "symbols/module.h"
+
+/* Code that is gone, or cannot be read; and what has found no room. */
+#define UNLOADED 0
+
+struct code {
+	struct code_key {
+		uint64_t code, tag;
+	} key;
+	struct runtime_code *code; /* owned */
+	UT_hash_handle hh;
+};
+
+/* A position in code, or a line of it. */
+struct entry {
+	struct key {
+		uint64_t code, tag, position;
+	} key;
+	uint64_t number;
+	bool is_located;
+	uint64_t located; /* for jit_find() */
+	UT_hash_handle hh;
+};
+
+struct runtime_names {
+	struct code_source source;
+	struct module *module;
+	const struct runtime_source *runtime;
+	struct dp_runtime_image image;
+	/* Of the thread that looks up names, as are locations: */
+	struct process_memory memory;
+	struct code *codes;
+	struct entry *lines;
+	struct entry unloaded;
+	pthread_mutex_t lock; /* protects what follows; held only briefly */
+	struct entry *entries;
+	struct entry **numbered; /* from 1 on; number 0 is UNLOADED */
+	size_t n_numbered, numbered_size;
+};
+
+static void free_entries(struct entry *entries)
+{
+	struct entry *e, *next;
+
+	HASH_ITER(hh, entries, e, next) {
+		HASH_DEL(entries, e);
+		free(e);
+	}
+}
+
+static void names_free_source(struct code_source *source)
+{
+	struct runtime_names *n = (struct runtime_names *)source;
+	struct code *c, *next;
+
+	HASH_ITER(hh, n->codes, c, next) {
+		HASH_DEL(n->codes, c);
+		free(c->code);
+		free(c);
+	}
+	free_entries(n->entries);
+	free_entries(n->lines);
+	free(n->numbered);
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+}
+
+/* Adds an entry with this key. NULL: there is no memory for it. */
+static struct entry *add(struct entry **entries, const struct key *key)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->key = *key;
+	HASH_ADD(hh, *entries, key, sizeof(e->key), e);
+	if (HASH_IS_ADDED(hh, e))
+		return e;
+	free(e);
+	return NULL;
+}
+
+static void locate_unloaded(struct runtime_names *n)
+{
+	struct entry *e = &n->unloaded;
+
+	if (!e->is_located)
+		e->is_located =
+			jit_add(n->module->jit, n->runtime->unloaded, "", 0, &e->located) == 0;
+}
+
+/* The code of a frame, from memory if it was not met before. 0 or a negative errno. */
+static int find_code(struct runtime_names *n, const struct dp_runtime_frame *frame,
+		     struct code **ret)
+{
+	const struct runtime_memory memory = { process_memory_read, &n->memory };
+	const struct code_key key = { frame->code, frame->tag };
+	struct code *c;
+	int err;
+
+	HASH_FIND(hh, n->codes, &key, sizeof(key), c);
+	*ret = c;
+	if (c)
+		return 0;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	process_memory_forget(&n->memory);
+	err = n->memory.err ?: n->runtime->read(&n->image, frame, &memory, &c->code);
+	if (err == 0) {
+		c->key = key;
+		HASH_ADD(hh, n->codes, key, sizeof(c->key), c);
+		err = HASH_IS_ADDED(hh, c) ? 0 : -ENOMEM;
+	}
+	if (err < 0) {
+		free(c->code);
+		free(c);
+	}
+	*ret = c;
+	return err;
+}
+
+/* The location of a frame, which may be that of others in the same line. 0 or a negative errno. */
+static int find_line(struct runtime_names *n, const struct dp_runtime_frame *frame, uint64_t *ret)
+{
+	struct code *c;
+	struct entry *e;
+	struct key key;
+	int err = find_code(n, frame, &c);
+
+	if (err < 0)
+		return err;
+	key = (struct key){ frame->code, frame->tag, n->runtime->line(&n->image, c->code, frame) };
+	HASH_FIND(hh, n->lines, &key, sizeof(key), e);
+	if (e) {
+		*ret = e->located;
+		return 0;
+	}
+	err = jit_add(n->module->jit, c->code->function, c->code->file, (unsigned int)key.position,
+		      ret);
+	e = err == 0 ? add(&n->lines, &key) : NULL;
+	if (e)
+		e->located = *ret;
+	return err;
+}
+
+static uint64_t names_locate(struct code_source *source, uint64_t number)
+{
+	struct runtime_names *n = (struct runtime_names *)source;
+	struct dp_runtime_frame frame;
+	struct entry *e;
+	uint64_t located;
+	int err;
+
+	pthread_mutex_lock(&n->lock);
+	e = number > UNLOADED && number <= n->n_numbered ? n->numbered[number - 1] : &n->unloaded;
+	pthread_mutex_unlock(&n->lock);
+	if (e->is_located)
+		return e->located;
+	frame = (struct dp_runtime_frame){ e->key.code, e->key.position, e->key.tag };
+	err = e == &n->unloaded ? -ENOENT : find_line(n, &frame, &located);
+	if (err < 0) {
+		locate_unloaded(n);
+		located = n->unloaded.located;
+	}
+	/* Memory that was slow to read may be there for the next sample. */
+	e->is_located = err != -ETIMEDOUT && err != -EAGAIN;
+	e->located = located;
+	return located;
+}
+
+int runtime_names_new(struct module *module, struct fetchers *fetchers, pid_t pid,
+		      unsigned int kind, const struct dp_runtime_image *image,
+		      struct runtime_names **ret)
+{
+	struct runtime_names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->source = (struct code_source){ names_locate, names_free_source };
+	n->module = module;
+	n->runtime = runtime_source(kind);
+	n->image = *image;
+	process_memory_init(&n->memory, fetchers, pid);
+	pthread_mutex_init(&n->lock, NULL);
+	module->code = &n->source;
+	*ret = n;
+	return 0;
+}
+
+static uint64_t put(struct runtime_names *n, const struct key *key)
+{
+	struct entry *e;
+
+	HASH_FIND(hh, n->entries, key, sizeof(*key), e);
+	if (e)
+		return e->number;
+	if (n->n_numbered == RUNTIME_NAMES_MAX ||
+	    array_reserve(n->numbered, n->n_numbered, n->numbered_size) < 0)
+		return UNLOADED;
+	e = add(&n->entries, key);
+	if (!e)
+		return UNLOADED;
+	n->numbered[n->n_numbered++] = e;
+	return e->number = n->n_numbered;
+}
+
+uint64_t runtime_names_put(struct runtime_names *n, const struct dp_runtime_frame *frame)
+{
+	const struct key key = { frame->code, frame->tag, frame->position & ~DP_RUNTIME_ENTRY };
+	uint64_t number;
+
+	pthread_mutex_lock(&n->lock);
+	number = put(n, &key);
+	pthread_mutex_unlock(&n->lock);
+	return number;
+}
