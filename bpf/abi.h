@@ -146,7 +146,8 @@ enum dp_sides {
 	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")                       \
 	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")   \
 	X(PYTHON, "python", "a function of Python, by the list of its interpreter")                \
-	X(JIT, "jit", "return address found through what a JIT compiler keeps of its code")
+	X(JIT, "jit", "return address found through what a JIT compiler keeps of its code")        \
+	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };

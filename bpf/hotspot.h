@@ -77,6 +77,41 @@ static __always_inline __u64 hotspot_u64(const struct walk_hotspot *s, __u32 at)
 			port_index(at & (DP_HOTSPOT_BLOB_SIZE - 1), DP_HOTSPOT_BLOB_SIZE));
 }
 
+/* Notes what the frame that was added last belongs to. */
+static __always_inline void hotspot_note(struct walk *w, __u64 code, __u64 position, __u64 tag)
+{
+	struct walk_runtime *r = &w->runtime;
+	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
+
+	if (r->head.n >= DP_MAX_RUNTIME_FRAMES)
+		return;
+	f->code = code;
+	f->position = position | (__u64)(w->at.n_frames - 1) << DP_HOTSPOT_NUMBER_SHIFT;
+	f->tag = tag;
+	r->head.kind = DP_RUNTIME_HOTSPOT;
+	r->head.outcome = DP_RUNTIME_COMPLETE;
+	r->head.n++;
+}
+
+/* An unreadable one has no name. */
+static __always_inline void hotspot_note_interpreted(struct walk *w, const struct dp_hotspot *h)
+{
+	__u64 method, constant;
+
+	if (walk_read(w, w->at.fp + h->frame_method, &method) == 0 &&
+	    hotspot_peek(w, &constant, sizeof(constant), method + h->method_const) == 0)
+		hotspot_note(w, method, DP_HOTSPOT_INTERPRETED, constant);
+}
+
+static __always_inline void hotspot_note_compiled(struct walk *w, const struct dp_hotspot *h)
+{
+	struct walk_hotspot *s = &w->hotspot;
+	__u32 id;
+
+	if (hotspot_peek(w, &id, sizeof(id), s->at + h->method_id) == 0)
+		hotspot_note(w, s->at, (__u32)(w->at.pc - s->at), id);
+}
+
 /* Reads the header of the piece of code at an address. Negative: there is none. */
 static __always_inline int hotspot_blob(struct walk *w, const struct dp_hotspot *h, __u64 address)
 {
@@ -92,7 +127,7 @@ static __always_inline int hotspot_blob(struct walk *w, const struct dp_hotspot 
 	port_loop(HOTSPOT_HOPS, hotspot_hop, &ref);
 	if (!s->found)
 		return -1;
-	blob = s->start + (s->segment << bits) + h->header_size;
+	s->at = blob = s->start + (s->segment << bits) + h->header_size;
 	if (hotspot_peek(w, s->blob, DP_HOTSPOT_BLOB_SIZE, blob) < 0)
 		return -1;
 	s->frame_size = hotspot_u32(s, h->frame_size);
@@ -216,12 +251,15 @@ PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
 	if (!h)
 		return DP_NO_TABLE;
 	at = w->at.pc - (is_caller ? 1 : 0);
-	if (w->at.pc == h->call_stub_return)
-		return hotspot_by_fp(w, 0);
-	if (at - h->interpreter_start < h->interpreter_end - h->interpreter_start)
+	if (at - h->interpreter_start < h->interpreter_end - h->interpreter_start) {
+		hotspot_note_interpreted(w, h);
 		return hotspot_by_fp(w, w->at.fp + h->sender_sp);
+	}
 	if (hotspot_blob(w, h, at) < 0)
 		return DP_NO_TABLE;
+	hotspot_note_compiled(w, h);
+	if (w->at.pc == h->call_stub_return)
+		return hotspot_by_fp(w, 0);
 	if (w->hotspot.frame_size == 0 || w->hotspot.frame_size > HOTSPOT_MAX_FRAME)
 		return hotspot_stub(w, is_caller);
 	return hotspot_compiled(w, is_caller);

@@ -22,6 +22,15 @@ struct dp_hotspot_heap {
 	__u64 map;        /* address of the segment map */
 };
 
+/*
+ * A struct dp_runtime_frame of HotSpot stands for a native one, and has its number. Compiled code: the
+ * address of its blob, the position in it, and for a method its compile id. Interpreted: the Method,
+ * 0, and its ConstMethod.
+ */
+#define DP_HOTSPOT_NUMBER_SHIFT 32
+#define DP_HOTSPOT_NUMBER(position) ((position) >> DP_HOTSPOT_NUMBER_SHIFT & (DP_MAX_FRAMES - 1))
+#define DP_HOTSPOT_INTERPRETED (1ULL << 62)
+
 struct dp_hotspot {
 	struct dp_hotspot_heap heaps[DP_HOTSPOT_HEAPS]; /* the unused ones are empty */
 	/* The interpreter's code; and where the stub by which native code calls Java goes on */
@@ -34,7 +43,12 @@ struct dp_hotspot {
 	__u32 complete_size;  /* 2; negative: not known */
 	__u32 code_begin;     /* and where its code begins: an address, or */
 	__u32 code_is_offset; /* a number of 4 bytes, from the blob's start */
-	__s32 sender_sp; /* the caller's stack pointer in an interpreter's frame, bytes from fp */
+	__u32 method_id; /* in the blob of a method: what tells apart those that follow each other */
+	__u32 method_const; /* in a Method: its ConstMethod */
+	/* In an interpreter's frame, in bytes from fp: its Method, */
+	__s32 frame_method;
+	__u32 zero;
+	__s32 sender_sp; /* and the caller's stack pointer */
 };
 
 DP_ASSERT(sizeof(struct dp_hotspot) % DP_CELL_SIZE == 0, "dp_hotspot consists of cells");

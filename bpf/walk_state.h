@@ -248,7 +248,7 @@ struct walk_code {
 struct walk_hotspot {
 	__u64 start, map; /* of its heap */
 	__u64 segment;
-	__u64 code; /* address of its first instruction */
+	__u64 at, code; /* addresses of its blob and of its first instruction */
 	__u32 found;
 	__u32 frame_size; /* in words */
 	__s32 complete;   /* from which distance from `code` on the frame is complete */

@@ -122,3 +122,8 @@ const struct dp_hotspot *hotspot_code(const struct hotspot *h)
 {
 	return h && h->err == 0 ? &h->code : NULL;
 }
+
+const struct hotspot_layout *hotspot_layout(const struct hotspot *h)
+{
+	return h && h->err == 0 ? &h->layout : NULL;
+}

@@ -31,6 +31,9 @@ struct hotspot *hotspot_copy(const struct hotspot *hotspot);
 /* NULL is allowed. Returns NULL. */
 struct hotspot *hotspot_free(struct hotspot *hotspot);
 
+/* Where its structures have what; NULL likewise. */
+const struct hotspot_layout *hotspot_layout(const struct hotspot *hotspot);
+
 /* Where the code is; NULL: not known (yet), as is a hotspot of NULL. */
 const struct dp_hotspot *hotspot_code(const struct hotspot *hotspot);
 

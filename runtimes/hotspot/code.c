@@ -113,7 +113,10 @@ static int set_layout(const struct hotspot_layout *l, struct dp_hotspot *ret)
 	ret->complete_size = l->complete_is_short ? sizeof(int16_t) : sizeof(int32_t);
 	ret->code_begin = (uint32_t)begin;
 	ret->code_is_offset = is_offset;
+	ret->method_id = (uint32_t)l->at[HOTSPOT_NMETHOD_ID];
+	ret->method_const = (uint32_t)l->at[HOTSPOT_METHOD_CONST];
 	ret->sender_sp = l->sender_sp * (int32_t)sizeof(uint64_t);
+	ret->frame_method = (l->last_sp - 1) * (int32_t)sizeof(uint64_t);
 	return 0;
 }
 

@@ -202,6 +202,9 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 	if (err == 0)
 		err = read_value(&t, constants, "frame::interpreter_frame_sender_sp_offset",
 				 sizeof(ret->sender_sp), &ret->sender_sp);
+	if (err == 0)
+		err = read_value(&t, constants, "frame::interpreter_frame_last_sp_offset",
+				 sizeof(ret->last_sp), &ret->last_sp);
 	if (err < 0)
 		return err == -ENOTSUP ? err : -EAGAIN;
 	return has_all(ret) ? 0 : -ENOTSUP;

@@ -61,9 +61,10 @@ enum hotspot_member { HOTSPOT_MEMBERS(X) HOTSPOT_N_MEMBERS };
 struct hotspot_layout {
 	/* An offset, or a static variable's address; HOTSPOT_MISSING: the JVM has no such member */
 	uint64_t at[HOTSPOT_N_MEMBERS];
-	uint64_t pool_size;     /* of a ConstantPool, which its entries follow */
-	uint64_t block_size;    /* of a HeapBlock, which its code follows */
-	int32_t sender_sp;      /* in words: where an interpreter's frame has its caller's sp */
+	uint64_t pool_size;  /* of a ConstantPool, which its entries follow */
+	uint64_t block_size; /* of a HeapBlock, which its code follows */
+	/* In words: where an interpreter's frame has its caller's sp, and its own; its Method is below */
+	int32_t sender_sp, last_sp;
 	bool complete_is_short; /* HOTSPOT_BLOB_COMPLETE has two bytes, not four */
 };
 
