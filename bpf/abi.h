@@ -146,7 +146,9 @@ enum dp_sides {
 	X(FRAME_POINTER, "frame_pointer", "return address found through the frame pointer")        \
 	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")                       \
 	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")   \
-	X(PYTHON, "python", "a function of Python, by the list of its interpreter")
+	X(PYTHON, "python", "a function of Python, by the list of its interpreter")                \
+	X(JIT, "jit", "return address found through what a JIT compiler keeps of its code")        \
+	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
@@ -156,7 +158,8 @@ enum dp_method { DP_METHODS(X) DP_N_METHODS };
  * True if the frame's address is a return address, with the call in front of it; else it is exact.
  */
 #define DP_METHOD_IS_CALLER(method)                                                                \
-	((method) == DP_METHOD_TABLE || (method) == DP_METHOD_FRAME_POINTER)
+	((method) == DP_METHOD_TABLE || (method) == DP_METHOD_FRAME_POINTER ||                     \
+	 (method) == DP_METHOD_JIT)
 
 /* A frame: its method in the top byte, its address in the others. */
 #define DP_METHOD_SHIFT 56
@@ -323,6 +326,7 @@ struct dp_saves {
 #define DP_SAVES_APART 0x80000000U
 
 #include "bpf/image_layout.h"
+#include "bpf/hotspot_layout.h"
 
 /*
  * One executable mapping. A process may unmap a binary and map another one at the same address. The
@@ -358,6 +362,7 @@ struct dp_snapshot {
 	/* Numbers of the mappings whose images say where these are, from 1; 0: none */
 	__u32 labels;
 	__u32 runtime;
+	__u64 hotspot; /* distance of a struct dp_hotspot behind the mappings, in cells; 0: none */
 };
 
 /*
@@ -564,8 +569,9 @@ DP_ASSERT(sizeof(struct dp_saves) == 8 * DP_N_SAVED, "dp_saves is a cell for eac
 DP_ASSERT(sizeof(struct dp_saves) <= DP_SEGMENT_SLACK, "any record fits behind any cell");
 DP_ASSERT(DP_N_SAVED *DP_SLOT_BITS < 31, "slots leave DP_SAVES_APART free");
 DP_ASSERT(sizeof(struct dp_mapping) == 40, "dp_mapping is five cells");
-DP_ASSERT(sizeof(struct dp_snapshot) == 32, "dp_snapshot is four cells");
-DP_ASSERT(sizeof(struct dp_snapshot) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <=
+DP_ASSERT(sizeof(struct dp_snapshot) == 40, "dp_snapshot is five cells");
+DP_ASSERT(sizeof(struct dp_snapshot) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) +
+			  sizeof(struct dp_hotspot) <=
 		  DP_SEGMENT_SIZE,
 	  "a snapshot lies in one segment");
 DP_ASSERT(sizeof(struct dp_part) == 4, "dp_part is half a word");

@@ -17,6 +17,7 @@
  *   DP_IS_CALL_RA(where)       is it that place?
  *   DP_N_RA                    number of return address places in a rule's word: enum dp_ra
  *   DP_CALLER_RA(cfa)          where the return address is in a frame that has made a call
+ *   DP_FRAME_CFA(sp)           the CFA of a function that has just been called
  *   DP_FP_RA, DP_FP_CFA        distance of the return address, and of the CFA, from fp, in a frame
  *                              that has set fp up
  *   DP_PLT_CFA(pc, add)        bytes that a PLT entry has pushed at pc
@@ -32,6 +33,7 @@
  * and the paths of the other headers of the folder:
  *
  *   DP_ARCH_CALL               call instructions: see call.h
+ *   DP_ARCH_FRAME_CODE         instructions that make frames: see frame_code.h
  *   DP_ARCH_KERNEL             the kernel's types: pt_regs, thread_struct
  *   DP_ARCH_KERNEL_FIELDS      the members of these types that are relocated
  *   DP_ARCH_TASK               the registers of a task: see task.bpf.h

@@ -433,6 +433,7 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	w->at.n_frames = 0;
 	w->in.in_syscall = 0;
 	w->labels.mapping = w->runtime.mapping = 0;
+	w->runtime.head.n = 0;
 	names_read(w);
 }
 

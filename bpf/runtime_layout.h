@@ -15,7 +15,9 @@
 #define DP_RUNTIMES(X)                                                                             \
 	X(NONE, "none")                                                                            \
 	/* CPython: struct dp_python */                                                            \
-	X(PYTHON, "python")
+	X(PYTHON, "python")                                                                        \
+	/* HotSpot, of Java and others: struct dp_hotspot */                                       \
+	X(HOTSPOT, "hotspot")
 
 #define X(name, word) DP_RUNTIME_##name,
 enum dp_runtime_kind { DP_RUNTIMES(X) DP_N_RUNTIMES };
@@ -46,7 +48,8 @@ enum dp_runtime_outcome { DP_RUNTIME_OUTCOMES(X) DP_N_RUNTIME_OUTCOMES };
 /*
  * A frame of a runtime: its code, the position in it, and a tag that other code at the same address
  * has not. For Python: the code object; the instruction pointer or number of the last instruction
- * (struct dp_python), with a bit for the first frame of its evaluation loop; and python_tag().
+ * (struct dp_python), with a bit for the first frame of its evaluation loop; and python_tag(). For
+ * HotSpot: see hotspot_layout.h.
  */
 struct dp_runtime_frame {
 	__u64 code;

@@ -234,6 +234,28 @@ struct walk_labels {
 	__u8 bytes[DP_LABELS_MAX_SIZE + WALK_LABEL_SLACK];
 };
 
+/* Code whose frame may be incomplete: its next bytes. */
+#define FRAME_CODE_SIZE 64
+struct walk_code {
+	__u32 frame_size; /* of its complete frame, in bytes */
+	__u32 ahead;      /* bytes until the frame is complete; 0: it is, or is being left */
+	__u32 pushes;     /* fp is pushed so many bytes ahead, less one; 0: it is not */
+	__u32 state;
+	__u8 bytes[FRAME_CODE_SIZE + sizeof(__u64)]; /* a word may be read at any offset */
+};
+
+/* The piece of HotSpot's code at an address: see hotspot.h. */
+struct walk_hotspot {
+	__u64 start, map; /* of its heap */
+	__u64 segment;
+	__u64 at, code; /* addresses of its blob and of its first instruction */
+	__u32 found;
+	__u32 frame_size; /* in words */
+	__s32 complete;   /* from which distance from `code` on the frame is complete */
+	__u32 zero;
+	__u8 blob[DP_HOTSPOT_BLOB_SIZE + sizeof(__u64)];
+};
+
 /* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
 struct walk_runtime {
 	__u32 mapping; /* 0: none */
@@ -266,6 +288,7 @@ struct walk_runtime {
  *     3 K     labels           each sample
  *     24 K    runtime          samples of one
  *     208 K   trail to rules   each frame     all
+ *     0.3 K   hotspot, code    JIT code
  *
  * The large arrays are direct members: in a structure of their own, each access would take one more
  * instruction.
@@ -286,6 +309,8 @@ struct walk {
 		trail[2 * DP_MAX_FRAMES]; /* two sides, 0 and DP_MAX_FRAMES, each a ring */
 	struct walk_cached cache[WALK_CACHE_SIZE];
 	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
+	struct walk_hotspot hotspot;
+	struct walk_code code;
 };
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)

@@ -190,6 +190,7 @@ void mapping_resolve_as(struct process_table *table, struct process *p, struct m
 	}
 	m->binary = b;
 	resolve_cookie(table, p, m);
+	hotspot_meet(p, m);
 }
 
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
@@ -240,6 +241,8 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
 		resolve_cookie(table, p, m);
+		if (m->died == TIME_NEVER)
+			hotspot_meet(p, m);
 		return true;
 	}
 	m->binary = NULL;

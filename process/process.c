@@ -37,11 +37,20 @@ void process_table_init(struct process_table *table, struct pool *pool,
 	snapshot_store_init(&table->snapshots, pool, &binaries->tables);
 }
 
+/* The program changed. Ended mappings, and samples in flight, keep the old one. */
+static void process_forget_code(struct process *p)
+{
+	jitted_drop(p->jitted);
+	p->jitted = NULL;
+	p->hotspot = hotspot_free(p->hotspot);
+	p->packed_asked = false;
+	process_forget_program(p);
+}
+
 static void process_free(struct process_table *table, struct process *p)
 {
 	history_done(&p->mappings);
-	jitted_drop(p->jitted);
-	process_forget_program(p);
+	process_forget_code(p);
 	HASH_DEL(table->processes, p);
 	free(p);
 }
@@ -91,15 +100,6 @@ static int mapping_add(struct process *p, const struct mapping *m)
 	p->changed = true;
 	p->has_pending |= m->is_pending;
 	return history_add(&p->mappings, m);
-}
-
-/* The program changed. Ended mappings, and samples in flight, keep the old one. */
-static void process_forget_code(struct process *p)
-{
-	jitted_drop(p->jitted);
-	p->jitted = NULL;
-	p->packed_asked = false;
-	process_forget_program(p);
 }
 
 static void mappings_end(struct process *p, uint64_t time)
@@ -349,6 +349,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	if (!p)
 		return -ENOMEM;
 	process_forget_code(p);
+	p->hotspot = hotspot_copy(from->hotspot);
 	p->thread = child;
 	p->as_of = 0;
 	p->known_from = time;
@@ -551,11 +552,11 @@ int process_table_publish(struct process_table *table, uint64_t now)
 	bool tables_changed = table->generation != generation;
 	struct process *p, *next;
 	size_t n_large = 0;
+	int err;
 
 	HASH_ITER(hh, table->processes, p, next) {
-		int err;
-
 		process_settle_doubt(table, p, now);
+		hotspot_update(table->fetchers, p, now);
 		n_large += process_is_large(p);
 		p->changed |= tables_changed && p->snapshot && snapshot_is_outdated(p->snapshot);
 		if (!p->changed || !process_may_publish(table, p, now))

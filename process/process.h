@@ -12,6 +12,7 @@
 #include "elf/packed.h"
 #include "kernel/filter.h"
 #include "process/history.h"
+#include "process/hotspot.h"
 #include "process/snapshot.h"
 
 /*
@@ -29,6 +30,7 @@ struct process {
 	size_t max_mappings;       /* if there are more, they are read again (unrecorded.h) */
 	uint64_t doubted;          /* when code was found that the mappings do not explain; 0:
 	                            * never */
+	struct hotspot *hotspot;   /* NULL: no JVM was seen yet */
 	struct jitted *jitted;     /* its JIT code; NULL: none was seen yet */
 	struct snapshot *snapshot; /* the one that the kernel uses */
 	bool packed_asked;         /* it was asked if the program is packed */

@@ -107,4 +107,5 @@ void stores_settle(struct stores *stores)
 		if (binary_store_wait(binaries, WAIT_MS))
 			ended = clock_now_ns();
 	process_table_settle(&stores->table);
+	hotspot_settle(&stores->table);
 }

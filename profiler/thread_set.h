@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "process/process.h"
-#include "samples/process_memory.h"
+#include "sandbox/process_memory.h"
 #include "samples/thread_reader.h"
 #include "samples/thread_snapshot.h"
 #include "samples/unwinder.h"

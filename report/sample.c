@@ -82,18 +82,27 @@ int frame_function_start(const struct frame *frame, uint64_t *ret)
 
 bool frame_is_interpreted(const struct frame *frame)
 {
-	return frame->method == DP_METHOD_PYTHON;
+	return frame->method == DP_METHOD_PYTHON || frame->method == DP_METHOD_JAVA;
 }
 
 const char *frame_kind(const struct frame *frame)
 {
-	return frame->method == DP_METHOD_PYTHON ? "python" : "native";
+	switch (frame->method) {
+	case DP_METHOD_PYTHON:
+		return "python";
+	case DP_METHOD_JAVA:
+		return "java";
+	default:
+		return "native";
+	}
 }
 
 const char *frame_path(const struct frame *frame)
 {
 	if (frame->method == DP_METHOD_PYTHON)
 		return "[python]";
+	if (frame->method == DP_METHOD_JAVA)
+		return "[java]";
 	return frame->module ? frame->module->path : NULL;
 }
 

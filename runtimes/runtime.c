@@ -5,6 +5,7 @@
 
 static const struct runtime_source *const sources[DP_N_RUNTIMES] = {
 	[DP_RUNTIME_PYTHON] = &runtime_python,
+	[DP_RUNTIME_HOTSPOT] = &runtime_hotspot,
 };
 
 const struct runtime_source *runtime_source(unsigned int kind)
@@ -15,7 +16,8 @@ const struct runtime_source *runtime_source(unsigned int kind)
 int runtime_find(const struct elf_file *file, struct dp_runtime_image *ret)
 {
 	for (unsigned int kind = 0; kind < DP_N_RUNTIMES; kind++) {
-		int err = sources[kind] ? sources[kind]->find(file, ret) : -ENOENT;
+		bool is_in_files = sources[kind] && sources[kind]->find;
+		int err = is_in_files ? sources[kind]->find(file, ret) : -ENOENT;
 
 		if (err != -ENOENT)
 			return err < 0 ? err : (int)kind;

@@ -42,19 +42,21 @@ struct runtime_source {
 	 * Recognises it in a file, by what that defines and contains, and learns its layout. 0, -ENOENT
 	 * if the file has none, or -ENOTSUP for a version that is not known.
 	 */
-	int (*find)(const struct elf_file *file, struct dp_runtime_image *ret);
+	int (*find)(const struct elf_file *file,
+		    struct dp_runtime_image *ret); /* NULL: not in files */
+	size_t layout_size; /* of what is called layout below: of a struct dp_runtime_image or another */
 	/*
 	 * Reads the code of a frame, which the caller frees with free(). What is read may be anything: the
 	 * result is bounded. 0; -ESTALE if there is other code now; or an error of reading.
 	 */
-	int (*read)(const struct dp_runtime_image *image, const struct dp_runtime_frame *frame,
+	int (*read)(const void *layout, const struct dp_runtime_frame *frame,
 		    const struct runtime_memory *memory, struct runtime_code **ret);
 	/* The line of a frame's position in its code; 0: it has none. */
-	unsigned int (*line)(const struct dp_runtime_image *image, const struct runtime_code *code,
+	unsigned int (*line)(const void *layout, const struct runtime_code *code,
 			     const struct dp_runtime_frame *frame);
 };
 
-extern const struct runtime_source runtime_python;
+extern const struct runtime_source runtime_python, runtime_hotspot;
 
 /* By enum dp_runtime_kind; NULL: there is none. */
 const struct runtime_source *runtime_source(unsigned int kind);

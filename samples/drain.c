@@ -271,7 +271,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) : 0;
 	size_t n_user = resolve_frames(d, snapshot, p, walk, raw);
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
-	const struct dp_runtime *runtime = sample_runtime(q->sample);
+	const struct dp_runtime *runtime = walk->runtime ?: sample_runtime(q->sample);
 	const struct snapshot *in_kernel = snapshot;
 	int err;
 	struct sample sample = {

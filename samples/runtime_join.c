@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtimes/runtime.h"
+#include "samples/java_join.h"
 #include "samples/runtime_names.h"
 
 /* Bytes of an evaluation loop in which it has no frame of its own yet; no more than a few. */
@@ -118,8 +119,9 @@ static struct runtime_names *find_names(struct runtime_join *join, pid_t pid,
 		return NULL;
 	jitted_meet(p->jitted);
 	*ret = module = p->jitted->module;
-	if (module->code)
-		return (struct runtime_names *)module->code;
+	names = (struct runtime_names *)module->code;
+	if (names)
+		return runtime_names_kind(names) == kind ? names : NULL;
 	return runtime_names_new(module, join->fetchers, pid, kind, plan->image, &names) == 0 ?
 		       names :
 		       NULL;
@@ -186,6 +188,10 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 		.n_frames = runtime->n,
 	};
 
+	if (runtime->kind == DP_RUNTIME_HOTSPOT) {
+		java_join_sample(join->table, join->fetchers, runtime, join->frames, sample);
+		return;
+	}
 	if (!source || !m || !m->binary || !m->binary->table || !m->binary->table->runtime ||
 	    m->binary->table->runtime_kind != runtime->kind)
 		return;

@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/hash.h"
 #include "runtimes/runtime.h"
-#include "samples/process_memory.h"
+#include "sandbox/process_memory.h"
 #include "symbols/code_source.h"
 #include "symbols/jit.h"
 #include "symbols/module.h"
@@ -39,7 +40,8 @@ struct runtime_names {
 	struct code_source source;
 	struct module *module;
 	const struct runtime_source *runtime;
-	struct dp_runtime_image image;
+	unsigned int kind;
+	void *layout; /* owned */
 	/* Of the thread that looks up names, as are locations: */
 	struct process_memory memory;
 	struct code *codes;
@@ -74,6 +76,7 @@ static void names_free_source(struct code_source *source)
 	free_entries(n->entries);
 	free_entries(n->lines);
 	free(n->numbered);
+	free(n->layout);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 }
@@ -119,7 +122,7 @@ static int find_code(struct runtime_names *n, const struct dp_runtime_frame *fra
 	if (!c)
 		return -ENOMEM;
 	process_memory_forget(&n->memory);
-	err = n->memory.err ?: n->runtime->read(&n->image, frame, &memory, &c->code);
+	err = n->memory.err ?: n->runtime->read(n->layout, frame, &memory, &c->code);
 	if (err == 0) {
 		c->key = key;
 		HASH_ADD(hh, n->codes, key, sizeof(c->key), c);
@@ -143,7 +146,7 @@ static int find_line(struct runtime_names *n, const struct dp_runtime_frame *fra
 
 	if (err < 0)
 		return err;
-	key = (struct key){ frame->code, frame->tag, n->runtime->line(&n->image, c->code, frame) };
+	key = (struct key){ frame->code, frame->tag, n->runtime->line(n->layout, c->code, frame) };
 	HASH_FIND(hh, n->lines, &key, sizeof(key), e);
 	if (e) {
 		*ret = e->located;
@@ -183,8 +186,7 @@ static uint64_t names_locate(struct code_source *source, uint64_t number)
 }
 
 int runtime_names_new(struct module *module, struct fetchers *fetchers, pid_t pid,
-		      unsigned int kind, const struct dp_runtime_image *image,
-		      struct runtime_names **ret)
+		      unsigned int kind, const void *layout, struct runtime_names **ret)
 {
 	struct runtime_names *n = calloc(1, sizeof(*n));
 
@@ -192,13 +194,24 @@ int runtime_names_new(struct module *module, struct fetchers *fetchers, pid_t pi
 		return -ENOMEM;
 	n->source = (struct code_source){ names_locate, names_free_source };
 	n->module = module;
+	n->kind = kind;
 	n->runtime = runtime_source(kind);
-	n->image = *image;
+	n->layout = malloc(n->runtime->layout_size);
+	if (!n->layout) {
+		free(n);
+		return -ENOMEM;
+	}
+	memcpy(n->layout, layout, n->runtime->layout_size);
 	process_memory_init(&n->memory, fetchers, pid);
 	pthread_mutex_init(&n->lock, NULL);
 	module->code = &n->source;
 	*ret = n;
 	return 0;
+}
+
+unsigned int runtime_names_kind(const struct runtime_names *n)
+{
+	return n->kind;
 }
 
 static uint64_t put(struct runtime_names *n, const struct key *key)

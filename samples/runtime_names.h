@@ -20,12 +20,14 @@ struct runtime_names;
  * by the thread that looks up names, and given to the module's struct jit. Owned by the module
  * (code_source.h), which must be one of code that is in no file.
  *
- * `image` is copied. `fetchers` are those of the thread that looks up names; NULL: it reads itself.
+ * `layout` is copied (struct runtime_source). `fetchers` are those of the thread that looks up names; NULL: it reads itself.
  * 0 or -ENOMEM.
  */
 int runtime_names_new(struct module *module, struct fetchers *fetchers, pid_t pid,
-		      unsigned int kind, const struct dp_runtime_image *image,
-		      struct runtime_names **ret);
+		      unsigned int kind, const void *layout, struct runtime_names **ret);
+
+/* Of what kind it is. */
+unsigned int runtime_names_kind(const struct runtime_names *names);
 
 /* The number of a frame's code, for code_source.locate(). Does not read memory. */
 uint64_t runtime_names_put(struct runtime_names *names, const struct dp_runtime_frame *frame);

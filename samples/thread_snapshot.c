@@ -177,7 +177,7 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 	const struct copied *c = memory;
 	int err = stack_copy_read(c->copy, ret, size, address);
 
-	if (err < 0 && snapshot_find(c->threads->snapshot, address))
+	if (err < 0 && snapshot_has_code(c->threads->snapshot, address))
 		return process_memory_read(c->threads->memory, ret, size, address);
 	return err;
 }

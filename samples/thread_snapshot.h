@@ -9,7 +9,7 @@
 #include "process/snapshot.h"
 #include "report/sample.h"
 #include "samples/return_check.h"
-#include "samples/process_memory.h"
+#include "sandbox/process_memory.h"
 #include "samples/unwinder.h"
 #include "samples/thread_reader.h"
 

@@ -147,6 +147,7 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 	r->memory = memory;
 	r->beyond_copy = false;
 	r->port.thread_base = thread_base;
+	w->runtime.head = (struct dp_runtime){ 0 };
 	w->in.regs = *regs;
 	w->in.in_syscall = in_syscall;
 	w->in.snapshot = id;
@@ -160,6 +161,7 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 				   (enum dp_outcome)w->out.sample.outcome,
 		.frames = w->out.frames,
 		.n_frames = w->at.n_frames,
+		.runtime = w->runtime.head.n > 0 ? &w->runtime.head : NULL,
 		.fault_address = w->out.sample.fault_address,
 	};
 }

@@ -57,8 +57,9 @@ struct unwinder_result {
 	enum dp_outcome outcome;
 	const __u64 *frames; /* as in struct dp_sample; valid until the next walk */
 	size_t n_frames;
-	uint64_t fault_address; /* as in struct dp_sample */
-	size_t n_landed;        /* frames up to the last exception handler (return_check.h), or 0 */
+	const struct dp_runtime *runtime; /* of these frames; NULL: none, or the sample's own */
+	uint64_t fault_address;           /* as in struct dp_sample */
+	size_t n_landed; /* frames up to the last exception handler (return_check.h), or 0 */
 };
 
 /* Reads memory of a process. 0, or a negative errno; -ENODATA: it was not copied. */

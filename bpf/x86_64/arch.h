@@ -5,6 +5,7 @@
 /* x86-64: see bpf/arch.h. */
 
 #define DP_ARCH_CALL "bpf/x86_64/call.h"
+#define DP_ARCH_FRAME_CODE "bpf/x86_64/frame_code.h"
 #define DP_ARCH_KERNEL "bpf/x86_64/kernel.bpf.h"
 #define DP_ARCH_KERNEL_FIELDS "bpf/x86_64/kernel_fields.h"
 #define DP_ARCH_TASK "bpf/x86_64/task.bpf.h"
@@ -48,6 +49,7 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_IS_CALL_RA(where) ((where)->kind == DP_WHERE_CFA && (where)->offset == -DP_CALL_SIZE)
 #define DP_N_RA 1
 #define DP_CALLER_RA(cfa) ((cfa)-DP_CALL_SIZE)
+#define DP_FRAME_CFA(sp) ((sp) + DP_CALL_SIZE)
 
 /* push %rbp; mov %rsp, %rbp */
 #define DP_FP_RA 8

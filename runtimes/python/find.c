@@ -183,6 +183,7 @@ const struct runtime_source runtime_python = {
 	.binary = "[python]",
 	.unloaded = "[python, unloaded]",
 	.find = find,
+	.layout_size = sizeof(struct dp_runtime_image),
 	.read = python_read_code,
 	.line = python_code_line,
 };

@@ -137,9 +137,10 @@ static int find_lines(const struct reader *r, uint64_t code, uint64_t *ret_addre
 	return read_at(r, object + l->bytes_size, ret_size, sizeof(*ret_size));
 }
 
-int python_read_code(const struct dp_runtime_image *image, const struct dp_runtime_frame *frame,
+int python_read_code(const void *layout, const struct dp_runtime_frame *frame,
 		     const struct runtime_memory *memory, struct runtime_code **ret)
 {
+	const struct dp_runtime_image *image = layout;
 	const struct reader r = { memory, image };
 	const struct dp_python_names *l = &image->names;
 	_cleanup_free_ struct runtime_code *code = NULL;
@@ -168,9 +169,11 @@ int python_read_code(const struct dp_runtime_image *image, const struct dp_runti
 	return err;
 }
 
-unsigned int python_code_line(const struct dp_runtime_image *image, const struct runtime_code *code,
+unsigned int python_code_line(const void *layout, const struct runtime_code *code,
 			      const struct dp_runtime_frame *frame)
 {
+	const struct dp_runtime_image *image = layout;
+
 	if (code->lines_size == 0)
 		return code->first_line;
 	return python_line(image->names.version, code->lines, code->lines_size, code->first_line,

@@ -15,9 +15,9 @@ int python_published(const struct elf_file *file, uint64_t runtime, uint32_t ver
 		     struct dp_runtime_image *ret);
 
 /* The runtime's `read` and `line`: see struct runtime_source. */
-int python_read_code(const struct dp_runtime_image *image, const struct dp_runtime_frame *frame,
+int python_read_code(const void *layout, const struct dp_runtime_frame *frame,
 		     const struct runtime_memory *memory, struct runtime_code **ret);
-unsigned int python_code_line(const struct dp_runtime_image *image, const struct runtime_code *code,
+unsigned int python_code_line(const void *layout, const struct runtime_code *code,
 			      const struct dp_runtime_frame *frame);
 
 /*
