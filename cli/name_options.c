@@ -70,7 +70,9 @@ static error_t parse_name_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		names->options.debuginfod_ns = NAMES_DEBUGINFOD_NS;
+		/* The agent parses several times, into one structure. */
+		if (names->options.debuginfod_ns == 0)
+			names->options.debuginfod_ns = NAMES_DEBUGINFOD_NS;
 		return 0;
 	case OPTION_NO_SYMBOLS:
 		names->options.none = true;

@@ -101,6 +101,13 @@ class Page(unittest.TestCase):
         left_out = re.search(r"options above but(.*?)^and$", self.section("TOP"), re.S | re.M).group(1)
         self.assertEqual(set(OPTION.findall(left_out)), self.helped() - self.helped("top"))
 
+    def test_lists_the_options_of_agent(self):
+        own = {"-c", "-F", "-e"} | self.helped("agent") - self.helped()
+        self.assertGreater(len(own), 10)
+        self.assertLessEqual(own, self.described("AGENT"))
+        self.assertLessEqual(self.described("AGENT"), self.helped("agent"))
+        self.assertIn("-o", self.helped() - self.helped("agent"))
+
     def test_lists_the_keys_of_top(self):
         listed = run(DWARFPROF, "top", "--help").stdout.partition("\nKeys:\n")[2].partition("\n\n")[0]
         keys = re.findall(r"(?m)^  (\S.*?) {2,}(\S.*(?:\n {10,}\S.*)*)$", listed)
