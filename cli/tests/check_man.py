@@ -75,15 +75,15 @@ class Page(unittest.TestCase):
 
     def test_lists_the_options_of_report_and_convert(self):
         for command in "report", "convert":
-            self.assertEqual(len(self.helped(command)), 22)
+            self.assertEqual(len(self.helped(command)), 24)
             self.assertEqual(self.described("RECORDINGS"), self.helped(command))
 
     def test_lists_the_options_of_diff(self):
-        self.assertEqual(len(self.helped("diff")), 23)
+        self.assertEqual(len(self.helped("diff")), 25)
         self.assertEqual(self.described("DIFFERENCES"), self.helped("diff"))
 
     def test_lists_the_options_of_annotate(self):
-        self.assertEqual(len(self.helped("annotate")), 16)
+        self.assertEqual(len(self.helped("annotate")), 18)
         self.assertEqual(self.described("ANNOTATION"), self.helped("annotate"))
 
     def section(self, heading):
