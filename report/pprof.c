@@ -80,7 +80,8 @@ static struct mapping *find_mapping(const struct pprof *pprof,
 	if (symbolized->address == 0 ||
 	    (symbolized->kind == SYMBOLIZED_USER && !symbolized->module))
 		return NULL;
-	return mapping_list_find(&pprof->mappings, symbolized->module, pprof_address(symbolized));
+	return mapping_list_find(&pprof->mappings, symbolized->module,
+				 symbolized_code_address(symbolized));
 }
 
 static int make_locations(struct pprof *pprof, size_t *ret_n)

@@ -163,31 +163,6 @@ static int add_function(struct pprof_writer *writer, const struct symbolized_fra
 	return write_function(writer, f);
 }
 
-uint64_t pprof_address(const struct symbolized_frame *symbolized)
-{
-	return symbolized->address - (symbolized->is_call && symbolized->address > 0);
-}
-
-/* Counts the functions of one address: each is inlined into the next. */
-static size_t count_functions(const struct symbolized_frame *symbolized, size_t n)
-{
-	size_t i = 0;
-
-	while (i + 1 < n && symbolized[i].is_inlined)
-		i++;
-	return i + 1;
-}
-
-/*
- * Readers may look up names that nobody has looked up. If we have, each address has a function: for
- * one without, readers would replace the names of its whole mapping, and of inlined functions.
- * Marks have no address.
- */
-static bool has_line(const struct symbolized_frame *symbolized, size_t n)
-{
-	return n > 1 || symbolized->is_named || symbolized->is_sought || symbolized->address == 0;
-}
-
 /* Combines the properties of this location with those of its mapping. */
 static void judge(struct mapping *mapping, const struct symbolized_frame *symbolized, size_t n)
 {
@@ -224,7 +199,7 @@ static int write_location(struct pprof_writer *writer, const struct pprof_locati
 
 	if (!pointers || !lines)
 		return -ENOMEM;
-	if (has_line(symbolized, n)) {
+	if (symbolized_has_name(symbolized, n)) {
 		err = make_lines(writer, symbolized, n, lines, pointers);
 		if (err < 0)
 			return err;
@@ -242,10 +217,10 @@ static int write_location(struct pprof_writer *writer, const struct pprof_locati
 int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
 			  size_t n, struct mapping *mapping, uint64_t *ret, size_t *ret_n)
 {
-	struct pprof_location_key key = { .address = pprof_address(symbolized) };
+	struct pprof_location_key key = { .address = symbolized_code_address(symbolized) };
 	struct pprof_location *l;
 
-	n = count_functions(symbolized, n);
+	n = symbolized_n_functions(symbolized, n);
 	*ret_n = n;
 	if (mapping)
 		key.mapping = mapping->number;

@@ -256,3 +256,22 @@ int symbolized_stack_make_sample(struct report *report, const struct sample *sam
 		err = put_user_frame(&m, &sample->user[i]);
 	return err == 0 ? put_bottom(&m, sample) : err;
 }
+
+uint64_t symbolized_code_address(const struct symbolized_frame *symbolized)
+{
+	return symbolized->address - (symbolized->is_call && symbolized->address > 0);
+}
+
+size_t symbolized_n_functions(const struct symbolized_frame *symbolized, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 1 < n && symbolized[i].is_inlined)
+		i++;
+	return i + 1;
+}
+
+bool symbolized_has_name(const struct symbolized_frame *symbolized, size_t n)
+{
+	return n > 1 || symbolized->is_named || symbolized->is_sought || symbolized->address == 0;
+}

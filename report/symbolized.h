@@ -59,4 +59,18 @@ int symbolized_stack_make(struct report *report, const struct stack *stack, unsi
 int symbolized_stack_make_sample(struct report *report, const struct sample *sample,
 				 unsigned int wanted, struct symbolized_stack *ret);
 
+/* The address of a frame's code: a caller's is inside its call. */
+uint64_t symbolized_code_address(const struct symbolized_frame *symbolized);
+
+/* Counts the functions of the first address of n shown ones: each is inlined into the next. */
+size_t symbolized_n_functions(const struct symbolized_frame *symbolized, size_t n);
+
+/*
+ * Whether formats that list addresses separately give this one, with n functions, their names.
+ * Readers may look up names that nobody has looked up. If we have, each address has a function: for
+ * one without, readers would replace the names of its whole mapping, and of inlined functions.
+ * Marks have no address.
+ */
+bool symbolized_has_name(const struct symbolized_frame *symbolized, size_t n);
+
 #endif
