@@ -28,14 +28,18 @@
 /* How often to look whether everything is well, and at the memory; and to begin a run anew. */
 #define LOOK_NS UINT64_C(10000000000)
 #define RENEW_NS UINT64_C(600000000000)
-#define MAX_OUTPUTS 8
+/* For delivering at the end, all backends together. */
+#define LAST_DELIVERY_NS UINT64_C(1200000000)
 
 /* A run with all that its options opened. */
 struct generation {
 	const struct agent_options *options;
 	struct run_options run_options;
-	struct interval_output outputs[MAX_OUTPUTS];
-	struct store *store; /* may be that of the one before */
+	/* May be those of the one before. */
+	struct store *store;
+	struct backend *backends[AGENT_BACKENDS];
+	size_t n_backends;
+	struct interval_output stored, delivered[AGENT_BACKENDS];
 	struct run *run;
 };
 
@@ -84,6 +88,11 @@ static void give_figures(void *arg, struct figures *ret)
 	}
 	if (ret->has_store)
 		ret->store = store_state(a->now->store);
+	for (size_t i = 0; a->now && i < a->now->n_backends; i++) {
+		snprintf(ret->backends[i].url, sizeof(ret->backends[i].url), "%s",
+			 backend_url(a->now->backends[i]));
+		ret->backends[ret->n_backends++].counts = backend_counts(a->now->backends[i]);
+	}
 	pthread_mutex_unlock(&a->lock);
 	ret->totals = sum(&ret->totals, &ret->run.totals);
 	ret->is_healthy = is_healthy(&ret->run);
@@ -106,6 +115,15 @@ static bool is_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+static struct backend *find_backend(const struct generation *g,
+				    const struct backend_options *options, const char *spool)
+{
+	for (size_t i = 0; g && i < g->n_backends; i++)
+		if (backend_is(g->backends[i], options, spool))
+			return g->backends[i];
+	return NULL;
+}
+
 static int open_outputs(struct agent *a, struct generation *g)
 {
 	const struct agent_options *o = g->options;
@@ -115,10 +133,29 @@ static int open_outputs(struct agent *a, struct generation *g)
 		g->store = a->now->store;
 	else if (o->store)
 		err = store_open(o->store, &o->store_limits, &g->store);
-	if (err == 0 && g->store)
-		g->outputs[g->run_options.n_outputs++] =
-			(struct interval_output){ report_format_by_name("recording"), g->store };
+	for (size_t i = 0; err == 0 && i < o->n_backends; i++) {
+		struct backend **backend = &g->backends[g->n_backends];
+
+		*backend = find_backend(a->now, &o->backends[i], o->spool);
+		if (!*backend)
+			err = backend_open(&o->backends[i], o->spool, o->spool_size, backend);
+		if (err == 0)
+			g->delivered[g->n_backends++].backend = *backend;
+	}
+	g->stored.store = g->store;
+	g->run_options.tracks[0] =
+		(struct track_options){ &g->stored, g->store ? 1 : 0, o->interval_ns };
+	g->run_options.tracks[1] =
+		(struct track_options){ g->delivered, g->n_backends, o->deliver_ns };
 	return err;
+}
+
+static bool uses(const struct generation *g, const struct backend *backend)
+{
+	for (size_t i = 0; g && i < g->n_backends; i++)
+		if (g->backends[i] == backend)
+			return true;
+	return false;
 }
 
 /* other: the one that stays, which may use the same. Accepts NULL. Returns NULL. */
@@ -130,6 +167,9 @@ static struct generation *close_generation(struct agent *a, struct generation *g
 	run_free(g->run);
 	if (!other || g->store != other->store)
 		store_close(g->store);
+	for (size_t i = 0; i < g->n_backends; i++)
+		if (!uses(other, g->backends[i]))
+			backend_close(g->backends[i], LAST_DELIVERY_NS / g->n_backends);
 	if (!other || g->options != other->options)
 		a->control->drop(a->control->arg, g->options);
 	free(g);
@@ -150,7 +190,6 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 	}
 	g->options = options;
 	g->run_options = options->run;
-	g->run_options.outputs = g->outputs;
 	g->run_options.pulls = options->pull ? a->pulls : NULL;
 	g->run_options.counts = &a->counts;
 	g->run_options.event_fd = a->event_fd;

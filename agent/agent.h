@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "agent/backend.h"
 #include "agent/run.h"
 #include "agent/store.h"
 
@@ -13,12 +14,21 @@
 #define AGENT_INTERVAL_NS UINT64_C(10000000000)
 #define AGENT_STORE_SIZE (UINT64_C(1) << 30)
 #define AGENT_STORE_AGE_NS UINT64_C(604800000000000)
+#define AGENT_BACKENDS 8
+#define AGENT_DELIVER_NS UINT64_C(10000000000)
+#define AGENT_SPOOL_SIZE (UINT64_C(256) << 20)
 #define AGENT_MEMORY (UINT64_C(256) << 20)
 
 struct agent_options {
 	struct run_options run; /* without the agent's part */
 	const char *store;      /* a directory; NULL: none */
 	struct store_limits store_limits;
+	uint64_t interval_ns; /* of the store's recordings */
+	const struct backend_options *backends;
+	size_t n_backends;   /* up to AGENT_BACKENDS */
+	uint64_t deliver_ns; /* how often profiles are delivered */
+	const char *spool;   /* a directory; NULL: in memory */
+	uint64_t spool_size;
 	const char *pull; /* where to answer requests (address.h); NULL: nowhere */
 	const char *pull_token_file;
 	uint64_t memory; /* private bytes, above which the profiler is begun anew; 0: any */

@@ -2,6 +2,7 @@
 #ifndef DP_AGENT_FIGURES_H
 #define DP_AGENT_FIGURES_H
 
+#include "agent/agent.h"
 #include "agent/run.h"
 #include "agent/store.h"
 
@@ -13,6 +14,11 @@ struct figures {
 	uint64_t intervals_written, intervals_failed;
 	bool has_store;
 	struct store_state store;
+	struct {
+		char url[256];
+		struct deliver_counts counts;
+	} backends[AGENT_BACKENDS];
+	size_t n_backends;
 	uint64_t reloads, reloads_failed; /* by SIGHUP */
 	uint64_t renewals;                /* of the profiler, because of --memory */
 	uint64_t memory_limit;            /* 0: none */

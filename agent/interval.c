@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/backend.h"
 #include "agent/store.h"
 #include "log/log.h"
 
@@ -61,20 +62,32 @@ static int interval_add(struct report *report, const struct sample *sample,
 	return 0;
 }
 
+static int open_output(struct interval *i, const struct interval_output *output, struct written *w)
+{
+	int err;
+
+	if (output->backend)
+		return backend_report_new(output->backend, &i->report.context, &w->report);
+	err = store_begin(output->store, &w->file);
+	if (err == 0)
+		err = report_new(report_format_by_name("recording"), &i->report.context, w->file.to,
+				 &w->report);
+	if (err < 0)
+		store_drop(output->store, &w->file);
+	return err;
+}
+
 static int add_output(struct interval *i, const struct interval_output *output)
 {
 	struct written *w = &i->written[i->n];
-	int err = store_begin(output->store, &w->file);
+	int err = open_output(i, output, w);
 
-	if (err == 0)
-		err = report_new(output->format, &i->report.context, w->file.to, &w->report);
 	if (err < 0) {
 		log_error("cannot begin to write an interval: %s", strerror(-err));
-		store_drop(output->store, &w->file);
 		return err;
 	}
 	w->output = output;
-	i->report.streams &= output->format->streams;
+	i->report.streams &= w->report->streams;
 	i->n++;
 	return 0;
 }
@@ -133,8 +146,9 @@ void interval_finish(struct interval *i, const struct totals *totals)
 		struct written *w = &i->written[k];
 
 		if (w->err == 0)
-			w->err = report_finish(w->report, &counted);
-		if (w->err == 0)
+			w->err = w->output->backend ? w->report->finish(w->report, &counted) :
+						      report_finish(w->report, &counted);
+		if (w->err == 0 && w->output->store)
 			w->err = store_end(w->output->store, &w->file,
 					   i->report.context.started_real_ns);
 		if (w->err == 0) {
@@ -153,7 +167,8 @@ struct interval *interval_free(struct interval *i)
 		return NULL;
 	for (size_t k = 0; k < i->n; k++) {
 		report_free(i->written[k].report);
-		store_drop(i->written[k].output->store, &i->written[k].file);
+		if (i->written[k].output->store)
+			store_drop(i->written[k].output->store, &i->written[k].file);
 	}
 	free(i->written);
 	free(i);

@@ -8,12 +8,13 @@
 #include "agent/window.h"
 #include "report/report.h"
 
+struct backend;
 struct store;
 
-/* A file that each interval becomes. */
+/* What each interval becomes: a recording in a store, or requests to a backend. */
 struct interval_output {
-	const struct report_format *format;
-	struct store *store;
+	struct store *store;     /* or NULL */
+	struct backend *backend; /* or NULL */
 };
 
 /*
@@ -24,7 +25,7 @@ struct interval;
 
 /* What became of intervals; any thread may read it. */
 struct interval_counts {
-	_Atomic uint64_t written, failed; /* files */
+	_Atomic uint64_t written, failed; /* outputs */
 };
 
 /*

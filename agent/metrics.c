@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
+#include <stddef.h>
 
 #include "agent/figures.h"
+#include "base/array.h"
 #include "report/outcome.h"
 
 enum kind { COUNTER, GAUGE };
@@ -86,6 +88,50 @@ static void put_store(const struct store_state *s, FILE *to)
 	put(to, "store_removed_bytes", COUNTER, "bytes", "Their size.", s->size_removed);
 }
 
+/* As a label's value: a URL may have been written by anyone. */
+static void put_label(FILE *to, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', to);
+		fputc(*text < ' ' ? '?' : *text, to);
+	}
+}
+
+static void put_backends(const struct figures *f, FILE *to)
+{
+#define COUNT(member) offsetof(struct deliver_counts, member)
+	static const struct {
+		const char *name, *unit, *help;
+		enum kind kind;
+		size_t offset;
+	} rows[] = {
+		{ "delivered", NULL, "Requests delivered.", COUNTER, COUNT(delivered) },
+		{ "delivery_failed", NULL, "Requests given up.", COUNTER, COUNT(failed) },
+		{ "delivery_dropped", NULL, "Requests without room in the spool.", COUNTER,
+		  COUNT(dropped) },
+		{ "delivery_retried", NULL, "Attempts after the first.", COUNTER, COUNT(retried) },
+		{ "profiles_rejected", NULL, "Profiles that a backend did not want.", COUNTER,
+		  COUNT(rejected) },
+		{ "spooled", NULL, "Requests that wait.", GAUGE, COUNT(spooled) },
+		{ "spooled_bytes", "bytes", "Their size.", GAUGE, COUNT(spooled_bytes) },
+		{ "sent_bytes", "bytes", "Bytes delivered.", COUNTER, COUNT(sent_bytes) },
+	};
+#undef COUNT
+
+	for (size_t k = 0; f->n_backends > 0 && k < ARRAY_SIZE(rows); k++) {
+		put_family(to, rows[k].name, rows[k].kind, rows[k].unit, rows[k].help);
+		for (size_t i = 0; i < f->n_backends; i++) {
+			fprintf(to, "dwarfprof_%s%s{backend=\"", rows[k].name,
+				rows[k].kind == COUNTER ? "_total" : "");
+			put_label(to, f->backends[i].url);
+			fprintf(to, "\"} %" PRIu64 "\n",
+				*(const uint64_t *)((const char *)&f->backends[i].counts +
+						    rows[k].offset));
+		}
+	}
+}
+
 void figures_write_metrics(const struct figures *f, FILE *to)
 {
 	put_family(to, "build", GAUGE, NULL, "The program's version.");
@@ -99,6 +145,7 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	    f->intervals_failed);
 	if (f->has_store)
 		put_store(&f->store, to);
+	put_backends(f, to);
 	put_tables(&f->run.usage, to);
 	put_own_use(to);
 	put(to, "memory_limit_bytes", GAUGE, "bytes", "Limit of private memory; 0: none.",

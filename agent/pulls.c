@@ -290,17 +290,10 @@ static bool is_wanted(struct pull *pull, const struct sample *s)
 
 static void add_to(struct pull *pull, const struct sample *s)
 {
-	struct totals *t = &pull->totals;
-
 	if (pull->err < 0 || !is_wanted(pull, s))
 		return;
-	t->samples++;
-	t->outcomes[s->outcome]++;
-	t->events += s->weight;
-	t->time_ns += s->weight * s->value_ns;
-	t->finished_late += s->late;
-	t->cut_labels += label_set_is_part(s->labels);
-	pull->err = report_add(pull->report, s, t);
+	totals_count(&pull->totals, s);
+	pull->err = report_add(pull->report, s, &pull->totals);
 }
 
 static int pulls_add(struct report *report, const struct sample *sample,

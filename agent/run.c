@@ -26,8 +26,15 @@
 /* How often the figures are brought up to date. */
 #define FIGURES_NS UINT64_C(1000000000)
 
-/* The reports of the profiler, by number. */
-enum { SLOT_INTERVAL, SLOT_PULLS, N_SLOTS };
+/* The reports of the profiler, by number: first those of the tracks. */
+enum { SLOT_PULLS = RUN_TRACKS, N_SLOTS };
+
+/* The intervals of some outputs. */
+struct track {
+	const struct track_options *options;
+	struct interval *interval, *next; /* next: while one is replaced */
+	uint64_t ends_ns;
+};
 
 struct run {
 	const struct run_options *options;
@@ -36,9 +43,8 @@ struct run {
 	struct profiler *profiler;
 	struct report_context context;
 	struct window window;
-	struct interval *interval, *next; /* next: while one is replaced */
+	struct track tracks[RUN_TRACKS];
 	struct report *pulled;
-	uint64_t interval_ends_ns;
 	uint64_t figured_ns;
 	uint64_t n_intervals;
 	int wake_fd;
@@ -98,28 +104,34 @@ static int open_profiler(struct run *r)
 	return err;
 }
 
-static int new_interval(struct run *r, struct interval **ret)
+static int new_interval(struct run *r, const struct track *t, struct interval **ret)
 {
-	return interval_new(r->options->outputs, r->options->n_outputs, &r->context, &r->window,
+	return interval_new(t->options->outputs, t->options->n, &r->context, &r->window,
 			    r->options->counts, ret);
 }
 
 static int start(struct run *r)
 {
 	struct report *reports[N_SLOTS];
-	int err;
+	int err = 0;
 
 	profiler_describe(r->profiler, &r->context);
 	r->context.command = r->options->command_line;
-	err = new_interval(r, &r->interval);
+	for (size_t i = 0; err == 0 && i < RUN_TRACKS; i++)
+		err = new_interval(r, &r->tracks[i], &r->tracks[i].interval);
 	if (err == 0 && r->options->pulls)
 		err = pulls_report_new(r->options->pulls, &r->context, &r->window, &r->pulled);
 	if (err < 0)
 		return err;
-	reports[SLOT_INTERVAL] = interval_report(r->interval);
+	for (size_t i = 0; i < RUN_TRACKS; i++)
+		reports[i] = interval_report(r->tracks[i].interval);
 	reports[SLOT_PULLS] = r->pulled;
-	err = profiler_start(r->profiler, reports, r->pulled ? N_SLOTS : 1, false);
-	r->interval_ends_ns = profiler_started(r->profiler) + r->options->interval_ns;
+	err = profiler_start(r->profiler, reports, r->pulled ? N_SLOTS : RUN_TRACKS, false);
+	for (size_t i = 0; i < RUN_TRACKS; i++)
+		r->tracks[i].ends_ns =
+			r->tracks[i].options->n == 0 ?
+				UINT64_MAX :
+				profiler_started(r->profiler) + r->tracks[i].options->interval_ns;
 	return err;
 }
 
@@ -130,28 +142,29 @@ static int finish_interval(void *arg, struct report *report, const struct totals
 }
 
 /* Ends the interval if it is over, unless another report is being replaced. */
-static int end_interval(struct run *r, uint64_t now)
+static int end_interval(struct run *r, size_t i, uint64_t now)
 {
+	struct track *t = &r->tracks[i];
 	uint64_t time;
 	int err = 0;
 
-	if (now < r->interval_ends_ns)
+	if (now < t->ends_ns)
 		return 0;
-	if (!r->next)
-		err = new_interval(r, &r->next);
+	if (!t->next)
+		err = new_interval(r, t, &t->next);
 	if (err < 0)
 		return err;
-	err = profiler_take(r->profiler, SLOT_INTERVAL, interval_report(r->next), finish_interval,
-			    r->interval, &time);
+	err = profiler_take(r->profiler, i, interval_report(t->next), finish_interval, t->interval,
+			    &time);
 	if (err < 0)
 		return err == -EBUSY ? 0 : err;
-	interval_begin(r->next, time, to_real_ns(time));
-	r->interval = r->next;
-	r->next = NULL;
+	interval_begin(t->next, time, to_real_ns(time));
+	t->interval = t->next;
+	t->next = NULL;
 	r->n_intervals++;
 	/* After a time without the CPU, the next one is not shortened to catch up. */
-	while (r->interval_ends_ns <= time)
-		r->interval_ends_ns += r->options->interval_ns;
+	while (t->ends_ns <= time)
+		t->ends_ns += t->options->interval_ns;
 	return 0;
 }
 
@@ -201,9 +214,11 @@ static bool is_over(const struct run *r, uint64_t now)
 /* When there is something to do; soon, if it is due and has to wait for another boundary. */
 static uint64_t next_time(struct run *r, uint64_t now)
 {
-	uint64_t pulls = pulls_time(r);
-	uint64_t next = r->interval_ends_ns < pulls ? r->interval_ends_ns : pulls;
+	uint64_t next = pulls_time(r);
 
+	for (size_t i = 0; i < RUN_TRACKS; i++)
+		if (r->tracks[i].ends_ns < next)
+			next = r->tracks[i].ends_ns;
 	return next > now + RETRY_NS ? next : now + RETRY_NS;
 }
 
@@ -216,8 +231,8 @@ static int sample(struct run *r)
 	while (err == 0 && !is_over(r, now)) {
 		err = profiler_run(r->profiler, next_time(r, now));
 		now = clock_now_ns();
-		if (err == 0)
-			err = end_interval(r, now);
+		for (size_t i = 0; err == 0 && i < RUN_TRACKS; i++)
+			err = end_interval(r, i, now);
 		if (err == 0)
 			err = turn_pulls(r, now);
 		note_figures(r, now);
@@ -234,9 +249,11 @@ static int finish(struct run *r)
 	err = profiler_finish(r->profiler);
 	if (err < 0)
 		return err;
-	totals = profiler_totals_of(r->profiler, SLOT_INTERVAL);
-	interval_finish(r->interval, &totals);
-	r->interval = NULL;
+	for (size_t i = 0; i < RUN_TRACKS; i++) {
+		totals = profiler_totals_of(r->profiler, i);
+		interval_finish(r->tracks[i].interval, &totals);
+		r->tracks[i].interval = NULL;
+	}
 	r->n_intervals++;
 	note_figures(r, clock_now_ns());
 	if (r->pulled) {
@@ -258,8 +275,10 @@ static void done(struct run *r)
 {
 	set_hurried(r, NULL);
 	r->profiler = profiler_free(r->profiler);
-	r->interval = interval_free(r->interval);
-	r->next = interval_free(r->next);
+	for (size_t i = 0; i < RUN_TRACKS; i++) {
+		interval_free(r->tracks[i].interval);
+		interval_free(r->tracks[i].next);
+	}
 	if (r->pulled)
 		pulls_report_free(r->pulled, &(struct totals){ 0 });
 	r->names = names_free(r->names);
@@ -299,6 +318,8 @@ int run_new(const struct run_options *options, struct run **ret)
 	if (!r)
 		return -ENOMEM;
 	r->options = options;
+	for (size_t i = 0; i < RUN_TRACKS; i++)
+		r->tracks[i].options = &options->tracks[i];
 	r->window.from_ns = r->window.until_ns = UINT64_MAX;
 	pthread_mutex_init(&r->lock, NULL);
 	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -17,14 +17,21 @@ struct pulls;
  */
 struct run;
 
+/* Outputs with intervals of the same length. */
+struct track_options {
+	const struct interval_output *outputs;
+	size_t n;
+	uint64_t interval_ns;
+};
+
+#define RUN_TRACKS 2
+
 struct run_options {
 	struct profiler_options profiler; /* without names, which each run has for itself */
 	struct names_options names;
-	uint64_t interval_ns;
 	const char *command_line;
 	/* The rest is the agent's. */
-	const struct interval_output *outputs;
-	size_t n_outputs;
+	struct track_options tracks[RUN_TRACKS];
 	struct pulls *pulls; /* NULL: none */
 	struct interval_counts *counts;
 	int event_fd; /* is written to when the state changes */

@@ -92,6 +92,25 @@ static void put_files(const struct figures *f, FILE *to)
 	fputs("</table>\n", to);
 }
 
+static void put_backends(const struct figures *f, FILE *to)
+{
+	if (f->n_backends == 0)
+		return;
+	fputs("<h2>Backends</h2>\n<table>\n", to);
+	for (size_t i = 0; i < f->n_backends; i++) {
+		const struct deliver_counts *c = &f->backends[i].counts;
+
+		fputs("<tr><th>", to);
+		(void)markup_put_text(f->backends[i].url, to);
+		fprintf(to,
+			"</th><td>%" PRIu64 " requests delivered, %" PRIu64 " wait, %" PRIu64
+			" given up, %" PRIu64 " without room, %" PRIu64
+			" attempts more</td></tr>\n",
+			c->delivered, c->spooled, c->failed, c->dropped, c->retried);
+	}
+	fputs("</table>\n", to);
+}
+
 void figures_write_page(const struct figures *f, FILE *to)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
@@ -106,5 +125,6 @@ void figures_write_page(const struct figures *f, FILE *to)
 	put_outcomes(&f->totals, to);
 	put_costs(f, to);
 	put_files(f, to);
+	put_backends(f, to);
 	fputs("</body></html>\n", to);
 }

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/window.h"
 
-static void count_out(const struct sample *sample, struct totals *out)
-{
-	out->samples++;
-	out->outcomes[sample->outcome]++;
-	out->events += sample->weight;
-	out->time_ns += sample->weight * sample->value_ns;
-	out->finished_late += sample->late;
-	out->cut_labels += label_set_is_part(sample->labels);
-}
-
 bool window_cut(const struct window *w, struct sample *s, struct totals *ret_out)
 {
 	uint64_t from = atomic_load(&w->from_ns), until = atomic_load(&w->until_ns);
@@ -18,7 +8,7 @@ bool window_cut(const struct window *w, struct sample *s, struct totals *ret_out
 	uint64_t begin = s->time_ns > from ? s->time_ns : from, end = s->time_ns + length;
 
 	if (s->time_ns >= until || (s->time_ns < from && end <= from)) {
-		count_out(s, ret_out);
+		totals_count(ret_out, s);
 		return false;
 	}
 	if (length == 0)

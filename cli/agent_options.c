@@ -20,13 +20,18 @@
 
 enum {
 	OPTION_CHECK = 4352,
+	OPTION_DELIVER,
 	OPTION_INTERVAL,
 	OPTION_MAX_RATE,
 	OPTION_MEMORY,
 	OPTION_MIN_BLOCK,
 	OPTION_OFF_CPU,
+	OPTION_OTLP,
 	OPTION_PULL,
 	OPTION_PULL_TOKEN_FILE,
+	OPTION_PYROSCOPE,
+	OPTION_SPOOL,
+	OPTION_SPOOL_SIZE,
 	OPTION_STORE,
 	OPTION_STORE_AGE,
 	OPTION_STORE_SIZE,
@@ -55,7 +60,7 @@ static const struct argp_option argp_options[] = {
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ .doc = "What to show", .group = 4 },
 	{ .doc = "Where profiles go", .group = 5 },
-	{ "interval", OPTION_INTERVAL, "TIME", 0, "the time of each profile (10s)", 5 },
+	{ "interval", OPTION_INTERVAL, "TIME", 0, "the time of each recording (10s)", 5 },
 	{ "store", OPTION_STORE, "DIR", 0, "keep a recording of each interval in this directory",
 	  5 },
 	{ "store-size", OPTION_STORE_SIZE, "SIZE", 0,
@@ -67,6 +72,16 @@ static const struct argp_option argp_options[] = {
 	  "only to those who know the first line of this file, as bearer token; required unless the "
 	  "address is this machine's own",
 	  5 },
+	{ "otlp", OPTION_OTLP, "URL", 0,
+	  "deliver to an OpenTelemetry receiver, repeatable: grpc://HOST:4317, http://HOST:4318; or "
+	  "grpcs, https",
+	  5 },
+	{ "pyroscope", OPTION_PYROSCOPE, "URL", 0, "deliver to Pyroscope, repeatable", 5 },
+	{ "deliver", OPTION_DELIVER, "TIME", 0, "the time of each delivered profile (10s)", 5 },
+	{ "spool", OPTION_SPOOL, "DIR", 0,
+	  "keep there what waits for backends, also if the agent is killed (in memory)", 5 },
+	{ "spool-size", OPTION_SPOOL_SIZE, "SIZE", 0,
+	  "drop the oldest that waits beyond this size, for each backend (256M)", 5 },
 	{ .doc = "What it may cost", .group = 6 },
 	{ "memory", OPTION_MEMORY, "SIZE", 0,
 	  "begin anew, without a gap, above this much memory beside the tables (256M)", 6 },
@@ -120,13 +135,56 @@ static error_t parse_as_others(struct agent_settings *s, struct argp_state *stat
 	return err;
 }
 
+static void add_backend(struct agent_settings *s, struct argp_state *state,
+			enum deliver_protocol protocol, const char *url)
+{
+	const char *const forms[] = { "http://", "https://", "grpc://", "grpcs://" };
+	size_t n = protocol == DELIVER_OTLP ? ARRAY_SIZE(forms) : 2, i = 0;
+
+	while (i < n && strncmp(url, forms[i], strlen(forms[i])) != 0)
+		i++;
+	if (i == n)
+		argp_error(state, "%s takes a URL such as %s, not '%s'",
+			   protocol == DELIVER_OTLP ? "--otlp" : "--pyroscope",
+			   protocol == DELIVER_OTLP ? "grpc://127.0.0.1:4317" :
+						      "http://127.0.0.1:4040",
+			   url);
+	if (s->agent.n_backends == AGENT_BACKENDS)
+		argp_error(state, "there are more than %d backends", AGENT_BACKENDS);
+	s->backends[s->agent.n_backends++] = (struct backend_options){ protocol, url };
+}
+
+static error_t parse_delivery(int key, char *arg, struct argp_state *state)
+{
+	struct agent_settings *s = state->input;
+
+	switch (key) {
+	case OPTION_OTLP:
+		add_backend(s, state, DELIVER_OTLP, arg);
+		return 0;
+	case OPTION_PYROSCOPE:
+		add_backend(s, state, DELIVER_PYROSCOPE, arg);
+		return 0;
+	case OPTION_DELIVER:
+		parse_time(state, "--deliver", arg, 100000000, &s->agent.deliver_ns);
+		return 0;
+	case OPTION_SPOOL:
+		s->agent.spool = arg;
+		return 0;
+	case OPTION_SPOOL_SIZE:
+		parse_size(state, "--spool-size", arg, &s->agent.spool_size);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
 static error_t parse_output(int key, char *arg, struct argp_state *state)
 {
 	struct agent_settings *s = state->input;
 
 	switch (key) {
 	case OPTION_INTERVAL:
-		parse_time(state, "--interval", arg, 100000000, &s->agent.run.interval_ns);
+		parse_time(state, "--interval", arg, 100000000, &s->agent.interval_ns);
 		return 0;
 	case OPTION_STORE:
 		s->agent.store = arg;
@@ -147,7 +205,7 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 		parse_size(state, "--memory", arg, &s->agent.memory);
 		return 0;
 	}
-	return ARGP_ERR_UNKNOWN;
+	return parse_delivery(key, arg, state);
 }
 
 static void complete(struct agent_settings *s, struct argp_state *state)
@@ -166,8 +224,10 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 		(void)off_cpu_options_parse_states("S,D", &p->states);
 	}
 	options_complete(o, state);
-	if (!s->agent.store && !s->agent.pull)
-		argp_error(state, "profiles go nowhere: give --store DIR or --pull ADDRESS:PORT");
+	if (!s->agent.store && !s->agent.pull && s->agent.n_backends == 0)
+		argp_error(state, "profiles go nowhere: give --store DIR, --otlp URL, --pyroscope "
+				  "URL or --pull ADDRESS:PORT");
+	s->agent.backends = s->backends;
 	p->helper = HELPER_SELF;
 	s->agent.run.profiler = *p;
 	s->agent.run.names = o->names.options;
@@ -228,7 +288,7 @@ const struct argp agent_options_argp = {
 	.options = argp_options,
 	.parser = parse_option,
 	.children = parts,
-	.args_doc = "--store DIR\n--pull ADDRESS:PORT\n-c FILE",
+	.args_doc = "--store DIR\n--otlp URL\n--pyroscope URL\n--pull ADDRESS:PORT\n-c FILE",
 	.doc = "Profile the machine without end: a profile every interval.\v"
 	       "SIGTERM ends it, with the open interval written. SIGHUP reads the configuration "
 	       "again, and sampling goes on without a gap.\n\n"
@@ -365,7 +425,9 @@ static void init(struct agent_settings *s, char **argv)
 {
 	options_init(&s->options, argv - 1);
 	s->options.record.profiler.hz = AGENT_HZ;
-	s->agent.run.interval_ns = AGENT_INTERVAL_NS;
+	s->agent.interval_ns = AGENT_INTERVAL_NS;
+	s->agent.deliver_ns = AGENT_DELIVER_NS;
+	s->agent.spool_size = AGENT_SPOOL_SIZE;
 	s->agent.store_limits = (struct store_limits){ AGENT_STORE_SIZE, AGENT_STORE_AGE_NS };
 	s->agent.memory = AGENT_MEMORY;
 }

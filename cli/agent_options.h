@@ -12,8 +12,9 @@
 struct agent_settings {
 	struct options options;
 	struct agent_options agent; /* made of all others; first used after parsing */
-	const char *config;         /* -c; NULL: none */
-	bool check;                 /* --check */
+	struct backend_options backends[AGENT_BACKENDS];
+	const char *config; /* -c; NULL: none */
+	bool check;         /* --check */
 	bool off_cpu;
 	bool is_partial; /* more is to be parsed */
 	FILE *errors;    /* where messages about a configuration go; NULL: stderr */

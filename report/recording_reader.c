@@ -285,12 +285,7 @@ static void count(struct recording_reader *r, const struct sample *s)
 		r->first_ns = r->last_ns = s->time_ns;
 	r->first_ns = s->time_ns < r->first_ns ? s->time_ns : r->first_ns;
 	r->last_ns = s->time_ns > r->last_ns ? s->time_ns : r->last_ns;
-	t->samples++;
-	t->finished_late += s->late;
-	t->cut_labels += label_set_is_part(s->labels);
-	t->outcomes[s->outcome]++;
-	t->events += s->weight;
-	t->time_ns += s->weight * s->value_ns;
+	totals_count(t, s);
 	/* An estimate, until the totals are read. */
 	t->duration_ns = r->before.duration_ns + r->last_ns - r->first_ns;
 }
