@@ -26,6 +26,7 @@
 #define FRAME_HEAD 5
 
 #define SECRET_SIZE 8192
+#define BEARER "Authorization: Bearer " /* RFC 6750 §2.1 */
 
 /* A scheme of URLs, and what it stands for. */
 static const struct scheme {
@@ -199,14 +200,11 @@ static int add_header(struct exchange *e, const char *line)
 
 static int add_token(struct exchange *e)
 {
-	static const char start[] = "Authorization: Bearer ";
-	char line[sizeof(start) + SECRET_SIZE] = "";
-	int err = read_secret(e->http->token_file, line + strlen(start));
+	char line[sizeof(BEARER) + SECRET_SIZE] = BEARER;
+	int err = read_secret(e->http->token_file, line + strlen(BEARER));
 
-	if (err == 0) {
-		memcpy(line, start, strlen(start));
+	if (err == 0)
 		err = add_header(e, line);
-	}
 	explicit_bzero(line, sizeof(line));
 	return err;
 }

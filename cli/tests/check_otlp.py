@@ -14,9 +14,34 @@ import tempfile
 import time
 import unittest
 
+import go_toolchains
 import harness
 import otlp
 from harness import Target, busy, dwarfprof, program
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+# A service that says what it works on.
+SERVICE = f"""package main
+
+import (
+	"context"
+	"runtime/pprof"
+)
+
+var sum int
+
+//go:noinline
+func spin() {{
+	for {{
+		sum++
+	}}
+}}
+
+func main() {{
+	labels := pprof.Labels("trace_id", "{TRACE}", "span_id", "{SPAN}", "service.name", "shop", "route", "/login", "thread.id", "x")
+	pprof.Do(context.Background(), labels, func(context.Context) {{ spin() }})
+}}
+"""
 
 
 def build_id(path):
@@ -90,6 +115,28 @@ class Requests(unittest.TestCase):
                                              for kind in ("gnu", "htlhash"))))
         self.assertEqual(seen, {(path, build_id(path), file_hash(path)) for path, *_ in seen})
         self.assertTrue({os.path.basename(path) for path, *_ in seen} >= {"inlined", "libc.so.6"}, seen)
+
+    def test_labels_and_frames_of_go(self):
+        with open(self.path("main.go"), "w", encoding="utf-8") as file:
+            file.write(SERVICE)
+        subprocess.run([go_toolchains.fetch("1.24"), "build", "-o", self.path("service"), self.path("main.go")],
+                       check=True, env=go_toolchains.environment(GO111MODULE="off"), timeout=170)
+        with Target(self.path("service")) as pid:
+            profiles = self.record("-p", pid, of=[pid])
+        found = collections.Counter()
+        for profile in profiles:
+            for sample in profile["samples"]:
+                names = [line["function"] for frame in sample["stack"] for line in frame["lines"]]
+                if "main.spin" not in names:
+                    continue
+                go = {frame["attributes"].get("profile.frame.type") for frame in sample["stack"]
+                      if any(line["function"].startswith(("main.", "runtime.")) for line in frame["lines"])}
+                found[profile["resource"]["service.name"], sample["trace_id"], sample["span_id"],
+                      *otlp.labels(sample["attributes"]), *go] += len(sample["times"])
+        main, n = found.most_common(1)[0]
+        self.assertEqual(main, ("shop", TRACE, SPAN, ("label:thread.id", "x"), ("route", "/login"), "go"))
+        # Some samples are of the moments before the labels are set.
+        self.assertGreater(n, 0.95 * sum(found.values()), found)
 
     def test_time_of_threads_that_run_or_wait(self):
         with Target("/usr/bin/perl", "-e", "while (1) { for (1..20000) {} select undef, undef, undef, 0.001 }") as pid:

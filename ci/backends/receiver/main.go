@@ -3,11 +3,12 @@
 // A receiver of OpenTelemetry's profiles, by the collector's own code.
 //
 //	receiver FILE            writes what a request in a file says to stdout, as JSON
-//	receiver -serve DIR [-tls CERT,KEY [-client-ca CA]]
+//	receiver -serve DIR [-listen ADDRESS] [-tls CERT,KEY [-client-ca CA]]
+//	         [-requests FAULTS] [-connections FAULTS]
 //
-// The latter listens on two ports of 127.0.0.1, for gRPC and for HTTP, and says which on stdout, as
+// The latter listens on two ports, of 127.0.0.1, for gRPC and for HTTP, and says which on stdout, as
 // JSON. Each request becomes a file in DIR, N.json, in the order of arrival, and its headers are in
-// it.
+// it. HTTP takes Pyroscope's pushes as well. faults.go says what faults there are.
 package main
 
 import (
@@ -43,15 +44,20 @@ type received struct {
 
 type receiver struct {
 	pprofileotlp.UnimplementedGRPCServer
-	directory string
-	lock      sync.Mutex
-	n         int
+	directory             string
+	requests, connections *faults
+	lock                  sync.Mutex
+	n                     int
 }
 
 func (r *receiver) keep(by string, headers map[string][]string, from pprofileotlp.ExportRequest) error {
+	return r.write(received{request.Read(from.Profiles()), by, headers})
+}
+
+func (r *receiver) write(what any) error {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	text, err := json.Marshal(received{request.Read(from.Profiles()), by, headers})
+	text, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
@@ -98,12 +104,12 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, from *http.Request) {
 	w.Write(answer)
 }
 
-func listen() net.Listener {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func (r *receiver) listen(address string) (net.Listener, int) {
+	listener, err := net.Listen("tcp", address+":0")
 	if err != nil {
 		log.Fatal(err)
 	}
-	return listener
+	return &badListener{listener, r.connections}, listener.Addr().(*net.TCPAddr).Port
 }
 
 func configure(files, clientCA string) *tls.Config {
@@ -128,9 +134,10 @@ func configure(files, clientCA string) *tls.Config {
 	return config
 }
 
-func serve(r *receiver, config *tls.Config) {
-	byGRPC, byHTTP := listen(), listen()
-	options := []grpc.ServerOption{}
+func serve(r *receiver, address string, config *tls.Config) {
+	byGRPC, portGRPC := r.listen(address)
+	byHTTP, portHTTP := r.listen(address)
+	options := []grpc.ServerOption{grpc.UnaryInterceptor(r.disturbGRPC)}
 	if config != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(config)))
 	}
@@ -138,9 +145,10 @@ func serve(r *receiver, config *tls.Config) {
 	pprofileotlp.RegisterGRPCServer(server, r)
 	mux := http.NewServeMux()
 	mux.Handle("/v1development/profiles", r)
-	web := &http.Server{Handler: mux, TLSConfig: config}
+	registerPyroscope(mux, r)
+	web := &http.Server{Handler: r.disturbHTTP(mux), TLSConfig: config, ErrorLog: log.New(io.Discard, "", 0)}
 	go server.Serve(byGRPC)
-	fmt.Printf("{\"grpc\": %d, \"http\": %d}\n", byGRPC.Addr().(*net.TCPAddr).Port, byHTTP.Addr().(*net.TCPAddr).Port)
+	fmt.Printf("{\"grpc\": %d, \"http\": %d}\n", portGRPC, portHTTP)
 	if config != nil {
 		log.Fatal(web.ServeTLS(byHTTP, "", ""))
 	}
@@ -151,9 +159,14 @@ func main() {
 	directory := flag.String("serve", "", "")
 	files := flag.String("tls", "", "")
 	clientCA := flag.String("client-ca", "", "")
+	address := flag.String("listen", "127.0.0.1", "")
+	badRequests := flag.String("requests", "", "")
+	badConnections := flag.String("connections", "", "")
 	flag.Parse()
 	if *directory != "" {
-		serve(&receiver{directory: *directory}, configure(*files, *clientCA))
+		r := &receiver{directory: *directory, requests: newFaults(*badRequests, *directory, answers),
+			connections: newFaults(*badConnections, *directory, connections)}
+		serve(r, *address, configure(*files, *clientCA))
 	}
 	data, err := os.ReadFile(flag.Arg(0))
 	if err != nil {
