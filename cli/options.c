@@ -65,8 +65,8 @@ static const struct argp_option shared_options[] = {
 	{ 0 },
 };
 
-/* Options of commands that sample. An @ stands for what fill_in() lists. */
-static const struct argp_option sampling_options[] = {
+/* Options of commands that sample. */
+static const struct argp_option target_options[] = {
 	{ "all", 'a', NULL, 0, "all processes, including those that start later", 1 },
 	{ "no-inherit", OPTION_NO_INHERIT, NULL, 0, "leave out the children of -p or of a command",
 	  1 },
@@ -76,7 +76,11 @@ static const struct argp_option sampling_options[] = {
 	  1 },
 	{ "comm", OPTION_COMM, "REGEX", 0,
 	  "only processes whose name matches this extended regular expression", 1 },
+	{ 0 },
+};
 
+/* An @ stands for what fill_in() lists. */
+static const struct argp_option sampling_options[] = {
 	{ .doc = "When to take a sample", .group = 2 },
 	{ "freq", 'F', "HZ", 0,
 	  "samples per second and CPU (99), of CPU time or of what the CPU counts; other events are not "
@@ -471,6 +475,7 @@ static char *fill_in(int key, const char *text, void *input)
 	return more;
 }
 
+const struct argp options_targets = { .options = target_options, .parser = parse_part };
 const struct argp options_sampling = {
 	.options = sampling_options,
 	.parser = parse_part,
@@ -488,7 +493,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		for (int i = 0; i < 3; i++)
+		for (int i = 0; i < 4; i++)
 			state->child_inputs[i] = o;
 		return 0;
 	case ARGP_KEY_ARG:
@@ -551,6 +556,7 @@ void options_init(struct options *ret, char **argv)
 
 static const struct argp_child parts[] = {
 	{ .argp = &options_shared },
+	{ .argp = &options_targets },
 	{ .argp = &options_sampling },
 	{ .argp = &options_files },
 	{ 0 },

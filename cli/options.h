@@ -37,9 +37,11 @@ extern const struct argp options_record;
 
 /*
  * Groups of options that several commands share; their input is a struct options. options_shared:
- * all commands that show stacks; the others: those that sample, and those that write files.
+ * all commands that show stacks; the others: those that sample, what and when, and those that write
+ * files.
  */
 extern const struct argp options_shared;
+extern const struct argp options_targets;
 extern const struct argp options_sampling;
 extern const struct argp options_files;
 

@@ -515,15 +515,27 @@ int profiler_finish(struct profiler *p)
 	return err;
 }
 
-void profiler_log(struct profiler *p)
+struct profiler_usage profiler_usage(const struct profiler *p)
 {
 	const struct table_store *tables = &p->stores.binaries.tables;
 
-	log_debug("table memory: %zu of %zu MiB in use; tables made %" PRIu64 " times, %" PRIu64
-		  " freed, %" PRIu64 " evicted",
-		  p->session.pool.n_segments * DP_SEGMENT_SIZE >> 20,
-		  p->session.pool.max_segments * DP_SEGMENT_SIZE >> 20, tables->n_made,
-		  tables->n_freed, tables->n_evicted);
+	return (struct profiler_usage){
+		.table_bytes = p->session.pool.n_segments * DP_SEGMENT_SIZE,
+		.table_limit = p->session.pool.max_segments * DP_SEGMENT_SIZE,
+		.tables_made = tables->n_made,
+		.tables_freed = tables->n_freed,
+		.tables_evicted = tables->n_evicted,
+	};
+}
+
+void profiler_log(struct profiler *p)
+{
+	const struct profiler_usage usage = profiler_usage(p);
+
+	log_debug("table memory: %" PRIu64 " of %" PRIu64 " MiB in use; tables made %" PRIu64
+		  " times, %" PRIu64 " freed, %" PRIu64 " evicted",
+		  usage.table_bytes >> 20, usage.table_limit >> 20, usage.tables_made,
+		  usage.tables_freed, usage.tables_evicted);
 	log_debug("read from the kernel: %" PRIu64 " bytes, %" PRIu64 " records refused",
 		  p->session.rings.n_bytes, p->session.rings.n_refused);
 	if (p->verify)

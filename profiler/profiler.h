@@ -164,6 +164,14 @@ uint64_t profiler_started(const struct profiler *profiler);
 /* Returns the totals so far; they are complete after profiler_finish(). */
 const struct totals *profiler_totals(const struct profiler *profiler);
 
+/* What a profiler has in the kernel. */
+struct profiler_usage {
+	uint64_t table_bytes, table_limit; /* of the pool of tables and snapshots */
+	uint64_t tables_made, tables_freed, tables_evicted;
+};
+
+struct profiler_usage profiler_usage(const struct profiler *profiler);
+
 /* Stops sampling. */
 void profiler_stop(struct profiler *profiler);
 

@@ -132,13 +132,23 @@ static int take(struct report_queue *q, const struct item *item)
 	return err;
 }
 
+/* A report that has begun to keep samples needs their names, even if none did at the start. */
+static bool keeps_names(const struct report_queue *q)
+{
+	bool keeps = q->keeps_names;
+
+	for (size_t i = 0; i < q->n_slots; i++)
+		keeps |= !q->slots[i].report->streams && q->slots[i].report->context.symbols;
+	return keeps;
+}
+
 static int do_item(struct report_queue *q, struct item *item)
 {
 	switch (item->kind) {
 	case ITEM_SAMPLE:
 		return add_sample(q, item);
 	case ITEM_CLOSE:
-		module_close(item->close, q->keeps_names);
+		module_close(item->close, keeps_names(q));
 		return 0;
 	case ITEM_TICK:
 		return tick(q, item);

@@ -13,6 +13,16 @@
 _Static_assert(N_COUNTERS * sizeof(uint64_t) + sizeof(struct verified *) == sizeof(struct totals),
 	       "");
 
+void totals_count(struct totals *t, const struct sample *s)
+{
+	t->samples++;
+	t->finished_late += s->late;
+	t->cut_labels += label_set_is_part(s->labels);
+	t->outcomes[s->outcome]++;
+	t->events += s->weight;
+	t->time_ns += s->weight * s->value_ns;
+}
+
 struct totals totals_since(const struct totals *now, const struct totals *before)
 {
 	uint64_t counters[N_COUNTERS], old[N_COUNTERS];

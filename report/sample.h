@@ -69,6 +69,9 @@ struct totals {
 	const struct verified *verified; /* NULL: not requested */
 };
 
+/* Counts a sample; what is about lost ones and times of day is left alone. */
+void totals_count(struct totals *totals, const struct sample *sample);
+
 /* The difference to an earlier state of the same totals, without verified. */
 struct totals totals_since(const struct totals *now, const struct totals *before);
 
