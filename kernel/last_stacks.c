@@ -50,6 +50,7 @@ struct parts {
 	const struct dp_sample *sample;
 	const __u64 *frames;            /* n_own() frames and the kernel's addresses */
 	const struct dp_labels *labels; /* NULL: none */
+	const struct dp_values *values; /* NULL: none */
 };
 
 /* The number of user frames in the sample's own record. */
@@ -73,6 +74,10 @@ static bool parts_are_whole(struct parts *parts)
 		parts->labels = NULL;
 	else if (!parts->labels || parts->labels->part.size < sizeof(*parts->labels))
 		return false;
+	if (!(sample->flags & DP_SAMPLE_VALUES))
+		parts->values = NULL;
+	else if (!parts->values || parts->values->part.size < sizeof(*parts->values))
+		return false;
 	return parts->frames && (!parts->names || parts->names->part.size >= sizeof(*parts->names));
 }
 
@@ -91,19 +96,28 @@ static bool find_parts(const char *record, size_t size, struct parts *ret)
 			ret->sample = (const void *)part;
 		else if (part->type == DP_RECORD_LABELS)
 			ret->labels = (const void *)part;
+		else if (part->type == DP_RECORD_VALUES)
+			ret->values = (const void *)part;
 	}
 	return parts_are_whole(ret);
+}
+
+static size_t size_of(const struct dp_part *part)
+{
+	return part ? part->size : 0;
 }
 
 /* Is the record laid out like a struct named_sample, with all frames? */
 static bool is_named_sample(const struct parts *parts, const struct named_sample *record)
 {
 	const struct dp_sample *sample = parts->sample;
-	const void *end = parts->frames + n_own(sample) + sample->n_kernel;
+	const char *end = (const char *)(parts->frames + n_own(sample) + sample->n_kernel);
+	const char *labels_end = end + size_of(parts->labels ? &parts->labels->part : NULL);
 
 	return parts->names == &record->names && sample == &record->sample &&
 	       parts->frames == record->frames && sample->n_same == 0 &&
-	       (!parts->labels || parts->labels == end);
+	       (!parts->labels || (const char *)parts->labels == end) &&
+	       (!parts->values || (const char *)parts->values == labels_end);
 }
 
 static int make_whole(struct last_stacks *stacks, const struct parts *parts,
@@ -111,10 +125,11 @@ static int make_whole(struct last_stacks *stacks, const struct parts *parts,
 {
 	const struct dp_sample *sample = parts->sample;
 	size_t n_user = sample->n_user, n = n_user + sample->n_kernel;
-	size_t labels_size = parts->labels ? parts->labels->part.size : 0;
+	size_t labels_size = size_of(parts->labels ? &parts->labels->part : NULL);
+	size_t values_size = size_of(parts->values ? &parts->values->part : NULL);
 	struct named_sample *room;
 
-	*ret_size = sizeof(*room) + n * sizeof(*room->frames) + labels_size;
+	*ret_size = sizeof(*room) + n * sizeof(*room->frames) + labels_size + values_size;
 	room = with_room(stacks->whole, &stacks->whole_size, *ret_size);
 	if (!room)
 		return -ENOMEM;
@@ -131,6 +146,8 @@ static int make_whole(struct last_stacks *stacks, const struct parts *parts,
 		       sample->n_kernel * sizeof(*room->frames));
 	if (labels_size > 0)
 		memcpy(room->frames + n, parts->labels, labels_size);
+	if (values_size > 0)
+		memcpy((char *)(room->frames + n) + labels_size, parts->values, values_size);
 	return 0;
 }
 

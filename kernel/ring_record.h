@@ -44,13 +44,38 @@ static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[]; /* n_user, then n_kernel; with DP_SAMPLE_LABELS, then struct dp_labels */
+	/*
+	 * n_user, then n_kernel; then struct dp_labels with DP_SAMPLE_LABELS, and struct dp_values
+	 * with DP_SAMPLE_VALUES
+	 */
+	__u64 frames[];
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&
 		      offsetof(struct named_sample, frames) ==
 			      sizeof(struct dp_names) + sizeof(struct dp_sample),
 	      "a record with names and all frames can be taken as it is");
+
+/* The values of a sample, or NULL if it has none. */
+static inline const struct dp_values *named_sample_values(const struct named_sample *named)
+{
+	const struct dp_sample *sample = &named->sample;
+	const __u64 *at = named->frames + sample->n_user + sample->n_kernel;
+
+	if (!(sample->flags & DP_SAMPLE_VALUES))
+		return NULL;
+	if (sample->flags & DP_SAMPLE_LABELS)
+		at += ((const struct dp_part *)at)->size / sizeof(*at);
+	return (const struct dp_values *)at;
+}
+
+/* Could a value not be read? */
+static inline bool named_sample_lacks(const struct named_sample *named)
+{
+	const struct dp_values *values = named_sample_values(named);
+
+	return values && values->unread;
+}
 
 /* No kernel sends others. There are no words for them, and recordings of them cannot be read. */
 static inline bool sample_is_plausible(const struct named_sample *named)
