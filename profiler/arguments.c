@@ -115,18 +115,54 @@ static void set_argument(struct dp_argument *how, int64_t number)
 
 #define MAX_NUMBER 64
 
-static int read_base(struct reader *r, struct dp_argument *how)
+#define VALUES "a value: arg1, arg2, ..., or a parameter's name"
+
+/* The length of a parameter's name and those of members, "request->header.host"; 0: it is none. */
+static size_t path_length(const char *text)
 {
+	size_t n = 0, more = strspn(text, NAME_CHARACTERS);
+
+	if (isdigit((unsigned char)*text))
+		return 0;
+	while (more > 0) {
+		size_t next;
+
+		n += more;
+		next = text[n] == '.' ? 1 : strncmp(text + n, "->", 2) == 0 ? 2 : 0;
+		more = next && !isdigit((unsigned char)text[n + next]) ?
+			       strspn(text + n + next, NAME_CHARACTERS) :
+			       0;
+		more += more > 0 ? next : 0;
+	}
+	return n;
+}
+
+static int read_path(struct reader *r, struct argument *a)
+{
+	size_t n = path_length(r->at);
+
+	if (n == 0)
+		return fail(r, VALUES);
+	if (n >= sizeof(a->path))
+		return fail(r, "a name of at most 63 characters");
+	memcpy(a->path, r->at, n);
+	a->form.type = VALUE_N_TYPES;
+	r->at += n;
+	return 0;
+}
+
+static int read_base(struct reader *r, struct argument *a)
+{
+	struct dp_argument *how = &a->how;
 	int64_t number = 0;
 	size_t n;
 
-	skip_spaces(r);
 	n = strspn(r->at, NAME_CHARACTERS);
 	if (!is_argument(r->at, n))
-		return fail(r, "a value: arg1, arg2, ...");
+		return read_path(r, a);
 	number = strtoll(r->at + 3, NULL, 10);
 	if (number < 1 || number > MAX_NUMBER)
-		return fail(r, "a value: arg1, arg2, ...");
+		return fail(r, VALUES);
 	r->at += n;
 	set_argument(how, number);
 	return 0;
@@ -221,14 +257,16 @@ static int read_argument(struct reader *r, struct argument *ret)
 		return err;
 	skip_spaces(r);
 	text = r->at;
-	err = read_base(r, &ret->how);
-	if (err == 0)
+	err = read_base(r, ret);
+	if (err == 0 && !ret->path[0])
 		err = read_steps(r, &ret->how);
 	if (err < 0)
 		return err;
 	name_by_text(&ret->form, text, r->at);
 	if (take(r, ":"))
 		err = read_type(r, &ret->form.type);
+	if (err < 0 || ret->path[0])
+		return err;
 	ret->how.is_text = value_type_kind(ret->form.type) == VALUE_IS_TEXT;
 	ret->how.size =
 		(uint8_t)(ret->how.is_text || ret->how.add ? sizeof(uint64_t) :
@@ -250,6 +288,37 @@ int arguments_parse(const char *list, struct arguments *ret, char ret_why[ARGUME
 	if (err == 0 && (!take(&r, ")") || *r.at))
 		err = fail(&r, "'->OFFSET', '+OFFSET', ':TYPE', ',' or, at the end, ')'");
 	return err;
+}
+
+bool arguments_have_names(const struct arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->n; i++)
+		if (arguments->of[i].path[0])
+			return true;
+	return false;
+}
+
+void arguments_wanted(const struct arguments *arguments,
+		      struct parameter_wanted ret[DP_MAX_ARGUMENTS])
+{
+	for (size_t i = 0; i < arguments->n; i++) {
+		memcpy(ret[i].path, arguments->of[i].path, sizeof(ret[i].path));
+		ret[i].type = arguments->of[i].form.type;
+	}
+}
+
+void arguments_resolve(struct arguments *arguments,
+		       const struct parameter parameters[DP_MAX_ARGUMENTS])
+{
+	for (size_t i = 0; i < arguments->n; i++) {
+		struct argument *a = &arguments->of[i];
+
+		if (!a->path[0])
+			continue;
+		a->how = parameters[i].how;
+		a->form.type = (enum value_type)parameters[i].type;
+		a->path[0] = '\0';
+	}
 }
 
 void arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,

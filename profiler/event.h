@@ -10,6 +10,7 @@
 #include "samples/label_values.h"
 
 struct profiler_options;
+struct parsers;
 struct session;
 
 #define EVENT_TEXT_SIZE 512
@@ -67,9 +68,11 @@ struct event_source {
 	bool (*has_values)(const char *argument);
 	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
 	bool (*is_same)(const char *a, const char *b);
-	/* Starts the event. Logs errors. 0 or a negative errno. */
-	int (*attach)(struct session *session, const struct profiler_options *options,
-		      struct event_text *ret);
+	/* Starts the event. The parsers read files, NULL: this process does. Logs errors. 0 or a
+	 * negative errno.
+	 */
+	int (*attach)(struct session *session, struct parsers *parsers,
+		      const struct profiler_options *options, struct event_text *ret);
 };
 
 struct event {

@@ -11,6 +11,7 @@
 #include "kernel/uprobe_places.h"
 #include "profiler/arguments.h"
 #include "profiler/event.h"
+#include "profiler/probe_lists.h"
 #include "profiler/profiler.h"
 
 /*
@@ -85,21 +86,26 @@ static bool has_values(const char *argument)
 }
 
 /* Tells the kernel what to read, and the reports how to write it. */
-static int set_values(struct session *session, const struct parts *parts, struct event_text *ret)
+static int set_values(struct session *session, struct parsers *parsers, const struct parts *parts,
+		      struct uprobe_places *places, struct event_text *ret)
 {
-	struct dp_arguments list;
+	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
+	int err;
 
 	if (parts->arguments.n == 0)
 		return 0;
-	ret->lists = calloc(1, sizeof(*ret->lists));
-	if (!ret->lists)
-		return -ENOMEM;
-	ret->n_lists = 1;
-	arguments_describe(&parts->arguments, &list, ret->lists);
-	return session_set_arguments(session, &list, 1);
+	err = probe_lists_make(parsers, &parts->arguments, places, &lists);
+	if (err == 0)
+		err = session_set_arguments(session, lists.lists, lists.n);
+	if (err < 0)
+		return err;
+	ret->lists = steal_ptr(lists.forms);
+	ret->n_lists = lists.n;
+	return 0;
 }
 
-static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
+static int attach(struct session *session, struct parsers *parsers,
+		  const struct profiler_options *o, struct event_text *ret)
 {
 	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
 	_cleanup_(parts_done) struct parts parts;
@@ -109,7 +115,7 @@ static int attach(struct session *session, const struct profiler_options *o, str
 	if (err == 0)
 		err = uprobe_places_find(parts.path, parts.name, &places);
 	if (err == 0)
-		err = set_values(session, &parts, ret);
+		err = set_values(session, parsers, &parts, &places, ret);
 	if (err == 0)
 		err = session_sample_uprobe(session, &places);
 	if (err < 0)

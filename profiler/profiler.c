@@ -396,7 +396,8 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	if (err == 0)
-		err = p->options->event.source->attach(&p->session, p->options, &p->event);
+		err = p->options->event.source->attach(&p->session, p->stores.parsers, p->options,
+						       &p->event);
 	value_labels_init(&p->value_labels, p->event.lists, p->event.n_lists);
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);

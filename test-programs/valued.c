@@ -34,11 +34,23 @@ struct request {
 
 static volatile uint64_t sum;
 
-/* The compiler may not know anything of its arguments. */
-__attribute__((noipa)) int32_t take(uint64_t size, const char *path, signed char small,
-				    const struct request *request, bool flag, char letter,
-				    int32_t seventh, uint16_t eighth)
+/* GCC copies functions for what it knows of their arguments, or leaves out what they do not need. */
+#ifdef __clang__
+#define AS_IT_IS __attribute__((noinline))
+#else
+#define AS_IT_IS __attribute__((noipa))
+#endif
+
+static __attribute__((noinline)) void scale(uint64_t by, uint64_t factor, uint64_t unused)
 {
+	sum += by * factor;
+}
+
+AS_IT_IS int32_t take(uint64_t size, const char *path, signed char small,
+		      const struct request *request, bool flag, char letter, int32_t seventh,
+		      uint16_t eighth)
+{
+	scale(size, 3, sum);
 	sum += size + (path > NOT_THERE) + (uint64_t)small + request->id + flag + (uint64_t)letter +
 	       (uint64_t)seventh + eighth;
 	return (int32_t)(request->id * 5) - 1000;

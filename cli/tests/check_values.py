@@ -22,14 +22,19 @@ N = 100000
 ARGUMENTS = ("size=arg1:u64, path=arg2:str, small=arg3:s8, hex=arg1:x16, flag=arg5:bool, letter=arg6:char, "
              "seventh=arg7:s32, eighth=arg8:u16, status=arg4->16:s32, kind=arg4->20:u32, level=arg4->24:u8, "
              "version=arg4->8->0:s16, method=arg4->8->8:str, host=arg4->8+16:str, id=arg4->0:u64")
+NAMES = ("size=size, path:str, small=small, hex=size:x16, flag=flag, letter=letter, seventh=seventh, eighth=eighth, "
+         "status=request->status, kind=request->kind, level=request->level, version=request->header->version, "
+         "method=request->header->method, host=request->header->host, id=request->id")
+# Of Server::handle(), in valued_cplusplus.cc.
+MEMBERS = "route=route, code=code, name=this->name, level=this->limits.level, owner=this->owner, id=id"
 
 
 class Values(unittest.TestCase):
-    def record(self, probe, n, form="jsonl", **kwargs):
+    def record(self, probe, n, form="jsonl", target="valued", **kwargs):
         """Returns what dwarfprof wrote, what the program logged by id, and how many samples were lost."""
         with tempfile.TemporaryDirectory() as directory:
             log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
-            with subprocess.Popen([program("valued"), str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+            with subprocess.Popen([program(target), str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
                 profiler = start("-p", str(target.pid), "-e", probe, "--no-symbols", "--format", form, "-o", out,
                                  stderr=subprocess.PIPE, text=True, **kwargs)
                 wait_until_it_says(profiler, "sampling")
@@ -67,6 +72,51 @@ class Values(unittest.TestCase):
         samples = self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", N, self.keys(ARGUMENTS))
         paths = {s["labels"]["path"][-1] for s in samples}
         self.assertLessEqual({"…", ">", "x"}, paths, "cut, unread and complete texts")
+
+    def test_parameters_by_name(self):
+        for target in ("valued", "valued-O0", "valued-O1", "valued-clang", "valued-clang-O0"):
+            if os.path.exists(program(target)):
+                with self.subTest(target=target):
+                    self.check(f"uprobe:{program(target)}:take({NAMES})", 1000, self.keys(NAMES), target=target)
+
+    def test_parameters_of_cplusplus(self):
+        for optimize in ("-O0", "-O2"):
+            target = "valued_cplusplus" + optimize
+            for function, values in (("Server::handle", MEMBERS), ("make", "route=route, code=code, id=id"),
+                                     ("Server::handl*", MEMBERS)):
+                with self.subTest(target=target, function=function):
+                    self.check(f"uprobe:{program(target)}:{function}({values})", 1000, self.keys(values), target=target)
+
+    def test_a_separate_debug_file(self):
+        with tempfile.TemporaryDirectory() as directory:
+            stripped, debug = os.path.join(directory, "valued"), os.path.join(directory, "valued.debug")
+            subprocess.run(["objcopy", "--only-keep-debug", program("valued"), debug], check=True)
+            subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", program("valued"), stripped], check=True)
+            self.check(f"uprobe:{stripped}:take({NAMES})", 100, self.keys(NAMES), target=stripped)
+            os.unlink(debug)
+            result = dwarfprof("-e", f"uprobe:{stripped}:take({NAMES})", "--", "true")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("has no debug information of the function", result.stderr)
+
+    def test_parameters_that_are_not_there(self):
+        for function, values, said in (("take", "path:str, x=siez", "cannot read siez in the function at 0x"),
+                                       ("take", "x=siez", "the function has no parameter siez"),
+                                       ("take", "x=request->stauts", "there is no member stauts"),
+                                       ("take", "x=size->id", "what has the member id is no pointer"),
+                                       ("take", "x=request.header.version.low", "what has the member low is no struct"),
+                                       ("scale*", "x=unused", "optimized out"),
+                                       ("make", "x=ratio", "in no register for integers")):
+            with self.subTest(values=values):
+                path = program("valued_cplusplus-O2" if function == "make" else "valued")
+                result = dwarfprof("-e", f"uprobe:{path}:{function}({values})", "--", "true")
+                self.assertIn(said, result.stderr)
+                self.assertEqual(result.returncode, 1)
+
+    def test_parameters_that_are_constant(self):
+        written, _, _, _ = self.record(f"uprobe:{program('valued')}:scale*(by=by, factor=factor)", 50)
+        samples = [json.loads(line)["labels"] for line in written.splitlines()]
+        self.assertEqual({s["factor"] for s in samples}, {3})
+        self.assertGreater(len({s["by"] for s in samples}), 25)
 
     def test_without_links_for_many_functions(self):
         self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", 1000, self.keys(ARGUMENTS),
