@@ -440,6 +440,7 @@ enum dp_record_type {
 	DP_RECORD_NAMES,
 	DP_RECORD_LABELS,
 	DP_RECORD_RUNTIME,
+	DP_RECORD_VALUES,
 };
 
 /*
@@ -457,7 +458,8 @@ enum dp_sample_flags {
 	DP_SAMPLE_LATE = 1,    /* finish the walk: the tables were not in the kernel yet */
 	DP_SAMPLE_VERIFY = 2,  /* verify the walk; without chunks there was no room for them */
 	DP_SAMPLE_LABELS = 4,  /* labels follow in a struct dp_labels, the next part */
-	DP_SAMPLE_RUNTIME = 8, /* a runtime's frames follow in a struct dp_runtime, after these */
+	DP_SAMPLE_RUNTIME = 8, /* a runtime's frames are in a struct dp_runtime, the last part */
+	DP_SAMPLE_VALUES = 16, /* a probe's values are in a struct dp_values, before that */
 };
 
 /*
@@ -490,6 +492,7 @@ struct dp_sample {
 
 #include "bpf/label_layout.h"
 #include "bpf/runtime_layout.h"
+#include "bpf/value_layout.h"
 
 /*
  * The names of the sample that follows in the same record. A sample without names has those of the

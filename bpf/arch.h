@@ -8,7 +8,11 @@
  *
  *   enum dp_register           the registers of a sample, by their DWARF numbers
  *   DP_REG_PC, _SP, _FP        those that a walk carries
- *   DP_REG_RESULT              where a system call returns its result
+ *   DP_REG_RESULT              where a system call, and a function, returns its result
+ *   DP_ARGUMENT_REGISTERS(X)   X(enumerator) for each that has an argument of a call, in their order;
+ *                              further ones are above the return address
+ *   DP_N_ARGUMENT_REGISTERS    their number, and
+ *   DP_N_FLOAT_ARGUMENT_REGISTERS  that of those for floating-point numbers
  *   DP_REGISTERS(X)            X(enumerator, word) for each
  *   DP_SAVED_REGISTERS(X)      the callee-saved ones other than fp, in the order of struct dp_saves
  *   DP_THREAD_BASE_WORD        name of the base of thread-local storage

@@ -12,6 +12,7 @@
 #include "bpf/rate.bpf.h"
 #include "bpf/runtime.bpf.h"
 #include "bpf/task.bpf.h"
+#include "bpf/values.bpf.h"
 #include "bpf/walk.h"
 
 #include <bpf/bpf_core_read.h>
@@ -151,6 +152,11 @@ static __always_inline struct scratch *scratch_find(__u32 cpu)
 		}
 	}
 	return NULL;
+}
+
+static __always_inline __u32 scratch_key(const struct scratch *s)
+{
+	return s->walk.out.sample.cpu * dp_levels + s->level;
 }
 
 static __always_inline struct scratch *scratch_claim(__u32 cpu)
@@ -354,8 +360,8 @@ static __always_inline void names_remember(struct scratch *s, __u32 ring_number)
 		s->sent_names[i] = name_word(&s->walk, i);
 }
 
-/* Sends the sample. True if the ring had room. */
-static __always_inline bool sample_output(struct scratch *s)
+/* Sends the sample, of a probe or of another event. True if the ring had room. */
+static __always_inline bool sample_output(struct scratch *s, bool is_probe)
 {
 	struct walk *w = &s->walk;
 	__u32 ring_number = sample_ring_number(&w->out.sample);
@@ -368,6 +374,8 @@ static __always_inline bool sample_output(struct scratch *s)
 
 	w->out.sample.part.size = (__u16)(sizeof(w->out.sample) + n * sizeof(__u64));
 	n += sample_put_labels(w, n);
+	if (is_probe && dp_has_values)
+		n += sample_put_values(w, scratch_key(s), n);
 	n = port_opaque(n);
 	n += sample_put_runtime(w, n);
 	n = port_opaque(n);
@@ -391,7 +399,7 @@ static __always_inline bool sample_output(struct scratch *s)
 
 static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 {
-	if (!sample_output(s))
+	if (!sample_output(s, false))
 		count_loss(cpu, true);
 }
 
@@ -578,8 +586,11 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	sample_begin(s, pid_tgid, DP_EVENT_UPROBE, weight, cpu);
 	/* A uprobe hits user code: there is no kernel stack. */
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
+	if (dp_has_values)
+		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), 0);
 	sample_user_stack(s, cell, mode);
-	sample_send(s, cpu);
+	if (!sample_output(s, true))
+		count_loss(cpu, true);
 	scratch_release(s);
 	return 0;
 }

@@ -48,9 +48,9 @@ static int replace(struct last_stack *last, const __u64 *frames, size_t n, size_
 struct parts {
 	const struct dp_names *names; /* NULL: unchanged */
 	const struct dp_sample *sample;
-	const __u64 *frames;            /* n_own() frames and the kernel's addresses */
-	const struct dp_labels *labels; /* NULL: none */
-	const struct dp_runtime *runtime;
+	const __u64 *frames; /* n_own() frames and the kernel's addresses */
+	/* What the sample has behind them, in the order of SAMPLE_PARTS; NULL: not there */
+	const struct dp_part *behind[N_SAMPLE_PARTS];
 };
 
 /* The number of user frames in the sample's own record. */
@@ -70,17 +70,12 @@ static bool parts_are_whole(struct parts *parts)
 		return false;
 	parts->frames =
 		part_words(&sample->part, sizeof(*sample), n_own(sample) + sample->n_kernel);
-	if (!(sample->flags & DP_SAMPLE_LABELS))
-		parts->labels = NULL;
-	else if (!parts->labels || parts->labels->part.size < sizeof(*parts->labels))
-		return false;
-	if (!(sample->flags & DP_SAMPLE_RUNTIME))
-		parts->runtime = NULL;
-	else if (!parts->runtime || parts->runtime->part.size < sizeof(*parts->runtime) ||
-		 (parts->runtime->part.size - sizeof(*parts->runtime)) /
-				 sizeof(struct dp_runtime_frame) <
-			 parts->runtime->n)
-		return false;
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++) {
+		if (!(sample->flags & SAMPLE_PARTS[i].flag))
+			parts->behind[i] = NULL;
+		else if (!parts->behind[i] || !sample_part_is_whole(parts->behind[i]))
+			return false;
+	}
 	return parts->frames && (!parts->names || parts->names->part.size >= sizeof(*parts->names));
 }
 
@@ -97,30 +92,28 @@ static bool find_parts(const char *record, size_t size, struct parts *ret)
 			ret->names = (const void *)part;
 		else if (part->type == DP_RECORD_SAMPLE)
 			ret->sample = (const void *)part;
-		else if (part->type == DP_RECORD_LABELS)
-			ret->labels = (const void *)part;
-		else if (part->type == DP_RECORD_RUNTIME)
-			ret->runtime = (const void *)part;
+		for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
+			if (part->type == SAMPLE_PARTS[i].type)
+				ret->behind[i] = part;
 	}
 	return parts_are_whole(ret);
-}
-
-static const void *end_of(const struct dp_part *part)
-{
-	return (const char *)part + part->size;
 }
 
 /* Is the record laid out like a struct named_sample, with all frames? */
 static bool is_named_sample(const struct parts *parts, const struct named_sample *record)
 {
 	const struct dp_sample *sample = parts->sample;
-	const void *end = parts->frames + n_own(sample) + sample->n_kernel;
-	const void *labels_end = parts->labels ? end_of(&parts->labels->part) : end;
+	const char *end = (const char *)(parts->frames + n_own(sample) + sample->n_kernel);
 
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++) {
+		if (!parts->behind[i])
+			continue;
+		if ((const char *)parts->behind[i] != end)
+			return false;
+		end += parts->behind[i]->size;
+	}
 	return parts->names == &record->names && sample == &record->sample &&
-	       parts->frames == record->frames && sample->n_same == 0 &&
-	       (!parts->labels || parts->labels == end) &&
-	       (!parts->runtime || parts->runtime == labels_end);
+	       parts->frames == record->frames && sample->n_same == 0;
 }
 
 static int make_whole(struct last_stacks *stacks, const struct parts *parts,
@@ -128,12 +121,12 @@ static int make_whole(struct last_stacks *stacks, const struct parts *parts,
 {
 	const struct dp_sample *sample = parts->sample;
 	size_t n_user = sample->n_user, n = n_user + sample->n_kernel;
-	size_t labels_size = parts->labels ? parts->labels->part.size : 0;
-	size_t runtime_size = parts->runtime ? parts->runtime->part.size : 0;
 	struct named_sample *room;
 	char *to;
 
-	*ret_size = sizeof(*room) + n * sizeof(*room->frames) + labels_size + runtime_size;
+	*ret_size = sizeof(*room) + n * sizeof(*room->frames);
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
+		*ret_size += parts->behind[i] ? parts->behind[i]->size : 0;
 	room = with_room(stacks->whole, &stacks->whole_size, *ret_size);
 	if (!room)
 		return -ENOMEM;
@@ -149,10 +142,9 @@ static int make_whole(struct last_stacks *stacks, const struct parts *parts,
 		memcpy(room->frames + n_user, parts->frames + n_own(sample),
 		       sample->n_kernel * sizeof(*room->frames));
 	to = (char *)(room->frames + n);
-	if (labels_size > 0)
-		memcpy(to, parts->labels, labels_size);
-	if (runtime_size > 0)
-		memcpy(to + labels_size, parts->runtime, runtime_size);
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
+		if (parts->behind[i])
+			to = (char *)mempcpy(to, parts->behind[i], parts->behind[i]->size);
 	return 0;
 }
 

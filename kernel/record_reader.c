@@ -12,7 +12,7 @@ void record_reader_done(struct record_reader *reader)
 static bool is_of_sample(const struct dp_part *part)
 {
 	return part->type == DP_RECORD_SAMPLE || part->type == DP_RECORD_NAMES ||
-	       part->type == DP_RECORD_LABELS;
+	       part->type == DP_RECORD_LABELS || part->type == DP_RECORD_VALUES;
 }
 
 static bool has_sample(const char *record, size_t size)

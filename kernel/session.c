@@ -174,6 +174,17 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
 }
 
+static void set_values(struct dwarfprof_bpf *bpf, unsigned int n_walks, bool has_values)
+{
+	bpf->rodata->dp_has_values = has_values;
+	bpf_map__set_autocreate(bpf->maps.dp_arguments, has_values);
+	bpf_map__set_autocreate(bpf->maps.dp_values, has_values);
+	if (!has_values)
+		return;
+	bpf_map__set_max_entries(bpf->maps.dp_arguments, DP_MAX_ARGUMENT_LISTS);
+	bpf_map__set_max_entries(bpf->maps.dp_values, n_walks);
+}
+
 static void set_options(struct session *s, const struct session_options *options)
 {
 	struct dwarfprof_bpf *bpf = s->bpf;
@@ -199,6 +210,7 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf->rodata->dp_max_rate = options->max_rate;
 	if (options->max_rate > 0)
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
+	set_values(bpf, n_cpus * needs->levels, needs->has_values);
 	bpf_map__set_max_entries(bpf->maps.dp_rings, s->n_rings);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * needs->levels);
@@ -400,28 +412,39 @@ int session_sample_events(struct session *s, const struct event_kind *kinds,
 /* Without links for many functions, each has its own. */
 static int attach_each(struct session *s, const struct uprobe_places *places)
 {
+	LIBBPF_OPTS(bpf_uprobe_opts, opts);
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < places->n; i++)
-		err = link_add(s, bpf_program__attach_uprobe(s->bpf->progs.dp_sample_uprobe, false,
-							     -1, places->path, places->offsets[i]));
+	for (size_t i = 0; err == 0 && i < places->n; i++) {
+		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
+		err = link_add(s, bpf_program__attach_uprobe_opts(s->bpf->progs.dp_sample_uprobe,
+								  -1, places->path,
+								  places->offsets[i], &opts));
+	}
 	return err;
 }
 
-int session_sample_uprobe(struct session *s, const char *path, const char *function, size_t *ret_n)
+int session_set_arguments(struct session *s, const struct dp_arguments *lists, size_t n)
 {
-	_cleanup_uprobe_places_ struct uprobe_places places;
-	int err = uprobe_places_find(path, function, &places);
+	int err = n > DP_MAX_ARGUMENT_LISTS ? -E2BIG : 0;
 
-	if (err < 0)
-		return err;
-	*ret_n = places.n;
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_arguments), &i, &lists[i],
+					BPF_ANY) < 0)
+			err = -errno;
+	return err;
+}
+
+int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
+{
+	int err;
+
 	if (s->uprobe_multi) {
 		s->uprobe_fd = uprobe_attach_multi(bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
-						   &places);
+						   places);
 		err = s->uprobe_fd < 0 ? s->uprobe_fd : 0;
 	} else {
-		err = attach_each(s, &places);
+		err = attach_each(s, places);
 	}
 	if (err < 0)
 		permission_explain_uprobe(err);

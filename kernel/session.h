@@ -13,6 +13,7 @@
 #include "kernel/rings.h"
 
 struct filter;
+struct uprobe_places;
 
 /* The inode of the initial PID namespace: PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFC
@@ -64,6 +65,7 @@ struct session_needs {
 	bool user_only;             /* none happens in the kernel */
 	bool has_several;           /* samples have the number of their event */
 	bool by_period;             /* samples stand for as many events as the kernel has counted */
+	bool has_values;            /* uprobes read values: session_set_arguments() */
 };
 
 struct session_options {
@@ -121,12 +123,13 @@ int session_sample_cpus(struct session *session, unsigned int hz, const char **r
 /* Starts sampling by events of the kernel or the CPUs' counters (cpu_events_start()). */
 int session_sample_events(struct session *session, const struct event_kind *kinds,
 			  const char *const *names, size_t n);
+/* Starts sampling at places of a file, in all processes that pass the filter. 0 or a negative errno. */
+int session_sample_uprobe(struct session *session, const struct uprobe_places *places);
 /*
- * Starts sampling each entry to the functions of a file that have a name (uprobe_places.h), in all
- * processes that pass the filter. Returns 0, with their number, or a negative errno.
+ * Before that, with needs.has_values: the values that are read there. A place's cookie is the number
+ * of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
  */
-int session_sample_uprobe(struct session *session, const char *path, const char *function,
-			  size_t *ret_n);
+int session_set_arguments(struct session *session, const struct dp_arguments *lists, size_t n);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
 /*

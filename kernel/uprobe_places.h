@@ -15,6 +15,7 @@
 struct uprobe_places {
 	char path[PATH_MAX];
 	uint64_t *offsets; /* in the file, ascending */
+	uint64_t *cookies; /* of each, for the program; NULL: 0. The owner's to set */
 	size_t n, size;
 };
 

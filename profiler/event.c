@@ -43,6 +43,7 @@ static const char *find_argument(const struct event_source *s, const char *text)
 
 int event_parse(const char *text, struct event *ret)
 {
+	*ret = (struct event){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
 		const struct event_source *s = sources[i];
 		const char *argument = find_argument(s, text);

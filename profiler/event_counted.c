@@ -14,8 +14,8 @@
 
 #define AT_RATE "-F times a second"
 
-static int attach(struct session *session, const struct profiler_options *o,
-		  struct event_text *ret);
+static int attach(struct session *session, struct parsers *parsers,
+		  const struct profiler_options *o, struct event_text *ret);
 
 #define SOFTWARE(_name, _counts, _missing)                                                         \
 	{                                                                                          \
@@ -132,7 +132,8 @@ static struct event_kind describe(const struct profiler_options *o, const struct
 	return kind;
 }
 
-static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
+static int attach(struct session *session, struct parsers *parsers,
+		  const struct profiler_options *o, struct event_text *ret)
 {
 	struct event_kind kinds[EVENT_MAX];
 	char texts[EVENT_MAX][EVENT_NAME_SIZE];

@@ -17,6 +17,7 @@ static void add(struct needs *needs, const struct event *event, const struct pro
 	session->levels = max(session->levels, s->levels);
 	session->rings_per_cpu = max(session->rings_per_cpu, s->rings_per_cpu);
 	session->user_only &= s->user_only;
+	session->has_values |= event->argument && s->has_values && s->has_values(event->argument);
 	session->by_period |= event_has_periods(event, o->period);
 	needs->states |= s->states;
 	if (s->cpu_has_time)

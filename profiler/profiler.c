@@ -24,6 +24,7 @@
 #include "report/report.h"
 #include "samples/drain.h"
 #include "samples/event_label.h"
+#include "samples/label_values.h"
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
 #include "samples/verify_queue.h"
@@ -44,6 +45,7 @@ struct profiler {
 	char names[EVENT_MAX][EVENT_NAME_SIZE];
 	struct report_event several[EVENT_MAX];
 	struct event_labels event_labels;
+	struct value_labels value_labels; /* if the event's samples have values */
 	struct utsname machine;
 	char kernel[256];
 	/* To sample: only if an event needs a program */
@@ -321,6 +323,8 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->drain.label_sources = o->label_sources;
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
+	if (p->needs.session.has_values)
+		p->drain.label_sources.event = &p->value_labels.source;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
 	return err;
 }
@@ -392,7 +396,9 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	if (err == 0)
-		err = p->options->event.source->attach(&p->session, p->options, &p->event);
+		err = p->options->event.source->attach(&p->session, p->stores.parsers, p->options,
+						       &p->event);
+	value_labels_init(&p->value_labels, p->event.lists, p->event.n_lists);
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
 	if (err == 0 && rests)
@@ -565,6 +571,7 @@ struct profiler *profiler_free(struct profiler *p)
 	}
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
+	free(p->event.lists);
 	free(p);
 	return NULL;
 }

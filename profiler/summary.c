@@ -51,6 +51,9 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 		log_info("samples that lack some of their labels (too many, too long, or not in "
 			 "memory): %" PRIu64,
 			 t->cut_labels);
+	if (t->unread > 0)
+		log_info("samples with values that could not be read (not in memory): %" PRIu64,
+			 t->unread);
 	print_scale(t, max_rate, n_events, n_unseen);
 	if (t->finished_late > 0)
 		log_debug("%" PRIu64 " samples were walked in user space", t->finished_late);

@@ -299,6 +299,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample },
 			 &labels);
 	sample.labels = labels;
+	d->totals.unread += named_sample_lacks(q->sample);
 	memcpy(sample.comm, names->comm, sizeof(names->comm));
 	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
 	if (err == 0 && d->verify && (raw->flags & DP_SAMPLE_VERIFY))
@@ -532,9 +533,8 @@ int drain_run(struct drain *d, bool final)
 	uint64_t now = clock_now_ns(), oldest;
 	const struct queued *q;
 	bool has_settled;
-	int err;
+	int err = read_rings(d, now, final);
 
-	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is recorded by now. */
 	if (err == 0)
 		err = drain_processes(d);

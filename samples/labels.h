@@ -8,7 +8,8 @@
 struct label_sources {
 	const struct label_source *const *items;
 	size_t n;
-	const struct label_source *event; /* the profiler's (event_label.h); NULL: none */
+	const struct label_source
+		*event; /* the profiler's (event_label.h, label_values.h) or NULL */
 };
 
 /*

@@ -113,6 +113,21 @@ static int compare(const struct elf_file *file, int other_fd, struct parse_resul
 	return 0;
 }
 
+static int get_parameters(const struct parse_request *request, const struct elf_file *file,
+			  struct parse_result *ret)
+{
+	int fd = request->other >= 0 ? request->other : request->fd;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (request->offset >= s->offset && request->offset - s->offset < s->file_size)
+			return parameters_find(fd, request->offset - s->offset + s->address,
+					       request->wanted, request->n_wanted, ret->parameters);
+	}
+	return -ENODATA;
+}
+
 static int parse(const struct parse_request *request, struct elf_file *file,
 		 struct parse_result *ret)
 {
@@ -129,6 +144,8 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 	case PARSE_DEBUG:
 		ret->is_so = elf_file_add_debug(file, other);
 		return 0;
+	case PARSE_PARAMETERS:
+		return get_parameters(request, file, ret);
 	default:
 		return -EINVAL;
 	}

@@ -18,6 +18,10 @@
 struct parser_request {
 	uint32_t kind; /* enum parse_kind */
 	uint32_t has_other;
+	/* PARAMETERS */
+	uint64_t offset;
+	uint64_t n_wanted;
+	struct parameter_wanted wanted[DP_MAX_ARGUMENTS];
 };
 
 struct parser_reply {
@@ -29,6 +33,7 @@ struct parser_reply {
 	uint8_t lacks_cfi, is_so; /* 0 or 1: in C, other bytes must not even be read as bool */
 	uint32_t n_cells;
 	struct image_stats stats;
+	struct parameter parameters[DP_MAX_ARGUMENTS];
 };
 
 /* What the parser does. Returns an exit status. */

@@ -254,12 +254,18 @@ static int files_complete(struct files *files, struct finders *finders, uid_t us
 static int send_request(const struct parser *parser, const struct parse_request *request,
 			const struct files *files)
 {
-	const struct parser_request message = {
+	struct parser_request message = {
 		.kind = request->kind,
 		.has_other = request->other >= 0,
+		.offset = request->offset,
+		.n_wanted = request->n_wanted,
 	};
 	const int fds[] = { passage_end(&files->file), files->result, passage_end(&files->other) };
 
+	if (request->n_wanted > DP_MAX_ARGUMENTS)
+		return -EINVAL;
+	for (size_t i = 0; i < request->n_wanted; i++)
+		message.wanted[i] = request->wanted[i];
 	return message_send(parser->process.socket, &message, sizeof(message), fds,
 			    request->other >= 0 ? 3 : 2);
 }

@@ -39,6 +39,11 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_REG_FP DP_RBP
 #define DP_REG_RESULT DP_RAX
 
+/* psABI 3.2.3 */
+#define DP_ARGUMENT_REGISTERS(X) X(RDI) X(RSI) X(RDX) X(RCX) X(R8) X(R9)
+#define DP_N_ARGUMENT_REGISTERS 6
+#define DP_N_FLOAT_ARGUMENT_REGISTERS 8
+
 #define DP_SAVED_REGISTERS(X) X(RBX, rbx) X(R12, r12) X(R13, r13) X(R14, r14) X(R15, r15)
 
 #define DP_THREAD_BASE_WORD "fs_base"
