@@ -95,7 +95,7 @@ bool frame_is_interpreted(const struct frame *frame)
 	return frame->method == DP_METHOD_PYTHON || frame->method == DP_METHOD_JAVA;
 }
 
-const char *frame_kind(const struct frame *frame)
+const char *frame_kind_word(const struct frame *frame)
 {
 	switch (frame->method) {
 	case DP_METHOD_PYTHON:

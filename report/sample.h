@@ -113,7 +113,7 @@ bool frame_is_in_binary(const struct frame *frame);
 bool frame_is_interpreted(const struct frame *frame);
 
 /* What kind of code it is: `native`, or the language's name. */
-const char *frame_kind(const struct frame *frame);
+const char *frame_kind_word(const struct frame *frame);
 
 /* The path of its binary, or what stands for it: `[jit]`, `[python]`. NULL: not known. */
 const char *frame_path(const struct frame *frame);
