@@ -452,16 +452,17 @@ static bool is_full(const struct otlp *otlp)
 			 otlp_request_size(&otlp->request) >= parts->max_size);
 }
 
+/* Nobody has to be sent a request without samples. */
 static int end_request(struct otlp *otlp, uint64_t duration_ns)
 {
 	const struct report_parts *parts = otlp->report.context.parts;
-	bool has_samples = otlp->request.n_samples > 0;
-	int err = otlp_request_write(&otlp->request, duration_ns, otlp->report.to);
+	int err;
 
+	if (parts && otlp->request.n_samples == 0)
+		return 0;
+	err = otlp_request_write(&otlp->request, duration_ns, otlp->report.to);
 	element_table_done(&otlp->spots);
-	if (err == 0 && has_samples && parts)
-		err = parts->end(parts->arg);
-	return err;
+	return err == 0 && parts ? parts->end(parts->arg) : err;
 }
 
 struct writing {

@@ -491,8 +491,6 @@ int otlp_request_write(struct otlp_request *r, uint64_t duration_ns, FILE *to)
 	_cleanup_(bytes_done) struct bytes packed = { 0 };
 	int err;
 
-	if (r->n_samples == 0)
-		return 0;
 	err = pack_request(r, duration_ns, &packed);
 	if (err < 0)
 		return err;

@@ -62,10 +62,7 @@ int otlp_request_add(struct otlp_request *r, struct otlp_resource *resource, siz
 /* The approximate size that it has when written. */
 size_t otlp_request_size(const struct otlp_request *r);
 
-/*
- * Writes it, if it has samples, as profiles of that duration, and begins another one. 0, -ENOMEM or
- * -EIO.
- */
+/* Writes it as profiles of that duration, and begins another one. 0, -ENOMEM or -EIO. */
 int otlp_request_write(struct otlp_request *r, uint64_t duration_ns, FILE *to);
 
 #endif
