@@ -543,6 +543,32 @@ class Service(Agent):
             while manager.recv(4096) != b"STOPPING=1":
                 pass
 
+    def test_messages_for_the_journal(self):
+        with open(self.out, "w+") as journal:
+            status = os.fstat(journal.fileno())
+            for stream, priority in (f"{status.st_dev}:{status.st_ino}", "<6>"), (f"{status.st_dev}:1", ""):
+                agent = start("agent", "--store", self.store, "-C", "0", stderr=journal,
+                              env={**os.environ, "JOURNAL_STREAM": stream})
+                self.addCleanup(agent.wait)
+                self.addCleanup(agent.kill)
+                wait_for(lambda: "sampling" in harness.read(self.out))
+                agent.terminate()
+                self.assertEqual(agent.wait(60), 0)
+                self.assertRegex(harness.read(self.out), f"(?m)^{priority}dwarfprof: sampling ")
+                journal.seek(0)
+                journal.truncate()
+
+    def test_too_much_memory_begins_it_anew(self):
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--store", self.store, "--memory", "1M")
+        caller.stdin.write("8000\n")
+        caller.stdin.flush()
+        wait_until_it_says(agent, "more than --memory allows (1 MiB): the profiler is begun anew")
+        n = len([*iter(caller.stdout.readline, "done\n")])
+        self.end(agent)
+        self.assertIn(len(self.samples(self.store)) - n, (-1, 0, 1))
+        self.assertGreater(len(self.recordings()), 1)
+
 
 if __name__ == "__main__":
     harness.main()
