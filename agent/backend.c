@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -59,6 +60,8 @@ static int open_deliver(struct backend *b, uint64_t spool_bytes)
 	    asprintf(&path, "%s/%s-%016" PRIx64, b->spool,
 		     b->protocol == DELIVER_OTLP ? "otlp" : "pyroscope", hash(b->url)) < 0)
 		return -ENOMEM;
+	if (b->spool && mkdir(b->spool, 0700) < 0 && errno != EEXIST)
+		return -errno;
 	options.spool = path;
 	return deliver_open(&options, &b->deliver);
 }

@@ -117,6 +117,7 @@ static int agent_command(int argc, char **argv)
 		agent_settings_free(c.settings);
 		return EXIT_CODE_OK;
 	}
+	log_set_priorities(log_is_journal());
 	err = take_signals(&c);
 	if (err == 0) {
 		control.fd = c.fd;

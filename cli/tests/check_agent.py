@@ -20,6 +20,7 @@ import time
 import unittest
 
 import harness
+import otlp
 from harness import dwarfprof, start, wait_for, wait_until_it_says
 
 # Calls a function of the C library as often as it is told, and says when.
@@ -30,6 +31,15 @@ CALLER = ("import os, sys, time\n"
           "        os.getppid()\n"
           "        time.sleep(0.0005)\n"
           "    print('done', flush=True)\n")
+
+# Passes connections on from one port to another.
+FORWARD = ("import socket, sys, threading\n"
+           "def copy(a, b):\n"
+           "    while data := a.recv(65536): b.sendall(data)\n"
+           "    b.shutdown(socket.SHUT_WR)\n"
+           "for s in iter(lambda l=socket.create_server(('127.0.0.1', int(sys.argv[1]))): l.accept()[0], None):\n"
+           "    t = socket.create_connection(('127.0.0.1', int(sys.argv[2])))\n"
+           "    for pair in (s, t), (t, s): threading.Thread(target=copy, args=pair, daemon=True).start()\n")
 
 # Debian's python3 has Debian's prometheus_client, whichever is first in PATH.
 PARSE = ("import json, sys\n"
@@ -171,7 +181,7 @@ class Intervals(Agent):
         kept = self.recordings()
         before = sum(len(self.samples(path)) for path in kept)
         self.assertTrue([name for name in os.listdir(self.store) if name.endswith(".part")])
-        agent = self.agent(*args, said=["did not end by itself: the interval that was open is lost (1 half written"])
+        agent = self.agent(*args, said=["did not end by itself: the interval that was open is lost ("])
         self.assertFalse([name for name in os.listdir(self.store) if name.endswith(".part") and
                           str(agent.pid) not in name])
         wait_until_it_says(agent, "sampling")
@@ -280,9 +290,9 @@ class Requests(Agent):
         caller = self.caller()
         self.agent(*self.of_calls(caller), "--pull", self.address, "--store", self.store, "--interval", "300ms")
         with contextlib.ExitStack() as stack:
-            both = [stack.enter_context(subprocess.Popen(["curl", "-sS", "-o", f"{self.out}.{i}", f"{self.url}/debug/pprof/profile?seconds=4"]))
+            both = [stack.enter_context(subprocess.Popen(["curl", "-sS", "-o", f"{self.out}.{i}", f"{self.url}/debug/pprof/profile?seconds=15"]))
                     for i in range(2)]
-            time.sleep(1)  # the requests are there
+            time.sleep(3)  # the requests are there
             calls = self.call(caller, 1000)
         self.assertEqual([process.returncode for process in both], [0, 0])
         for i in range(2):
@@ -389,6 +399,76 @@ class Requests(Agent):
             waiting.communicate(timeout=10)
 
 
+class Receiver:
+    """What backends are made of (ci/backends), while somebody listens at its ports."""
+
+    def __init__(self, test, directory):
+        os.makedirs(directory)
+        self.directory = directory
+        self.process = subprocess.Popen([otlp.backend("receiver"), "-serve", directory], stdout=subprocess.PIPE, text=True)
+        test.addCleanup(self.process.communicate)
+        test.addCleanup(self.process.kill)
+        self.ports = json.loads(self.process.stdout.readline())
+
+    def got(self):
+        found = []
+        for path in glob.glob(os.path.join(self.directory, "*.json")):
+            with open(path, encoding="utf-8") as file:
+                found.append(json.load(file))
+        return found
+
+    def calls(self, by):
+        """Samples of the kind `samples', of OpenTelemetry's requests by that protocol, or of pushed profiles."""
+        if by == "push":
+            return sum(p["totals"][0] for p in self.got() if p["by"] == by)
+        requests = [r for r in self.got() if r["by"] == by]
+        assert not any(r["faults"] for r in requests), requests
+        return sum(sum(s["values"] or ()) or len(s["times"] or ()) for r in requests for p in r["profiles"]
+                   if p["type"] == ["samples", "count"] or len(r["profiles"]) == 1 for s in p["samples"])
+
+
+class Deliveries(Agent):
+    def test_each_call_gets_to_each_backend(self):
+        receiver = Receiver(self, self.out + ".received")
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--deliver", "500ms", "--spool", self.out + ".spool",
+                           "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}",
+                           "--otlp", f"http://127.0.0.1:{receiver.ports['http']}",
+                           "--pyroscope", f"http://127.0.0.1:{receiver.ports['http']}")
+        calls = self.call(caller, 2000)
+        self.end(agent)
+        for by in "grpc", "http", "push":
+            self.assertEqual(receiver.calls(by), len(calls), by)
+        pushed = [p for p in receiver.got() if p["by"] == "push"]
+        self.assertEqual({p["labels"]["service_name"] for p in pushed}, {harness.read(f"/proc/{caller.pid}/comm").strip()})
+        self.assertGreater(len(pushed), 2)
+        self.assertTrue(any("getppid" in name for p in pushed for name in p["functions"]))
+
+    def test_a_killed_agent_delivers_later(self):
+        """While no backend listens; what was in the open interval is lost, here nothing."""
+        receiver = Receiver(self, self.out + ".received")
+        port = free_port()
+        caller = self.caller()
+        args = *self.of_calls(caller), "--deliver", "300ms", "--spool", self.out + ".spool", \
+            "--pyroscope", f"http://127.0.0.1:{port}"
+        spooled = lambda: [name for name in glob.glob(self.out + ".spool/*/*") if not name.endswith(".part")]
+        agent = self.agent(*args)
+        calls = self.call(caller, 1000)
+        n = -1
+        while len(spooled()) != n:  # until intervals are empty, which are not delivered
+            n = len(spooled())
+            time.sleep(1)
+        agent.kill()
+        agent.wait()
+        forward = subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(receiver.ports["http"])])
+        self.addCleanup(forward.wait)
+        self.addCleanup(forward.kill)
+        agent = self.agent(*args)
+        wait_for(lambda: receiver.calls("push") >= len(calls), 120)
+        self.end(agent)
+        self.assertEqual(receiver.calls("push"), len(calls))
+
+
 class Configuration(Agent):
     def check(self, text, *args):
         with open(self.config, "w") as file:
@@ -462,6 +542,32 @@ class Service(Agent):
             self.end(agent)
             while manager.recv(4096) != b"STOPPING=1":
                 pass
+
+    def test_messages_for_the_journal(self):
+        with open(self.out, "w+") as journal:
+            status = os.fstat(journal.fileno())
+            for stream, priority in (f"{status.st_dev}:{status.st_ino}", "<6>"), (f"{status.st_dev}:1", ""):
+                agent = start("agent", "--store", self.store, "-C", "0", stderr=journal,
+                              env={**os.environ, "JOURNAL_STREAM": stream})
+                self.addCleanup(agent.wait)
+                self.addCleanup(agent.kill)
+                wait_for(lambda: "sampling" in harness.read(self.out))
+                agent.terminate()
+                self.assertEqual(agent.wait(60), 0)
+                self.assertRegex(harness.read(self.out), f"(?m)^{priority}dwarfprof: sampling ")
+                journal.seek(0)
+                journal.truncate()
+
+    def test_too_much_memory_begins_it_anew(self):
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--store", self.store, "--memory", "1M")
+        caller.stdin.write("8000\n")
+        caller.stdin.flush()
+        wait_until_it_says(agent, "more than --memory allows (1 MiB): the profiler is begun anew")
+        n = len([*iter(caller.stdout.readline, "done\n")])
+        self.end(agent)
+        self.assertIn(len(self.samples(self.store)) - n, (-1, 0, 1))
+        self.assertGreater(len(self.recordings()), 1)
 
 
 if __name__ == "__main__":
