@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of all kernels: a summary for docs/ACCURACY.md, and tables of everything."""
+"""The results of all kernels, as tables of docs/ACCURACY.md."""
 import re
 
 from figures import table
@@ -70,11 +70,9 @@ def passed(run):
     return f"{n} of {len(run['tests'])}"
 
 
-def summary(whole, runs):
-    """whole: the runs on the machine that all tests ran on."""
-    return "\n\n" + table(["", *(run["kernel"] for run in whole)],
-                          [["tests passed", *map(passed, whole)], *of_stacks(whole), *of_machines(runs)]) + "\n"
-
-
-def tables(whole, here):
-    return of_tests(whole) + "\n" + of_programs(whole, here)
+def tables(runs, first, here):
+    """first: the machine that all tests ran on."""
+    whole = [run for run in runs if run["machine"] == first]
+    summary = table(["", *(run["kernel"] for run in whole)],
+                    [["tests passed", *map(passed, whole)], *of_stacks(whole), *of_machines(runs)])
+    return "\n\n" + "\n".join([summary, of_tests(whole), of_programs(whole, here)]) + "\n"
