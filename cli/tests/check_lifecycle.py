@@ -118,11 +118,12 @@ class Swap(unittest.TestCase):
 
         A profiler that gets no CPU time for 3 ms, as long as a library is mapped, hears of that one
         when it is gone. Then all samples of this time may be incomplete, and those of as much time
-        again, in which it catches up; but not each time.
+        again, in which it catches up; but rarely: after a run with such samples, four of five must be
+        without. If half of all runs had some, one in eight tests would pass.
         """
         for how in ("overmap", "munmap", "dlopen", "fork"):
             with self.subTest(how=how):
-                self.assertTrue(any(self.is_complete(how) for _ in range(3)))
+                self.assertTrue(self.is_complete(how) or sum(self.is_complete(how) for _ in range(5)) >= 4)
 
     def is_complete(self, how):
         with harness.Stillness(harness.FIRST) as stillness:
