@@ -252,6 +252,10 @@ struct walk_runtime {
 	struct dp_runtime_frame frames[DP_MAX_RUNTIME_FRAMES];
 };
 
+DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
+		  __builtin_offsetof(struct walk_runtime, head) + sizeof(struct dp_runtime),
+	  "the frames follow their head");
+
 /*
  * A walk. Members that every frame uses come first, in eleven cache lines. Then come what few rules
  * need, a page of the stack, and the sample, of which a walk writes as much as it has frames. The

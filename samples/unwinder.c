@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "bpf/runtime.h"
 #include "bpf/walk.h"
 #include "kernel/ring_record.h"
 
@@ -162,6 +163,12 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 		.n_frames = w->at.n_frames,
 		.fault_address = w->out.sample.fault_address,
 	};
+}
+
+const struct dp_runtime *unwinder_runtime(struct unwinder *r, uint32_t mapping)
+{
+	r->walk.runtime.mapping = mapping;
+	return mapping > 0 && runtime_read(&r->walk) ? &r->walk.runtime.head : NULL;
 }
 
 struct copied {
