@@ -369,8 +369,10 @@ static __always_inline bool sample_output(struct scratch *s)
 	w->out.sample.part.size = (__u16)(sizeof(w->out.sample) + n * sizeof(__u64));
 	n += sample_put_labels(w, n);
 	n = port_opaque(n);
-	n += sample_put_runtime(w, n);
-	n = port_opaque(n);
+	if (dp_runtimes) {
+		n += sample_put_runtime(w, n);
+		n = port_opaque(n);
+	}
 	if (!ring || n > sizeof(w->out.frames) / sizeof(*w->out.frames))
 		return false;
 	size = sizeof(w->out.sample) + n * sizeof(__u64);

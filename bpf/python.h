@@ -51,6 +51,41 @@ fault:
 	return 1;
 }
 
+/*
+ * Finds the first frames of the innermost evaluation loop, and of the one that called it, by the
+ * structure of the former, which is on its stack. Returns 0 or negative.
+ */
+static __always_inline int python_find_loop(struct walk *w, __u64 *loop)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 previous;
+
+	if (port_read_user(w, &previous, sizeof(previous), *loop + r->python.c_previous) < 0 ||
+	    port_read_user(w, loop, sizeof(*loop), *loop + r->python.c_frame - 1) < 0)
+		return -1;
+	if (previous == 0)
+		r->below = 0;
+	else if (port_read_user(w, &r->below, sizeof(r->below), previous + r->python.c_frame - 1) <
+		 0)
+		return -1;
+	return 0;
+}
+
+/*
+ * A loop makes its structure the innermost one before it puts its first frame there. Until then it
+ * holds what was on the stack before, which leads elsewhere or nowhere: then goes on with the frames of
+ * the loop that called this one. Returns 1 if so.
+ */
+static __always_inline int python_leave_new_loop(struct walk_runtime *r)
+{
+	if (r->is_checked)
+		return 0;
+	r->is_checked = 1;
+	r->head.n = 0;
+	r->at = r->below;
+	return 1;
+}
+
 /* Finds the first frame of the thread. Without one, it is 0, with an outcome. */
 static __always_inline void python_find(struct walk *w)
 {
@@ -72,9 +107,9 @@ static __always_inline void python_find(struct walk *w)
 	if (r->head.outcome != DP_RUNTIME_COMPLETE)
 		return;
 	r->head.outcome = DP_RUNTIME_READ_FAULT;
+	r->is_checked = r->python.c_frame == 0;
 	if (port_read_user(w, &thread, sizeof(thread), thread + r->python.thread_frame) < 0 ||
-	    (r->python.c_frame != 0 && thread != 0 &&
-	     port_read_user(w, &thread, sizeof(thread), thread + r->python.c_frame - 1) < 0))
+	    (r->python.c_frame != 0 && thread != 0 && python_find_loop(w, &thread) < 0))
 		return;
 	r->at = thread;
 	r->head.outcome = DP_RUNTIME_MANY_FRAMES;
@@ -107,6 +142,11 @@ static __always_inline void python_mark_entry(struct walk_runtime *r)
 {
 	__u32 last = (__u32)r->head.n - 1;
 
+	if (!r->is_checked && r->at != r->below) {
+		python_leave_new_loop(r);
+		return;
+	}
+	r->is_checked = 1;
 	if (r->head.n > 0)
 		r->frames[port_index(last & (DP_MAX_RUNTIME_FRAMES - 1), DP_MAX_RUNTIME_FRAMES)]
 			.position |= DP_RUNTIME_ENTRY;
@@ -120,6 +160,8 @@ static long python_frame_step(__u32 i, void *ctx)
 	__u8 entry;
 
 	if (r->at == 0) {
+		if (python_leave_new_loop(r))
+			return 0;
 		r->head.outcome = DP_RUNTIME_COMPLETE;
 		return 1;
 	}
@@ -144,6 +186,8 @@ static long python_frame_step(__u32 i, void *ctx)
 		python_mark_entry(r);
 	return 0;
 fault:
+	if (python_leave_new_loop(r))
+		return 0;
 	r->head.outcome = DP_RUNTIME_READ_FAULT;
 	return 1;
 }

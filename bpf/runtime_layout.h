@@ -100,10 +100,10 @@ struct dp_python {
 	__u8 entry_kind;
 	__u8 link;
 	__u16 zero;
-	__u32 name; /* in a code object: its name, */
-	__u32 line; /* and its first line */
-	__u32 hash; /* in a string */
-	__u32 zero_too;
+	__u32 name;       /* in a code object: its name, */
+	__u32 line;       /* and its first line */
+	__u32 hash;       /* in a string */
+	__u32 c_previous; /* in the structure of c_frame: that of the loop that called this one */
 };
 
 /* Tells apart code objects that follow each other at the same address. */

@@ -29,6 +29,7 @@ enum {
 	OPTION_MAX_RATE,
 	OPTION_MAX_STACK,
 	OPTION_MIN_BLOCK,
+	OPTION_NATIVE_FRAMES,
 	OPTION_NO_CACHE,
 	OPTION_NO_INHERIT,
 	OPTION_OFF_CPU,
@@ -49,6 +50,10 @@ static const struct argp_option shared_options[] = {
 	  "auto: unwind tables, and frame pointers where code has none; "
 	  "dwarf: tables only; fp: frame pointers only; "
 	  "copy: as auto, but in user space, from a copy of the stack (auto)",
+	  3 },
+	{ "native-frames", OPTION_NATIVE_FRAMES, "MODE", 0,
+	  "fold: Python's functions in the places of their interpreter's own frames; all: both; "
+	  "only: native frames (fold)",
 	  3 },
 	{ "max-stack", OPTION_MAX_STACK, "N", 0,
 	  "maximum number of frames per stack, up to 2048 (1024)", 3 },
@@ -214,6 +219,23 @@ static void parse_unwind(struct options *o, struct argp_state *state, const char
 		}
 	}
 	argp_error(state, "--unwind takes auto, dwarf, fp or copy, not '%s'", text);
+}
+
+static void parse_native_frames(struct options *o, struct argp_state *state, const char *text)
+{
+	static const char *const words[] = {
+		[NATIVE_FRAMES_FOLD] = "fold",
+		[NATIVE_FRAMES_ALL] = "all",
+		[NATIVE_FRAMES_ONLY] = "only",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcmp(text, words[i]) == 0) {
+			o->record.profiler.native_frames = (enum native_frames)i;
+			return;
+		}
+	}
+	argp_error(state, "--native-frames takes fold, all or only, not '%s'", text);
 }
 
 static void parse_sides(struct options *o, struct argp_state *state, enum dp_sides sides)
@@ -384,6 +406,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_UNWIND:
 		parse_unwind(o, state, arg);
+		return 0;
+	case OPTION_NATIVE_FRAMES:
+		parse_native_frames(o, state, arg);
 		return 0;
 	case OPTION_MAX_STACK:
 		o->record.profiler.max_frames =

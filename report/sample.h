@@ -62,6 +62,7 @@ struct totals {
 	uint64_t time_ns;         /* total time of the samples */
 	uint64_t still_blocked;   /* samples of threads that were blocked at the end */
 	uint64_t finished_late;   /* samples walked in user space */
+	uint64_t frames_apart;    /* samples whose runtime's frames could not be put in place */
 	uint64_t cut_labels;      /* samples whose labels are missing or cut */
 	uint64_t pages_requested; /* stack pages that were not in memory, and have been read */
 	uint64_t duration_ns;

@@ -308,6 +308,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		return err;
 	if (runtime)
 		runtime_join_sample(&d->runtime_join, in_kernel, runtime, &sample);
+	d->totals.frames_apart = d->runtime_join.n_apart;
 	if (!off_cpu)
 		return report_known(d, &sample);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */

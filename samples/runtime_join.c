@@ -8,6 +8,9 @@
 #include "samples/java_join.h"
 #include "samples/runtime_names.h"
 
+/* Bytes of an evaluation loop in which it has no frame of its own yet; no more than a few. */
+#define LOOP_BEGINNING 128
+
 /* What native frames are, and which groups of the runtime's frames replace them. */
 struct plan {
 	const struct dp_runtime_image *image;
@@ -57,15 +60,44 @@ static void count(struct plan *plan, const struct sample *sample)
 		plan->n_groups += (plan->frames[i].position & DP_RUNTIME_ENTRY) != 0;
 }
 
+/*
+ * True if the thread has just entered a loop of a version in which that makes a structure for its first
+ * frame before it stores the frame there (python_leave_new_loop()): what the kernel read may be a frame
+ * that was there before.
+ */
+static bool is_entering(const struct plan *plan, const struct sample *sample)
+{
+	const struct dp_runtime_range *r = range_of(plan, &sample->user[0]);
+
+	return plan->image->python.c_frame != 0 && r && r->is_loop &&
+	       frame_is_exact(&sample->user[0]) &&
+	       sample->user[0].offset - r->start < LOOP_BEGINNING;
+}
+
+static void skip_group(struct plan *plan)
+{
+	while (plan->n_frames > 0) {
+		plan->n_frames--;
+		if (plan->frames++->position & DP_RUNTIME_ENTRY)
+			return;
+	}
+}
+
 /* Decides which loops have groups. False: that is not known. */
 static bool fit(struct plan *plan, const struct dp_runtime *runtime, const struct sample *sample)
 {
 	if (runtime->outcome == DP_RUNTIME_COMPLETE && sample->outcome == DP_COMPLETE) {
 		plan->n_bare = plan->n_loops - plan->n_groups;
+		if (plan->n_bare == 0 && is_entering(plan, sample)) {
+			skip_group(plan);
+			plan->n_bare = 1;
+		}
 		return plan->n_loops == plan->n_groups || plan->n_loops == plan->n_groups + 1;
 	}
 	/* One of both ends early: the loops that it reaches, from the leaf. */
 	plan->n_bare = 0;
+	if (plan->n_frames == 0 || is_entering(plan, sample))
+		return false;
 	return sample->outcome != DP_COMPLETE ? plan->n_loops <= plan->n_groups :
 						plan->n_loops >= plan->n_groups;
 }

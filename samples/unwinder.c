@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "bpf/runtime.h"
 #include "bpf/walk.h"
 #include "kernel/ring_record.h"
 
@@ -164,6 +165,12 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 		.runtime = w->runtime.head.n > 0 ? &w->runtime.head : NULL,
 		.fault_address = w->out.sample.fault_address,
 	};
+}
+
+const struct dp_runtime *unwinder_runtime(struct unwinder *r, uint32_t mapping)
+{
+	r->walk.runtime.mapping = mapping;
+	return mapping > 0 && runtime_read(&r->walk) ? &r->walk.runtime.head : NULL;
 }
 
 struct copied {

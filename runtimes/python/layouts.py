@@ -63,6 +63,7 @@ int main(void)
 #if PY_VERSION_HEX >= 0x030b0000
 	AT(thread_frame, PyThreadState, cframe);
 	IS(c_frame, offsetof(_PyCFrame, current_frame) + 1);
+	AT(c_previous, _PyCFrame, previous);
 	IS(frame_size, size);
 	AT(previous, FRAME, previous);
 	AT(code, FRAME, f_code);

@@ -8,7 +8,7 @@ Runs programs of random chains of calls: functions, methods, constructors, prope
 callbacks of sorting and of map(), generators, coroutines, comprehensions, decorators, exceptions and their
 handlers, in two threads. Before its innermost function computes, each thread writes down CPython's own list
 of its frames (sys._getframe()), and between which times it holds. In each sample from in between, the Python
-frames have to be that list.
+frames have to be that list, below those that the innermost function calls (INNER).
 
 PYTHON: interpreters; else Debian's, and those of pyenv from 3.8 on that do not need a flag.
 
@@ -35,6 +35,9 @@ MIN_SAMPLES = 400
 SECONDS = (2, 6, 20)
 DEPTH = 14
 
+# What the innermost function calls: a function, a generator, a constructor.
+INNER = {"step", "pairs", "__init__", "Made.__init__"}
+
 HEAD = '''\
 import json, sys, threading, time
 
@@ -52,6 +55,17 @@ def chain(first):
 
 results = []
 
+def step(x):
+    return x + 1
+
+def pairs(n):
+    for i in range(n):
+        yield step(i)
+
+class Made:
+    def __init__(self, x):
+        self.x = step(x)
+
 def through(function):
     def wrapper(*args, **names):
         return function(*args, **names)
@@ -63,8 +77,8 @@ def leaf_{n}(seconds):
     frames = chain(0)
     began, end, total = now(), now() + int(seconds * 1e9), 0
     while True:
-        for i in range(20000):
-            total += i * i % 7
+        for i in range(500):
+            total += i * i % 7 + sorted([i, 3, 1], key=step)[0] + Made(i).x + sum(pairs(3))
         if total and time.clock_gettime_ns(time.CLOCK_MONOTONIC) > end:
             break
     frames[0][2] = [frames[0][2] + 1, frames[0][2] + 6]
@@ -230,6 +244,14 @@ def is_same_frame(frame, wanted):
     return frame[0] == name and frame[1] == file and frame[2] is not None and at[0] <= frame[2] <= at[1]
 
 
+def without_inner(frames):
+    """Without those of what the innermost function has called, three at most."""
+    n = 0
+    while n < min(3, len(frames)) and frames[n][0] in INNER:
+        n += 1
+    return frames[n:]
+
+
 def is_whole(frames, wanted):
     return len(frames) == len(wanted) and all(map(is_same_frame, frames, wanted))
 
@@ -247,7 +269,7 @@ def count(samples, results, show):
         for result in results:
             if sample["tid"] != result["tid"] or not result["began"] < sample["time_ns"] < result["end"]:
                 continue
-            frames = python_frames(sample)
+            frames = without_inner(python_frames(sample))
             kind = 0 if is_whole(frames, result["frames"]) else 1 if is_part(frames, result["frames"]) else 2
             counts[kind] += 1
             if kind and show:
