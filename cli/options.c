@@ -210,32 +210,17 @@ void options_list_unwind(FILE *to)
 		fprintf(to, "%s%s", i ? ", " : "", modes[i]);
 }
 
-static void parse_unwind(struct options *o, struct argp_state *state, const char *text)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		if (strcmp(text, modes[i]) == 0) {
-			o->record.profiler.unwind = (enum dp_unwind)i;
-			return;
-		}
-	}
-	argp_error(state, "--unwind takes auto, dwarf, fp or copy, not '%s'", text);
-}
+static const char *const native_modes[] = { "fold", "all", "only" }; /* enum native_frames */
 
-static void parse_native_frames(struct options *o, struct argp_state *state, const char *text)
+/* The index of a word, or ends the program; `list`: all of them. */
+static unsigned int parse_mode(struct argp_state *state, const char *const *words, size_t n,
+			       const char *option, const char *list, const char *text)
 {
-	static const char *const words[] = {
-		[NATIVE_FRAMES_FOLD] = "fold",
-		[NATIVE_FRAMES_ALL] = "all",
-		[NATIVE_FRAMES_ONLY] = "only",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strcmp(text, words[i]) == 0) {
-			o->record.profiler.native_frames = (enum native_frames)i;
-			return;
-		}
-	}
-	argp_error(state, "--native-frames takes fold, all or only, not '%s'", text);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(text, words[i]) == 0)
+			return (unsigned int)i;
+	argp_error(state, "--%s takes %s, not '%s'", option, list, text);
+	return 0;
 }
 
 static void parse_sides(struct options *o, struct argp_state *state, enum dp_sides sides)
@@ -405,10 +390,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		parse_sides(o, state, key == 'U' ? DP_SIDES_USER : DP_SIDES_KERNEL);
 		return 0;
 	case OPTION_UNWIND:
-		parse_unwind(o, state, arg);
+		o->record.profiler.unwind = (enum dp_unwind)parse_mode(
+			state, modes, ARRAY_SIZE(modes), "unwind", "auto, dwarf, fp or copy", arg);
 		return 0;
 	case OPTION_NATIVE_FRAMES:
-		parse_native_frames(o, state, arg);
+		o->record.profiler.native_frames =
+			(enum native_frames)parse_mode(state, native_modes,
+						       ARRAY_SIZE(native_modes), "native-frames",
+						       "fold, all or only", arg);
 		return 0;
 	case OPTION_MAX_STACK:
 		o->record.profiler.max_frames =

@@ -73,8 +73,7 @@ static int open_report(struct dump *d)
 	context.command = d->options->command_line;
 	context.event = at_once.name;
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
-	if (!d->frames || runtime_join_init(&d->runtime_join, d->threads.table,
-					    d->threads.table->name_fetchers) < 0)
+	if (!d->frames || runtime_join_init(&d->runtime_join, d->threads.table) < 0)
 		return -ENOMEM;
 	d->runtime_join.keeps_native = d->profiled.native_frames == NATIVE_FRAMES_ALL;
 	return outputs_make_reports(&d->outputs, d->options->outputs, &context);
@@ -217,8 +216,7 @@ static int report_stack(struct dump *d, const struct thread_snapshot *t,
 	int err = 0;
 
 	thread_snapshot_sample(t, s, clock_now_ns(), d->frames, &sample);
-	if (s->runtime)
-		join_runtime(d, t, s, &sample);
+	join_runtime(d, t, s, &sample);
 	d->totals.samples++;
 	d->totals.events++;
 	d->totals.outcomes[s->outcome]++;
