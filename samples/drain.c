@@ -304,8 +304,8 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 				       &sample.verification);
 	if (err < 0)
 		return err;
-	runtime_join_sample(&d->runtime_join, in_kernel,
-			    walk->runtime ?: sample_runtime(q->sample), &sample);
+	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
+			    &sample);
 	if (!off_cpu)
 		return report_known(d, &sample);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */

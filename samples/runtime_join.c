@@ -186,7 +186,8 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 	struct plan plan;
 
 	if (runtime && runtime->kind == DP_RUNTIME_HOTSPOT) {
-		java_join_sample(join->table, join->table->name_fetchers, runtime, join->frames, sample);
+		java_join_sample(join->table, join->table->name_fetchers, runtime, join->frames,
+				 sample);
 		return;
 	}
 	if (!source || !m || !m->binary || !m->binary->table || !m->binary->table->runtime ||
