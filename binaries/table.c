@@ -156,7 +156,7 @@ static void keep_runtime(struct table *t, const uint64_t *cells)
 	t->runtime = malloc(sizeof(*t->runtime));
 	if (!t->runtime)
 		return;
-	memcpy(t->runtime, cells + head->runtime, sizeof(*t->runtime));
+	memcpy(t->runtime, head + 1, sizeof(*t->runtime));
 	t->runtime_kind = head->runtime_kind;
 }
 

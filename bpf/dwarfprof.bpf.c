@@ -377,8 +377,10 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe)
 	if (is_probe && dp_has_values)
 		n += sample_put_values(w, scratch_key(s), n);
 	n = port_opaque(n);
-	n += sample_put_runtime(w, n);
-	n = port_opaque(n);
+	if (dp_runtimes) {
+		n += sample_put_runtime(w, n);
+		n = port_opaque(n);
+	}
 	if (!ring || n > sizeof(w->out.frames) / sizeof(*w->out.frames))
 		return false;
 	size = sizeof(w->out.sample) + n * sizeof(__u64);

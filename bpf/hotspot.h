@@ -199,14 +199,19 @@ static __always_inline int hotspot_is_return(struct walk *w, __u64 at)
  */
 static __always_inline enum dp_outcome hotspot_stub(struct walk *w, __u32 is_caller)
 {
-	__u64 sp = w->at.sp;
+	__u64 sp = w->at.sp, above;
 
 	if (!is_caller && hotspot_is_return(w, sp))
 		return hotspot_leave(w, DP_FRAME_CFA(sp), sp, 0);
-	if (w->at.fp_lost || w->at.fp - sp > HOTSPOT_STUB_FRAME ||
-	    !hotspot_is_return(w, w->at.fp + DP_FP_RA))
+	if (w->at.fp_lost || w->at.fp - sp > HOTSPOT_STUB_FRAME)
 		return DP_NO_TABLE;
-	return hotspot_by_fp(w, 0);
+	if (hotspot_is_return(w, w->at.fp + DP_FP_RA))
+		return hotspot_by_fp(w, 0);
+	/* The barrier at a method's entry has pushed a word in front of fp. */
+	above = DP_FRAME_CFA(w->at.fp + DP_FP_RA);
+	if (!hotspot_is_return(w, above))
+		return DP_NO_TABLE;
+	return hotspot_leave(w, DP_FRAME_CFA(above), above, w->at.fp);
 }
 
 /* Leaves a compiled method, or a stub that is described like one. */
@@ -237,6 +242,16 @@ static __always_inline enum dp_outcome hotspot_compiled(struct walk *w, __u32 is
 }
 
 /*
+ * True if the interpreter's innermost frame is complete: the Method is what a new one gets last. The
+ * interpreter also has functions of its own, and methods that have just been called.
+ */
+static __always_inline int hotspot_has_frame(struct walk *w, const struct dp_hotspot *h)
+{
+	return w->at.fp - w->at.sp >= (__u64)(-(__s64)h->frame_method) &&
+	       !hotspot_is_return(w, w->at.sp);
+}
+
+/*
  * Leaves the frame at w->at.pc. Returns an enum dp_outcome; DP_NO_TABLE: it is not HotSpot's, or
  * cannot be left.
  */
@@ -251,7 +266,8 @@ PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
 	if (!h)
 		return DP_NO_TABLE;
 	at = w->at.pc - (is_caller ? 1 : 0);
-	if (at - h->interpreter_start < h->interpreter_end - h->interpreter_start) {
+	if (at - h->interpreter_start < h->interpreter_end - h->interpreter_start &&
+	    (is_caller || hotspot_has_frame(w, h))) {
 		hotspot_note_interpreted(w, h);
 		return hotspot_by_fp(w, w->at.fp + h->sender_sp);
 	}

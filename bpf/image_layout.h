@@ -163,9 +163,8 @@ struct dp_image {
 	 * thread's current labels, or 0
 	 */
 	__u32 labels;
-	__u32 labels_form;  /* enum dp_labels_form */
-	__u32 runtime;      /* with a kind: offset of a struct dp_runtime_image, in cells */
-	__u32 runtime_kind; /* enum dp_runtime_kind */
+	__u16 labels_form;  /* enum dp_labels_form */
+	__u16 runtime_kind; /* enum dp_runtime_kind; of one, a struct dp_runtime_image follows */
 };
 
 DP_ASSERT(1 << DP_MIN_BLOCK_BITS <= DP_BLOCK_ROWS, "a block can always be short enough");
@@ -175,6 +174,6 @@ DP_ASSERT(DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS <= DP_WORD_RA_SHIFT,
 DP_ASSERT(DP_N_RA <= 1 << (64 - DP_WORD_RA_SHIFT), "and so does the place of its return address");
 DP_ASSERT(DP_BLOCK_MAX_SIZE <= 255, "with the longest block as stride, anchors reach all");
 DP_ASSERT(sizeof(struct dp_page) == 8, "dp_page is one cell");
-DP_ASSERT(sizeof(struct dp_image) == 64, "dp_image is eight cells");
+DP_ASSERT(sizeof(struct dp_image) == 56, "dp_image is seven cells");
 
 #endif

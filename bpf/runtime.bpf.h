@@ -9,17 +9,13 @@
 /* Read the frames of runtimes. */
 const volatile bool dp_runtimes;
 
-DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
-		  __builtin_offsetof(struct walk_runtime, head) + sizeof(struct dp_runtime),
-	  "the frames follow their head");
-
 /* Appends the runtime's frames, if any, after n frames and labels. Returns the cells that they take. */
 static __always_inline __u32 sample_put_runtime(struct walk *w, __u32 n)
 {
 	const struct dp_snapshot *snapshot;
 	__u32 cells;
 
-	if (!dp_runtimes || (w->runtime.mapping != 0 ? !runtime_read(w) : w->runtime.head.n == 0) ||
+	if ((w->runtime.mapping != 0 ? !runtime_read(w) : w->runtime.head.n == 0) ||
 	    n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
 		return 0;
 	/* As with the walk: the memory may have been reused for another process. */

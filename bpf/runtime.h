@@ -30,7 +30,7 @@ PORT_GLOBAL int runtime_read(struct walk *w)
 		return 0;
 	w->runtime.bias = m->bias;
 	w->runtime.head = (struct dp_runtime){ .kind = (__u8)image->runtime_kind };
-	runtime = port_pool(w, m->image + image->runtime);
+	runtime = port_pool(w, m->image + sizeof(*image) / DP_CELL_SIZE);
 	if (!runtime)
 		return 0;
 	switch (image->runtime_kind) {

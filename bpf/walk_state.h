@@ -50,6 +50,8 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 #define WALK_RUNTIME_CELLS                                                                         \
 	((sizeof(struct dp_runtime) + DP_MAX_RUNTIME_FRAMES * sizeof(struct dp_runtime_frame)) /   \
 	 DP_CELL_SIZE)
+/* Whole cache lines, so that what follows lies in as few. */
+#define WALK_RUNTIME_ROOM ((WALK_RUNTIME_CELLS + 7) / 8 * 8)
 
 /*
  * How to leave a frame of the common form, packed: the number of its mapping; above that, how many
@@ -216,7 +218,7 @@ struct walk_output {
 	__u32 zero;
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_RUNTIME_CELLS];
+	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_RUNTIME_ROOM];
 };
 
 /* The program's labels, and the mapping whose image says where they are: see labels.h. */
@@ -272,6 +274,10 @@ struct walk_runtime {
 	struct dp_runtime_frame frames[DP_MAX_RUNTIME_FRAMES];
 };
 
+DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
+		  __builtin_offsetof(struct walk_runtime, head) + sizeof(struct dp_runtime),
+	  "the frames follow their head");
+
 /*
  * A walk. Members that every frame uses come first, in eleven cache lines. Then come what few rules
  * need, a page of the stack, and the sample, of which a walk writes as much as it has frames. The
@@ -286,8 +292,8 @@ struct walk_runtime {
  *     8 K     stack            each frame
  *     43 K    out              each frame
  *     3 K     labels           each sample
- *     24 K    runtime          samples of one
  *     208 K   trail to rules   each frame     all
+ *     25 K    runtime          samples of one
  *     0.3 K   hotspot, code    JIT code
  *
  * The large arrays are direct members: in a structure of their own, each access would take one more
@@ -304,11 +310,11 @@ struct walk {
 	struct walk_stack stack;
 	struct walk_output out;
 	struct walk_labels labels;
-	struct walk_runtime runtime;
 	struct walk_trail
 		trail[2 * DP_MAX_FRAMES]; /* two sides, 0 and DP_MAX_FRAMES, each a ring */
 	struct walk_cached cache[WALK_CACHE_SIZE];
 	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
+	struct walk_runtime runtime;
 	struct walk_hotspot hotspot;
 	struct walk_code code;
 };

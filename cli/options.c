@@ -29,6 +29,7 @@ enum {
 	OPTION_MAX_RATE,
 	OPTION_MAX_STACK,
 	OPTION_MIN_BLOCK,
+	OPTION_NATIVE_FRAMES,
 	OPTION_NO_CACHE,
 	OPTION_NO_INHERIT,
 	OPTION_OFF_CPU,
@@ -49,6 +50,10 @@ static const struct argp_option shared_options[] = {
 	  "auto: unwind tables, and frame pointers where code has none; "
 	  "dwarf: tables only; fp: frame pointers only; "
 	  "copy: as auto, but in user space, from a copy of the stack (auto)",
+	  3 },
+	{ "native-frames", OPTION_NATIVE_FRAMES, "MODE", 0,
+	  "fold: Python's functions in the places of their interpreter's own frames; all: both; "
+	  "only: native frames (fold)",
 	  3 },
 	{ "max-stack", OPTION_MAX_STACK, "N", 0,
 	  "maximum number of frames per stack, up to 2048 (1024)", 3 },
@@ -209,15 +214,17 @@ void options_list_unwind(FILE *to)
 		fprintf(to, "%s%s", i ? ", " : "", modes[i]);
 }
 
-static void parse_unwind(struct options *o, struct argp_state *state, const char *text)
+static const char *const native_modes[] = { "fold", "all", "only" }; /* enum native_frames */
+
+/* The index of a word, or ends the program; `list`: all of them. */
+static unsigned int parse_mode(struct argp_state *state, const char *const *words, size_t n,
+			       const char *option, const char *list, const char *text)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		if (strcmp(text, modes[i]) == 0) {
-			o->record.profiler.unwind = (enum dp_unwind)i;
-			return;
-		}
-	}
-	argp_error(state, "--unwind takes auto, dwarf, fp or copy, not '%s'", text);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(text, words[i]) == 0)
+			return (unsigned int)i;
+	argp_error(state, "--%s takes %s, not '%s'", option, list, text);
+	return 0;
 }
 
 static void parse_sides(struct options *o, struct argp_state *state, enum dp_sides sides)
@@ -387,7 +394,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		parse_sides(o, state, key == 'U' ? DP_SIDES_USER : DP_SIDES_KERNEL);
 		return 0;
 	case OPTION_UNWIND:
-		parse_unwind(o, state, arg);
+		o->record.profiler.unwind = (enum dp_unwind)parse_mode(
+			state, modes, ARRAY_SIZE(modes), "unwind", "auto, dwarf, fp or copy", arg);
+		return 0;
+	case OPTION_NATIVE_FRAMES:
+		o->record.profiler.native_frames =
+			(enum native_frames)parse_mode(state, native_modes,
+						       ARRAY_SIZE(native_modes), "native-frames",
+						       "fold, all or only", arg);
 		return 0;
 	case OPTION_MAX_STACK:
 		o->record.profiler.max_frames =

@@ -68,6 +68,7 @@ struct session_options needs_session_options(const struct needs *needs,
 		.min_block_ns = o->min_block_ns,
 		.max_block_ns = o->max_block_ns,
 		.max_rate = o->max_rate,
+		.no_runtimes = o->native_frames == NATIVE_FRAMES_ONLY,
 		.table_memory = o->table_memory,
 		.btf = o->btf,
 	};

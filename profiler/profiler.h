@@ -50,6 +50,13 @@ struct profiler;
 /* Shorter intervals are nearly always immediate wake-ups. */
 #define PROFILER_MIN_BLOCK_NS 1000
 
+/* The native frames of interpreters. */
+enum native_frames {
+	NATIVE_FRAMES_FOLD, /* replaced by the functions that they execute */
+	NATIVE_FRAMES_ALL,  /* beside these */
+	NATIVE_FRAMES_ONLY, /* and no such functions */
+};
+
 /* What to sample, and how. */
 struct profiler_options {
 	struct target target;
@@ -70,6 +77,7 @@ struct profiler_options {
 
 	enum dp_unwind unwind;
 	unsigned int max_frames;
+	enum native_frames native_frames;
 	unsigned int verify;       /* of every Nth sample; 0: none */
 	const char *btf;           /* a file with the kernel's types (kernel_types.h), or NULL */
 	uint64_t table_memory;     /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */

@@ -124,15 +124,13 @@ static int take_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 
 static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 {
-	struct drain *d = arg;
-
 	switch (((const struct dp_part *)part)->type) {
 	case DP_RECORD_NAMES:
-		return take_sample(d, part, size);
+		return take_sample(arg, part, size);
 	case DP_RECORD_CHUNK:
-		return take_chunk(d, part);
+		return take_chunk(arg, part);
 	case DP_RECORD_OFF_CPU_END:
-		return take_off_cpu_end(d, part);
+		return take_off_cpu_end(arg, part);
 	}
 	return 0;
 }
@@ -153,7 +151,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 	};
 	return_check_init(&d->return_check, unwinder, table->fetchers);
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
-	if (!d->frames || runtime_join_init(&d->runtime_join, table, table->name_fetchers) < 0)
+	if (!d->frames || runtime_join_init(&d->runtime_join, table) < 0)
 		return -ENOMEM;
 	return session_read_rings(session, take_part, d);
 }
@@ -241,6 +239,7 @@ static int report_known(struct drain *d, const struct sample *sample)
 	d->totals.outcomes[sample->outcome]++;
 	d->totals.events += sample->weight;
 	d->totals.time_ns += sample->weight * sample->value_ns;
+	d->totals.frames_apart = d->runtime_join.n_apart;
 	return report_queue_add(d->report_queue, sample, &d->totals);
 }
 
@@ -271,7 +270,6 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) : 0;
 	size_t n_user = resolve_frames(d, snapshot, p, walk, raw);
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
-	const struct dp_runtime *runtime = walk->runtime ?: sample_runtime(q->sample);
 	const struct snapshot *in_kernel = snapshot;
 	int err;
 	struct sample sample = {
@@ -307,9 +305,8 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 				       &sample.verification);
 	if (err < 0)
 		return err;
-	if (runtime)
-		runtime_join_sample(&d->runtime_join, in_kernel, runtime, &sample);
-	d->totals.frames_apart = d->runtime_join.n_apart;
+	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
+			    &sample);
 	if (!off_cpu)
 		return report_known(d, &sample);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */
@@ -392,9 +389,7 @@ static int report_queued_sample(struct drain *d, struct queued *q)
 
 static int report_queued(void *arg, struct queued *q)
 {
-	struct drain *d = arg;
-
-	return q->sample ? report_queued_sample(d, q) : report_off_cpu_end(d, &q->end);
+	return q->sample ? report_queued_sample(arg, q) : report_off_cpu_end(arg, &q->end);
 }
 
 /* Reports the oldest in the queue, unless it has to wait for a table. */

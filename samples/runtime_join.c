@@ -22,10 +22,9 @@ struct plan {
 	size_t n_bare; /* innermost loops without a group */
 };
 
-int runtime_join_init(struct runtime_join *ret, struct process_table *table,
-		      struct fetchers *fetchers)
+int runtime_join_init(struct runtime_join *ret, struct process_table *table)
 {
-	*ret = (struct runtime_join){ .table = table, .fetchers = fetchers };
+	*ret = (struct runtime_join){ .table = table };
 	ret->frames = calloc(DP_MAX_FRAMES, sizeof(*ret->frames));
 	return ret->frames ? 0 : -ENOMEM;
 }
@@ -122,7 +121,8 @@ static struct runtime_names *find_names(struct runtime_join *join, pid_t pid,
 	names = (struct runtime_names *)module->code;
 	if (names)
 		return runtime_names_kind(names) == kind ? names : NULL;
-	return runtime_names_new(module, join->fetchers, pid, kind, plan->image, &names) == 0 ?
+	return runtime_names_new(module, join->table->name_fetchers, pid, kind, plan->image,
+				 &names) == 0 ?
 		       names :
 		       NULL;
 }
@@ -178,25 +178,27 @@ static void put_all(struct joined *j, const struct sample *sample, bool keeps_na
 void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
 			 const struct dp_runtime *runtime, struct sample *sample)
 {
-	const struct mapping *m = snapshot && snapshot->runtime > 0 ?
+	const struct mapping *m = runtime && snapshot && snapshot->runtime > 0 ?
 					  &snapshot->mappings[snapshot->runtime - 1] :
 					  NULL;
-	const struct runtime_source *source = runtime_source(runtime->kind);
+	const struct runtime_source *source = runtime ? runtime_source(runtime->kind) : NULL;
 	struct joined joined = { .frames = join->frames };
-	struct plan plan = {
-		.frames = (const struct dp_runtime_frame *)(runtime + 1),
-		.n_frames = runtime->n,
-	};
+	struct plan plan;
 
-	if (runtime->kind == DP_RUNTIME_HOTSPOT) {
-		java_join_sample(join->table, join->fetchers, runtime, join->frames, sample);
+	if (runtime && runtime->kind == DP_RUNTIME_HOTSPOT) {
+		java_join_sample(join->table, join->table->name_fetchers, runtime, join->frames,
+				 sample);
 		return;
 	}
 	if (!source || !m || !m->binary || !m->binary->table || !m->binary->table->runtime ||
 	    m->binary->table->runtime_kind != runtime->kind)
 		return;
-	plan.binary = m->binary;
-	plan.image = m->binary->table->runtime;
+	plan = (struct plan){
+		.binary = m->binary,
+		.image = m->binary->table->runtime,
+		.frames = (const struct dp_runtime_frame *)(runtime + 1),
+		.n_frames = runtime->n,
+	};
 	count(&plan, sample);
 	if (plan.n_loops == 0)
 		return;

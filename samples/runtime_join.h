@@ -7,20 +7,16 @@
 #include "process/process.h"
 #include "report/sample.h"
 
-struct fetchers;
-
 /* Puts the frames of runtimes in the places of the native frames that execute them. */
 struct runtime_join {
 	struct process_table *table;
-	struct fetchers *fetchers; /* of the thread that looks up names; may be NULL */
-	bool keeps_native;         /* the interpreter's own frames remain, too */
-	struct frame *frames;      /* DP_MAX_FRAMES, of the last sample */
-	uint64_t n_apart;          /* samples whose frames could not be put together */
+	bool keeps_native;    /* the interpreter's own frames remain, too */
+	struct frame *frames; /* DP_MAX_FRAMES, of the last sample */
+	uint64_t n_apart;     /* samples whose frames could not be put together */
 };
 
 /* 0 or -ENOMEM. */
-int runtime_join_init(struct runtime_join *ret, struct process_table *table,
-		      struct fetchers *fetchers);
+int runtime_join_init(struct runtime_join *ret, struct process_table *table);
 void runtime_join_done(struct runtime_join *join);
 
 /*
@@ -29,7 +25,8 @@ void runtime_join_done(struct runtime_join *join);
  * the root; of a stack whose root is missing, from the leaf. A loop that is just being entered or left
  * has none, and remains. More than DP_MAX_FRAMES are cut. If the numbers do not fit otherwise, the sample is left as it is, and counted.
  *
- * The frames live until the next call. snapshot: the one that the kernel used; NULL is allowed.
+ * The frames live until the next call. snapshot: the one that the kernel used, or NULL. runtime: NULL:
+ * there is none.
  */
 void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
 			 const struct dp_runtime *runtime, struct sample *sample);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "bpf/runtime.h"
 #include "bpf/walk.h"
 #include "kernel/ring_record.h"
 
@@ -164,6 +165,16 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 		.runtime = w->runtime.head.n > 0 ? &w->runtime.head : NULL,
 		.fault_address = w->out.sample.fault_address,
 	};
+}
+
+const struct dp_runtime *unwinder_runtime(struct unwinder *r, uint32_t mapping)
+{
+	const struct dp_runtime *walked = &r->walk.runtime.head;
+
+	if (mapping == 0)
+		return walked->n > 0 ? walked : NULL;
+	r->walk.runtime.mapping = mapping;
+	return runtime_read(&r->walk) ? &r->walk.runtime.head : NULL;
 }
 
 struct copied {

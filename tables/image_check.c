@@ -51,8 +51,7 @@ static bool check_runtime(const struct dp_image *h)
 
 	if (h->runtime_kind == DP_RUNTIME_NONE)
 		return h->rules == head;
-	return h->runtime_kind < DP_N_RUNTIMES && h->runtime == head &&
-	       h->rules == head + CELLS(struct dp_runtime_image);
+	return h->runtime_kind < DP_N_RUNTIMES && h->rules == head + CELLS(struct dp_runtime_image);
 }
 
 /* Finds the parts of the dictionary: in order, each with whole records. */

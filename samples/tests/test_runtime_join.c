@@ -44,7 +44,7 @@ static void begin(void)
 	binary = (struct binary){ .module = &module, .table = &unwind };
 	mapping = (struct mapping){ .binary = &binary };
 	snapshot = (struct snapshot){ .mappings = &mapping, .n_mappings = 1, .runtime = 1 };
-	cr_assert_eq(runtime_join_init(&join, &table, NULL), 0);
+	cr_assert_eq(runtime_join_init(&join, &table), 0);
 }
 
 static void end(void)
