@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
+#include "log/log.h"
 #include "profiler/arguments.h"
 #include "profiler/event.h"
 #include "profiler/probe_lists.h"
@@ -89,7 +90,7 @@ static bool has_values(const char *argument, enum probe_kind kind)
 
 /* Tells the kernel what to read, and the reports how to write it. */
 static int set_values(struct session *session, struct parsers *parsers, const struct parts *parts,
-		      struct uprobe_places *places, struct event_text *ret)
+		      struct uprobe_places *places, const char *value, struct event_text *ret)
 {
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
 	int err;
@@ -97,6 +98,10 @@ static int set_values(struct session *session, struct parsers *parsers, const st
 	if (parts->arguments.n == 0)
 		return 0;
 	err = probe_lists_make(parsers, &parts->arguments, places, &lists);
+	if (err == 0 && value && !probe_lists_have_number(&lists, value)) {
+		log_error("--value %s: -e reads no number of that name", value);
+		return -EINVAL;
+	}
 	if (err == 0)
 		err = session_set_arguments(session, lists.lists, lists.n);
 	if (err < 0)
@@ -107,13 +112,13 @@ static int set_values(struct session *session, struct parsers *parsers, const st
 }
 
 static int start(struct session *session, struct parsers *parsers, const struct parts *parts,
-		 struct uprobe_places *places, struct event_text *ret)
+		 struct uprobe_places *places, const char *value, struct event_text *ret)
 {
 	int err = uprobe_places_find(parts->path, parts->name, places);
 
 	places->are_returns = parts->kind == PROBE_RETURN;
 	if (err == 0)
-		err = set_values(session, parsers, parts, places, ret);
+		err = set_values(session, parsers, parts, places, value, ret);
 	if (err == 0 && arguments_have_time(&parts->arguments))
 		err = session_time_calls(session, places);
 	return err < 0 ? err : session_sample_uprobe(session, places);
@@ -129,7 +134,7 @@ static int attach_kind(struct session *session, struct parsers *parsers,
 	int err = split(o->event.argument, kind, &parts, why);
 
 	if (err == 0)
-		err = start(session, parsers, &parts, &places, ret);
+		err = start(session, parsers, &parts, &places, o->value, ret);
 	if (err < 0)
 		return err;
 	if (places.n > 1)

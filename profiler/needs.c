@@ -38,7 +38,9 @@ struct needs needs_of(const struct profiler_options *o)
 			     .rings_per_cpu = 1,
 			     .user_only = true,
 			     .has_several = n > 1 },
-		.counts = n > 1 ? NULL : o->event.source->counts,
+		.counts = n > 1    ? NULL :
+			  o->value ? o->value :
+				     o->event.source->counts,
 	};
 
 	for (size_t i = 0; i < n; i++)

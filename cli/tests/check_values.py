@@ -31,12 +31,12 @@ MEMBERS = "route=route, code=code, name=this->name, level=this->limits.level, ow
 
 
 class Values(unittest.TestCase):
-    def record(self, probe, n, form="jsonl", target="valued", **kwargs):
+    def record(self, probe, n, *options, form="jsonl", target="valued", **kwargs):
         """Returns what dwarfprof wrote, what the program logged by id, and how many samples were lost."""
         with tempfile.TemporaryDirectory() as directory:
             log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
             with subprocess.Popen([program(target), str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
-                profiler = start("-p", str(target.pid), "-e", probe, "--no-symbols", "--format", form, "-o", out,
+                profiler = start("-p", str(target.pid), "-e", probe, "--no-symbols", "--format", form, "-o", out, *options,
                                  stderr=subprocess.PIPE, text=True, **kwargs)
                 wait_until_it_says(profiler, "sampling")
                 target.stdin.write("\n")
@@ -118,6 +118,21 @@ class Values(unittest.TestCase):
         samples = [json.loads(line)["labels"] for line in written.splitlines()]
         self.assertEqual({s["factor"] for s in samples}, {3})
         self.assertGreater(len({s["by"] for s in samples}), 25)
+
+    def test_a_value_instead_of_a_count(self):
+        probe = f"uprobe:{program('valued')}:take(level=request->level, id=request->id)"
+        written, logged, _, _ = self.record(probe, 1000, "--value", "level")
+        for s in map(json.loads, written.splitlines()):
+            self.assertEqual(s["labels"], {"id": s["labels"]["id"]})
+            self.assertEqual(s["weight"], logged[s["labels"]["id"]]["level"])
+        written, logged, lost, _ = self.record(probe.replace(", id=request->id", ""), 1000, "--value", "level", form="folded")
+        total = sum(int(line.rpartition(" ")[2]) for line in written.splitlines())
+        wanted = sum(values["level"] for values in logged.values())
+        self.assertTrue(total == wanted or (lost and total < wanted))
+        for name in ("host", "size"):
+            result = dwarfprof("-e", f"uprobe:{program('valued')}:take(host=arg4->8+16:str)", "--value", name, "--", "true")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"--value {name}: -e reads no number of that name", result.stderr)
 
     def test_results(self):
         written, logged, lost, _ = self.record(f"uretprobe:{program('valued')}:take(ret:s32)", 10000)
