@@ -569,6 +569,7 @@ static __always_inline void keep_to_own_stack(void *ctx)
 SEC("uprobe")
 int dp_sample_uprobe(struct pt_regs *ctx)
 {
+	__u64 time_ns = 0;
 	__u64 pid_tgid = current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
 	const __u32 *cell;
@@ -578,6 +579,8 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 
 	keep_to_own_stack(ctx);
 	if (!is_wanted(pid_tgid, &cell))
+		return 0;
+	if (dp_has_times && call_begins(ctx, &time_ns))
 		return 0;
 	weight = rate_weight(pid_tgid >> 32, DP_EVENT_UPROBE);
 	if (weight == 0)
@@ -589,7 +592,7 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	/* A uprobe hits user code: there is no kernel stack. */
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
 	if (dp_has_values)
-		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), 0);
+		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), time_ns);
 	sample_user_stack(s, cell, mode);
 	if (!sample_output(s, true))
 		count_loss(cpu, true);

@@ -21,6 +21,12 @@ enum dp_argument_base {
 	DP_N_BASES,
 };
 
+/* A cookie with this bit: the place is where a call begins whose return is probed. */
+#define DP_COOKIE_BEGINS (1ULL << 32)
+
+/* The most calls whose begin is known at the same time; the oldest are forgotten. */
+#define DP_MAX_CALLS 16384
+
 /*
  * A value is computed from its base: for each offset, the word at value + offset replaces it, then
  * `add` is added. Of a text, the result is the address.

@@ -11,6 +11,56 @@
 /* A constant of the loaded program, as the options are. */
 const volatile bool dp_has_values;
 
+/* The times of calls are wanted. */
+const volatile bool dp_has_times;
+
+/* A call of a thread, by the stack pointer when it has returned: recursive ones differ in it. */
+struct call {
+	__u64 thread;
+	__u64 sp;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct call);
+	__type(value, __u64);
+} dp_calls SEC(".maps");
+
+/* sp: when the call begins, at the return address. */
+static __always_inline void call_begin(__u64 sp)
+{
+	struct call call = { bpf_get_current_pid_tgid(), sp + DP_CALL_SIZE };
+	__u64 now = bpf_ktime_get_ns();
+
+	bpf_map_update_elem(&dp_calls, &call, &now, BPF_ANY);
+}
+
+/* Returns how long the call took that has just returned; 0: its begin is not known. */
+static __always_inline __u64 call_end(__u64 sp)
+{
+	struct call call = { bpf_get_current_pid_tgid(), sp };
+	__u64 *began = bpf_map_lookup_elem(&dp_calls, &call);
+	__u64 time;
+
+	if (!began)
+		return 0;
+	time = bpf_ktime_get_ns() - *began;
+	bpf_map_delete_elem(&dp_calls, &call);
+	return time;
+}
+
+/* Is this where a call begins? Else, at its return, *ret_ns is how long it took. */
+static __always_inline bool call_begins(struct pt_regs *ctx, __u64 *ret_ns)
+{
+	if (bpf_get_attach_cookie(ctx) & DP_COOKIE_BEGINS) {
+		call_begin(REGS_SP(ctx));
+		return true;
+	}
+	*ret_ns = call_end(REGS_SP(ctx));
+	return false;
+}
+
 /* User space makes as many as it needs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -145,7 +195,10 @@ static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, _
 	ref.v->head = (struct dp_values){ .list = (__u16)list };
 	ref.v->n_cells = 0;
 	ref.v->time_ns = time_ns;
-	n = ref.list ? ref.list->n : 0;
+	/* Linux 6.1 verifies the loop's body even if there is nothing to do. */
+	if (!ref.list)
+		return;
+	n = ref.list->n;
 	if (n > DP_MAX_ARGUMENTS)
 		n = DP_MAX_ARGUMENTS;
 	ref.v->head.n = n;

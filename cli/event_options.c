@@ -102,6 +102,9 @@ void event_options_complete(const struct options *o, struct argp_state *state)
 		check_periods(o, state, profiler_event(r, i));
 		at_rate |= profiler_event(r, i)->source->at_rate;
 	}
+	if (r->value &&
+	    (!r->event.source->has_values || !r->event.source->has_values(r->event.argument)))
+		argp_error(state, "--value is for -e uprobe: and uretprobe: with values");
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)

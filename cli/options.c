@@ -37,6 +37,7 @@ enum {
 	OPTION_STATE,
 	OPTION_TABLE_MEMORY,
 	OPTION_UNWIND,
+	OPTION_VALUE,
 	OPTION_VERIFY,
 	OPTION_WALL,
 };
@@ -107,6 +108,8 @@ static const struct argp_option sampling_options[] = {
 	  "only threads blocked in these states: S, D, T, t, P, I, or R for preempted "
 	  "(S,D; with --wall all)",
 	  2 },
+	{ "value", OPTION_VALUE, "NAME", 0,
+	  "weigh samples by a number that -e reads, such as bytes, instead of counting them", 2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
 	  "at most about N samples per second and process, chosen at random; counts are scaled",
 	  2 },
@@ -318,6 +321,9 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 				state,
 				"--state takes letters such as S,D out of R, S, D, T, t, P and I, not '%s'",
 				arg);
+		return 0;
+	case OPTION_VALUE:
+		o->record.profiler.value = arg;
 		return 0;
 	case OPTION_MAX_RATE:
 		o->record.profiler.max_rate =

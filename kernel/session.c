@@ -174,15 +174,20 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
 }
 
-static void set_values(struct dwarfprof_bpf *bpf, unsigned int n_walks, bool has_values)
+static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *needs,
+		       unsigned int n_walks)
 {
-	bpf->rodata->dp_has_values = has_values;
-	bpf_map__set_autocreate(bpf->maps.dp_arguments, has_values);
-	bpf_map__set_autocreate(bpf->maps.dp_values, has_values);
-	if (!has_values)
-		return;
-	bpf_map__set_max_entries(bpf->maps.dp_arguments, DP_MAX_ARGUMENT_LISTS);
-	bpf_map__set_max_entries(bpf->maps.dp_values, n_walks);
+	bpf->rodata->dp_has_values = needs->has_values;
+	bpf->rodata->dp_has_times = needs->has_times;
+	bpf_map__set_autocreate(bpf->maps.dp_arguments, needs->has_values);
+	bpf_map__set_autocreate(bpf->maps.dp_values, needs->has_values);
+	bpf_map__set_autocreate(bpf->maps.dp_calls, needs->has_times);
+	if (needs->has_values) {
+		bpf_map__set_max_entries(bpf->maps.dp_arguments, DP_MAX_ARGUMENT_LISTS);
+		bpf_map__set_max_entries(bpf->maps.dp_values, n_walks);
+	}
+	if (needs->has_times)
+		bpf_map__set_max_entries(bpf->maps.dp_calls, DP_MAX_CALLS);
 }
 
 static void set_options(struct session *s, const struct session_options *options)
@@ -210,7 +215,7 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf->rodata->dp_max_rate = options->max_rate;
 	if (options->max_rate > 0)
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
-	set_values(bpf, n_cpus * needs->levels, needs->has_values);
+	set_values(bpf, needs, n_cpus * needs->levels);
 	bpf_map__set_max_entries(bpf->maps.dp_rings, s->n_rings);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * needs->levels);
@@ -264,7 +269,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 		.filter = options->filter,
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
-		.uprobe_fd = -1,
+		.uprobe_fds = { -1, -1 },
 		.rings.epoll_fd = -1,
 	};
 	pool_init(&s->pool, add_segment, s);
@@ -322,7 +327,7 @@ void session_close(struct session *s)
 		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
 	pool_done(&s->pool);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ .uprobe_fd = -1, .rings.epoll_fd = -1 };
+	*s = (struct session){ .uprobe_fds = { -1, -1 }, .rings.epoll_fd = -1 };
 }
 
 int session_publish(struct session *s, pid_t pid, uint32_t cell)
@@ -412,7 +417,7 @@ int session_sample_events(struct session *s, const struct event_kind *kinds,
 /* Without links for many functions, each has its own. */
 static int attach_each(struct session *s, const struct uprobe_places *places)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts);
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = places->are_returns);
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < places->n; i++) {
@@ -424,6 +429,41 @@ static int attach_each(struct session *s, const struct uprobe_places *places)
 	return err;
 }
 
+static int attach_places(struct session *s, const struct uprobe_places *places, int *ret_fd)
+{
+	int err;
+
+	if (s->uprobe_multi) {
+		*ret_fd = uprobe_attach_multi(bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
+					      places);
+		err = *ret_fd < 0 ? *ret_fd : 0;
+	} else {
+		err = attach_each(s, places);
+	}
+	if (err < 0)
+		permission_explain_uprobe(err);
+	return err;
+}
+
+int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
+{
+	return attach_places(s, places, &s->uprobe_fds[0]);
+}
+
+int session_time_calls(struct session *s, const struct uprobe_places *places)
+{
+	_cleanup_free_ uint64_t *cookies = calloc(places->n, sizeof(*cookies));
+	struct uprobe_places begins = *places;
+
+	if (!cookies)
+		return -ENOMEM;
+	for (size_t i = 0; i < places->n; i++)
+		cookies[i] = DP_COOKIE_BEGINS;
+	begins.cookies = cookies;
+	begins.are_returns = false;
+	return attach_places(s, &begins, &s->uprobe_fds[1]);
+}
+
 int session_set_arguments(struct session *s, const struct dp_arguments *lists, size_t n)
 {
 	int err = n > DP_MAX_ARGUMENT_LISTS ? -E2BIG : 0;
@@ -432,22 +472,6 @@ int session_set_arguments(struct session *s, const struct dp_arguments *lists, s
 		if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_arguments), &i, &lists[i],
 					BPF_ANY) < 0)
 			err = -errno;
-	return err;
-}
-
-int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
-{
-	int err;
-
-	if (s->uprobe_multi) {
-		s->uprobe_fd = uprobe_attach_multi(bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
-						   places);
-		err = s->uprobe_fd < 0 ? s->uprobe_fd : 0;
-	} else {
-		err = attach_each(s, places);
-	}
-	if (err < 0)
-		permission_explain_uprobe(err);
 	return err;
 }
 
@@ -475,8 +499,9 @@ void session_stop(struct session *s)
 	cpu_events_stop(&s->cpus);
 	while (s->n_links > 0)
 		bpf_link__destroy(s->links[--s->n_links]);
-	if (s->uprobe_fd >= 0)
-		close(steal_fd(&s->uprobe_fd));
+	for (size_t i = 0; i < ARRAY_SIZE(s->uprobe_fds); i++)
+		if (s->uprobe_fds[i] >= 0)
+			close(steal_fd(&s->uprobe_fds[i]));
 }
 
 uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)

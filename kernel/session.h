@@ -39,8 +39,8 @@ struct session {
 	struct cpu_events cpus; /* empty before session_sample_cpus() */
 	struct bpf_link **links;
 	size_t n_links, links_size;
-	bool uprobe_multi;   /* a uprobe is a link of its own type (uprobe.h): uprobe_fd */
-	int uprobe_fd;       /* -1: none */
+	bool uprobe_multi;   /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
+	int uprobe_fds[2];   /* -1: none; of the places, and of the begins of their calls */
 	unsigned int n_cpus; /* see cpus.h */
 	unsigned int n_rings;
 	const struct filter *filter;
@@ -66,6 +66,7 @@ struct session_needs {
 	bool has_several;           /* samples have the number of their event */
 	bool by_period;             /* samples stand for as many events as the kernel has counted */
 	bool has_values;            /* uprobes read values: session_set_arguments() */
+	bool has_times;             /* and the times of calls: session_time_calls() */
 };
 
 struct session_options {
@@ -125,6 +126,8 @@ int session_sample_events(struct session *session, const struct event_kind *kind
 			  const char *const *names, size_t n);
 /* Starts sampling at places of a file, in all processes that pass the filter. 0 or a negative errno. */
 int session_sample_uprobe(struct session *session, const struct uprobe_places *places);
+/* With needs.has_times, if the places are returns: notes when their calls begin. As above. */
+int session_time_calls(struct session *session, const struct uprobe_places *places);
 /*
  * Before that, with needs.has_values: the values that are read there. A place's cookie is the number
  * of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.

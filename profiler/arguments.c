@@ -17,6 +17,7 @@ static const uint8_t registers[] = { DP_ARGUMENT_REGISTERS(X) };
 #undef X
 
 struct reader {
+	enum probe_kind kind;
 	const char *at;
 	char *why;
 };
@@ -38,13 +39,23 @@ static bool is_argument(const char *at, size_t n)
 	return n > 3 && memcmp(at, "arg", 3) == 0 && strspn(at + 3, "0123456789") == n - 3;
 }
 
+#define RESULT "ret"
+#define TIME "time"
+
+static bool is_word(const char *at, size_t n, const char *word)
+{
+	return n == strlen(word) && memcmp(at, word, n) == 0;
+}
+
 /* Is this what no list of types has? */
-static bool has_mark(const char *list)
+static bool has_mark(const char *list, enum probe_kind kind)
 {
 	for (const char *at = list; *at; at++) {
 		size_t n = strspn(at, NAME_CHARACTERS);
 
 		if (is_argument(at, n) || *at == '=' || strncmp(at, "->", 2) == 0)
+			return true;
+		if (kind == PROBE_RETURN && (is_word(at, n, RESULT) || is_word(at, n, TIME)))
 			return true;
 		if (*at == ':' && at[1] != ':' && at[-1] != ':')
 			return true;
@@ -53,13 +64,13 @@ static bool has_mark(const char *list)
 	return false;
 }
 
-const char *arguments_find(const char *function)
+const char *arguments_find(const char *function, enum probe_kind kind)
 {
 	size_t length = strlen(function);
 	const char *list = length > 0 && function[length - 1] == ')' ? opening_of(function) :
 								       strchr(function, '(');
 
-	return list && list > function && has_mark(list + 1) ? list : NULL;
+	return list && list > function && has_mark(list + 1, kind) ? list : NULL;
 }
 
 static void skip_spaces(struct reader *r)
@@ -151,12 +162,31 @@ static int read_path(struct reader *r, struct argument *a)
 	return 0;
 }
 
+static int read_result(struct reader *r, struct argument *a)
+{
+	size_t n = strspn(r->at, NAME_CHARACTERS);
+
+	if (is_word(r->at, n, TIME)) {
+		a->how.base = DP_BASE_TIME;
+		a->form.type = VALUE_U64;
+		a->form.unit = "nanoseconds";
+	} else if (is_word(r->at, n, RESULT)) {
+		a->how.reg = DP_REG_RESULT;
+	} else {
+		return fail(r, "ret, what the function returns, or time, how long it took");
+	}
+	r->at += n;
+	return 0;
+}
+
 static int read_base(struct reader *r, struct argument *a)
 {
 	struct dp_argument *how = &a->how;
 	int64_t number = 0;
 	size_t n;
 
+	if (r->kind == PROBE_RETURN)
+		return read_result(r, a);
 	n = strspn(r->at, NAME_CHARACTERS);
 	if (!is_argument(r->at, n))
 		return read_path(r, a);
@@ -258,7 +288,7 @@ static int read_argument(struct reader *r, struct argument *ret)
 	skip_spaces(r);
 	text = r->at;
 	err = read_base(r, ret);
-	if (err == 0 && !ret->path[0])
+	if (err == 0 && !ret->path[0] && ret->how.base == DP_BASE_REGISTER)
 		err = read_steps(r, &ret->how);
 	if (err < 0)
 		return err;
@@ -274,9 +304,10 @@ static int read_argument(struct reader *r, struct argument *ret)
 	return err;
 }
 
-int arguments_parse(const char *list, struct arguments *ret, char ret_why[ARGUMENTS_WHY_SIZE])
+int arguments_parse(const char *list, enum probe_kind kind, struct arguments *ret,
+		    char ret_why[ARGUMENTS_WHY_SIZE])
 {
-	struct reader r = { list + 1, ret_why };
+	struct reader r = { kind, list + 1, ret_why };
 	int err = 0;
 
 	*ret = (struct arguments){ 0 };
@@ -288,6 +319,14 @@ int arguments_parse(const char *list, struct arguments *ret, char ret_why[ARGUME
 	if (err == 0 && (!take(&r, ")") || *r.at))
 		err = fail(&r, "'->OFFSET', '+OFFSET', ':TYPE', ',' or, at the end, ')'");
 	return err;
+}
+
+bool arguments_have_time(const struct arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->n; i++)
+		if (arguments->of[i].how.base == DP_BASE_TIME)
+			return true;
+	return false;
 }
 
 bool arguments_have_names(const struct arguments *arguments)

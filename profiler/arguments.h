@@ -24,14 +24,24 @@ struct arguments {
 
 #define ARGUMENTS_WHY_SIZE 512
 
+/* Where values are read: other ones are there. */
+enum probe_kind {
+	PROBE_CALL,
+	PROBE_RETURN, /* `ret`, and `time`, which the call took */
+};
+
 /*
  * Where the list begins, its parenthesis; NULL: there is none. A list has a name, type, dereference
  * or `argN` somewhere: that distinguishes it from the parameters in a function's name, f(int, long).
  */
-const char *arguments_find(const char *function);
+const char *arguments_find(const char *function, enum probe_kind kind);
 
 /* Parses a list. 0, or -EINVAL, and what is wrong where and what is allowed there. */
-int arguments_parse(const char *list, struct arguments *ret, char ret_why[ARGUMENTS_WHY_SIZE]);
+int arguments_parse(const char *list, enum probe_kind kind, struct arguments *ret,
+		    char ret_why[ARGUMENTS_WHY_SIZE]);
+
+/* Is one of them the time of a call? */
+bool arguments_have_time(const struct arguments *arguments);
 
 /* Are some by name? arguments_resolve() makes them such by position, at one place. */
 bool arguments_have_names(const struct arguments *arguments);

@@ -66,6 +66,8 @@ struct event_source {
 	void (*explain)(const char *argument, char ret_why[EVENT_TEXT_SIZE]);
 	/* Do its samples have values, as the argument asks for? NULL: no */
 	bool (*has_values)(const char *argument);
+	/* Also the times of calls? NULL: no */
+	bool (*has_times)(const char *argument);
 	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
 	bool (*is_same)(const char *a, const char *b);
 	/* Starts the event. The parsers read files, NULL: this process does. Logs errors. 0 or a
@@ -88,6 +90,7 @@ extern const struct event_source event_cpu;
 extern const struct event_source event_off_cpu;
 extern const struct event_source event_wall;
 extern const struct event_source event_uprobe;
+extern const struct event_source event_uretprobe;
 extern const struct event_source event_page_faults;
 extern const struct event_source event_minor_faults;
 extern const struct event_source event_major_faults;

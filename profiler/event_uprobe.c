@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls of functions. */
+/* Calls of functions, and their returns. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
+#include "log/log.h"
 #include "profiler/arguments.h"
 #include "profiler/event.h"
 #include "profiler/probe_lists.h"
@@ -32,6 +33,7 @@ static const char *find_name(const char *argument)
 
 /* An argument, PATH:NAME(VALUES). */
 struct parts {
+	enum probe_kind kind;
 	char *path, *name;
 	struct arguments arguments;
 };
@@ -43,51 +45,52 @@ static void parts_done(struct parts *parts)
 }
 
 /* parts_done() frees *ret. On -EINVAL, ret_why says what is wrong with the values, or is "". */
-static int split(const char *argument, struct parts *ret, char ret_why[EVENT_TEXT_SIZE])
+static int split(const char *argument, enum probe_kind kind, struct parts *ret,
+		 char ret_why[EVENT_TEXT_SIZE])
 {
 	const char *name = find_name(argument), *values;
 
-	*ret = (struct parts){ 0 };
+	*ret = (struct parts){ .kind = kind };
 	ret_why[0] = '\0';
 	if (!name || name == argument + 1 || *name == '\0')
 		return -EINVAL;
-	values = arguments_find(name);
+	values = arguments_find(name, kind);
 	ret->path = strndup(argument, (size_t)(name - argument) - 1);
 	ret->name = values ? strndup(name, (size_t)(values - name)) : strdup(name);
 	if (!ret->path || !ret->name)
 		return -ENOMEM;
-	return values ? arguments_parse(values, &ret->arguments, ret_why) : 0;
+	return values ? arguments_parse(values, kind, &ret->arguments, ret_why) : 0;
 }
 
-static int check(const char *argument)
+static int check(const char *argument, enum probe_kind kind)
 {
 	_cleanup_(parts_done) struct parts parts;
 	char why[EVENT_TEXT_SIZE];
-	int err = split(argument, &parts, why);
+	int err = split(argument, kind, &parts, why);
 
 	if (err == 0 && strchr(parts.path, '/') && access(parts.path, R_OK) < 0)
 		err = -errno;
 	return err;
 }
 
-static void explain(const char *argument, char ret_why[EVENT_TEXT_SIZE])
+static void explain(const char *argument, enum probe_kind kind, char ret_why[EVENT_TEXT_SIZE])
 {
 	_cleanup_(parts_done) struct parts parts;
 
-	(void)split(argument, &parts, ret_why);
+	(void)split(argument, kind, &parts, ret_why);
 }
 
-static bool has_values(const char *argument)
+static bool has_values(const char *argument, enum probe_kind kind)
 {
 	_cleanup_(parts_done) struct parts parts;
 	char why[EVENT_TEXT_SIZE];
 
-	return split(argument, &parts, why) == 0 && parts.arguments.n > 0;
+	return split(argument, kind, &parts, why) == 0 && parts.arguments.n > 0;
 }
 
 /* Tells the kernel what to read, and the reports how to write it. */
 static int set_values(struct session *session, struct parsers *parsers, const struct parts *parts,
-		      struct uprobe_places *places, struct event_text *ret)
+		      struct uprobe_places *places, const char *value, struct event_text *ret)
 {
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
 	int err;
@@ -95,6 +98,10 @@ static int set_values(struct session *session, struct parsers *parsers, const st
 	if (parts->arguments.n == 0)
 		return 0;
 	err = probe_lists_make(parsers, &parts->arguments, places, &lists);
+	if (err == 0 && value && !probe_lists_have_number(&lists, value)) {
+		log_error("--value %s: -e reads no number of that name", value);
+		return -EINVAL;
+	}
 	if (err == 0)
 		err = session_set_arguments(session, lists.lists, lists.n);
 	if (err < 0)
@@ -104,44 +111,114 @@ static int set_values(struct session *session, struct parsers *parsers, const st
 	return 0;
 }
 
-static int attach(struct session *session, struct parsers *parsers,
-		  const struct profiler_options *o, struct event_text *ret)
+static int start(struct session *session, struct parsers *parsers, const struct parts *parts,
+		 struct uprobe_places *places, const char *value, struct event_text *ret)
+{
+	int err = uprobe_places_find(parts->path, parts->name, places);
+
+	places->are_returns = parts->kind == PROBE_RETURN;
+	if (err == 0)
+		err = set_values(session, parsers, parts, places, value, ret);
+	if (err == 0 && arguments_have_time(&parts->arguments))
+		err = session_time_calls(session, places);
+	return err < 0 ? err : session_sample_uprobe(session, places);
+}
+
+static int attach_kind(struct session *session, struct parsers *parsers,
+		       const struct profiler_options *o, enum probe_kind kind,
+		       struct event_text *ret)
 {
 	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
 	_cleanup_(parts_done) struct parts parts;
-	char why[EVENT_TEXT_SIZE];
-	int err = split(o->event.argument, &parts, why);
+	char why[EVENT_TEXT_SIZE], functions[32] = "";
+	int err = split(o->event.argument, kind, &parts, why);
 
 	if (err == 0)
-		err = uprobe_places_find(parts.path, parts.name, &places);
-	if (err == 0)
-		err = set_values(session, parsers, &parts, &places, ret);
-	if (err == 0)
-		err = session_sample_uprobe(session, &places);
+		err = start(session, parsers, &parts, &places, o->value, ret);
 	if (err < 0)
 		return err;
-	snprintf(ret->name, sizeof(ret->name), "uprobe:%s:%s", parts.path, parts.name);
-	if (places.n == 1)
-		snprintf(ret->how, sizeof(ret->how), "at each call of %s in %s", parts.name,
-			 parts.path);
-	else
-		snprintf(ret->how, sizeof(ret->how), "at each call of %zu functions %s in %s",
-			 places.n, parts.name, parts.path);
+	if (places.n > 1)
+		snprintf(functions, sizeof(functions), "%zu functions ", places.n);
+	snprintf(ret->name, sizeof(ret->name), "%s:%s:%s", o->event.source->name, parts.path,
+		 parts.name);
+	snprintf(ret->how, sizeof(ret->how), "at each %s of %s%s in %s",
+		 kind == PROBE_RETURN ? "return" : "call", functions, parts.name, parts.path);
 	return 0;
 }
 
+static int call_check(const char *argument)
+{
+	return check(argument, PROBE_CALL);
+}
+
+static void call_explain(const char *argument, char ret_why[EVENT_TEXT_SIZE])
+{
+	explain(argument, PROBE_CALL, ret_why);
+}
+
+static bool call_has_values(const char *argument)
+{
+	return has_values(argument, PROBE_CALL);
+}
+
+static int call_attach(struct session *session, struct parsers *parsers,
+		       const struct profiler_options *o, struct event_text *ret)
+{
+	return attach_kind(session, parsers, o, PROBE_CALL, ret);
+}
+
+static int return_check(const char *argument)
+{
+	return check(argument, PROBE_RETURN);
+}
+
+static void return_explain(const char *argument, char ret_why[EVENT_TEXT_SIZE])
+{
+	explain(argument, PROBE_RETURN, ret_why);
+}
+
+static bool return_has_values(const char *argument)
+{
+	return has_values(argument, PROBE_RETURN);
+}
+
+static int return_attach(struct session *session, struct parsers *parsers,
+			 const struct profiler_options *o, struct event_text *ret)
+{
+	return attach_kind(session, parsers, o, PROBE_RETURN, ret);
+}
+
+static bool return_has_times(const char *argument)
+{
+	_cleanup_(parts_done) struct parts parts;
+	char why[EVENT_TEXT_SIZE];
+
+	return split(argument, PROBE_RETURN, &parts, why) == 0 &&
+	       arguments_have_time(&parts.arguments);
+}
+
+#define PATTERN                                                                                    \
+	.argument = ":PATH:NAME[(VALUES)]", .pattern = "functions of a file", .has_commas = true,  \
+	.programs = EVENT_BIT(DP_EVENT_UPROBE), .levels = DP_UPROBE_LEVELS, .user_only = true,     \
+	.missing = "did not run, or not long enough"
+
 const struct event_source event_uprobe = {
 	.name = "uprobe",
-	.argument = ":PATH:NAME[(VALUES)]",
-	.pattern = "functions of a file",
-	.has_commas = true,
+	PATTERN,
 	.when = "each call of the functions with that name or glob",
-	.programs = EVENT_BIT(DP_EVENT_UPROBE),
-	.levels = DP_UPROBE_LEVELS,
-	.user_only = true,
-	.missing = "did not run, or not long enough",
-	.check = check,
-	.explain = explain,
-	.has_values = has_values,
-	.attach = attach,
+	.check = call_check,
+	.explain = call_explain,
+	.has_values = call_has_values,
+	.attach = call_attach,
+};
+
+const struct event_source event_uretprobe = {
+	.name = "uretprobe",
+	PATTERN,
+	.when = "each of their returns",
+	.check = return_check,
+	.explain = return_explain,
+	.has_values = return_has_values,
+	.has_times = return_has_times,
+	.attach = return_attach,
 };

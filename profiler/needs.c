@@ -18,6 +18,7 @@ static void add(struct needs *needs, const struct event *event, const struct pro
 	session->rings_per_cpu = max(session->rings_per_cpu, s->rings_per_cpu);
 	session->user_only &= s->user_only;
 	session->has_values |= event->argument && s->has_values && s->has_values(event->argument);
+	session->has_times |= event->argument && s->has_times && s->has_times(event->argument);
 	session->by_period |= event_has_periods(event, o->period);
 	needs->states |= s->states;
 	if (s->cpu_has_time)
@@ -37,7 +38,9 @@ struct needs needs_of(const struct profiler_options *o)
 			     .rings_per_cpu = 1,
 			     .user_only = true,
 			     .has_several = n > 1 },
-		.counts = n > 1 ? NULL : o->event.source->counts,
+		.counts = n > 1    ? NULL :
+			  o->value ? o->value :
+				     o->event.source->counts,
 	};
 
 	for (size_t i = 0; i < n; i++)

@@ -179,6 +179,25 @@ int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
 	return err;
 }
 
+static bool has_number(const struct value_forms *forms, const char *name)
+{
+	for (size_t i = 0; i < forms->n; i++) {
+		enum value_kind kind = value_type_kind(forms->of[i].type);
+
+		if (strcmp(forms->of[i].name, name) == 0)
+			return kind == VALUE_IS_UNSIGNED || kind == VALUE_IS_SIGNED;
+	}
+	return false;
+}
+
+bool probe_lists_have_number(const struct probe_lists *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!has_number(&l->forms[i], name))
+			return false;
+	return true;
+}
+
 void probe_lists_done(struct probe_lists *l)
 {
 	free(l->lists);

@@ -24,6 +24,8 @@ struct probe_lists {
  */
 int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret);
+/* Is there an integer with this name in each? */
+bool probe_lists_have_number(const struct probe_lists *lists, const char *name);
 void probe_lists_done(struct probe_lists *lists);
 
 #endif

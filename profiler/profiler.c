@@ -325,7 +325,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
 	if (p->needs.session.has_values)
-		p->drain.label_sources.event = &p->value_labels.source;
+		p->drain.label_sources.values = &p->value_labels;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
 	return err;
 }
@@ -399,7 +399,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	if (err == 0)
 		err = p->options->event.source->attach(&p->session, p->stores.parsers, p->options,
 						       &p->event);
-	value_labels_init(&p->value_labels, p->event.lists, p->event.n_lists);
+	value_labels_init(&p->value_labels, p->event.lists, p->event.n_lists, p->options->value);
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
 	if (err == 0 && rests)

@@ -71,6 +71,7 @@ struct profiler_options {
 	unsigned int states;   /* of blocked threads: bits by enum dp_state */
 	uint64_t min_block_ns; /* shorter and longer blocks are left out */
 	uint64_t max_block_ns;
+	const char *value; /* the name of a value of the event, to be samples' weight; or NULL */
 	unsigned int max_rate; /* samples per process and second; 0: no limit */
 
 	struct label_sources label_sources; /* the host's, in addition to the built-in ones */

@@ -276,7 +276,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		.time_ns = raw->time_ns,
 		.event = (enum dp_event)raw->event,
 		.state = off_cpu ? (enum dp_state)raw->state : 0,
-		.weight = raw->weight,
+		.weight = value_labels_weight(d->label_sources.values, q->sample),
 		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : 0,
 		.cpu = raw->cpu,
 		.pid = (pid_t)raw->pid,

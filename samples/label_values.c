@@ -92,37 +92,99 @@ static int add_value(struct label_list *list, const struct value_form *form,
 	return add_word(list, form, word);
 }
 
+/* Passes over a value. False: the record is too short. */
+static bool skip_value(const struct dp_values *values, size_t i, struct words *words,
+		       uint64_t *ret_word)
+{
+	size_t n = 1;
+
+	if (words->left == 0)
+		return false;
+	*ret_word = *words->at;
+	if (values->texts >> i & 1)
+		n += (*ret_word + sizeof(*words->at) - 1) / sizeof(*words->at);
+	if (n > words->left)
+		return false;
+	words->at += n;
+	words->left -= n;
+	return true;
+}
+
+/* The values of a sample, and their forms. */
+struct values {
+	const struct dp_values *head;    /* NULL: it has none */
+	const struct value_forms *forms; /* NULL: not known */
+	struct words words;
+	size_t n;
+};
+
+static struct values values_of_sample(const struct value_labels *labels,
+				      const struct named_sample *named)
+{
+	const size_t head_words = sizeof(struct dp_values) / sizeof(__u64);
+	struct values v = { .head = sample_values(named) };
+
+	if (!v.head || v.head->list >= labels->n_lists)
+		return v;
+	v.forms = &labels->lists[v.head->list];
+	v.words.at = (const __u64 *)(v.head + 1);
+	v.words.left = v.head->part.size / sizeof(__u64) - head_words;
+	v.n = v.head->n < v.forms->n ? v.head->n : v.forms->n;
+	return v;
+}
+
+static bool is_weight(const struct value_labels *labels, const struct value_form *form)
+{
+	return labels->weight && strcmp(labels->weight, form->name) == 0;
+}
+
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
 	const struct value_labels *labels = source->arg;
-	const struct dp_values *values = sample_values(context->named);
-	const struct value_forms *forms;
-	struct words words;
+	struct values v = values_of_sample(labels, context->named);
 	int err = 0;
 
-	if (!values)
-		return 0;
-	if (values->list >= labels->n_lists) {
-		list->is_cut = true;
-		return 0;
+	list->is_cut |= v.head && !v.forms;
+	for (size_t i = 0; err == 0 && i < v.n; i++) {
+		if (!is_weight(labels, &v.forms->of[i]))
+			err = add_value(list, &v.forms->of[i], v.head, i, &v.words);
+		else if (!skip_value(v.head, i, &v.words, &(uint64_t){ 0 }))
+			err = -EBADMSG;
 	}
-	forms = &labels->lists[values->list];
-	words = (struct words){ (const __u64 *)(values + 1),
-				values->part.size / sizeof(*words.at) -
-					sizeof(*values) / sizeof(*words.at) };
-	for (size_t i = 0; err == 0 && i < values->n && i < forms->n; i++)
-		err = add_value(list, &forms->of[i], values, i, &words);
 	/* A damaged record must not end the profile. */
 	list->is_cut |= err == -EBADMSG;
 	return err == -EBADMSG ? 0 : err;
 }
 
-void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n)
+uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named)
+{
+	struct values v;
+	uint64_t word = 0;
+
+	if (!labels || !labels->weight)
+		return named->sample.weight;
+	v = values_of_sample(labels, named);
+	for (size_t i = 0; i < v.n && skip_value(v.head, i, &v.words, &word); i++) {
+		const struct value_form *form = &v.forms->of[i];
+
+		if (!is_weight(labels, form))
+			continue;
+		word = value_type_extend(form->type, word);
+		if (value_type_kind(form->type) == VALUE_IS_SIGNED && (int64_t)word < 0)
+			return 0;
+		return word * named->sample.weight;
+	}
+	return 0;
+}
+
+void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
+		       const char *weight)
 {
 	*ret = (struct value_labels){
 		.source = { .name = "values", .arg = ret, .add = add },
 		.lists = lists,
 		.n_lists = n,
+		.weight = weight,
 	};
 }

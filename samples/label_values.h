@@ -31,8 +31,14 @@ struct value_labels {
 	struct label_source source;
 	const struct value_forms *lists; /* the caller's */
 	size_t n_lists;
+	const char
+		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
 };
 
-void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n);
+void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
+		       const char *weight);
+
+/* How many events, or what sum of values, a sample stands for. NULL: no values are read. */
+uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define NOT_THERE ((const char *)16)
 #define LONGEST 300
@@ -54,6 +55,26 @@ AS_IT_IS int32_t take(uint64_t size, const char *path, signed char small,
 	sum += size + (path > NOT_THERE) + (uint64_t)small + request->id + flag + (uint64_t)letter +
 	       (uint64_t)seventh + eighth;
 	return (int32_t)(request->id * 5) - 1000;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Takes as many times 20 us as its calls are deep. Returns how long that was, to its own clock. */
+AS_IT_IS uint64_t spend(uint64_t depth)
+{
+	uint64_t start = now_ns();
+
+	if (depth > 1)
+		sum += spend(depth - 1);
+	while (now_ns() - start < depth * 20000)
+		continue;
+	return now_ns() - start;
 }
 
 /* A number of 64 bits, always the same for the same i. */
@@ -113,6 +134,8 @@ static void call(uint64_t i, FILE *log)
 	log_text(log, "host", header.host);
 	fprintf(log, "\"ret\": %d, ", (int32_t)(i * 5) - 1000);
 	fprintf(log, "\"id\": %" PRIu64 "}\n", i);
+	if (i % 64 == 0)
+		spend(1 + random % 8);
 	take(random, given, (signed char)random, &request, random & 4, (char)('a' + random % 26),
 	     (int32_t)(random >> 11), (uint16_t)(random >> 13));
 }

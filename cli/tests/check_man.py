@@ -135,7 +135,7 @@ class Page(unittest.TestCase):
         for event in events:
             self.assertIn(event, headings)
             if event not in ("cpu", "off-cpu", "wall"):  # these have options
-                self.assertRegex(self.shown("record", "--event"), rf"[ ,]{event}[ ,]")
+                self.assertRegex(self.shown("record", "--event"), rf"[ ,]{re.escape(event)}[ ,]")
 
     def shown(self, command, option):
         """What the help says about an option."""

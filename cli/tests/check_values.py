@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import tempfile
 import unittest
@@ -30,12 +31,12 @@ MEMBERS = "route=route, code=code, name=this->name, level=this->limits.level, ow
 
 
 class Values(unittest.TestCase):
-    def record(self, probe, n, form="jsonl", target="valued", **kwargs):
+    def record(self, probe, n, *options, form="jsonl", target="valued", **kwargs):
         """Returns what dwarfprof wrote, what the program logged by id, and how many samples were lost."""
         with tempfile.TemporaryDirectory() as directory:
             log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
             with subprocess.Popen([program(target), str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
-                profiler = start("-p", str(target.pid), "-e", probe, "--no-symbols", "--format", form, "-o", out,
+                profiler = start("-p", str(target.pid), "-e", probe, "--no-symbols", "--format", form, "-o", out, *options,
                                  stderr=subprocess.PIPE, text=True, **kwargs)
                 wait_until_it_says(profiler, "sampling")
                 target.stdin.write("\n")
@@ -118,6 +119,46 @@ class Values(unittest.TestCase):
         self.assertEqual({s["factor"] for s in samples}, {3})
         self.assertGreater(len({s["by"] for s in samples}), 25)
 
+    def test_a_value_instead_of_a_count(self):
+        probe = f"uprobe:{program('valued')}:take(level=request->level, id=request->id)"
+        written, logged, _, _ = self.record(probe, 1000, "--value", "level")
+        for s in map(json.loads, written.splitlines()):
+            self.assertEqual(s["labels"], {"id": s["labels"]["id"]})
+            self.assertEqual(s["weight"], logged[s["labels"]["id"]]["level"])
+        written, logged, lost, _ = self.record(probe.replace(", id=request->id", ""), 1000, "--value", "level", form="folded")
+        total = sum(int(line.rpartition(" ")[2]) for line in written.splitlines())
+        wanted = sum(values["level"] for values in logged.values())
+        self.assertTrue(total == wanted or (lost and total < wanted))
+        for name in ("host", "size"):
+            result = dwarfprof("-e", f"uprobe:{program('valued')}:take(host=arg4->8+16:str)", "--value", name, "--", "true")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"--value {name}: -e reads no number of that name", result.stderr)
+
+    def test_results(self):
+        written, logged, lost, _ = self.record(f"uretprobe:{program('valued')}:take(ret:s32)", 10000)
+        samples = [json.loads(line) for line in written.splitlines()]
+        self.assertEqual({s["event"] for s in samples}, {f"uretprobe:{program('valued')}:take"})
+        found = [s["labels"]["ret"] for s in samples]
+        self.assertEqual(len(found) + lost, len(logged))
+        wanted = [values["ret"] for values in logged.values()]
+        self.assertTrue(found == wanted or (lost and set(found) < set(wanted)))
+
+    def test_times(self):
+        """Each call took as long as it says, and little longer; recursive ones are told apart."""
+        written, logged, lost, _ = self.record(f"uretprobe:{program('valued')}:spend(own=ret:u64, time)", 6400)
+        times = [json.loads(line)["labels"] for line in written.splitlines()]
+        depths = [1 + int(values["size"]) % 8 for values in logged.values() if values["id"] % 64 == 0]
+        self.assertEqual(len(times) + lost, sum(depths))
+        self.assertEqual([s for s in times if not s["own"] <= s["time"]], [])
+        self.assertLess(statistics.median(s["time"] - s["own"] for s in times), 100000)
+        if not lost:
+            # The innermost call returns first.
+            ends = [s["time"] for s in times]
+            for depth in depths:
+                calls, ends = ends[:depth], ends[depth:]
+                self.assertEqual(calls, sorted(calls))
+                self.assertGreaterEqual(calls[-1], depth * 20000)
+
     def test_without_links_for_many_functions(self):
         self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", 1000, self.keys(ARGUMENTS),
                    preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
@@ -143,9 +184,11 @@ class Values(unittest.TestCase):
                              ("(size=arg1:u64", "at the end: there must be"),
                              ("(" + ",".join(17 * ["arg1"]) + ")", "at most 16 values"),
                              ("(arg1" + 9 * "->0" + ")", "at most 8 dereferences"),
+                             ("(size=arg1)", "ret, what the function returns, or time, how long it took"),
                              ("(size=)", "at ')': there must be a value")):
             with self.subTest(values=values):
-                result = dwarfprof("-e", f"uprobe:{program('valued')}:take{values}", "--", "true")
+                kind = "uretprobe" if said.startswith("ret") else "uprobe"
+                result = dwarfprof("-e", f"{kind}:{program('valued')}:take{values}", "--", "true")
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertIn(said, result.stderr)
 

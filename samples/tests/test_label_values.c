@@ -26,7 +26,7 @@ static void begin(void)
 		(struct dp_sample){ .n_user = 1, .flags = DP_SAMPLE_LABELS | DP_SAMPLE_VALUES };
 	record.labels.part = (struct dp_part){ DP_RECORD_LABELS, 16 };
 	record.values = (struct dp_values){ .list = 1 };
-	value_labels_init(&labels, forms, 2);
+	value_labels_init(&labels, forms, 2, NULL);
 }
 
 static void end(void)
@@ -138,6 +138,32 @@ Test(label_values, tell_what_was_not_there)
 	record.values.unread = 1;
 	read_labels(2);
 	cr_assert(label_set_has(set, "v0", "<unread>") && number("v1") == 3 && !set->is_cut);
+}
+
+static uint64_t weight(void)
+{
+	return value_labels_weight(&labels, (const void *)&record);
+}
+
+/* It is no label then: equal stacks are one, whatever their values. */
+Test(label_values, are_the_weight_of_a_sample)
+{
+	record.sample.weight = 3;
+	cr_assert_eq(weight(), 3);
+	labels.weight = "v1";
+	put_text("ninebytes");
+	forms[1].of[1] = (struct value_form){ .name = "v1", .type = VALUE_U16, .unit = "" };
+	forms[1].n = record.values.n = 2;
+	record.words[3] = 0x70005;
+	read_labels(4);
+	cr_assert_eq(weight(), 15);
+	cr_assert(label_set_has(set, "v0", "ninebytes") && set->size == strlen("v0_tninebytes_"));
+	forms[1].of[1].type = VALUE_S16;
+	record.words[3] = 0xffff;
+	cr_assert_eq(weight(), 0);
+	record.words[0] = UINT64_MAX - 7;
+	cr_assert_eq(weight(), 0, "a text that is longer than the record");
+	cr_assert_eq(value_labels_weight(NULL, (const void *)&record), 3);
 }
 
 /* What no kernel sends: the profile goes on, with what can be read. */
