@@ -28,7 +28,7 @@ enum parse_kind {
 
 struct parse_request {
 	enum parse_kind kind;
-	int fd;    /* of the file; the caller keeps both */
+	int fd; /* of the file; the caller keeps both */
 	int other; /* FACTS, IMAGE, PARAMETERS: its debug file, for its unwind information or names; or -1 */
 	/* Whose process has them, of files that are only referred to (O_PATH): parsers_ask() alone reads these */
 	uid_t user;
