@@ -9,6 +9,7 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/kernel.bpf.h"
 #include "bpf/labels.bpf.h"
+#include "bpf/names.bpf.h"
 #include "bpf/rate.bpf.h"
 #include "bpf/runtime.bpf.h"
 #include "bpf/task.bpf.h"
@@ -403,24 +404,6 @@ static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 {
 	if (!sample_output(s, false))
 		count_loss(cpu, true);
-}
-
-/* Word by word, which is faster than calling a helper. */
-static __always_inline void name_read(char *name, const struct task_struct *task)
-{
-	const __u64 *comm = (const void *)task->comm;
-
-	for (__u32 i = 0; i < DP_COMM_SIZE / sizeof(*comm); i++)
-		((__u64 *)name)[i] = comm[i];
-}
-
-static __always_inline void names_read(struct walk *w)
-{
-	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-
-	w->out.names.part = (struct dp_part){ DP_RECORD_NAMES, sizeof(w->out.names) };
-	name_read(w->out.names.comm, task->group_leader);
-	name_read(w->out.names.thread_name, task);
 }
 
 static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum dp_event event,

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "cli/event_options.h"
+#include "cli/mode_options.h"
 #include "cli/off_cpu_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
@@ -204,32 +205,6 @@ static void parse_filter(struct argp_state *state,
 		argp_failure(state, EXIT_CODE_USAGE, 0, "%s", why);
 }
 
-static const char *const modes[] = {
-	[DP_UNWIND_AUTO] = "auto",
-	[DP_UNWIND_DWARF] = "dwarf",
-	[DP_UNWIND_FP] = "fp",
-	[DP_UNWIND_COPY] = "copy",
-};
-
-void options_list_unwind(FILE *to)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
-		fprintf(to, "%s%s", i ? ", " : "", modes[i]);
-}
-
-static const char *const native_modes[] = { "fold", "all", "only" }; /* enum native_frames */
-
-/* The index of a word, or ends the program; `list`: all of them. */
-static unsigned int parse_mode(struct argp_state *state, const char *const *words, size_t n,
-			       const char *option, const char *list, const char *text)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(text, words[i]) == 0)
-			return (unsigned int)i;
-	argp_error(state, "--%s takes %s, not '%s'", option, list, text);
-	return 0;
-}
-
 static void parse_sides(struct options *o, struct argp_state *state, enum dp_sides sides)
 {
 	if (o->record.profiler.sides != DP_SIDES_BOTH && o->record.profiler.sides != sides)
@@ -400,14 +375,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		parse_sides(o, state, key == 'U' ? DP_SIDES_USER : DP_SIDES_KERNEL);
 		return 0;
 	case OPTION_UNWIND:
-		o->record.profiler.unwind = (enum dp_unwind)parse_mode(
-			state, modes, ARRAY_SIZE(modes), "unwind", "auto, dwarf, fp or copy", arg);
+		o->record.profiler.unwind = mode_options_parse_unwind(state, arg);
 		return 0;
 	case OPTION_NATIVE_FRAMES:
-		o->record.profiler.native_frames =
-			(enum native_frames)parse_mode(state, native_modes,
-						       ARRAY_SIZE(native_modes), "native-frames",
-						       "fold, all or only", arg);
+		o->record.profiler.native_frames = mode_options_parse_native(state, arg);
 		return 0;
 	case OPTION_MAX_STACK:
 		o->record.profiler.max_frames =

@@ -45,9 +45,6 @@ extern const struct argp options_targets;
 extern const struct argp options_sampling;
 extern const struct argp options_files;
 
-/* Writes what --unwind takes: "auto, dwarf, fp, copy". */
-void options_list_unwind(FILE *to);
-
 /* Sets the defaults. argv is kept as the command line of reports. */
 void options_init(struct options *ret, char **argv);
 
