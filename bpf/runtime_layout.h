@@ -59,7 +59,17 @@ struct dp_runtime_frame {
 
 #define DP_RUNTIME_ENTRY (1ULL << 63)
 
-/* The runtime's frames of a sample, leaf first: n struct dp_runtime_frame follow. */
+/*
+ * The runtime's frames of a sample, leaf first.
+ *
+ *   +-------------+-------------+------+-------+------------+
+ *   | part                      | kind |outcome| n          |
+ *   +-------------+-------------+------+-------+------------+
+ *   | code                                                  |
+ *   | position                                              |  n times
+ *   | tag                                                   |
+ *   +-------------------------------------------------------+
+ */
 struct dp_runtime {
 	struct dp_part part; /* DP_RECORD_RUNTIME */
 	__u8 kind;           /* enum dp_runtime_kind */

@@ -52,6 +52,13 @@ struct dp_arguments {
  * The values of a sample: a word for each argument of the list. That of a text is its size, and its
  * bytes follow in as many words as they need. What could not be read is 0. Sets have a bit for each
  * argument.
+ *
+ *   +-------------+-------------+-------------+-------------+
+ *   | part                      | list        | n           |
+ *   | texts       | cut         | unread      | 0           |
+ *   +-------------+-------------+-------------+-------------+
+ *   | words                                                 |
+ *   +-------------------------------------------------------+
  */
 struct dp_values {
 	struct dp_part part; /* DP_RECORD_VALUES */
