@@ -62,6 +62,7 @@ static int open_profiler(struct dump *d)
 		err = profiler_attach(d->profiler, 0);
 	if (err == 0)
 		profiler_lend(d->profiler, &d->threads);
+	d->threads.has_runtimes = o->native_frames != NATIVE_FRAMES_ONLY;
 	return err;
 }
 
