@@ -298,7 +298,7 @@ class Stream(unittest.TestCase):
             self.assertEqual(leaf["method"], "leaf")
             for frame in callers:
                 self.assertEqual(list(frame), ["address", "module", "offset", "function_start", "symbol",
-                                               "method", "file", "line", "column", "inlined"])
+                                               "method", "kind", "file", "line", "column", "inlined"])
                 self.assertEqual(frame["method"], "table")
                 self.assertRegex(frame["address"], "^0x[0-9a-f]+$")
             self.assertEqual(callers[-1]["symbol"], "_start")
