@@ -131,9 +131,10 @@ static int find_code(struct runtime_names *n, const struct dp_runtime_frame *fra
 	if (err < 0) {
 		free(c->code);
 		free(c);
+		return err;
 	}
 	*ret = c;
-	return err;
+	return 0;
 }
 
 /* The location of a frame, which may be that of others in the same line. 0 or a negative errno. */
