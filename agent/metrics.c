@@ -126,8 +126,9 @@ static void put_backends(const struct figures *f, FILE *to)
 				rows[k].kind == COUNTER ? "_total" : "");
 			put_label(to, f->backends[i].url);
 			fprintf(to, "\"} %" PRIu64 "\n",
-				*(const uint64_t *)((const char *)&f->backends[i].counts +
-						    rows[k].offset));
+				*(const uint64_t *)(const void *)((const char *)&f->backends[i]
+									  .counts +
+								  rows[k].offset));
 		}
 	}
 }

@@ -84,8 +84,9 @@ static int load(void *arg, const struct agent_options **ret)
 
 static void drop(void *arg, const struct agent_options *options)
 {
-	agent_settings_free((struct agent_settings *)((char *)options -
-						      offsetof(struct agent_settings, agent)));
+	agent_settings_free(
+		(struct agent_settings *)(void *)((char *)options -
+						  offsetof(struct agent_settings, agent)));
 }
 
 static int take_signals(struct agent_command *c)

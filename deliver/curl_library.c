@@ -32,7 +32,7 @@ int curl_library_open(struct curl_library *ret)
 	if (!ret->handle)
 		return -ENOSYS;
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
-		void **to = (void **)((char *)ret + functions[i].at);
+		void **to = (void **)(void *)((char *)ret + functions[i].at);
 
 		*to = dlsym(ret->handle, functions[i].name);
 		if (!*to)

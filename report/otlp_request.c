@@ -174,7 +174,7 @@ static int find_sample(struct otlp_request *r, struct event_profile *p,
 		*sample = (struct event_sample){
 			.stack = identity->stack,
 			.link = identity->link,
-			.attributes = (const int32_t *)e->bytes + 2,
+			.attributes = (const int32_t *)(const void *)e->bytes + 2,
 			.n_attributes = identity->n_attributes,
 		};
 		p->n++;

@@ -36,7 +36,7 @@ static struct runtime_names *find_names(struct process_table *table, struct fetc
 void java_join_sample(struct process_table *table, struct fetchers *fetchers,
 		      const struct dp_runtime *runtime, struct frame *frames, struct sample *sample)
 {
-	const struct dp_runtime_frame *known = (const struct dp_runtime_frame *)(runtime + 1);
+	const struct dp_runtime_frame *known = (const void *)(runtime + 1);
 	struct module *module = NULL;
 	struct runtime_names *names = find_names(table, fetchers, sample->pid, &module);
 

@@ -127,7 +127,7 @@ static struct values values_of_sample(const struct value_labels *labels,
 	if (!v.head || v.head->list >= labels->n_lists)
 		return v;
 	v.forms = &labels->lists[v.head->list];
-	v.words.at = (const __u64 *)(v.head + 1);
+	v.words.at = (const void *)(v.head + 1);
 	v.words.left = v.head->part.size / sizeof(__u64) - head_words;
 	v.n = v.head->n < v.forms->n ? v.head->n : v.forms->n;
 	return v;

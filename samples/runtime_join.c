@@ -196,7 +196,7 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 	plan = (struct plan){
 		.binary = m->binary,
 		.image = m->binary->table->runtime,
-		.frames = (const struct dp_runtime_frame *)(runtime + 1),
+		.frames = (const void *)(runtime + 1),
 		.n_frames = runtime->n,
 	};
 	count(&plan, sample);

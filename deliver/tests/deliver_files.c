@@ -42,7 +42,7 @@ static void set_option(struct deliver_options *o, char *argument)
 	*value++ = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (strcmp(texts[i].key, argument) == 0)
-			*(const char **)((char *)o + texts[i].at) = value;
+			*(const char **)(void *)((char *)o + texts[i].at) = value;
 	if (strcmp(argument, "protocol") == 0)
 		o->protocol = strcmp(value, "pyroscope") == 0 ? DELIVER_PYROSCOPE : DELIVER_OTLP;
 	if (strcmp(argument, "bytes") == 0)
