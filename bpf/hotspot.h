@@ -96,11 +96,11 @@ static __always_inline void hotspot_note(struct walk *w, __u64 code, __u64 posit
 /* An unreadable one has no name. */
 static __always_inline void hotspot_note_interpreted(struct walk *w, const struct dp_hotspot *h)
 {
-	__u64 method, constant;
+	struct walk_hotspot *s = &w->hotspot;
 
-	if (walk_read(w, w->at.fp + h->frame_method, &method) == 0 &&
-	    hotspot_peek(w, &constant, sizeof(constant), method + h->method_const) == 0)
-		hotspot_note(w, method, DP_HOTSPOT_INTERPRETED, constant);
+	if (walk_read(w, w->at.fp + h->frame_method, &s->method) == 0 &&
+	    hotspot_peek(w, &s->constant, sizeof(s->constant), s->method + h->method_const) == 0)
+		hotspot_note(w, s->method, DP_HOTSPOT_INTERPRETED, s->constant);
 }
 
 static __always_inline void hotspot_note_compiled(struct walk *w, const struct dp_hotspot *h)
@@ -143,19 +143,20 @@ static __always_inline int hotspot_blob(struct walk *w, const struct dp_hotspot 
 static __always_inline enum dp_outcome hotspot_leave(struct walk *w, __u64 cfa, __u64 ra_at,
 						     __u64 fp_at)
 {
-	__u64 pc, fp = w->at.fp;
+	struct walk_hotspot *s = &w->hotspot;
 
+	s->fp = w->at.fp;
 	if (cfa <= w->at.sp)
 		return DP_STACK_DIRECTION;
-	if (walk_read(w, ra_at, &pc) < 0 || (fp_at != 0 && walk_read(w, fp_at, &fp) < 0))
+	if (walk_read(w, ra_at, &s->pc) < 0 || (fp_at != 0 && walk_read(w, fp_at, &s->fp) < 0))
 		return DP_READ_FAULT;
-	if (walk_return_address(w, ra_at, &pc) < 0)
+	if (walk_return_address(w, ra_at, &s->pc) < 0)
 		return DP_URETPROBE;
-	if (pc == 0)
+	if (s->pc == 0)
 		return DP_NULL_RETURN;
 	walk_leave(w, cfa, WALK_SAVES_UNKNOWN, DP_METHOD_JIT);
-	w->at.pc = pc;
-	w->at.fp = fp;
+	w->at.pc = s->pc;
+	w->at.fp = s->fp;
 	if (fp_at != 0)
 		w->at.fp_lost = 0;
 	return DP_WALKING;
@@ -164,65 +165,69 @@ static __always_inline enum dp_outcome hotspot_leave(struct walk *w, __u64 cfa, 
 /* Leaves a frame to which fp points. sp_at: where the caller's stack pointer is; 0: above it. */
 static __always_inline enum dp_outcome hotspot_by_fp(struct walk *w, __u64 sp_at)
 {
-	__u64 fp = w->at.fp, cfa = fp + DP_FP_CFA;
+	struct walk_hotspot *s = &w->hotspot;
+	__u64 fp = w->at.fp;
 
+	s->cfa = fp + DP_FP_CFA;
 	if (w->at.fp_lost)
 		return walk_without(w->at.fp_lost);
 	if (fp % 8 != 0 || fp < w->at.sp)
 		return DP_NO_TABLE;
-	if (sp_at != 0 && walk_read(w, sp_at, &cfa) < 0)
+	if (sp_at != 0 && walk_read(w, sp_at, &s->cfa) < 0)
 		return DP_READ_FAULT;
-	if (cfa < fp + DP_FP_CFA)
+	if (s->cfa < fp + DP_FP_CFA)
 		return DP_NO_TABLE;
-	return hotspot_leave(w, cfa, fp + DP_FP_RA, fp);
+	return hotspot_leave(w, s->cfa, fp + DP_FP_RA, fp);
 }
 
 /* True if the word at an address of the stack is a return address: behind a call, in known code. */
 static __always_inline int hotspot_is_return(struct walk *w, __u64 at)
 {
-	__u64 pc, bytes;
+	struct walk_hotspot *s = &w->hotspot;
 	int place;
 
-	if (at % 8 != 0 || walk_read(w, at, &pc) < 0)
+	if (at % 8 != 0 || walk_read(w, at, &s->pc) < 0)
 		return 0;
-	place = walk_look_up_apart(w, pc - 1);
+	place = walk_look_up_apart(w, s->pc - 1);
 	if (place < 0)
 		return 0;
 	if (w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link == 0)
 		return 0;
-	return hotspot_peek(w, &bytes, sizeof(bytes), pc - sizeof(bytes)) == 0 && call_ends(bytes);
+	return hotspot_peek(w, &s->bytes, sizeof(s->bytes), s->pc - sizeof(s->bytes)) == 0 &&
+	       call_ends(s->bytes);
 }
 
 /*
  * Leaves a stub, whose frame the JVM does not describe: it has none, or one by fp. Which, is seen by
  * where a return address is.
  */
-static __always_inline enum dp_outcome hotspot_stub(struct walk *w, __u32 is_caller)
+static __always_inline enum dp_outcome hotspot_stub(struct walk *w)
 {
-	__u64 sp = w->at.sp, above;
+	struct walk_hotspot *s = &w->hotspot;
+	__u64 sp = w->at.sp;
 
-	if (!is_caller && hotspot_is_return(w, sp))
+	if (!s->is_caller && hotspot_is_return(w, sp))
 		return hotspot_leave(w, DP_FRAME_CFA(sp), sp, 0);
 	if (w->at.fp_lost || w->at.fp - sp > HOTSPOT_STUB_FRAME)
 		return DP_NO_TABLE;
 	if (hotspot_is_return(w, w->at.fp + DP_FP_RA))
 		return hotspot_by_fp(w, 0);
 	/* The barrier at a method's entry has pushed a word in front of fp. */
-	above = DP_FRAME_CFA(w->at.fp + DP_FP_RA);
-	if (!hotspot_is_return(w, above))
+	s->cfa = DP_FRAME_CFA(w->at.fp + DP_FP_RA);
+	if (!hotspot_is_return(w, s->cfa))
 		return DP_NO_TABLE;
-	return hotspot_leave(w, DP_FRAME_CFA(above), above, w->at.fp);
+	return hotspot_leave(w, DP_FRAME_CFA(s->cfa), s->cfa, w->at.fp);
 }
 
 /* Leaves a compiled method, or a stub that is described like one. */
-static __always_inline enum dp_outcome hotspot_compiled(struct walk *w, __u32 is_caller)
+static __always_inline enum dp_outcome hotspot_compiled(struct walk *w)
 {
 	struct walk_hotspot *s = &w->hotspot;
 	__u64 sp = w->at.sp, cfa = sp + 8 * (__u64)s->frame_size, offset = w->at.pc - s->code;
 	struct walk_code *c = &w->code;
 	int state = FRAME_CODE_COMPLETE;
 
-	if (!is_caller && hotspot_peek(w, c->bytes, FRAME_CODE_SIZE, w->at.pc) == 0) {
+	if (!s->is_caller && hotspot_peek(w, c->bytes, FRAME_CODE_SIZE, w->at.pc) == 0) {
 		c->frame_size = 8 * s->frame_size;
 		c->ahead = 0;
 		if (s->complete > 0 && offset < (__u32)s->complete)
@@ -265,6 +270,7 @@ PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
 	h = hotspot_of(w);
 	if (!h)
 		return DP_NO_TABLE;
+	w->hotspot.is_caller = is_caller;
 	at = w->at.pc - (is_caller ? 1 : 0);
 	if (at - h->interpreter_start < h->interpreter_end - h->interpreter_start &&
 	    (is_caller || hotspot_has_frame(w, h))) {
@@ -277,8 +283,8 @@ PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
 	if (w->at.pc == h->call_stub_return)
 		return hotspot_by_fp(w, 0);
 	if (w->hotspot.frame_size == 0 || w->hotspot.frame_size > HOTSPOT_MAX_FRAME)
-		return hotspot_stub(w, is_caller);
-	return hotspot_compiled(w, is_caller);
+		return hotspot_stub(w);
+	return hotspot_compiled(w);
 }
 
 #endif
