@@ -219,6 +219,14 @@ static __always_inline enum dp_outcome hotspot_stub(struct walk *w)
 	return hotspot_leave(w, DP_FRAME_CFA(s->cfa), s->cfa, w->at.fp);
 }
 
+/* True if the innermost frame is a word larger: intrinsics, such as of String.compareTo(), push one. */
+static __always_inline int hotspot_has_pushed(struct walk *w)
+{
+	__u64 cfa = w->at.sp + 8 * (__u64)w->hotspot.frame_size;
+
+	return !hotspot_is_return(w, DP_CALLER_RA(cfa)) && hotspot_is_return(w, cfa);
+}
+
 /* Leaves a compiled method, or a stub that is described like one. */
 static __always_inline enum dp_outcome hotspot_compiled(struct walk *w)
 {
@@ -233,6 +241,8 @@ static __always_inline enum dp_outcome hotspot_compiled(struct walk *w)
 		if (s->complete > 0 && offset < (__u32)s->complete)
 			c->ahead = (__u32)s->complete - (__u32)offset;
 		state = frame_code_state(w);
+		if (state == FRAME_CODE_COMPLETE && hotspot_has_pushed(w))
+			cfa += 8;
 	}
 	switch (state) {
 	case FRAME_CODE_NONE:
