@@ -51,7 +51,8 @@ void java_join_sample(struct process_table *table, struct fetchers *fetchers,
 
 		if (number >= sample->n_user)
 			continue;
-		frame.position &= DP_HOTSPOT_INTERPRETED | UINT32_MAX;
+		/* A function has one name, wherever in it the frame is. */
+		frame.position &= DP_HOTSPOT_INTERPRETED;
 		f->offset = runtime_names_put(names, &frame);
 		f->module = module;
 		f->method = DP_METHOD_JAVA;
