@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "process/process.h"
 #include "runtimes/runtime.h"
 #include "sandbox/process_memory.h"
 #include "symbols/code_source.h"
@@ -186,13 +187,14 @@ static uint64_t names_locate(struct code_source *source, uint64_t number)
 	return located;
 }
 
-int runtime_names_new(struct module *module, struct fetchers *fetchers, pid_t pid,
-		      unsigned int kind, const void *layout, struct runtime_names **ret)
+/* NULL: memory is short. */
+static struct runtime_names *make(struct module *module, struct fetchers *fetchers, pid_t pid,
+				  unsigned int kind, const void *layout)
 {
 	struct runtime_names *n = calloc(1, sizeof(*n));
 
 	if (!n)
-		return -ENOMEM;
+		return NULL;
 	n->source = (struct code_source){ names_locate, names_free_source };
 	n->module = module;
 	n->kind = kind;
@@ -200,19 +202,29 @@ int runtime_names_new(struct module *module, struct fetchers *fetchers, pid_t pi
 	n->layout = malloc(n->runtime->layout_size);
 	if (!n->layout) {
 		free(n);
-		return -ENOMEM;
+		return NULL;
 	}
 	memcpy(n->layout, layout, n->runtime->layout_size);
 	process_memory_init(&n->memory, fetchers, pid);
 	pthread_mutex_init(&n->lock, NULL);
 	module->code = &n->source;
-	*ret = n;
-	return 0;
+	return n;
 }
 
-unsigned int runtime_names_kind(const struct runtime_names *n)
+struct runtime_names *runtime_names_find(struct process_table *table, struct process *p,
+					 unsigned int kind, const void *layout)
 {
-	return n->kind;
+	struct runtime_names *n;
+
+	if (!p->jitted)
+		p->jitted = jitted_new(&table->jitted, p->pid);
+	if (!p->jitted)
+		return NULL;
+	jitted_meet(p->jitted);
+	n = (struct runtime_names *)p->jitted->module->code;
+	if (!n)
+		return make(p->jitted->module, table->name_fetchers, p->thread, kind, layout);
+	return n->kind == kind ? n : NULL;
 }
 
 static uint64_t put(struct runtime_names *n, const struct key *key)

@@ -36,7 +36,7 @@ static void begin(void)
 {
 	cr_assert_eq(names_new(&(struct names_options){ 0 }, &names), 0);
 	table.jitted.names = names;
-	process.pid = getpid();
+	process.pid = process.thread = getpid();
 	image.ranges[0] = (struct dp_runtime_range){ LOOP, LOOP + 0x1000, true };
 	image.ranges[1] = (struct dp_runtime_range){ COLD, COLD + 0x10, true };
 	image.ranges[2] = (struct dp_runtime_range){ HELPER, HELPER + 0x100, false };
