@@ -64,16 +64,20 @@ static void free_entries(struct entry *entries)
 	}
 }
 
+static void forget(struct runtime_names *n, struct code *c)
+{
+	HASH_DEL(n->codes, c);
+	free(c->code);
+	free(c);
+}
+
 static void names_free_source(struct code_source *source)
 {
 	struct runtime_names *n = (struct runtime_names *)source;
 	struct code *c, *next;
 
-	HASH_ITER(hh, n->codes, c, next) {
-		HASH_DEL(n->codes, c);
-		free(c->code);
-		free(c);
-	}
+	HASH_ITER(hh, n->codes, c, next)
+		forget(n, c);
 	free_entries(n->entries);
 	free_entries(n->lines);
 	free(n->numbered);
@@ -106,7 +110,15 @@ static void locate_unloaded(struct runtime_names *n)
 			jit_add(n->module->jit, n->runtime->unloaded, "", 0, &e->located) == 0;
 }
 
-/* The code of a frame, from memory if it was not met before. 0 or a negative errno. */
+/* Is there room for code that is kept? */
+static bool has_room(struct runtime_names *n, const struct runtime_code *code)
+{
+	size_t size = sizeof(struct code) + sizeof(*code) + code->lines_size;
+
+	return code->lines_size == 0 || jit_take_memory(n->module->jit, size);
+}
+
+/* The code of a frame, from memory if it is not kept. 0 or a negative errno. */
 static int find_code(struct runtime_names *n, const struct dp_runtime_frame *frame,
 		     struct code **ret)
 {
@@ -124,6 +136,8 @@ static int find_code(struct runtime_names *n, const struct dp_runtime_frame *fra
 		return -ENOMEM;
 	process_memory_forget(&n->memory);
 	err = n->memory.err ?: n->runtime->read(n->layout, frame, &memory, &c->code);
+	if (err == 0 && !has_room(n, c->code))
+		err = -ENOSPC;
 	if (err == 0) {
 		c->key = key;
 		HASH_ADD(hh, n->codes, key, sizeof(c->key), c);
@@ -138,27 +152,42 @@ static int find_code(struct runtime_names *n, const struct dp_runtime_frame *fra
 	return 0;
 }
 
-/* The location of a frame, which may be that of others in the same line. 0 or a negative errno. */
-static int find_line(struct runtime_names *n, const struct dp_runtime_frame *frame, uint64_t *ret)
+/* The location of a line of code, which is added if it is new. 0 or a negative errno. */
+static int find_line(struct runtime_names *n, const struct code *c, unsigned int line,
+		     uint64_t *ret)
 {
-	struct code *c;
+	const struct key key = { c->key.code, c->key.tag, line };
+	const char *function = c->code->function, *file = c->code->file;
 	struct entry *e;
-	struct key key;
-	int err = find_code(n, frame, &c);
+	int err;
 
-	if (err < 0)
-		return err;
-	key = (struct key){ frame->code, frame->tag, n->runtime->line(n->layout, c->code, frame) };
 	HASH_FIND(hh, n->lines, &key, sizeof(key), e);
 	if (e) {
 		*ret = e->located;
 		return 0;
 	}
-	err = jit_add(n->module->jit, c->code->function, c->code->file, (unsigned int)key.position,
-		      ret);
+	/* jit_add() counts them, too, but has no limit. */
+	if (!jit_take_memory(n->module->jit, sizeof(*e) + strlen(function) + strlen(file)))
+		return -ENOSPC;
+	err = jit_add(n->module->jit, function, file, line, ret);
 	e = err == 0 ? add(&n->lines, &key) : NULL;
 	if (e)
 		e->located = *ret;
+	return err;
+}
+
+/* The location of a frame, which may be that of others in the same line. 0 or a negative errno. */
+static int find_frame(struct runtime_names *n, const struct dp_runtime_frame *frame, uint64_t *ret)
+{
+	struct code *c;
+	int err = find_code(n, frame, &c);
+
+	if (err < 0)
+		return err;
+	err = find_line(n, c, n->runtime->line(n->layout, c->code, frame), ret);
+	/* It has one line, so it is hardly needed again. */
+	if (c->code->lines_size == 0)
+		forget(n, c);
 	return err;
 }
 
@@ -176,7 +205,7 @@ static uint64_t names_locate(struct code_source *source, uint64_t number)
 	if (e->is_located)
 		return e->located;
 	frame = (struct dp_runtime_frame){ e->key.code, e->key.position, e->key.tag };
-	err = e == &n->unloaded ? -ENOENT : find_line(n, &frame, &located);
+	err = e == &n->unloaded ? -ENOENT : find_frame(n, &frame, &located);
 	if (err < 0) {
 		locate_unloaded(n);
 		located = n->unloaded.located;
@@ -234,7 +263,7 @@ static uint64_t put(struct runtime_names *n, const struct key *key)
 	HASH_FIND(hh, n->entries, key, sizeof(*key), e);
 	if (e)
 		return e->number;
-	if (n->n_numbered == RUNTIME_NAMES_MAX ||
+	if (!jit_take_memory(n->module->jit, sizeof(*e) + sizeof(e)) ||
 	    array_reserve(n->numbered, n->n_numbered, n->numbered_size) < 0)
 		return UNLOADED;
 	e = add(&n->entries, key);

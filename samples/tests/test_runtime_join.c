@@ -5,6 +5,7 @@
 
 #include "samples/runtime_join.h"
 #include "symbols/code_source.h"
+#include "symbols/jit.h"
 
 /* Where the evaluation loop is in its file, its cold part, and what leads there. */
 #define LOOP 0x1000
@@ -180,4 +181,24 @@ Test(runtime_join, code_that_cannot_be_read_is_unloaded)
 	cr_assert_eq(frame_locations(&frame, true, &location), 1);
 	cr_assert_str_eq(location->function, "[python, unloaded]");
 	cr_assert_null(location->file);
+}
+
+Test(runtime_join, names_are_bounded)
+{
+	const struct source_location *location;
+	struct frame frame;
+
+	EXPECT("Lo", "X", "xO");
+	frame = join.frames[0];
+	for (size_t size = JIT_MEMORY; size > 0; size /= 2)
+		while (jit_take_memory(frame.module->jit, size))
+			;
+	EXPECT("Lo", "X", "xO");
+	cr_assert_eq(join.frames[0].offset, frame.offset);
+	EXPECT("Lo", "Y", "yO");
+	cr_assert_eq(join.frames[0].offset, 0);
+	frame = join.frames[0];
+	frame_locate(&frame, 0);
+	cr_assert_eq(frame_locations(&frame, true, &location), 1);
+	cr_assert_str_eq(location->function, "[python, unloaded]");
 }
