@@ -14,6 +14,8 @@
 /* A JVM starts in a tenth of a second. One that does not is looked at ever more rarely. */
 #define FIRST_PAUSE_NS UINT64_C(5000000)
 #define LAST_PAUSE_NS UINT64_C(2000000000)
+/* So many that cannot be read are warned of. */
+#define HOTSPOT_SHOWN_UNKNOWN 10
 /* How long a JVM that runs is waited for: who reads it has to be started. */
 #define SETTLE_NS UINT64_C(300000000)
 
@@ -73,7 +75,23 @@ static int look(struct hotspot *h, struct process_memory *memory)
 	return hotspot_code_read(&h->layout, process_memory_read, memory, &h->code);
 }
 
-void hotspot_update(struct fetchers *fetchers, struct process *p, uint64_t now)
+/* Anyone can forge many of them. */
+static void note_unknown(struct process_table *table, pid_t pid)
+{
+	bool is_shown = table->n_unknown_jvms++ < HOTSPOT_SHOWN_UNKNOWN;
+
+	log_message(is_shown ? LOG_WARNING : LOG_DEBUG,
+		    "process %d: its JVM is of an unknown kind: stacks may end in its code", pid);
+}
+
+void hotspot_tell_unknown(const struct process_table *table)
+{
+	if (table->n_unknown_jvms > HOTSPOT_SHOWN_UNKNOWN && !log_enabled(LOG_DEBUG))
+		log_warning("%zu more JVMs are of an unknown kind (-v names their processes)",
+			    table->n_unknown_jvms - HOTSPOT_SHOWN_UNKNOWN);
+}
+
+void hotspot_update(struct process_table *table, struct process *p, uint64_t now)
 {
 	_cleanup_free_ struct process_memory *memory = NULL;
 	struct hotspot *h = p->hotspot;
@@ -83,7 +101,7 @@ void hotspot_update(struct fetchers *fetchers, struct process *p, uint64_t now)
 	memory = malloc(sizeof(*memory));
 	if (!memory)
 		return;
-	process_memory_init(memory, fetchers, p->thread);
+	process_memory_init(memory, table->fetchers, p->thread);
 	h->err = look(h, memory);
 	h->next = now + h->pause;
 	h->pause = 2 * h->pause < LAST_PAUSE_NS ? 2 * h->pause : LAST_PAUSE_NS;
@@ -91,8 +109,7 @@ void hotspot_update(struct fetchers *fetchers, struct process *p, uint64_t now)
 	if (h->err == 0)
 		log_debug("process %d: its JVM's code is known", p->pid);
 	else if (h->err != -EAGAIN)
-		log_warning("process %d: its JVM is of an unknown kind: stacks may end in its code",
-			    p->pid);
+		note_unknown(table, p->pid);
 }
 
 /* True if a process's JVM has not been read at all. */
@@ -103,7 +120,7 @@ static bool look_at_all(struct process_table *table)
 	bool is_unread = false;
 
 	HASH_ITER(hh, table->processes, p, next) {
-		hotspot_update(table->fetchers, p, now);
+		hotspot_update(table, p, now);
 		is_unread |= p->hotspot && p->hotspot->err == -EAGAIN && !p->hotspot->has_layout;
 	}
 	return is_unread;

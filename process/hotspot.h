@@ -6,7 +6,6 @@
 
 #include "runtimes/hotspot/code.h"
 
-struct fetchers;
 struct mapping;
 struct process;
 struct process_table;
@@ -23,8 +22,14 @@ void hotspot_meet(struct process *process, const struct mapping *mapping);
 /* Looks at those of all processes, and waits, not for long, for memory that cannot be read yet. */
 void hotspot_settle(struct process_table *table);
 
-/* Looks at the JVM again if it is time. To be called often. */
-void hotspot_update(struct fetchers *fetchers, struct process *process, uint64_t now);
+/*
+ * Looks at the JVM again if it is time. To be called often. Warns of one that is of an unknown kind, the
+ * first few times.
+ */
+void hotspot_update(struct process_table *table, struct process *process, uint64_t now);
+
+/* How many more there were. */
+void hotspot_tell_unknown(const struct process_table *table);
 
 /* Of a child of the process. NULL: there is none. */
 struct hotspot *hotspot_copy(const struct hotspot *hotspot);

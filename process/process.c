@@ -59,6 +59,7 @@ void process_table_done(struct process_table *table)
 {
 	struct process *p, *next;
 
+	hotspot_tell_unknown(table);
 	snapshot_store_done(&table->snapshots);
 	free(table->refused);
 	HASH_ITER(hh, table->processes, p, next)
@@ -335,7 +336,6 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 {
 	struct process *from = process_table_find(table, parent);
 	struct process *p = process_table_find(table, child);
-
 	bool followed = from && !from->is_replaced && from->left == TIME_NEVER;
 
 	if (parent == child)
@@ -556,7 +556,7 @@ int process_table_publish(struct process_table *table, uint64_t now)
 
 	HASH_ITER(hh, table->processes, p, next) {
 		process_settle_doubt(table, p, now);
-		hotspot_update(table->fetchers, p, now);
+		hotspot_update(table, p, now);
 		n_large += process_is_large(p);
 		p->changed |= tables_changed && p->snapshot && snapshot_is_outdated(p->snapshot);
 		if (!p->changed || !process_may_publish(table, p, now))

@@ -34,9 +34,7 @@ struct runtime_memory {
 };
 
 struct runtime_source {
-	const char *word;      /* of its frames: `python` */
 	enum dp_method method; /* of its frames */
-	const char *binary;    /* in place of the path of a file: `[python]` */
 	const char *unloaded;  /* in place of the name of code that is not there any more */
 	/*
 	 * Recognises it in a file, by what that defines and contains, and learns its layout. 0, -ENOENT

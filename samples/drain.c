@@ -233,12 +233,7 @@ static int report_known(struct drain *d, const struct sample *sample)
 		d->dropped_ns += sample->weight * sample->value_ns;
 		return 0;
 	}
-	d->totals.samples++;
-	d->totals.finished_late += sample->late;
-	d->totals.cut_labels += label_set_is_part(sample->labels);
-	d->totals.outcomes[sample->outcome]++;
-	d->totals.events += sample->weight;
-	d->totals.time_ns += sample->weight * sample->value_ns;
+	totals_count(&d->totals, sample);
 	d->totals.frames_apart = d->runtime_join.n_apart;
 	return report_queue_add(d->report_queue, sample, &d->totals);
 }

@@ -3,8 +3,6 @@
 #define DP_SAMPLES_JAVA_JOIN_H
 
 struct dp_runtime;
-struct fetchers;
-struct process;
 struct process_table;
 struct frame;
 struct sample;
@@ -12,10 +10,8 @@ struct sample;
 /*
  * Names the frames of a sample that are HotSpot's, by what the kernel has sent of them: each of these
  * has the number of a native frame. `frames` has room for DP_MAX_FRAMES, and becomes the sample's.
- * fetchers: as for runtime_names_new().
  */
-void java_join_sample(struct process_table *table, struct fetchers *fetchers,
-		      const struct dp_runtime *runtime, struct frame *frames,
-		      struct sample *sample);
+void java_join_sample(struct process_table *table, const struct dp_runtime *runtime,
+		      struct frame *frames, struct sample *sample);
 
 #endif

@@ -101,32 +101,6 @@ static bool fit(struct plan *plan, const struct dp_runtime *runtime, const struc
 						plan->n_loops >= plan->n_groups;
 }
 
-/* The process's names of this runtime. NULL: memory is short, or the process is not known. */
-static struct runtime_names *find_names(struct runtime_join *join, pid_t pid,
-					const struct plan *plan, unsigned int kind,
-					struct module **ret)
-{
-	struct process *p = process_table_find(join->table, pid);
-	struct runtime_names *names;
-	struct module *module;
-
-	if (!p)
-		return NULL;
-	if (!p->jitted)
-		p->jitted = jitted_new(&join->table->jitted, pid);
-	if (!p->jitted)
-		return NULL;
-	jitted_meet(p->jitted);
-	*ret = module = p->jitted->module;
-	names = (struct runtime_names *)module->code;
-	if (names)
-		return runtime_names_kind(names) == kind ? names : NULL;
-	return runtime_names_new(module, join->table->name_fetchers, pid, kind, plan->image,
-				 &names) == 0 ?
-		       names :
-		       NULL;
-}
-
 /* What the frames of a sample are replaced by. */
 struct joined {
 	const struct plan *plan;
@@ -183,11 +157,11 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 					  NULL;
 	const struct runtime_source *source = runtime ? runtime_source(runtime->kind) : NULL;
 	struct joined joined = { .frames = join->frames };
+	struct process *p;
 	struct plan plan;
 
 	if (runtime && runtime->kind == DP_RUNTIME_HOTSPOT) {
-		java_join_sample(join->table, join->table->name_fetchers, runtime, join->frames,
-				 sample);
+		java_join_sample(join->table, runtime, join->frames, sample);
 		return;
 	}
 	if (!source || !m || !m->binary || !m->binary->table || !m->binary->table->runtime ||
@@ -208,9 +182,11 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 	}
 	joined.plan = &plan;
 	joined.method = source->method;
-	joined.names = find_names(join, sample->pid, &plan, runtime->kind, &joined.module);
+	p = process_table_find(join->table, sample->pid);
+	joined.names = p ? runtime_names_find(join->table, p, runtime->kind, plan.image) : NULL;
 	if (!joined.names)
 		return;
+	joined.module = p->jitted->module;
 	put_all(&joined, sample, join->keeps_native);
 	if (joined.is_cut)
 		sample->outcome = DP_DEPTH_LIMIT;

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "process/process.h"
 #include "runtimes/runtime.h"
 #include "sandbox/process_memory.h"
 #include "symbols/code_source.h"
@@ -63,16 +64,20 @@ static void free_entries(struct entry *entries)
 	}
 }
 
+static void forget(struct runtime_names *n, struct code *c)
+{
+	HASH_DEL(n->codes, c);
+	free(c->code);
+	free(c);
+}
+
 static void names_free_source(struct code_source *source)
 {
 	struct runtime_names *n = (struct runtime_names *)source;
 	struct code *c, *next;
 
-	HASH_ITER(hh, n->codes, c, next) {
-		HASH_DEL(n->codes, c);
-		free(c->code);
-		free(c);
-	}
+	HASH_ITER(hh, n->codes, c, next)
+		forget(n, c);
 	free_entries(n->entries);
 	free_entries(n->lines);
 	free(n->numbered);
@@ -105,7 +110,15 @@ static void locate_unloaded(struct runtime_names *n)
 			jit_add(n->module->jit, n->runtime->unloaded, "", 0, &e->located) == 0;
 }
 
-/* The code of a frame, from memory if it was not met before. 0 or a negative errno. */
+/* Is there room for code that is kept? */
+static bool has_room(struct runtime_names *n, const struct runtime_code *code)
+{
+	size_t size = sizeof(struct code) + sizeof(*code) + code->lines_size;
+
+	return code->lines_size == 0 || jit_take_memory(n->module->jit, size);
+}
+
+/* The code of a frame, from memory if it is not kept. 0 or a negative errno. */
 static int find_code(struct runtime_names *n, const struct dp_runtime_frame *frame,
 		     struct code **ret)
 {
@@ -123,6 +136,8 @@ static int find_code(struct runtime_names *n, const struct dp_runtime_frame *fra
 		return -ENOMEM;
 	process_memory_forget(&n->memory);
 	err = n->memory.err ?: n->runtime->read(n->layout, frame, &memory, &c->code);
+	if (err == 0 && !has_room(n, c->code))
+		err = -ENOSPC;
 	if (err == 0) {
 		c->key = key;
 		HASH_ADD(hh, n->codes, key, sizeof(c->key), c);
@@ -137,27 +152,42 @@ static int find_code(struct runtime_names *n, const struct dp_runtime_frame *fra
 	return 0;
 }
 
-/* The location of a frame, which may be that of others in the same line. 0 or a negative errno. */
-static int find_line(struct runtime_names *n, const struct dp_runtime_frame *frame, uint64_t *ret)
+/* The location of a line of code, which is added if it is new. 0 or a negative errno. */
+static int find_line(struct runtime_names *n, const struct code *c, unsigned int line,
+		     uint64_t *ret)
 {
-	struct code *c;
+	const struct key key = { c->key.code, c->key.tag, line };
+	const char *function = c->code->function, *file = c->code->file;
 	struct entry *e;
-	struct key key;
-	int err = find_code(n, frame, &c);
+	int err;
 
-	if (err < 0)
-		return err;
-	key = (struct key){ frame->code, frame->tag, n->runtime->line(n->layout, c->code, frame) };
 	HASH_FIND(hh, n->lines, &key, sizeof(key), e);
 	if (e) {
 		*ret = e->located;
 		return 0;
 	}
-	err = jit_add(n->module->jit, c->code->function, c->code->file, (unsigned int)key.position,
-		      ret);
+	/* jit_add() counts them, too, but has no limit. */
+	if (!jit_take_memory(n->module->jit, sizeof(*e) + strlen(function) + strlen(file)))
+		return -ENOSPC;
+	err = jit_add(n->module->jit, function, file, line, ret);
 	e = err == 0 ? add(&n->lines, &key) : NULL;
 	if (e)
 		e->located = *ret;
+	return err;
+}
+
+/* The location of a frame, which may be that of others in the same line. 0 or a negative errno. */
+static int find_frame(struct runtime_names *n, const struct dp_runtime_frame *frame, uint64_t *ret)
+{
+	struct code *c;
+	int err = find_code(n, frame, &c);
+
+	if (err < 0)
+		return err;
+	err = find_line(n, c, n->runtime->line(n->layout, c->code, frame), ret);
+	/* It has one line, so it is hardly needed again. */
+	if (c->code->lines_size == 0)
+		forget(n, c);
 	return err;
 }
 
@@ -175,7 +205,7 @@ static uint64_t names_locate(struct code_source *source, uint64_t number)
 	if (e->is_located)
 		return e->located;
 	frame = (struct dp_runtime_frame){ e->key.code, e->key.position, e->key.tag };
-	err = e == &n->unloaded ? -ENOENT : find_line(n, &frame, &located);
+	err = e == &n->unloaded ? -ENOENT : find_frame(n, &frame, &located);
 	if (err < 0) {
 		locate_unloaded(n);
 		located = n->unloaded.located;
@@ -186,13 +216,14 @@ static uint64_t names_locate(struct code_source *source, uint64_t number)
 	return located;
 }
 
-int runtime_names_new(struct module *module, struct fetchers *fetchers, pid_t pid,
-		      unsigned int kind, const void *layout, struct runtime_names **ret)
+/* NULL: memory is short. */
+static struct runtime_names *make(struct module *module, struct fetchers *fetchers, pid_t pid,
+				  unsigned int kind, const void *layout)
 {
 	struct runtime_names *n = calloc(1, sizeof(*n));
 
 	if (!n)
-		return -ENOMEM;
+		return NULL;
 	n->source = (struct code_source){ names_locate, names_free_source };
 	n->module = module;
 	n->kind = kind;
@@ -200,19 +231,29 @@ int runtime_names_new(struct module *module, struct fetchers *fetchers, pid_t pi
 	n->layout = malloc(n->runtime->layout_size);
 	if (!n->layout) {
 		free(n);
-		return -ENOMEM;
+		return NULL;
 	}
 	memcpy(n->layout, layout, n->runtime->layout_size);
 	process_memory_init(&n->memory, fetchers, pid);
 	pthread_mutex_init(&n->lock, NULL);
 	module->code = &n->source;
-	*ret = n;
-	return 0;
+	return n;
 }
 
-unsigned int runtime_names_kind(const struct runtime_names *n)
+struct runtime_names *runtime_names_find(struct process_table *table, struct process *p,
+					 unsigned int kind, const void *layout)
 {
-	return n->kind;
+	struct runtime_names *n;
+
+	if (!p->jitted)
+		p->jitted = jitted_new(&table->jitted, p->pid);
+	if (!p->jitted)
+		return NULL;
+	jitted_meet(p->jitted);
+	n = (struct runtime_names *)p->jitted->module->code;
+	if (!n)
+		return make(p->jitted->module, table->name_fetchers, p->thread, kind, layout);
+	return n->kind == kind ? n : NULL;
 }
 
 static uint64_t put(struct runtime_names *n, const struct key *key)
@@ -222,7 +263,7 @@ static uint64_t put(struct runtime_names *n, const struct key *key)
 	HASH_FIND(hh, n->entries, key, sizeof(*key), e);
 	if (e)
 		return e->number;
-	if (n->n_numbered == RUNTIME_NAMES_MAX ||
+	if (!jit_take_memory(n->module->jit, sizeof(*e) + sizeof(e)) ||
 	    array_reserve(n->numbered, n->n_numbered, n->numbered_size) < 0)
 		return UNLOADED;
 	e = add(&n->entries, key);

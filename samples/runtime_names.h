@@ -2,32 +2,25 @@
 #ifndef DP_SAMPLES_RUNTIME_NAMES_H
 #define DP_SAMPLES_RUNTIME_NAMES_H
 
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "bpf/abi.h"
 
-struct fetchers;
-struct module;
+struct process;
+struct process_table;
 struct runtime_names;
-
-/* The most positions in code that are named for one process. */
-#define RUNTIME_NAMES_MAX (1U << 20)
 
 /*
  * The names of a runtime's code in one process, by code, tag and position: read from its memory once,
- * by the thread that looks up names, and given to the module's struct jit. Owned by the module
- * (code_source.h), which must be one of code that is in no file.
+ * by the thread that looks up names, and given to the struct jit of process->jitted's module, which
+ * owns them (code_source.h). A module has names of one runtime: in a process with two, of the first
+ * that was met. Code beyond the limit of memory for names (jit.h) is named as if it were gone.
  *
- * `layout` is copied (struct runtime_source). `fetchers` are those of the thread that looks up names; NULL: it reads itself.
- * 0 or -ENOMEM.
+ * `layout` is copied (struct runtime_source). NULL: memory is short, or the names are another
+ * runtime's.
  */
-int runtime_names_new(struct module *module, struct fetchers *fetchers, pid_t pid,
-		      unsigned int kind, const void *layout, struct runtime_names **ret);
-
-/* Of what kind it is. */
-unsigned int runtime_names_kind(const struct runtime_names *names);
+struct runtime_names *runtime_names_find(struct process_table *table, struct process *process,
+					 unsigned int kind, const void *layout);
 
 /* The number of a frame's code, for code_source.locate(). Does not read memory. */
 uint64_t runtime_names_put(struct runtime_names *names, const struct dp_runtime_frame *frame);

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 
+/* The fixed part of an interpreter's frame has about ten words. */
+#define MAX_FRAME_WORDS 256
+
 struct code_reader {
 	const struct hotspot_layout *layout;
 	hotspot_read *read;
@@ -97,6 +100,12 @@ static bool fits_blob(uint64_t offset)
 	return offset <= DP_HOTSPOT_BLOB_SIZE - sizeof(uint64_t);
 }
 
+/* Are places of an interpreter's frame near its fp? */
+static bool fits_frame(int32_t words)
+{
+	return words >= -MAX_FRAME_WORDS && words <= MAX_FRAME_WORDS;
+}
+
 /* What the walker needs of the layout. */
 static int set_layout(const struct hotspot_layout *l, struct dp_hotspot *ret)
 {
@@ -105,7 +114,8 @@ static int set_layout(const struct hotspot_layout *l, struct dp_hotspot *ret)
 
 	if (!fits_blob(l->at[HOTSPOT_BLOB_FRAME_SIZE]) ||
 	    !fits_blob(l->at[HOTSPOT_BLOB_COMPLETE]) || !fits_blob(begin) ||
-	    l->block_size > DP_HOTSPOT_BLOB_SIZE)
+	    l->block_size > DP_HOTSPOT_BLOB_SIZE || !fits_frame(l->sender_sp) ||
+	    !fits_frame(l->last_sp))
 		return -ENOTSUP;
 	ret->header_size = (uint32_t)l->block_size;
 	ret->frame_size = (uint32_t)l->at[HOTSPOT_BLOB_FRAME_SIZE];

@@ -186,9 +186,7 @@ static unsigned int line_of(const void *layout, const struct runtime_code *code,
 }
 
 const struct runtime_source runtime_hotspot = {
-	.word = "java",
 	.method = DP_METHOD_JAVA,
-	.binary = "[java]",
 	.unloaded = "[java, unloaded]",
 	.layout_size = sizeof(struct hotspot_layout),
 	.read = read_code,

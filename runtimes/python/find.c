@@ -178,9 +178,7 @@ static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 }
 
 const struct runtime_source runtime_python = {
-	.word = "python",
 	.method = DP_METHOD_PYTHON,
-	.binary = "[python]",
 	.unloaded = "[python, unloaded]",
 	.find = find,
 	.layout_size = sizeof(struct dp_runtime_image),

@@ -5,6 +5,7 @@
 
 #include "samples/runtime_join.h"
 #include "symbols/code_source.h"
+#include "symbols/jit.h"
 
 /* Where the evaluation loop is in its file, its cold part, and what leads there. */
 #define LOOP 0x1000
@@ -36,7 +37,7 @@ static void begin(void)
 {
 	cr_assert_eq(names_new(&(struct names_options){ 0 }, &names), 0);
 	table.jitted.names = names;
-	process.pid = getpid();
+	process.pid = process.thread = getpid();
 	image.ranges[0] = (struct dp_runtime_range){ LOOP, LOOP + 0x1000, true };
 	image.ranges[1] = (struct dp_runtime_range){ COLD, COLD + 0x10, true };
 	image.ranges[2] = (struct dp_runtime_range){ HELPER, HELPER + 0x100, false };
@@ -180,4 +181,24 @@ Test(runtime_join, code_that_cannot_be_read_is_unloaded)
 	cr_assert_eq(frame_locations(&frame, true, &location), 1);
 	cr_assert_str_eq(location->function, "[python, unloaded]");
 	cr_assert_null(location->file);
+}
+
+Test(runtime_join, names_are_bounded)
+{
+	const struct source_location *location;
+	struct frame frame;
+
+	EXPECT("Lo", "X", "xO");
+	frame = join.frames[0];
+	for (size_t size = JIT_MEMORY; size > 0; size /= 2)
+		while (jit_take_memory(frame.module->jit, size))
+			;
+	EXPECT("Lo", "X", "xO");
+	cr_assert_eq(join.frames[0].offset, frame.offset);
+	EXPECT("Lo", "Y", "yO");
+	cr_assert_eq(join.frames[0].offset, 0);
+	frame = join.frames[0];
+	frame_locate(&frame, 0);
+	cr_assert_eq(frame_locations(&frame, true, &location), 1);
+	cr_assert_str_eq(location->function, "[python, unloaded]");
 }
