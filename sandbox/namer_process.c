@@ -112,10 +112,11 @@ static int send_question(struct namer_process *n, const struct namer_question *q
 		n->opener.has_foreign |= q->files[i].to >= 0;
 	}
 	err = message_send(n->process.socket, q->request, sizeof(*q->request), fds, q->n_files);
+	if (err < 0)
+		return err == -EPIPE ? -ECONNABORTED : err;
 	for (size_t i = 0; err == 0 && i < q->n_files; i++)
-		if (passage_complete(&q->files[i], n->opener.finders, n->opener.asker) < 0)
-			err = -ETIMEDOUT;
-	return err == -EPIPE ? -ECONNABORTED : err;
+		err = passage_complete(&q->files[i], n->opener.finders, n->opener.asker);
+	return err == 0 || err == -ECONNABORTED ? err : -ETIMEDOUT;
 }
 
 int namer_process_ask(struct namer_process *n, const struct namer_question *q,
