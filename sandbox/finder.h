@@ -20,7 +20,6 @@ enum find_kind {
 	FIND_DEBUG, /* a debug file, if it may be used */
 	FIND_PASS,  /* as FILE; goes to a socket, and the reply has no file */
 	FIND_ADD,   /* as FILE; goes to who has tried to open it (opener_add()), likewise */
-	FIND_N_KINDS,
 };
 
 /* Descriptors of a request: what is referred to, or the root of the path if it has one; PASS: the socket;

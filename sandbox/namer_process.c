@@ -57,6 +57,7 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 {
 	struct pollfd fds[] = { { .fd = n->process.socket, .events = POLLIN },
 				{ .fd = n->opener.listener, .events = POLLIN } };
+	uint64_t waited;
 
 	for (;;) {
 		int n_ready = poll(fds, ARRAY_SIZE(fds), PATIENCE_LOOK_MS), err;
@@ -68,7 +69,9 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 		if (n_ready > 0 && fds[0].revents)
 			return 0;
 		if (n_ready > 0 && (fds[1].revents & POLLIN)) {
+			waited = n->opener.waited_ns;
 			opener_answer(&n->opener);
+			patience_charge(patience, n->opener.waited_ns - waited);
 			namer_process_allow_memory(n);
 		} else if (n_ready > 0) {
 			fds[1].fd = -1; /* it has ended */
@@ -112,10 +115,11 @@ static int send_question(struct namer_process *n, const struct namer_question *q
 		n->opener.has_foreign |= q->files[i].to >= 0;
 	}
 	err = message_send(n->process.socket, q->request, sizeof(*q->request), fds, q->n_files);
+	if (err < 0)
+		return err == -EPIPE ? -ECONNABORTED : err;
 	for (size_t i = 0; err == 0 && i < q->n_files; i++)
-		if (passage_complete(&q->files[i], n->opener.finders, n->opener.asker) < 0)
-			err = -ETIMEDOUT;
-	return err == -EPIPE ? -ECONNABORTED : err;
+		err = passage_complete(&q->files[i], n->opener.finders, n->opener.asker);
+	return err == 0 || err == -ECONNABORTED ? err : -ETIMEDOUT;
 }
 
 int namer_process_ask(struct namer_process *n, const struct namer_question *q,

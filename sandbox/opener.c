@@ -19,6 +19,7 @@
 #include "base/file_stat.h"
 #include "elf/debug_search.h"
 #include "elf/mapped_file.h"
+#include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/finders.h"
 #include "sandbox/namer.h"
@@ -85,20 +86,29 @@ static int fetch(const struct opener *o, const char *hex)
 	return (int)n < 0 ? -ENOENT : (int)n;
 }
 
+static int look_up(struct opener *o, const char *path)
+{
+	uint64_t began = clock_now_ns();
+	struct debug_place place;
+	int fd;
+
+	debug_place_init(&place, path, o->user, o->device);
+	fd = finders_open_debug(o->finders, o->asker, &place, -1);
+	o->waited_ns += clock_now_ns() - began;
+	return fd;
+}
+
 static int open_file(struct opener *o, const char *path)
 {
 	bool is_server = strncmp(path, NAMER_SERVER, strlen(NAMER_SERVER)) == 0;
 	_cleanup_close_ int fd = -1;
-	struct debug_place place;
 	struct stat st;
 	int err;
 
 	/* A relative one would be relative to where dwarfprof was started, by chance. */
 	if (path[0] != '/' || strcmp(path, o->own_path) == 0)
 		return -ENOENT;
-	debug_place_init(&place, path, o->user, o->device);
-	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) :
-			 finders_open_debug(o->finders, o->asker, &place, -1);
+	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) : look_up(o, path);
 	if (fd == -EACCES) {
 		o->n_forbidden++;
 		log_debug("%s is not read: it is no ELF file, or another user's", path);
@@ -120,10 +130,15 @@ static int open_file(struct opener *o, const char *path)
 /* Puts the file into the helper. Returns its descriptor there or a negative errno. */
 static int pass(struct opener *o, uint64_t id, int fd)
 {
+	uint64_t began = clock_now_ns();
+	int there;
+
 	if (!file_is_reference(fd))
 		return opener_add(o->listener, id, fd);
 	o->has_foreign = true;
-	return finders_add(o->finders, o->asker, fd, o->listener, id);
+	there = finders_add(o->finders, o->asker, fd, o->listener, id);
+	o->waited_ns += clock_now_ns() - began;
+	return there;
 }
 
 int opener_add(int listener, uint64_t id, int fd)

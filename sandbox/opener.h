@@ -35,6 +35,7 @@ struct opener {
 	int (*fetch)(void *arg, const unsigned char *build_id, size_t size);
 	void *arg;
 	uint64_t opened;          /* bytes of all files that were opened */
+	uint64_t waited_ns;       /* for file systems, by finders; not for servers of debug files */
 	bool has_foreign;         /* the helper has got a file that may not answer (passage.h) */
 	unsigned int n_forbidden; /* files that exist and may not be opened */
 };

@@ -52,7 +52,7 @@ int passage_complete(struct passage *p, struct finders *finders, uid_t user)
 	close_end(&p->from);
 	err = finders_pass(finders, user, p->file, p->to);
 	close_end(&p->to);
-	return err;
+	return err == -EPIPE ? -ECONNABORTED : err;
 }
 
 void passage_take(int *fd)

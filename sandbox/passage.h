@@ -25,8 +25,8 @@ void passage_done(struct passage *passage);
 int passage_end(const struct passage *passage);
 
 /*
- * The helper has what it was sent; it gets the file now. Errors are those of finders_pass(): then the
- * helper is to be ended, as it may wait.
+ * The helper has what it was sent; it gets the file now. -ECONNABORTED: the helper has ended. Other errors
+ * are those of finders_pass(): then the helper is to be ended, as it may wait.
  */
 int passage_complete(struct passage *passage, struct finders *finders, uid_t user);
 

@@ -84,9 +84,11 @@ Test(fetch_shares, are_bounded_for_all)
 	}
 	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS - 1), 0);
 	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS), 1);
-	/* One more than there is room for is not known any more. */
+	/* What is free again can be taken; one more than there is room for is not known. */
 	fetch_shares_lose(&shares, USER, NOW + 1, open_ended());
 	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS - 1), 0);
+	fetch_shares_lose(&shares, USER, NOW + 2, open_ended());
+	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS + 1), FETCHERS_PER_USER);
 }
 
 Test(fetch_shares, count_time)

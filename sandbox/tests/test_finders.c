@@ -350,6 +350,16 @@ Test(finders, pass_nothing_on)
 	cr_assert_eq(there, -1);
 }
 
+/* It may have been killed, and another be asked. */
+Test(finders, pass_to_one_that_has_ended)
+{
+	_cleanup_close_ int foreign = make(FOREIGN);
+	struct passage passage;
+
+	cr_assert_eq(passage_init(&passage, foreign), 0);
+	cr_assert_eq(passage_complete(&passage, finders, USER), -ECONNABORTED);
+}
+
 static int ask(int fd, struct parse_result *ret)
 {
 	const struct parse_request request = {
