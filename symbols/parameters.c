@@ -345,13 +345,14 @@ static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *p
 static bool set_constant(struct typed_place *p, Dwarf_Die *parameter)
 {
 	Dwarf_Attribute attribute;
-	Dwarf_Sword value;
+	Dwarf_Word value;
 
-	if (dwarf_formsdata(dwarf_attr_integrate(parameter, DW_AT_const_value, &attribute),
+	/* Compilers write negative ones as DW_FORM_sdata, and others in as few bytes as they need. */
+	if (dwarf_formudata(dwarf_attr_integrate(parameter, DW_AT_const_value, &attribute),
 			    &value) != 0)
 		return false;
 	p->how.base = DP_BASE_CONSTANT;
-	p->how.add = value;
+	p->how.add = (__s64)value;
 	return true;
 }
 
