@@ -315,6 +315,7 @@ static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *p
 {
 	const struct typed_place before = *p;
 	Dwarf_Attribute attribute;
+	Dwarf_Block block;
 	bool is_list;
 	size_t n = 0;
 	Dwarf_Op *ops;
@@ -326,7 +327,7 @@ static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *p
 		snprintf(p->why, PARAMETER_WHY_SIZE, OPTIMIZED_OUT);
 		return -EINVAL;
 	}
-	is_list = dwarf_whatform(&attribute) != DW_FORM_exprloc;
+	is_list = dwarf_formblock(&attribute, &block) != 0;
 	if (n == 1 && is_register(&ops[0], &reg))
 		return set_register(p, reg);
 	if (n == 1 && set_memory(p, function, &ops[0], is_list))

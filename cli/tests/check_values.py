@@ -75,7 +75,7 @@ class Values(unittest.TestCase):
         self.assertLessEqual({"…", ">", "x"}, paths, "cut, unread and complete texts")
 
     def test_parameters_by_name(self):
-        for target in ("valued", "valued-O0", "valued-O1", "valued-clang", "valued-clang-O0"):
+        for target in ("valued", "valued-O0", "valued-O0-dwarf3", "valued-O1", "valued-clang", "valued-clang-O0"):
             if os.path.exists(program(target)):
                 with self.subTest(target=target):
                     self.check(f"uprobe:{program(target)}:take({NAMES})", 1000, self.keys(NAMES), target=target)
