@@ -49,9 +49,10 @@ static bool find_function(struct search *s, Dwarf_Die *parent, int depth)
 	Dwarf_Die die;
 	int more = depth < MAX_DEPTH ? dwarf_child(parent, &die) : 1;
 
-	while (more == 0 && s->budget-- > 0) {
+	while (more == 0 && s->budget > 0) {
 		int tag = dwarf_tag(&die);
 
+		s->budget--;
 		if (tag == DW_TAG_subprogram && begins_at(&die, s->address)) {
 			s->found = die;
 			return true;
