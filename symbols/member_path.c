@@ -92,7 +92,7 @@ static bool offset_of(Dwarf_Die *member, uint64_t *ret)
 
 	*ret = 0;
 	if (!dwarf_attr(member, DW_AT_data_member_location, &attribute))
-		return true; /* of a union */
+		return !dwarf_hasattr(member, DW_AT_external); /* of a union, not static */
 	if (dwarf_formudata(&attribute, &offset) != 0)
 		return false; /* of a virtual base */
 	*ret = offset;

@@ -105,10 +105,11 @@ class Values(unittest.TestCase):
                                        ("take", "x=request->stauts", "there is no member stauts"),
                                        ("take", "x=size->id", "what has the member id is no pointer"),
                                        ("take", "x=request.header.version.low", "what has the member low is no struct"),
+                                       ("Server::handle", "x=this->shared", "there is no member shared"),
                                        ("scale*", "x=unused", "optimized out"),
                                        ("make", "x=ratio", "in no register for integers")):
             with self.subTest(values=values):
-                path = program("valued_cplusplus-O2" if function == "make" else "valued")
+                path = program({"Server::handle": "valued_cplusplus-O0", "make": "valued_cplusplus-O2"}.get(function, "valued"))
                 result = dwarfprof("-e", f"uprobe:{path}:{function}({values})", "--", "true")
                 self.assertIn(said, result.stderr)
                 self.assertEqual(result.returncode, 1)
