@@ -77,14 +77,6 @@ static bool find_in_units(Dwarf *dwarf, struct search *s)
 	return false;
 }
 
-static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &attribute), ret) &&
-	       type_strip(ret);
-}
-
 /* Is it an object that C++ passes, and returns, by a pointer to it? */
 static bool is_by_reference(Dwarf_Die *type)
 {
@@ -143,12 +135,8 @@ static enum passed how_passed(Dwarf_Die *type, int size)
 static size_t hidden_registers(Dwarf_Die *function)
 {
 	Dwarf_Die type;
-	int tag;
 
-	if (!type_of(function, &type))
-		return 0;
-	tag = dwarf_tag(&type);
-	if (tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type)
+	if (!type_of(function, &type) || !type_is_struct(&type))
 		return 0;
 	return is_by_reference(&type) || dwarf_bytesize(&type) > LARGEST_IN_REGISTERS;
 }
