@@ -123,7 +123,9 @@ class Values(unittest.TestCase):
     def test_a_value_instead_of_a_count(self):
         probe = f"uprobe:{program('valued')}:take(level=request->level, id=request->id)"
         written, logged, _, _ = self.record(probe, 1000, "--value", "level")
-        for s in map(json.loads, written.splitlines()):
+        samples = [json.loads(line) for line in written.splitlines()]
+        self.assertGreater(len(samples), 500)
+        for s in samples:
             self.assertEqual(s["labels"], {"id": s["labels"]["id"]})
             self.assertEqual(s["weight"], logged[s["labels"]["id"]]["level"])
         written, logged, lost, _ = self.record(probe.replace(", id=request->id", ""), 1000, "--value", "level", form="folded")
@@ -173,7 +175,9 @@ class Values(unittest.TestCase):
 
     def test_numbers_without_a_name_or_type(self):
         written, logged, _, _ = self.record(f"uprobe:{program('valued')}:take(arg1, arg4->0)", 50)
-        for s in map(json.loads, written.splitlines()):
+        samples = [json.loads(line) for line in written.splitlines()]
+        self.assertGreater(len(samples), 25)
+        for s in samples:
             size = int(logged[s["labels"]["arg4->0"]]["size"])
             self.assertEqual(s["labels"]["arg1"], size - (size >> 63 << 64))
 
