@@ -50,7 +50,7 @@ static void parse_one(struct options *o, struct argp_state *state, const char *t
 		fclose(to);
 	}
 	if (err == -EINVAL && event.source && event.source->explain)
-		event.source->explain(event.argument, why);
+		event.source->explain(event.source, event.argument, why);
 	if (err == -EINVAL && why[0])
 		argp_error(state, "-e %s: %s", text, why);
 	if (err == -EINVAL)
@@ -102,8 +102,8 @@ void event_options_complete(const struct options *o, struct argp_state *state)
 		check_periods(o, state, profiler_event(r, i));
 		at_rate |= profiler_event(r, i)->source->at_rate;
 	}
-	if (r->value &&
-	    (!r->event.source->has_values || !r->event.source->has_values(r->event.argument)))
+	if (r->value && (!r->event.source->has_values ||
+			 !r->event.source->has_values(r->event.source, r->event.argument)))
 		argp_error(state, "--value is for -e uprobe: and uretprobe: with values");
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");

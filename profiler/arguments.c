@@ -201,28 +201,26 @@ static int read_base(struct reader *r, struct argument *a)
 /* `->8` and `+8`, as often as there are any. */
 static int read_steps(struct reader *r, struct dp_argument *how)
 {
-	int64_t number;
-	int err = 0;
+	for (;;) {
+		bool is_deref = take(r, "->");
+		int64_t number;
+		int err;
 
-	while (err == 0) {
-		if (take(r, "->")) {
-			err = read_number(r, INT32_MAX / 2, &number);
-			if (err == 0 && how->n_derefs == DP_MAX_DEREFS)
-				return fail(r, "at most 8 dereferences");
-			if (err < 0)
-				return err;
-			how->derefs[how->n_derefs++] = (int32_t)(how->add + number);
+		if (!is_deref && !take(r, "+"))
+			return 0;
+		err = read_number(r, INT32_MAX / 2, &number);
+		if (err < 0)
+			return err;
+		how->add += number;
+		if (!is_deref && how->add > INT32_MAX / 2)
+			return fail(r, "a smaller sum");
+		if (is_deref && how->n_derefs == DP_MAX_DEREFS)
+			return fail(r, "at most 8 dereferences");
+		if (is_deref) {
+			how->derefs[how->n_derefs++] = (int32_t)how->add;
 			how->add = 0;
-		} else if (take(r, "+")) {
-			err = read_number(r, INT32_MAX / 2, &number);
-			how->add += number;
-			if (how->add > INT32_MAX / 2)
-				return fail(r, "a smaller sum");
-		} else {
-			break;
 		}
 	}
-	return err;
 }
 
 static int read_type(struct reader *r, enum value_type *ret)

@@ -48,7 +48,7 @@ static const char *find_argument(const struct event_source *s, const char *text)
 	if (!s->argument)
 		return *text == '\0' ? text : NULL;
 	if (*s->argument != ':')
-		return s->check(text) == 0 ? text : NULL;
+		return s->check(s, text) == 0 ? text : NULL;
 	return *text == ':' ? text + 1 : NULL;
 }
 
@@ -62,7 +62,7 @@ int event_parse(const char *text, struct event *ret)
 		if (!argument)
 			continue;
 		*ret = (struct event){ .source = s, .argument = s->argument ? argument : NULL };
-		return s->check ? s->check(argument) : 0;
+		return s->check ? s->check(s, argument) : 0;
 	}
 	return -EINVAL;
 }

@@ -61,13 +61,14 @@ struct event_source {
 	 * Validates an argument: 0, -EINVAL, or the error of reading the file in front of the first
 	 * colon. May be NULL if there is a colon before the argument.
 	 */
-	int (*check)(const char *argument);
+	int (*check)(const struct event_source *source, const char *argument);
 	/* Says what is wrong with an argument that is not valid. NULL: only that it is not. */
-	void (*explain)(const char *argument, char ret_why[EVENT_TEXT_SIZE]);
+	void (*explain)(const struct event_source *source, const char *argument,
+			char ret_why[EVENT_TEXT_SIZE]);
 	/* Do its samples have values, as the argument asks for? NULL: no */
-	bool (*has_values)(const char *argument);
+	bool (*has_values)(const struct event_source *source, const char *argument);
 	/* Also the times of calls? NULL: no */
-	bool (*has_times)(const char *argument);
+	bool (*has_times)(const struct event_source *source, const char *argument);
 	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
 	bool (*is_same)(const char *a, const char *b);
 	/* Starts the event. The parsers read files, NULL: this process does. Logs errors. 0 or a

@@ -67,7 +67,7 @@ static const struct {
 };
 
 /* As in perf: the digits of the configuration follow the letter. */
-static int check_raw(const char *digits)
+static int check_raw(const struct event_source *source, const char *digits)
 {
 	size_t n = strspn(digits, "0123456789abcdefABCDEF");
 

@@ -62,30 +62,45 @@ static int split(const char *argument, enum probe_kind kind, struct parts *ret,
 	return values ? arguments_parse(values, kind, &ret->arguments, ret_why) : 0;
 }
 
-static int check(const char *argument, enum probe_kind kind)
+static enum probe_kind kind_of(const struct event_source *source)
+{
+	return source == &event_uretprobe ? PROBE_RETURN : PROBE_CALL;
+}
+
+static int check(const struct event_source *source, const char *argument)
 {
 	_cleanup_(parts_done) struct parts parts;
 	char why[EVENT_TEXT_SIZE];
-	int err = split(argument, kind, &parts, why);
+	int err = split(argument, kind_of(source), &parts, why);
 
 	if (err == 0 && strchr(parts.path, '/') && access(parts.path, R_OK) < 0)
 		err = -errno;
 	return err;
 }
 
-static void explain(const char *argument, enum probe_kind kind, char ret_why[EVENT_TEXT_SIZE])
+static void explain(const struct event_source *source, const char *argument,
+		    char ret_why[EVENT_TEXT_SIZE])
 {
 	_cleanup_(parts_done) struct parts parts;
 
-	(void)split(argument, kind, &parts, ret_why);
+	(void)split(argument, kind_of(source), &parts, ret_why);
 }
 
-static bool has_values(const char *argument, enum probe_kind kind)
+static bool has_values(const struct event_source *source, const char *argument)
 {
 	_cleanup_(parts_done) struct parts parts;
 	char why[EVENT_TEXT_SIZE];
 
-	return split(argument, kind, &parts, why) == 0 && parts.arguments.n > 0;
+	return split(argument, kind_of(source), &parts, why) == 0 && parts.arguments.n > 0;
+}
+
+static bool has_times(const struct event_source *source, const char *argument)
+{
+	_cleanup_(parts_done) struct parts parts;
+	char why[EVENT_TEXT_SIZE];
+
+	return split(argument, kind_of(source), &parts, why) == 0 &&
+	       arguments_have_time(&parts.arguments);
 }
 
 /* Tells the kernel what to read, and the reports how to write it. */
@@ -124,14 +139,13 @@ static int start(struct session *session, struct parsers *parsers, const struct 
 	return err < 0 ? err : session_sample_uprobe(session, places);
 }
 
-static int attach_kind(struct session *session, struct parsers *parsers,
-		       const struct profiler_options *o, enum probe_kind kind,
-		       struct event_text *ret)
+static int attach(struct session *session, struct parsers *parsers,
+		  const struct profiler_options *o, struct event_text *ret)
 {
 	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
 	_cleanup_(parts_done) struct parts parts;
 	char why[EVENT_TEXT_SIZE], functions[32] = "";
-	int err = split(o->event.argument, kind, &parts, why);
+	int err = split(o->event.argument, kind_of(o->event.source), &parts, why);
 
 	if (err == 0)
 		err = start(session, parsers, &parts, &places, o->value, ret);
@@ -142,83 +156,24 @@ static int attach_kind(struct session *session, struct parsers *parsers,
 	snprintf(ret->name, sizeof(ret->name), "%s:%s:%s", o->event.source->name, parts.path,
 		 parts.name);
 	snprintf(ret->how, sizeof(ret->how), "at each %s of %s%s in %s",
-		 kind == PROBE_RETURN ? "return" : "call", functions, parts.name, parts.path);
+		 parts.kind == PROBE_RETURN ? "return" : "call", functions, parts.name, parts.path);
 	return 0;
 }
 
-static int call_check(const char *argument)
-{
-	return check(argument, PROBE_CALL);
-}
-
-static void call_explain(const char *argument, char ret_why[EVENT_TEXT_SIZE])
-{
-	explain(argument, PROBE_CALL, ret_why);
-}
-
-static bool call_has_values(const char *argument)
-{
-	return has_values(argument, PROBE_CALL);
-}
-
-static int call_attach(struct session *session, struct parsers *parsers,
-		       const struct profiler_options *o, struct event_text *ret)
-{
-	return attach_kind(session, parsers, o, PROBE_CALL, ret);
-}
-
-static int return_check(const char *argument)
-{
-	return check(argument, PROBE_RETURN);
-}
-
-static void return_explain(const char *argument, char ret_why[EVENT_TEXT_SIZE])
-{
-	explain(argument, PROBE_RETURN, ret_why);
-}
-
-static bool return_has_values(const char *argument)
-{
-	return has_values(argument, PROBE_RETURN);
-}
-
-static int return_attach(struct session *session, struct parsers *parsers,
-			 const struct profiler_options *o, struct event_text *ret)
-{
-	return attach_kind(session, parsers, o, PROBE_RETURN, ret);
-}
-
-static bool return_has_times(const char *argument)
-{
-	_cleanup_(parts_done) struct parts parts;
-	char why[EVENT_TEXT_SIZE];
-
-	return split(argument, PROBE_RETURN, &parts, why) == 0 &&
-	       arguments_have_time(&parts.arguments);
-}
-
-#define PATTERN                                                                                    \
+#define COMMON                                                                                     \
 	.argument = ":PATH:NAME[(VALUES)]", .pattern = "functions of a file", .has_commas = true,  \
 	.programs = EVENT_BIT(DP_EVENT_UPROBE), .levels = DP_UPROBE_LEVELS, .user_only = true,     \
-	.missing = "did not run, or not long enough"
+	.missing = "did not run, or not long enough", .check = check, .explain = explain,          \
+	.has_values = has_values, .has_times = has_times, .attach = attach
 
 const struct event_source event_uprobe = {
 	.name = "uprobe",
-	PATTERN,
 	.when = "each call of the functions with that name or glob",
-	.check = call_check,
-	.explain = call_explain,
-	.has_values = call_has_values,
-	.attach = call_attach,
+	COMMON,
 };
 
 const struct event_source event_uretprobe = {
 	.name = "uretprobe",
-	PATTERN,
 	.when = "each of their returns",
-	.check = return_check,
-	.explain = return_explain,
-	.has_values = return_has_values,
-	.has_times = return_has_times,
-	.attach = return_attach,
+	COMMON,
 };

@@ -17,24 +17,25 @@ static int fail(const struct typed_place *p, const char *format, const char *nam
 	return -EINVAL;
 }
 
-static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
+static bool referred_type(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	Dwarf_Attribute attribute;
 
 	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &attribute), ret) != NULL;
 }
 
-bool type_strip(Dwarf_Die *type)
+bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 {
-	for (int i = 0; i < MAX_TYPES; i++) {
-		switch (dwarf_tag(type)) {
+	bool is_known = referred_type(die, ret);
+
+	for (int i = 0; is_known && i < MAX_TYPES; i++) {
+		switch (dwarf_tag(ret)) {
 		case DW_TAG_typedef:
 		case DW_TAG_const_type:
 		case DW_TAG_volatile_type:
 		case DW_TAG_restrict_type:
 		case DW_TAG_atomic_type:
-			if (!type_of(type, type))
-				return false;
+			is_known = referred_type(ret, ret);
 			break;
 		default:
 			return true;
@@ -51,7 +52,7 @@ static bool is_pointer(Dwarf_Die *type)
 	       tag == DW_TAG_rvalue_reference_type;
 }
 
-static bool is_struct(Dwarf_Die *type)
+bool type_is_struct(Dwarf_Die *type)
 {
 	int tag = dwarf_tag(type);
 
@@ -79,7 +80,7 @@ static int follow_pointer(struct typed_place *p)
 
 	if (err < 0)
 		return err;
-	if (!type_of(&p->type, &p->type) || !type_strip(&p->type))
+	if (!type_of(&p->type, &p->type))
 		return fail(p, "it points to nothing known%.*s", "", 0);
 	p->is_address = true;
 	return 0;
@@ -92,7 +93,7 @@ static bool offset_of(Dwarf_Die *member, uint64_t *ret)
 
 	*ret = 0;
 	if (!dwarf_attr(member, DW_AT_data_member_location, &attribute))
-		return true; /* of a union */
+		return !dwarf_hasattr(member, DW_AT_external); /* of a union, not static */
 	if (dwarf_formudata(&attribute, &offset) != 0)
 		return false; /* of a virtual base */
 	*ret = offset;
@@ -125,7 +126,7 @@ static bool find_member(Dwarf_Die *type, const char *name, size_t n, int depth, 
 				return true;
 			}
 			if ((tag == DW_TAG_inheritance || !dwarf_diename(&member)) &&
-			    depth < MAX_NESTED && type_of(&member, &inner) && type_strip(&inner) &&
+			    depth < MAX_NESTED && type_of(&member, &inner) &&
 			    find_member(&inner, name, n, depth + 1, ret, &inner_offset)) {
 				*ret_offset = offset + inner_offset;
 				return true;
@@ -141,7 +142,7 @@ static int enter_struct(struct typed_place *p, const char *name, size_t n)
 {
 	Dwarf_Attribute attribute;
 
-	if (!is_struct(&p->type))
+	if (!type_is_struct(&p->type))
 		return fail(p, "what has the member %.*s is no struct", name, n);
 	if (dwarf_attr(&p->type, DW_AT_declaration, &attribute))
 		return fail(p, "the struct with %.*s is only declared here", name, n);
@@ -169,7 +170,7 @@ static int follow_member(struct typed_place *p, const char *name, size_t n, bool
 		return fail(p, "there is no member %.*s", name, n);
 	if (dwarf_attr(&member, DW_AT_bit_size, &attribute))
 		return fail(p, "the member %.*s is a bit-field", name, n);
-	if (!type_of(&member, &p->type) || !type_strip(&p->type))
+	if (!type_of(&member, &p->type))
 		return fail(p, "the type of %.*s is not known", name, n);
 	p->how.add += (__s64)offset;
 	return 0;
@@ -203,7 +204,7 @@ static bool points_to_characters(Dwarf_Die *type)
 {
 	Dwarf_Die target;
 
-	return type_of(type, &target) && type_strip(&target) && is_character(&target);
+	return type_of(type, &target) && is_character(&target);
 }
 
 static enum value_type base_type(Dwarf_Die *type)
@@ -237,7 +238,7 @@ static enum value_type enum_type(Dwarf_Die *type)
 	int size = dwarf_bytesize(type);
 	Dwarf_Die base;
 
-	if (type_of(type, &base) && type_strip(&base) && dwarf_tag(&base) == DW_TAG_base_type)
+	if (type_of(type, &base) && dwarf_tag(&base) == DW_TAG_base_type)
 		return base_type(&base);
 	return size > 0 ? value_type_of(VALUE_IS_UNSIGNED, (size_t)size) : VALUE_N_TYPES;
 }
@@ -264,7 +265,7 @@ static int enter_string(struct typed_place *p)
 	Dwarf_Die member;
 	uint64_t offset;
 
-	if (!is_struct(&p->type) ||
+	if (!type_is_struct(&p->type) ||
 	    !find_member(&p->type, "_M_dataplus", strlen("_M_dataplus"), 0, &member, &offset))
 		return 0;
 	return member_path_follow(p, "._M_dataplus._M_p");
@@ -282,7 +283,7 @@ int typed_place_read(struct typed_place *p, enum value_type wanted, enum value_t
 	if (err < 0)
 		return err;
 	*ret = wanted < VALUE_N_TYPES ? wanted : own_type(&p->type);
-	if (*ret == VALUE_N_TYPES && is_struct(&p->type))
+	if (*ret == VALUE_N_TYPES && type_is_struct(&p->type))
 		return fail(p, "it is a struct: add ->MEMBER or .MEMBER%.*s", "", 0);
 	if (*ret == VALUE_N_TYPES)
 		return fail(p, "its type is no integer, pointer or text%.*s", "", 0);

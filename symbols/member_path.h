@@ -15,8 +15,10 @@ struct typed_place {
 	char *why; /* PARAMETER_WHY_SIZE bytes: what is wrong */
 };
 
-/* The type without its names and qualifiers. False: it is void, or damaged. */
-bool type_strip(Dwarf_Die *type);
+/* The type of an entry, without its names and qualifiers. False: it is void, or damaged. */
+bool type_of(Dwarf_Die *die, Dwarf_Die *ret);
+/* Of a type that type_of() has returned. */
+bool type_is_struct(Dwarf_Die *type);
 
 /* Follows "->a.b" from the place. 0 or -EINVAL, explained. */
 int member_path_follow(struct typed_place *place, const char *path);

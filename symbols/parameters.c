@@ -49,9 +49,10 @@ static bool find_function(struct search *s, Dwarf_Die *parent, int depth)
 	Dwarf_Die die;
 	int more = depth < MAX_DEPTH ? dwarf_child(parent, &die) : 1;
 
-	while (more == 0 && s->budget-- > 0) {
+	while (more == 0 && s->budget > 0) {
 		int tag = dwarf_tag(&die);
 
+		s->budget--;
 		if (tag == DW_TAG_subprogram && begins_at(&die, s->address)) {
 			s->found = die;
 			return true;
@@ -74,14 +75,6 @@ static bool find_in_units(Dwarf *dwarf, struct search *s)
 			return true;
 	}
 	return false;
-}
-
-static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &attribute), ret) &&
-	       type_strip(ret);
 }
 
 /* Is it an object that C++ passes, and returns, by a pointer to it? */
@@ -142,12 +135,8 @@ static enum passed how_passed(Dwarf_Die *type, int size)
 static size_t hidden_registers(Dwarf_Die *function)
 {
 	Dwarf_Die type;
-	int tag;
 
-	if (!type_of(function, &type))
-		return 0;
-	tag = dwarf_tag(&type);
-	if (tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type)
+	if (!type_of(function, &type) || !type_is_struct(&type))
 		return 0;
 	return is_by_reference(&type) || dwarf_bytesize(&type) > LARGEST_IN_REGISTERS;
 }
@@ -315,6 +304,7 @@ static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *p
 {
 	const struct typed_place before = *p;
 	Dwarf_Attribute attribute;
+	Dwarf_Block block;
 	bool is_list;
 	size_t n = 0;
 	Dwarf_Op *ops;
@@ -326,7 +316,7 @@ static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *p
 		snprintf(p->why, PARAMETER_WHY_SIZE, OPTIMIZED_OUT);
 		return -EINVAL;
 	}
-	is_list = dwarf_whatform(&attribute) != DW_FORM_exprloc;
+	is_list = dwarf_formblock(&attribute, &block) != 0;
 	if (n == 1 && is_register(&ops[0], &reg))
 		return set_register(p, reg);
 	if (n == 1 && set_memory(p, function, &ops[0], is_list))
@@ -345,13 +335,14 @@ static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *p
 static bool set_constant(struct typed_place *p, Dwarf_Die *parameter)
 {
 	Dwarf_Attribute attribute;
-	Dwarf_Sword value;
+	Dwarf_Word value;
 
-	if (dwarf_formsdata(dwarf_attr_integrate(parameter, DW_AT_const_value, &attribute),
+	/* Compilers write negative ones as DW_FORM_sdata, and others in as few bytes as they need. */
+	if (dwarf_formudata(dwarf_attr_integrate(parameter, DW_AT_const_value, &attribute),
 			    &value) != 0)
 		return false;
 	p->how.base = DP_BASE_CONSTANT;
-	p->how.add = value;
+	p->how.add = (__s64)value;
 	return true;
 }
 

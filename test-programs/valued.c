@@ -51,7 +51,7 @@ AS_IT_IS int32_t take(uint64_t size, const char *path, signed char small,
 		      const struct request *request, bool flag, char letter, int32_t seventh,
 		      uint16_t eighth)
 {
-	scale(size, 3, sum);
+	scale(size, 200, sum);
 	sum += size + (path > NOT_THERE) + (uint64_t)small + request->id + flag + (uint64_t)letter +
 	       (uint64_t)seventh + eighth;
 	return (int32_t)(request->id * 5) - 1000;

@@ -33,6 +33,7 @@ struct Answer {
 };
 
 struct Server : Owned {
+	static int shared;
 	std::string name;
 	Limits limits{};
 
@@ -41,6 +42,8 @@ struct Server : Owned {
 		sum = sum + route.size() + (unsigned long)code + (unsigned long)ratio + id + owner;
 	}
 };
+
+int Server::shared = 7;
 
 AS_IT_IS Answer make(double ratio, const std::string &route, int code, unsigned long id)
 {

@@ -260,6 +260,12 @@ Test(record_reader, refuses_a_sample_that_is_not_there)
 	sample->n_same = DP_MAX_FRAMES + 1;
 	cr_assert_eq(read_record(), 0);
 	cr_assert(n_read == 0 && reader.n_refused == 3);
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++) {
+		put((unsigned int)SAMPLE_PARTS[i].type, &(__u64[8]){ 0 }, SAMPLE_PARTS[i].head, 0,
+		    0);
+		cr_assert_eq(read_record(), 0);
+		cr_assert(n_read == 0 && reader.n_refused == 4 + i, "%zu", i);
+	}
 }
 
 /* Samples do not refer to records without a sample. */

@@ -118,6 +118,7 @@ Test(arguments, are_refused_where_they_are_wrong)
 	refuses("(x=8)", PROBE_CALL, "at '8)'");
 	refuses("(arg1->x)", PROBE_CALL, "at 'x)': there must be a number");
 	refuses("(arg1->3000000000)", PROBE_CALL, "there must be a number");
+	refuses("(arg1+3000000000)", PROBE_CALL, "there must be a number");
 	refuses("(arg1+1000000000+1000000000)", PROBE_CALL, "a smaller sum");
 	refuses("(arg1", PROBE_CALL, "at the end");
 	refuses("(arg1)x", PROBE_CALL, "at 'x'");
