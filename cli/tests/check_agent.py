@@ -262,6 +262,11 @@ class Requests(Agent):
         self.address = f"127.0.0.1:{free_port()}"
         self.url = f"http://{self.address}"
 
+    def configure(self, address, more=""):
+        with open(self.config, "w") as file:
+            file.write(f"pull = {address}\n{more}")
+        return self.config
+
     def curl(self, *args):
         """Status and body."""
         result = subprocess.run(["curl", "-sS", "-o", self.out, "-w", "%{http_code}", *args], capture_output=True,
@@ -387,6 +392,23 @@ class Requests(Agent):
                 (("-H", "Authorization: Bearer s3cret"), 200):
             self.assertEqual(self.curl(*header, f"{self.url}/healthz")[0], status)
         self.assertNotIn("s3cret", self.end(agent))
+
+    def test_an_address_in_use_changes_nothing(self):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            used, new = f"127.0.0.1:{other.getsockname()[1]}", f"127.0.0.1:{free_port()}"
+            agent = self.agent("-c", self.configure(self.address))
+            # Without a token that can be read: no answers, rather than answers to everyone.
+            for address, more, words, now in ((used, "", "answered as before", self.address), (new, "", f"requests at {new}", new),
+                                              (new, "pull-token-file = /no/such\n", "not answered", None), (new, "", f"requests at {new}", new)):
+                self.configure(address, more)
+                agent.send_signal(signal.SIGHUP)
+                wait_until_it_says(agent, words)
+                wait_until_it_says(agent, "new configuration")
+                if now:
+                    self.assertEqual(self.curl(f"http://{now}/healthz"), (200, b"ok\n"))
+            self.end(agent)
 
     def test_the_end_ends_requests(self):
         agent = self.agent("--pull", self.address)
