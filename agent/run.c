@@ -183,7 +183,7 @@ static int turn_pulls(struct run *r, uint64_t now)
 	err = profiler_take(r->profiler, SLOT_PULLS, r->pulled, pulls_taken, r->pulled, &time);
 	if (err < 0)
 		return err == -EBUSY ? 0 : err;
-	pulls_plan(r->options->pulls, time, to_real_ns(time));
+	pulls_plan(r->pulled, time, to_real_ns(time));
 	return 0;
 }
 
