@@ -181,9 +181,12 @@ class Intervals(Agent):
         kept = self.recordings()
         before = sum(len(self.samples(path)) for path in kept)
         self.assertTrue([name for name in os.listdir(self.store) if name.endswith(".part")])
+        with open(os.path.join(self.store, ".own.part"), "w"):
+            pass  # which the agent did not write
         agent = self.agent(*args, said=["did not end by itself: the interval that was open is lost ("])
         self.assertFalse([name for name in os.listdir(self.store) if name.endswith(".part") and
-                          str(agent.pid) not in name])
+                          str(agent.pid) not in name and name != ".own.part"])
+        self.assertTrue(os.path.exists(os.path.join(self.store, ".own.part")))
         wait_until_it_says(agent, "sampling")
         calls = self.call(caller, 100)
         self.end(agent)
