@@ -135,6 +135,8 @@ static int open_outputs(struct agent *a, struct generation *g)
 	for (size_t i = 0; err == 0 && i < o->n_backends; i++) {
 		struct backend **backend = &g->backends[g->n_backends];
 
+		if (find_backend(g, &o->backends[i], o->spool))
+			continue; /* given twice */
 		*backend = find_backend(a->now, &o->backends[i], o->spool);
 		if (!*backend)
 			err = backend_open(&o->backends[i], o->spool, o->spool_size, backend);

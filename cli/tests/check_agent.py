@@ -459,6 +459,7 @@ class Deliveries(Agent):
         agent = self.agent(*self.of_calls(caller), "--deliver", "500ms", "--spool", self.out + ".spool",
                            "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}",
                            "--otlp", f"http://127.0.0.1:{receiver.ports['http']}",
+                           "--otlp", f"http://127.0.0.1:{receiver.ports['http']}",  # given twice
                            "--pyroscope", f"http://127.0.0.1:{receiver.ports['http']}")
         calls = self.call(caller, 2000)
         self.end(agent)
