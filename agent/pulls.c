@@ -232,6 +232,8 @@ static int finish(struct pull *pull, uint64_t ended_ns)
 {
 	if (!pull->report)
 		return -ECANCELED; /* the run ended before it began */
+	if (pull->err < 0)
+		return pull->err;
 	pull->totals.duration_ns = ended_ns - pull->started_ns;
 	return report_finish(pull->report, &pull->totals);
 }
