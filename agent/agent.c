@@ -177,7 +177,7 @@ static struct generation *close_generation(struct agent *a, struct generation *g
 	return NULL;
 }
 
-/* Takes the options over, even on failure. */
+/* Takes the options over, even on failure, unless they are the present ones. */
 static int begin_generation(struct agent *a, const struct agent_options *options,
 			    struct generation **ret)
 {
@@ -186,7 +186,8 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 
 	*ret = NULL;
 	if (!g) {
-		a->control->drop(a->control->arg, options);
+		if (!a->now || options != a->now->options)
+			a->control->drop(a->control->arg, options);
 		return -ENOMEM;
 	}
 	g->options = options;
