@@ -98,21 +98,19 @@ static void remove_dead(const struct address *a)
 
 int address_listen(const struct address *a)
 {
-	bool is_unix = a->socket.ss_family == AF_UNIX;
 	_cleanup_close_ int fd = socket(a->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	mode_t old;
-	int err;
 
 	if (fd < 0)
 		return -errno;
-	if (is_unix)
+	if (a->socket.ss_family == AF_UNIX) {
 		remove_dead(a);
-	else
+		/* The file gets the socket's mode (net/unix/af_unix.c, unix_bind_bsd()). */
+		if (fchmod(fd, 0600) < 0)
+			return -errno;
+	} else {
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-	old = umask(0177);
-	err = bind(fd, (const struct sockaddr *)&a->socket, a->size) < 0 ? -errno : 0;
-	umask(old);
-	if (err == 0 && listen(fd, BACKLOG) < 0)
-		err = -errno;
-	return err < 0 ? err : steal_fd(&fd);
+	}
+	if (bind(fd, (const struct sockaddr *)&a->socket, a->size) < 0 || listen(fd, BACKLOG) < 0)
+		return -errno;
+	return steal_fd(&fd);
 }

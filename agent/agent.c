@@ -48,8 +48,7 @@ struct agent {
 	struct generation *now, *next; /* next: NULL unless it is about to take over */
 	bool is_renewal;               /* next has the same options */
 	struct pulls *pulls;
-	struct server *server;
-	const struct agent_options *served; /* the options of the server */
+	struct server *server; /* NULL: none */
 	int event_fd;
 	struct interval_counts counts;
 	uint64_t looked_ns, renewed_ns;
@@ -136,6 +135,8 @@ static int open_outputs(struct agent *a, struct generation *g)
 	for (size_t i = 0; err == 0 && i < o->n_backends; i++) {
 		struct backend **backend = &g->backends[g->n_backends];
 
+		if (find_backend(g, &o->backends[i], o->spool))
+			continue; /* given twice */
 		*backend = find_backend(a->now, &o->backends[i], o->spool);
 		if (!*backend)
 			err = backend_open(&o->backends[i], o->spool, o->spool_size, backend);
@@ -176,7 +177,7 @@ static struct generation *close_generation(struct agent *a, struct generation *g
 	return NULL;
 }
 
-/* Takes the options over, even on failure. */
+/* Takes the options over, even on failure, unless they are the present ones. */
 static int begin_generation(struct agent *a, const struct agent_options *options,
 			    struct generation **ret)
 {
@@ -185,7 +186,8 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 
 	*ret = NULL;
 	if (!g) {
-		a->control->drop(a->control->arg, options);
+		if (!a->now || options != a->now->options)
+			a->control->drop(a->control->arg, options);
 		return -ENOMEM;
 	}
 	g->options = options;
@@ -203,7 +205,20 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 	return err;
 }
 
-/* The server of other options takes the place of the present one. */
+/* Who waits for a profile is told first; the other server may ask for more after that. */
+static void end_server(struct agent *a)
+{
+	if (!a->server)
+		return;
+	pulls_close(a->pulls);
+	a->server = server_close(a->server);
+	pulls_open(a->pulls);
+}
+
+/*
+ * The server of other options takes the place of the present one, which stays if that cannot be
+ * opened, unless it was at the same address.
+ */
 static int serve(struct agent *a, const struct agent_options *o)
 {
 	const struct server_options options = { .address = o->pull,
@@ -211,26 +226,21 @@ static int serve(struct agent *a, const struct agent_options *o)
 						.pulls = a->pulls,
 						.figures = give_figures,
 						.arg = a };
-	bool is_there = a->served && is_same(a->served->pull, o->pull);
+	const struct server_options *was = a->server ? server_options(a->server) : NULL;
+	bool is_there = was && is_same(was->address, o->pull);
 	struct server *server = NULL;
 	int err = 0;
 
-	if (is_there && is_same(a->served->pull_token_file, o->pull_token_file)) {
-		a->served = o;
+	if (is_there && is_same(was->token_file, o->pull_token_file))
 		return 0;
-	}
-	if (a->server)
-		pulls_close(a->pulls); /* the server waits for their answers */
 	if (is_there)
-		a->server = server_close(a->server);
-	pulls_open(a->pulls);
+		end_server(a);
 	if (o->pull)
 		err = server_open(&options, &server);
 	if (err < 0)
 		return err;
-	server_close(a->server);
+	end_server(a);
 	a->server = server;
-	a->served = o;
 	if (o->pull)
 		log_info("answering requests at %s", o->pull);
 	return 0;
@@ -271,7 +281,7 @@ static void take_over(struct agent *a)
 	struct run_figures figures;
 
 	if (serve(a, a->next->options) < 0)
-		log_warning("requests are answered as before");
+		log_warning("requests are %s", a->server ? "answered as before" : "not answered");
 	run_take_over(a->next->run, old->run);
 	while (run_state(old->run) == RUN_SAMPLES)
 		poll(&(struct pollfd){ .fd = -1 }, 1, 10);

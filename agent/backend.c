@@ -81,7 +81,9 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 	if (b->url && !b->spool == !spool)
 		err = open_deliver(b, spool_bytes);
 	if (err < 0) {
-		log_error("cannot deliver to %s: %s", options->url,
+		/* A wrong URL is not said, as it may have a password. */
+		log_error("cannot deliver to %s: %s", err == -EINVAL ? "a backend" : options->url,
+			  err == -EINVAL ? "its URL has no host, or has a user's name" :
 			  err == -EBUSY  ? "another agent uses its spool" :
 			  err == -ENOSYS ? "libcurl is missing" :
 					   strerror(-err));

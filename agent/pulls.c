@@ -21,6 +21,8 @@ struct pull {
 	LIST_ENTRY(pull) next;
 	struct pull_request request;
 	enum pull_state state;
+	const struct pulls_report *by; /* from PULL_BEGINS on: whose samples it gets */
+	bool is_busy;                  /* begins or ends just now, without the lock */
 	uint64_t started_ns, started_real_ns, ended_ns;
 	struct cgroup_filter cgroups;
 	struct report *report;
@@ -36,6 +38,7 @@ struct pull {
 struct pulls {
 	pthread_mutex_t
 		lock; /* protects the list and the states, not what a running pull collects */
+	pthread_cond_t rests; /* a pull is no longer busy */
 	LIST_HEAD(pull_list, pull) list;
 	size_t n;
 	bool is_closed;
@@ -57,6 +60,7 @@ int pulls_new(void (*wake)(void *arg), void *arg, struct pulls **ret)
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->rests, NULL);
 	LIST_INIT(&p->list);
 	p->wake = wake;
 	p->arg = arg;
@@ -74,6 +78,18 @@ static void complete(struct pulls *p, struct pull *pull, int err)
 		pull->err = -ENOMEM;
 	pull->to = NULL;
 	pull->done(pull->arg);
+	pthread_cond_broadcast(&p->rests);
+}
+
+/* With the lock. */
+static struct pull *find_idle(struct pulls *p)
+{
+	struct pull *pull;
+
+	LIST_FOREACH(pull, &p->list, next)
+	if (!pull->is_busy)
+		break;
+	return pull;
 }
 
 void pulls_close(struct pulls *p)
@@ -82,8 +98,13 @@ void pulls_close(struct pulls *p)
 
 	pthread_mutex_lock(&p->lock);
 	p->is_closed = true;
-	while ((pull = LIST_FIRST(&p->list)))
-		complete(p, pull, -ESHUTDOWN);
+	while (!LIST_EMPTY(&p->list)) {
+		pull = find_idle(p);
+		if (pull)
+			complete(p, pull, -ESHUTDOWN);
+		else
+			pthread_cond_wait(&p->rests, &p->lock);
+	}
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -98,6 +119,7 @@ struct pulls *pulls_free(struct pulls *p)
 {
 	if (!p)
 		return NULL;
+	pthread_cond_destroy(&p->rests);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 	return NULL;
@@ -166,8 +188,10 @@ uint64_t pulls_due(struct pulls *p)
 	return due;
 }
 
-void pulls_plan(struct pulls *p, uint64_t now_ns, uint64_t now_real_ns)
+void pulls_plan(struct report *report, uint64_t now_ns, uint64_t now_real_ns)
 {
+	struct pulls_report *r = (struct pulls_report *)report;
+	struct pulls *p = r->pulls;
 	struct pull *pull;
 
 	pthread_mutex_lock(&p->lock);
@@ -175,9 +199,10 @@ void pulls_plan(struct pulls *p, uint64_t now_ns, uint64_t now_real_ns)
 	{
 		if (pull->state == PULL_ASKED) {
 			pull->state = PULL_BEGINS;
+			pull->by = r;
 			pull->started_ns = now_ns;
 			pull->started_real_ns = now_real_ns;
-		} else if (pull->state == PULL_RUNS &&
+		} else if (pull->by == r && pull->state == PULL_RUNS &&
 			   now_ns >= pull->started_ns + pull->request.duration_ns) {
 			pull->state = PULL_ENDS;
 			pull->ended_ns = now_ns;
@@ -207,47 +232,64 @@ static int finish(struct pull *pull, uint64_t ended_ns)
 {
 	if (!pull->report)
 		return -ECANCELED; /* the run ended before it began */
+	if (pull->err < 0)
+		return pull->err;
 	pull->totals.duration_ns = ended_ns - pull->started_ns;
 	return report_finish(pull->report, &pull->totals);
 }
 
-/* Returns one in that state. Only the reports' thread removes pulls that run. */
-static struct pull *find(struct pulls *p, enum pull_state state)
+/* With the lock. */
+static struct pull *find(const struct pulls_report *r, enum pull_state state)
 {
 	struct pull *pull;
 
-	pthread_mutex_lock(&p->lock);
-	LIST_FOREACH(pull, &p->list, next)
-	if (pull->state == state)
+	LIST_FOREACH(pull, &r->pulls->list, next)
+	if (pull->by == r && pull->state == state)
 		break;
-	pthread_mutex_unlock(&p->lock);
 	return pull;
 }
 
-static void complete_locked(struct pulls *p, struct pull *pull, int err)
+/* Returns one in that state, which nobody else completes from now on. */
+static struct pull *claim(const struct pulls_report *r, enum pull_state state)
+{
+	struct pull *pull;
+
+	pthread_mutex_lock(&r->pulls->lock);
+	pull = find(r, state);
+	if (pull)
+		pull->is_busy = true;
+	pthread_mutex_unlock(&r->pulls->lock);
+	return pull;
+}
+
+static void complete_claimed(struct pulls *p, struct pull *pull, int err)
 {
 	pthread_mutex_lock(&p->lock);
 	complete(p, pull, err);
 	pthread_mutex_unlock(&p->lock);
 }
 
-static void add_lost(struct pulls *p, const struct totals *totals)
+static void add_lost(const struct pulls_report *r, const struct totals *totals)
 {
 	struct pull *pull;
 
-	LIST_FOREACH(pull, &p->list, next)
+	pthread_mutex_lock(&r->pulls->lock);
+	LIST_FOREACH(pull, &r->pulls->list, next)
 	{
-		if (pull->state != PULL_RUNS && pull->state != PULL_ENDS)
+		if (pull->by != r || pull->state == PULL_BEGINS)
 			continue;
 		pull->totals.lost += totals->lost;
 		pull->totals.lost_ns += totals->lost_ns;
 	}
+	pthread_mutex_unlock(&r->pulls->lock);
 }
 
 /* Without a pull that runs, the report keeps nothing. */
 static void note_streams(struct pulls_report *r)
 {
-	r->report.streams = !find(r->pulls, PULL_RUNS);
+	pthread_mutex_lock(&r->pulls->lock);
+	r->report.streams = !find(r, PULL_RUNS);
+	pthread_mutex_unlock(&r->pulls->lock);
 }
 
 int pulls_taken(void *arg, struct report *report, const struct totals *totals)
@@ -257,19 +299,19 @@ int pulls_taken(void *arg, struct report *report, const struct totals *totals)
 	struct pull *pull;
 	int err;
 
-	pthread_mutex_lock(&p->lock);
-	add_lost(p, totals);
-	pthread_mutex_unlock(&p->lock);
-	while ((pull = find(p, PULL_ENDS)))
-		complete_locked(p, pull, finish(pull, pull->ended_ns));
-	while ((pull = find(p, PULL_BEGINS))) {
+	add_lost(r, totals);
+	while ((pull = claim(r, PULL_ENDS)))
+		complete_claimed(p, pull, finish(pull, pull->ended_ns));
+	while ((pull = claim(r, PULL_BEGINS))) {
 		err = begin(pull, &report->context);
 		if (err < 0) {
-			complete_locked(p, pull, err);
+			complete_claimed(p, pull, err);
 			continue;
 		}
 		pthread_mutex_lock(&p->lock);
 		pull->state = PULL_RUNS;
+		pull->is_busy = false;
+		pthread_cond_broadcast(&p->rests);
 		pthread_mutex_unlock(&p->lock);
 	}
 	note_streams(r);
@@ -308,7 +350,8 @@ static int pulls_add(struct report *report, const struct sample *sample,
 		return 0;
 	pthread_mutex_lock(&r->pulls->lock);
 	LIST_FOREACH(pull, &r->pulls->list, next)
-	add_to(pull, &own);
+	if (pull->by == r)
+		add_to(pull, &own);
 	pthread_mutex_unlock(&r->pulls->lock);
 	return 0;
 }
@@ -335,13 +378,11 @@ void pulls_report_free(struct report *report, const struct totals *totals)
 	uint64_t ended = report->context.started_ns + totals->duration_ns;
 	struct pull *pull;
 
-	pthread_mutex_lock(&r->pulls->lock);
-	add_lost(r->pulls, totals);
-	pthread_mutex_unlock(&r->pulls->lock);
+	add_lost(r, totals);
 	for (enum pull_state state = PULL_BEGINS; state <= PULL_ENDS; state++)
-		while ((pull = find(r->pulls, state)))
-			complete_locked(r->pulls, pull,
-					finish(pull, ended > pull->started_ns ? ended :
-										pull->started_ns));
+		while ((pull = claim(r, state)))
+			complete_claimed(r->pulls, pull,
+					 finish(pull, ended > pull->started_ns ? ended :
+										 pull->started_ns));
 	free(r);
 }

@@ -46,7 +46,6 @@ struct run {
 	struct track tracks[RUN_TRACKS];
 	struct report *pulled;
 	uint64_t figured_ns;
-	uint64_t n_intervals;
 	int wake_fd;
 	pthread_t thread;
 	bool has_thread;
@@ -161,7 +160,6 @@ static int end_interval(struct run *r, size_t i, uint64_t now)
 	interval_begin(t->next, time, to_real_ns(time));
 	t->interval = t->next;
 	t->next = NULL;
-	r->n_intervals++;
 	/* After a time without the CPU, the next one is not shortened to catch up. */
 	while (t->ends_ns <= time)
 		t->ends_ns += t->options->interval_ns;
@@ -183,7 +181,7 @@ static int turn_pulls(struct run *r, uint64_t now)
 	err = profiler_take(r->profiler, SLOT_PULLS, r->pulled, pulls_taken, r->pulled, &time);
 	if (err < 0)
 		return err == -EBUSY ? 0 : err;
-	pulls_plan(r->options->pulls, time, to_real_ns(time));
+	pulls_plan(r->pulled, time, to_real_ns(time));
 	return 0;
 }
 
@@ -195,7 +193,6 @@ static void note_figures(struct run *r, uint64_t now)
 	pthread_mutex_lock(&r->lock);
 	r->figures.totals = *profiler_totals(r->profiler);
 	r->figures.usage = profiler_usage(r->profiler);
-	r->figures.n_intervals = r->n_intervals;
 	r->figures.turned_ns = now;
 	r->figures.is_on = true;
 	snprintf(r->figures.target, sizeof(r->figures.target), "%s", r->context.target);
@@ -254,7 +251,6 @@ static int finish(struct run *r)
 		interval_finish(r->tracks[i].interval, &totals);
 		r->tracks[i].interval = NULL;
 	}
-	r->n_intervals++;
 	note_figures(r, clock_now_ns());
 	if (r->pulled) {
 		totals = profiler_totals_of(r->profiler, SLOT_PULLS);

@@ -47,7 +47,6 @@ enum run_state {
 struct run_figures {
 	struct totals totals;
 	struct profiler_usage usage;
-	uint64_t n_intervals;
 	uint64_t turned_ns; /* when the run last did its work, CLOCK_MONOTONIC */
 	bool is_on;         /* has sampled */
 	char target[256], event[128];

@@ -24,6 +24,7 @@
 
 struct server {
 	struct server_options options;
+	char *where, *token_file; /* the strings in them */
 	struct address address;
 	char token[TOKEN_MAX]; /* "": none */
 	struct MHD_Daemon *daemon;
@@ -354,6 +355,22 @@ static int open_socket(struct server *s)
 	return fd;
 }
 
+static int copy_options(struct server *s, const struct server_options *options)
+{
+	s->options = *options;
+	s->options.address = s->where = strdup(options->address);
+	if (options->token_file)
+		s->options.token_file = s->token_file = strdup(options->token_file);
+	return s->where && !s->token_file == !options->token_file ? 0 : -ENOMEM;
+}
+
+static void free_server(struct server *s)
+{
+	free(s->where);
+	free(s->token_file);
+	free(s);
+}
+
 int server_open(const struct server_options *options, struct server **ret)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -362,19 +379,24 @@ int server_open(const struct server_options *options, struct server **ret)
 	*ret = NULL;
 	if (!s)
 		return -ENOMEM;
-	s->options = *options;
-	fd = open_socket(s);
+	err = copy_options(s, options);
+	fd = err < 0 ? err : open_socket(s);
 	err = fd < 0 ? fd : start(s, fd);
 	if (fd >= 0 && err < 0) {
 		close(fd);
 		log_error("cannot listen at %s: the HTTP server did not start", options->address);
 	}
 	if (err < 0) {
-		free(s);
+		free_server(s);
 		return err;
 	}
 	*ret = s;
 	return 0;
+}
+
+const struct server_options *server_options(const struct server *s)
+{
+	return &s->options;
 }
 
 struct server *server_close(struct server *s)
@@ -384,6 +406,6 @@ struct server *server_close(struct server *s)
 	MHD_stop_daemon(s->daemon);
 	if (s->address.socket.ss_family == AF_UNIX)
 		unlink(((struct sockaddr_un *)&s->address.socket)->sun_path);
-	free(s);
+	free_server(s);
 	return NULL;
 }

@@ -29,6 +29,8 @@ struct server_options {
  * negative errno.
  */
 int server_open(const struct server_options *options, struct server **ret);
+/* As given. */
+const struct server_options *server_options(const struct server *server);
 /* Close the pulls before. Accepts NULL. Returns NULL. */
 struct server *server_close(struct server *server);
 

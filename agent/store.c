@@ -20,7 +20,7 @@
 #include "log/log.h"
 
 #define EXTENSION ".dwarfprof"
-#define PART ".part"
+#define PART EXTENSION ".part"
 /* How often removals are said. */
 #define SAY_NS UINT64_C(3600000000000)
 
@@ -112,8 +112,6 @@ static int look_around(struct store *s)
 
 static int open_directory(struct store *s)
 {
-	int err;
-
 	if (mkdir(s->path, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	s->fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -121,8 +119,7 @@ static int open_directory(struct store *s)
 		return -errno;
 	if (flock(s->fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	err = look_around(s);
-	return err;
+	return look_around(s);
 }
 
 int store_open(const char *path, const struct store_limits *limits, struct store **ret)
@@ -216,7 +213,7 @@ int store_begin(struct store *s, struct store_file *ret)
 	number = s->n_begun++;
 	pthread_mutex_unlock(&s->lock);
 	*ret = (struct store_file){ 0 };
-	snprintf(ret->name, sizeof(ret->name), ".%d-%" PRIu64 EXTENSION PART, getpid(), number);
+	snprintf(ret->name, sizeof(ret->name), ".%d-%" PRIu64 PART, getpid(), number);
 	fd = openat(s->fd, ret->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;

@@ -181,9 +181,12 @@ class Intervals(Agent):
         kept = self.recordings()
         before = sum(len(self.samples(path)) for path in kept)
         self.assertTrue([name for name in os.listdir(self.store) if name.endswith(".part")])
+        with open(os.path.join(self.store, ".own.part"), "w"):
+            pass  # which the agent did not write
         agent = self.agent(*args, said=["did not end by itself: the interval that was open is lost ("])
         self.assertFalse([name for name in os.listdir(self.store) if name.endswith(".part") and
-                          str(agent.pid) not in name])
+                          str(agent.pid) not in name and name != ".own.part"])
+        self.assertTrue(os.path.exists(os.path.join(self.store, ".own.part")))
         wait_until_it_says(agent, "sampling")
         calls = self.call(caller, 100)
         self.end(agent)
@@ -261,6 +264,11 @@ class Requests(Agent):
         super().setUp()
         self.address = f"127.0.0.1:{free_port()}"
         self.url = f"http://{self.address}"
+
+    def configure(self, address, more=""):
+        with open(self.config, "w") as file:
+            file.write(f"pull = {address}\n{more}")
+        return self.config
 
     def curl(self, *args):
         """Status and body."""
@@ -388,6 +396,23 @@ class Requests(Agent):
             self.assertEqual(self.curl(*header, f"{self.url}/healthz")[0], status)
         self.assertNotIn("s3cret", self.end(agent))
 
+    def test_an_address_in_use_changes_nothing(self):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            used, new = f"127.0.0.1:{other.getsockname()[1]}", f"127.0.0.1:{free_port()}"
+            agent = self.agent("-c", self.configure(self.address))
+            # Without a token that can be read: no answers, rather than answers to everyone.
+            for address, more, words, now in ((used, "", "answered as before", self.address), (new, "", f"requests at {new}", new),
+                                              (new, "pull-token-file = /no/such\n", "not answered", None), (new, "", f"requests at {new}", new)):
+                self.configure(address, more)
+                agent.send_signal(signal.SIGHUP)
+                wait_until_it_says(agent, words)
+                wait_until_it_says(agent, "new configuration")
+                if now:
+                    self.assertEqual(self.curl(f"http://{now}/healthz"), (200, b"ok\n"))
+            self.end(agent)
+
     def test_the_end_ends_requests(self):
         agent = self.agent("--pull", self.address)
         with subprocess.Popen(["curl", "-sS", "-o", self.out, "-w", "%{http_code}", f"{self.url}/debug/pprof/profile?seconds=600"],
@@ -434,6 +459,7 @@ class Deliveries(Agent):
         agent = self.agent(*self.of_calls(caller), "--deliver", "500ms", "--spool", self.out + ".spool",
                            "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}",
                            "--otlp", f"http://127.0.0.1:{receiver.ports['http']}",
+                           "--otlp", f"http://127.0.0.1:{receiver.ports['http']}",  # given twice
                            "--pyroscope", f"http://127.0.0.1:{receiver.ports['http']}")
         calls = self.call(caller, 2000)
         self.end(agent)
