@@ -30,11 +30,14 @@ struct hashed {
 	char hash[FILE_HASH_SIZE]; /* "": not known */
 };
 
-/* What a location is found by again. Names are the report's, each once. */
+/*
+ * What a location is found by again. Names are the report's, each once. Processes number code that is
+ * in no file alike, so it may differ in its file and line alone.
+ */
 struct spot {
 	const struct module *module;
-	const char *name;
-	uint64_t address;
+	const char *name, *file;
+	uint64_t address, line;
 };
 
 struct location {
@@ -250,8 +253,8 @@ static int add_mapping(struct otlp *otlp, const struct symbolized_frame *symboli
 static int find_location(struct otlp *otlp, const struct symbolized_frame *symbolized, size_t n,
 			 const struct location **ret)
 {
-	const struct spot spot = { symbolized->module, symbolized->name,
-				   symbolized_code_address(symbolized) };
+	const struct spot spot = { symbolized->module, symbolized->name, symbolized->file,
+				   symbolized_code_address(symbolized), symbolized->line };
 	size_t before = HASH_COUNT(otlp->spots.elements), n_functions;
 	struct location *location;
 	uint32_t number;
