@@ -15,6 +15,7 @@
 #include "deliver.pb-c.h"
 #include "deliver/http.h"
 #include "deliver/spool.h"
+#include "log/clock.h"
 #include "log/log.h"
 
 #define NS_PER_MS 1000000
@@ -36,14 +37,6 @@ struct deliver {
 	struct deliver_counts counts;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t read_end(struct deliver *d)
 {
 	uint64_t end_ns;
@@ -58,7 +51,7 @@ static bool must_stop(void *arg)
 {
 	uint64_t end_ns = read_end(arg);
 
-	return end_ns > 0 && now_ns() >= end_ns;
+	return end_ns > 0 && clock_now_ns() >= end_ns;
 }
 
 /* Waits for something to do, or until a time; 0: without end. */
@@ -70,7 +63,7 @@ static void wait_until(struct deliver *d, uint64_t until_ns)
 	pthread_mutex_lock(&d->lock);
 	while (!d->has_news && d->end_ns == 0 && until_ns == 0)
 		pthread_cond_wait(&d->changed, &d->lock);
-	while (until_ns > 0 && d->end_ns == 0 && now_ns() < until_ns)
+	while (until_ns > 0 && d->end_ns == 0 && clock_now_ns() < until_ns)
 		pthread_cond_timedwait(&d->changed, &d->lock, &until);
 	d->has_news = false;
 	pthread_mutex_unlock(&d->lock);
@@ -117,7 +110,7 @@ static void count_delivered(struct deliver *d, const struct answer *answer, size
 	pthread_mutex_lock(&d->lock);
 	d->counts.delivered++;
 	d->counts.sent_bytes += size;
-	d->counts.latency_ns += now_ns() - begun_ns;
+	d->counts.latency_ns += clock_now_ns() - begun_ns;
 	d->counts.rejected += answer->rejected;
 	pthread_mutex_unlock(&d->lock);
 	if (answer->rejected > 0)
@@ -139,7 +132,7 @@ static void count(struct deliver *d, uint64_t *counter)
 static uint64_t deliver_one(struct deliver *d, unsigned int *n_failures)
 {
 	_cleanup_free_ void *body = NULL;
-	uint64_t begun_ns = now_ns();
+	uint64_t begun_ns = clock_now_ns();
 	enum answer_verdict verdict;
 	struct answer answer;
 	size_t size;
@@ -155,7 +148,7 @@ static uint64_t deliver_one(struct deliver *d, unsigned int *n_failures)
 		if ((*n_failures)++ == 0)
 			log_answer(d, &answer, "cannot be reached, its profiles wait");
 		count(d, &d->counts.retried);
-		return now_ns() + find_pause(&answer, *n_failures) * NS_PER_MS;
+		return clock_now_ns() + find_pause(&answer, *n_failures) * NS_PER_MS;
 	}
 	if (*n_failures > 0)
 		log_info("%s takes profiles again", http_url(d->http));
@@ -353,7 +346,7 @@ void deliver_stop(struct deliver *d, uint64_t time_ns)
 	if (!d)
 		return;
 	pthread_mutex_lock(&d->lock);
-	d->end_ns = now_ns() + time_ns;
+	d->end_ns = clock_now_ns() + time_ns;
 	pthread_cond_signal(&d->changed);
 	pthread_mutex_unlock(&d->lock);
 	pthread_join(d->thread, NULL);
