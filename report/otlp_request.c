@@ -140,12 +140,9 @@ int otlp_request_resource(struct otlp_request *r, const struct sample *sample,
 	return 0;
 }
 
-/* The kernel names processes after the first 15 bytes of their files. */
 void otlp_resource_use(struct otlp_resource *resource, const struct module *module)
 {
-	const char *comm = resource->key.comm;
-
-	if (!resource->program && *comm && strncmp(module->name, comm, strlen(comm)) == 0)
+	if (!resource->program && mapping_is_called(module, resource->key.comm))
 		resource->program = module;
 }
 

@@ -10,9 +10,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-/* The name by which readers recognise the kernel. */
-#define KERNEL_FILE "[kernel.kallsyms]"
-
 /* A function of a file. The report has each string once, so their addresses are compared. */
 struct pprof_function {
 	UT_hash_handle hh;
@@ -259,7 +256,7 @@ static int write_mapping(struct pprof_writer *writer, const struct mapping *m)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
-	int err = pprof_writer_string(writer, m->module ? m->module->path : KERNEL_FILE,
+	int err = pprof_writer_string(writer, m->module ? m->module->path : MAPPING_KERNEL,
 				      &mapping.filename);
 
 	if (err == 0 && m->module)
