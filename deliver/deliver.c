@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "deliver.pb-c.h"
 #include "deliver/http.h"
 #include "deliver/spool.h"
@@ -284,15 +285,27 @@ static void make_uuid(const uint8_t id[16], char ret[37])
 		to += sprintf(to, "%02x%s", id[i], i == 3 || i == 5 || i == 7 || i == 9 ? "-" : "");
 }
 
-static int put_push(struct deliver *d, const Deliver__PushRequest *push)
+/* Texts of messages are UTF-8, which the names of processes need not be. */
+static int set_label(Deliver__LabelPair *pair, const struct deliver_label *label)
 {
-	size_t size = deliver__push_request__get_packed_size(push);
-	_cleanup_free_ uint8_t *packed = malloc(size + 1);
-
-	if (!packed)
+	deliver__label_pair__init(pair);
+	pair->name = (char *)label->name; /* only read */
+	pair->value = strdup(label->value);
+	if (!pair->value)
 		return -ENOMEM;
-	deliver__push_request__pack(push, packed);
-	return put(d, packed, size);
+	text_make_utf8(pair->value);
+	return 0;
+}
+
+/* 0 or -ENOMEM; the caller frees *ret. */
+static int pack_push(const Deliver__PushRequest *push, uint8_t **ret, size_t *ret_size)
+{
+	*ret_size = deliver__push_request__get_packed_size(push);
+	*ret = malloc(*ret_size + 1);
+	if (!*ret)
+		return -ENOMEM;
+	deliver__push_request__pack(push, *ret);
+	return 0;
 }
 
 int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const uint8_t id[16],
@@ -304,28 +317,32 @@ int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const ui
 	Deliver__RawSample sample = DELIVER__RAW_SAMPLE__INIT, *samples[] = { &sample };
 	_cleanup_free_ Deliver__LabelPair *pairs = calloc(n + 1, sizeof(*pairs));
 	_cleanup_free_ Deliver__LabelPair **pointers = calloc(n + 1, sizeof(*pointers));
+	_cleanup_free_ uint8_t *packed = NULL;
+	int err = d->protocol != DELIVER_PYROSCOPE ? -EINVAL : !pairs || !pointers ? -ENOMEM : 0;
+	size_t packed_size = 0;
 	char uuid[37];
 
-	if (d->protocol != DELIVER_PYROSCOPE || !pairs || !pointers) {
-		count(d, &d->counts.dropped);
-		return d->protocol != DELIVER_PYROSCOPE ? -EINVAL : -ENOMEM;
-	}
-	for (size_t i = 0; i < n; i++) {
-		deliver__label_pair__init(&pairs[i]);
-		pairs[i].name = (char *)labels[i].name; /* only read, as all of it */
-		pairs[i].value = (char *)labels[i].value;
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		err = set_label(&pairs[i], &labels[i]);
 		pointers[i] = &pairs[i];
 	}
 	make_uuid(id, uuid);
 	sample.id = uuid;
-	sample.raw_profile = (ProtobufCBinaryData){ size, (uint8_t *)file };
+	sample.raw_profile = (ProtobufCBinaryData){ size, (uint8_t *)file }; /* only read */
 	series.n_labels = n;
 	series.labels = pointers;
 	series.n_samples = 1;
 	series.samples = samples;
 	push.n_series = 1;
 	push.series = all;
-	return put_push(d, &push);
+	if (err == 0)
+		err = pack_push(&push, &packed, &packed_size);
+	for (size_t i = 0; pairs && i < n; i++)
+		free(pairs[i].value);
+	if (err == 0)
+		return put(d, packed, packed_size);
+	count(d, &d->counts.dropped);
+	return err;
 }
 
 void deliver_counts(struct deliver *d, struct deliver_counts *ret)
