@@ -186,7 +186,8 @@ static int add_value(struct otlp_request *r, struct event_sample *sample, bool h
 		     uint64_t value)
 {
 	if (!has_times && sample->n > 0) {
-		sample->values[0] += (int64_t)value;
+		/* Those of a recording may be any numbers. */
+		sample->values[0] = (int64_t)((uint64_t)sample->values[0] + value);
 		return 0;
 	}
 	if (array_reserve(sample->values, sample->n, sample->values_size) < 0)
