@@ -38,8 +38,12 @@ static void set_text(struct answer *answer, const char *text)
 	text_make_plain(answer->text);
 }
 
-static void set_pause(struct answer *answer, int64_t ms)
+static void set_pause(struct answer *answer, int64_t seconds, int64_t ms)
 {
+	int64_t max = MAX_PAUSE_MS / 1000;
+
+	/* A backend may send any number of seconds. */
+	ms += (seconds < -max ? -max : seconds > max ? max : seconds) * 1000;
 	answer->pause_ms = ms < 0 ? 0 : ms > MAX_PAUSE_MS ? MAX_PAUSE_MS : ms;
 }
 
@@ -50,14 +54,12 @@ static void read_retry_after(struct answer *answer, const char *value,
 	time_t date;
 
 	if (isdigit((unsigned char)*value)) {
-		long long seconds = strtoll(value, NULL, 10);
-
-		set_pause(answer, seconds > MAX_PAUSE_MS / 1000 ? MAX_PAUSE_MS : seconds * 1000);
+		set_pause(answer, strtoll(value, NULL, 10), 0);
 		return;
 	}
 	date = parse_date(value, NULL);
 	if (date >= 0)
-		set_pause(answer, (int64_t)(date - now) * 1000);
+		set_pause(answer, date - now, 0);
 }
 
 static int hex_digit(char c)
@@ -93,8 +95,7 @@ static void read_delay(struct answer *answer, const Deliver__Any *detail)
 		return;
 	info = deliver__retry_info__unpack(NULL, detail->value.len, detail->value.data);
 	if (info && info->retry_delay && info->retry_delay->seconds <= MAX_PAUSE_MS / 1000)
-		set_pause(answer,
-			  info->retry_delay->seconds * 1000 + info->retry_delay->nanos / 1000000);
+		set_pause(answer, info->retry_delay->seconds, info->retry_delay->nanos / 1000000);
 	if (info)
 		deliver__retry_info__free_unpacked(info, NULL);
 }

@@ -12,9 +12,11 @@
 
 #include "base/cleanup.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "deliver.pb-c.h"
 #include "deliver/http.h"
 #include "deliver/spool.h"
+#include "log/clock.h"
 #include "log/log.h"
 
 #define NS_PER_MS 1000000
@@ -36,14 +38,6 @@ struct deliver {
 	struct deliver_counts counts;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t read_end(struct deliver *d)
 {
 	uint64_t end_ns;
@@ -58,7 +52,7 @@ static bool must_stop(void *arg)
 {
 	uint64_t end_ns = read_end(arg);
 
-	return end_ns > 0 && now_ns() >= end_ns;
+	return end_ns > 0 && clock_now_ns() >= end_ns;
 }
 
 /* Waits for something to do, or until a time; 0: without end. */
@@ -70,7 +64,7 @@ static void wait_until(struct deliver *d, uint64_t until_ns)
 	pthread_mutex_lock(&d->lock);
 	while (!d->has_news && d->end_ns == 0 && until_ns == 0)
 		pthread_cond_wait(&d->changed, &d->lock);
-	while (until_ns > 0 && d->end_ns == 0 && now_ns() < until_ns)
+	while (until_ns > 0 && d->end_ns == 0 && clock_now_ns() < until_ns)
 		pthread_cond_timedwait(&d->changed, &d->lock, &until);
 	d->has_news = false;
 	pthread_mutex_unlock(&d->lock);
@@ -117,7 +111,7 @@ static void count_delivered(struct deliver *d, const struct answer *answer, size
 	pthread_mutex_lock(&d->lock);
 	d->counts.delivered++;
 	d->counts.sent_bytes += size;
-	d->counts.latency_ns += now_ns() - begun_ns;
+	d->counts.latency_ns += clock_now_ns() - begun_ns;
 	d->counts.rejected += answer->rejected;
 	pthread_mutex_unlock(&d->lock);
 	if (answer->rejected > 0)
@@ -139,7 +133,7 @@ static void count(struct deliver *d, uint64_t *counter)
 static uint64_t deliver_one(struct deliver *d, unsigned int *n_failures)
 {
 	_cleanup_free_ void *body = NULL;
-	uint64_t begun_ns = now_ns();
+	uint64_t begun_ns = clock_now_ns();
 	enum answer_verdict verdict;
 	struct answer answer;
 	size_t size;
@@ -155,7 +149,7 @@ static uint64_t deliver_one(struct deliver *d, unsigned int *n_failures)
 		if ((*n_failures)++ == 0)
 			log_answer(d, &answer, "cannot be reached, its profiles wait");
 		count(d, &d->counts.retried);
-		return now_ns() + find_pause(&answer, *n_failures) * NS_PER_MS;
+		return clock_now_ns() + find_pause(&answer, *n_failures) * NS_PER_MS;
 	}
 	if (*n_failures > 0)
 		log_info("%s takes profiles again", http_url(d->http));
@@ -291,15 +285,27 @@ static void make_uuid(const uint8_t id[16], char ret[37])
 		to += sprintf(to, "%02x%s", id[i], i == 3 || i == 5 || i == 7 || i == 9 ? "-" : "");
 }
 
-static int put_push(struct deliver *d, const Deliver__PushRequest *push)
+/* Texts of messages are UTF-8, which the names of processes need not be. */
+static int set_label(Deliver__LabelPair *pair, const struct deliver_label *label)
 {
-	size_t size = deliver__push_request__get_packed_size(push);
-	_cleanup_free_ uint8_t *packed = malloc(size + 1);
-
-	if (!packed)
+	deliver__label_pair__init(pair);
+	pair->name = (char *)label->name; /* only read */
+	pair->value = strdup(label->value);
+	if (!pair->value)
 		return -ENOMEM;
-	deliver__push_request__pack(push, packed);
-	return put(d, packed, size);
+	text_make_utf8(pair->value);
+	return 0;
+}
+
+/* 0 or -ENOMEM; the caller frees *ret. */
+static int pack_push(const Deliver__PushRequest *push, uint8_t **ret, size_t *ret_size)
+{
+	*ret_size = deliver__push_request__get_packed_size(push);
+	*ret = malloc(*ret_size + 1);
+	if (!*ret)
+		return -ENOMEM;
+	deliver__push_request__pack(push, *ret);
+	return 0;
 }
 
 int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const uint8_t id[16],
@@ -311,28 +317,32 @@ int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const ui
 	Deliver__RawSample sample = DELIVER__RAW_SAMPLE__INIT, *samples[] = { &sample };
 	_cleanup_free_ Deliver__LabelPair *pairs = calloc(n + 1, sizeof(*pairs));
 	_cleanup_free_ Deliver__LabelPair **pointers = calloc(n + 1, sizeof(*pointers));
+	_cleanup_free_ uint8_t *packed = NULL;
+	int err = d->protocol != DELIVER_PYROSCOPE ? -EINVAL : !pairs || !pointers ? -ENOMEM : 0;
+	size_t packed_size = 0;
 	char uuid[37];
 
-	if (d->protocol != DELIVER_PYROSCOPE || !pairs || !pointers) {
-		count(d, &d->counts.dropped);
-		return d->protocol != DELIVER_PYROSCOPE ? -EINVAL : -ENOMEM;
-	}
-	for (size_t i = 0; i < n; i++) {
-		deliver__label_pair__init(&pairs[i]);
-		pairs[i].name = (char *)labels[i].name; /* only read, as all of it */
-		pairs[i].value = (char *)labels[i].value;
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		err = set_label(&pairs[i], &labels[i]);
 		pointers[i] = &pairs[i];
 	}
 	make_uuid(id, uuid);
 	sample.id = uuid;
-	sample.raw_profile = (ProtobufCBinaryData){ size, (uint8_t *)file };
+	sample.raw_profile = (ProtobufCBinaryData){ size, (uint8_t *)file }; /* only read */
 	series.n_labels = n;
 	series.labels = pointers;
 	series.n_samples = 1;
 	series.samples = samples;
 	push.n_series = 1;
 	push.series = all;
-	return put_push(d, &push);
+	if (err == 0)
+		err = pack_push(&push, &packed, &packed_size);
+	for (size_t i = 0; pairs && i < n; i++)
+		free(pairs[i].value);
+	if (err == 0)
+		return put(d, packed, packed_size);
+	count(d, &d->counts.dropped);
+	return err;
 }
 
 void deliver_counts(struct deliver *d, struct deliver_counts *ret)
@@ -353,7 +363,7 @@ void deliver_stop(struct deliver *d, uint64_t time_ns)
 	if (!d)
 		return;
 	pthread_mutex_lock(&d->lock);
-	d->end_ns = now_ns() + time_ns;
+	d->end_ns = clock_now_ns() + time_ns;
 	pthread_cond_signal(&d->changed);
 	pthread_mutex_unlock(&d->lock);
 	pthread_join(d->thread, NULL);

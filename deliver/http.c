@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "deliver/curl_library.h"
@@ -71,7 +72,7 @@ struct exchange {
 
 static const struct scheme *find_scheme(enum deliver_protocol protocol, const char *url)
 {
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++)
 		if (schemes[i].protocol == protocol &&
 		    strncasecmp(url, schemes[i].name, strlen(schemes[i].name)) == 0)
 			return &schemes[i];

@@ -220,11 +220,13 @@ static int write_file(struct spool *spool, uint64_t number, const void *data, si
 static int add(struct spool *spool, const void *data, size_t size)
 {
 	struct entry entry = { .number = spool->next_number, .size = size };
+	size_t kept = spool->is_taken ? spool->entries[0].size : 0;
 	int err;
 
-	make_room(spool, size);
-	if (spool->counts.bytes + size > spool->max_bytes)
+	/* For it, the others would be dropped in vain. */
+	if (kept + size > spool->max_bytes)
 		return -EFBIG;
+	make_room(spool, size);
 	if (array_reserve(spool->entries, spool->n, spool->size) < 0)
 		return -ENOMEM;
 	if (spool->directory < 0) {

@@ -27,7 +27,8 @@ struct spool *spool_free(struct spool *spool);
 
 /*
  * Adds a request, and drops the oldest until it has room; but not the one that was taken. 0, or a
- * negative errno, with which it counts as dropped; -EFBIG: there is no room for it.
+ * negative errno, with which it counts as dropped; -EFBIG: there cannot be room for it, so no other
+ * is dropped.
  */
 int spool_add(struct spool *spool, const void *data, size_t size);
 

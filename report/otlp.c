@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "report/file_hash.h"
 #include "report/mapping.h"
 #include "report/otlp_request.h"
 #include "report/own_label.h"
@@ -24,17 +23,14 @@ struct moment {
 	uint32_t stack; /* by number, see profile_for_each() */
 };
 
-struct hashed {
-	UT_hash_handle hh;
-	const struct module *module;
-	char hash[FILE_HASH_SIZE]; /* "": not known */
-};
-
-/* What a location is found by again. Names are the report's, each once. */
+/*
+ * What a location is found by again. Names are the report's, each once. Processes number code that is
+ * in no file alike, so it may differ in its file and line alone.
+ */
 struct spot {
 	const struct module *module;
-	const char *name;
-	uint64_t address;
+	const char *name, *file;
+	uint64_t address, line;
 };
 
 struct location {
@@ -46,7 +42,6 @@ struct otlp {
 	struct report report;
 	struct profile *profile;
 	struct mapping_list mappings;
-	struct hashed *hashes;
 	struct moment *moments;
 	size_t n_moments, moments_size;
 	bool is_weighted; /* some sample stands for several events */
@@ -79,49 +74,12 @@ static const struct {
 	{ "state", "dwarfprof.state" },
 };
 
-/* Files are hashed while they are open. */
-static int add_hash(struct otlp *otlp, const struct module *module)
-{
-	struct hashed *hashed;
-
-	HASH_FIND_PTR(otlp->hashes, &module, hashed);
-	if (hashed)
-		return 0;
-	hashed = calloc(1, sizeof(*hashed));
-	if (!hashed)
-		return -ENOMEM;
-	hashed->module = module;
-	if (module->fd < 0 || module_is_written_to(module) ||
-	    file_hash(module->fd, hashed->hash) < 0)
-		hashed->hash[0] = '\0';
-	HASH_ADD_PTR(otlp->hashes, module, hashed);
-	if (HASH_IS_ADDED(hh, hashed))
-		return 0;
-	free(hashed);
-	return -ENOMEM;
-}
-
-static const char *find_hash(const struct otlp *otlp, const struct module *module)
-{
-	struct hashed *hashed;
-
-	HASH_FIND_PTR(otlp->hashes, &module, hashed);
-	return hashed ? hashed->hash : "";
-}
-
 static int otlp_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
 	struct otlp *otlp = (struct otlp *)report;
 	struct moment *moment;
-	int err = 0;
+	int err = mapping_list_add(&otlp->mappings, sample);
 
-	for (size_t i = 0; err == 0 && i < sample->n_user; i++) {
-		if (!frame_is_in_binary(&sample->user[i]))
-			continue;
-		err = mapping_list_add(&otlp->mappings, sample->user[i].module);
-		if (err == 0)
-			err = add_hash(otlp, sample->user[i].module);
-	}
 	if (err == 0)
 		err = array_reserve(otlp->moments, otlp->n_moments, otlp->moments_size);
 	if (err < 0)
@@ -217,41 +175,26 @@ static int use(const struct stack *stack, void *arg)
 	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
 		struct frame frame = stack_frame_unpack(&stack->user[i]);
 
-		if (!frame_is_in_binary(&frame) || frame.offset == 0)
-			continue;
-		otlp_resource_use(resource, frame.module);
-		err = mapping_list_use(&otlp->mappings, frame.module,
-				       frame.offset - !frame_is_exact(&frame), stack->count,
-				       stack->common.comm);
+		if (frame_is_in_binary(&frame) && frame.offset > 0)
+			otlp_resource_use(resource, frame.module);
 	}
-	for (size_t i = 0; err == 0 && i < stack->n_kernel; i++)
-		err = mapping_list_use(&otlp->mappings, NULL, stack->kernel[i] - (i > 0),
-				       stack->count, stack->common.comm);
-	return err;
+	return err == 0 ? mapping_list_use(&otlp->mappings, stack) : err;
 }
 
 /* 0 in *ret: the frame is in no file, or a mark. */
 static int add_mapping(struct otlp *otlp, const struct symbolized_frame *symbolized, int32_t *ret)
 {
-	const struct mapping *mapping;
+	const struct mapping *mapping = mapping_list_find(&otlp->mappings, symbolized);
 
 	*ret = 0;
-	if (symbolized->address == 0 ||
-	    (symbolized->kind == SYMBOLIZED_USER && !symbolized->module))
-		return 0;
-	mapping = mapping_list_find(&otlp->mappings, symbolized->module,
-				    symbolized_code_address(symbolized));
-	if (!mapping)
-		return 0;
-	return otlp_mapping(&otlp->request.dictionary, mapping, find_hash(otlp, symbolized->module),
-			    ret);
+	return mapping ? otlp_mapping(&otlp->request.dictionary, mapping, ret) : 0;
 }
 
 static int find_location(struct otlp *otlp, const struct symbolized_frame *symbolized, size_t n,
 			 const struct location **ret)
 {
-	const struct spot spot = { symbolized->module, symbolized->name,
-				   symbolized_code_address(symbolized) };
+	const struct spot spot = { symbolized->module, symbolized->name, symbolized->file,
+				   symbolized_code_address(symbolized), symbolized->line };
 	size_t before = HASH_COUNT(otlp->spots.elements), n_functions;
 	struct location *location;
 	uint32_t number;
@@ -527,12 +470,7 @@ static int otlp_finish(struct report *report, const struct totals *totals)
 static void otlp_free(struct report *report)
 {
 	struct otlp *otlp = (struct otlp *)report;
-	struct hashed *hashed, *next;
 
-	HASH_ITER(hh, otlp->hashes, hashed, next) {
-		HASH_DEL(otlp->hashes, hashed);
-		free(hashed);
-	}
 	if (otlp->has_request)
 		otlp_request_done(&otlp->request);
 	mapping_list_done(&otlp->mappings);
@@ -556,6 +494,7 @@ int report_otlp_new(struct report **ret)
 		free(otlp);
 		return -ENOMEM;
 	}
+	otlp->mappings.hashes = true;
 	otlp->report.add = otlp_add;
 	otlp->report.finish = otlp_finish;
 	otlp->report.free = otlp_free;

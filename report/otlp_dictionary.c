@@ -9,9 +9,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* As in pprof (pprof_writer.c). */
-#define KERNEL_FILE "[kernel.kallsyms]"
-
 /* The elements, as they are compared: without padding, and of numbers in the other tables. */
 struct attribute {
 	int64_t number;
@@ -323,18 +320,17 @@ static int add_id(struct otlp_dictionary *d, const char *key, const char *id, st
 	return *id ? otlp_attribute(d, key, &label, &b->attributes[b->n_attributes++]) : 0;
 }
 
-int otlp_mapping(struct otlp_dictionary *d, const struct mapping *mapping, const char *hash,
-		 int32_t *ret)
+int otlp_mapping(struct otlp_dictionary *d, const struct mapping *mapping, int32_t *ret)
 {
 	const struct module *module = mapping->module;
 	struct binary b = { mapping->range.start, mapping->range.limit, mapping->range.offset };
 	bool is_new;
-	int err = otlp_string(d, module ? module->path : KERNEL_FILE, &b.file);
+	int err = otlp_string(d, module ? module->path : MAPPING_KERNEL, &b.file);
 
 	if (err == 0 && module)
 		err = add_id(d, "process.executable.build_id.gnu", module->build_id, &b);
 	if (err == 0)
-		err = add_id(d, "process.executable.build_id.htlhash", hash, &b);
+		err = add_id(d, "process.executable.build_id.htlhash", mapping->hash, &b);
 	if (err == 0)
 		err = add(&d->mappings, &b, sizeof(b), ret, &is_new);
 	return err == 0 && is_new ? put_mapping(d, &b) : err;

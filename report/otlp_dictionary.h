@@ -35,9 +35,8 @@ int otlp_attribute(struct otlp_dictionary *d, const char *key, const struct labe
 int otlp_link(struct otlp_dictionary *d, const uint8_t trace_id[16], const uint8_t span_id[8],
 	      int32_t *ret);
 
-/* mapping: of the kernel or a binary; hash: of its file (file_hash.h); "": not known. */
-int otlp_mapping(struct otlp_dictionary *d, const struct mapping *mapping, const char *hash,
-		 int32_t *ret);
+/* Of the kernel or a binary. */
+int otlp_mapping(struct otlp_dictionary *d, const struct mapping *mapping, int32_t *ret);
 
 /*
  * Returns the number of the location of the first of n shown functions, and in *ret_n how many of

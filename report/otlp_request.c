@@ -140,12 +140,9 @@ int otlp_request_resource(struct otlp_request *r, const struct sample *sample,
 	return 0;
 }
 
-/* The kernel names processes after the first 15 bytes of their files. */
 void otlp_resource_use(struct otlp_resource *resource, const struct module *module)
 {
-	const char *comm = resource->key.comm;
-
-	if (!resource->program && *comm && strncmp(module->name, comm, strlen(comm)) == 0)
+	if (!resource->program && mapping_is_called(module, resource->key.comm))
 		resource->program = module;
 }
 
@@ -189,7 +186,8 @@ static int add_value(struct otlp_request *r, struct event_sample *sample, bool h
 		     uint64_t value)
 {
 	if (!has_times && sample->n > 0) {
-		sample->values[0] += (int64_t)value;
+		/* Those of a recording may be any numbers. */
+		sample->values[0] = (int64_t)((uint64_t)sample->values[0] + value);
 		return 0;
 	}
 	if (array_reserve(sample->values, sample->n, sample->values_size) < 0)

@@ -45,43 +45,17 @@ static int pprof_add(struct report *report, const struct sample *sample,
 		     const struct totals *totals)
 {
 	struct pprof *pprof = (struct pprof *)report;
-	int err = 0;
-
 	/* Binaries that no process maps any more are closed before the end. */
-	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
-		if (frame_is_in_binary(&sample->user[i]))
-			err = mapping_list_add(&pprof->mappings, sample->user[i].module);
+	int err = mapping_list_add(&pprof->mappings, sample);
+
 	return err == 0 ? profile_add(pprof->profile, sample) : err;
 }
 
 static int use_mappings(const struct stack *stack, void *arg)
 {
 	struct pprof *pprof = arg;
-	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
-		struct frame frame = stack_frame_unpack(&stack->user[i]);
-
-		if (frame_is_in_binary(&frame) && frame.offset > 0)
-			err = mapping_list_use(&pprof->mappings, frame.module,
-					       frame.offset - !frame_is_exact(&frame), stack->count,
-					       stack->common.comm);
-	}
-	for (size_t i = 0; err == 0 && i < stack->n_kernel; i++)
-		err = mapping_list_use(&pprof->mappings, NULL, stack->kernel[i] - (i > 0),
-				       stack->count, stack->common.comm);
-	return err;
-}
-
-/* NULL: the frame is in no file, or a mark. */
-static struct mapping *find_mapping(const struct pprof *pprof,
-				    const struct symbolized_frame *symbolized)
-{
-	if (symbolized->address == 0 ||
-	    (symbolized->kind == SYMBOLIZED_USER && !symbolized->module))
-		return NULL;
-	return mapping_list_find(&pprof->mappings, symbolized->module,
-				 symbolized_code_address(symbolized));
+	return mapping_list_use(&pprof->mappings, stack);
 }
 
 static int make_locations(struct pprof *pprof, size_t *ret_n)
@@ -94,10 +68,10 @@ static int make_locations(struct pprof *pprof, size_t *ret_n)
 
 		if (array_reserve(pprof->locations, n, pprof->locations_size) < 0)
 			return -ENOMEM;
-		err = pprof_writer_location(&pprof->writer, &symbolized->items[i],
-					    symbolized->n - i,
-					    find_mapping(pprof, &symbolized->items[i]),
-					    &pprof->locations[n], &n_functions);
+		err = pprof_writer_location(
+			&pprof->writer, &symbolized->items[i], symbolized->n - i,
+			mapping_list_find(&pprof->mappings, &symbolized->items[i]),
+			&pprof->locations[n], &n_functions);
 		if (err < 0)
 			return err;
 		n++;

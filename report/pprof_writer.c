@@ -10,9 +10,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-/* The name by which readers recognise the kernel. */
-#define KERNEL_FILE "[kernel.kallsyms]"
-
 /* A function of a file. The report has each string once, so their addresses are compared. */
 struct pprof_function {
 	UT_hash_handle hh;
@@ -28,7 +25,9 @@ struct pprof_location {
 	struct pprof_location_key {
 		uint64_t mapping;
 		uint64_t address;
-		const char *mark; /* name of a location without an address */
+		/* In no file: marks have no address, and processes number their code alike */
+		struct pprof_function_key function;
+		uint64_t line;
 	} key;
 	uint64_t id;
 };
@@ -138,10 +137,15 @@ static int write_function(struct pprof_writer *writer, const struct pprof_functi
 	return pprof_writer_put(writer, &profile);
 }
 
+static struct pprof_function_key function_key(const struct symbolized_frame *symbolized)
+{
+	return (struct pprof_function_key){ symbolized->name, symbolized->file, symbolized->dir };
+}
+
 static int add_function(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
 			uint64_t *ret)
 {
-	struct pprof_function_key key = { symbolized->name, symbolized->file, symbolized->dir };
+	struct pprof_function_key key = function_key(symbolized);
 	struct pprof_function *f;
 
 	HASH_FIND(hh, writer->functions, &key, sizeof(key), f);
@@ -222,10 +226,12 @@ int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_f
 
 	n = symbolized_n_functions(symbolized, n);
 	*ret_n = n;
-	if (mapping)
+	if (mapping) {
 		key.mapping = mapping->number;
-	if (key.address == 0)
-		key.mark = symbolized->name;
+	} else {
+		key.function = function_key(symbolized);
+		key.line = symbolized->line;
+	}
 	HASH_FIND(hh, writer->locations, &key, sizeof(key), l);
 	if (l) {
 		*ret = l->id;
@@ -250,7 +256,7 @@ static int write_mapping(struct pprof_writer *writer, const struct mapping *m)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
-	int err = pprof_writer_string(writer, m->module ? m->module->path : KERNEL_FILE,
+	int err = pprof_writer_string(writer, m->module ? m->module->path : MAPPING_KERNEL,
 				      &mapping.filename);
 
 	if (err == 0 && m->module)

@@ -67,7 +67,8 @@ class Sender:
     def __init__(self, errors, **options):
         self.errors = open(errors, "a+", encoding="utf-8")
         self.process = subprocess.Popen([DELIVER, *(f"{key}={value}" for key, value in options.items())], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
+                                        errors="surrogateescape", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors)
         self.error = json.loads(self.process.stdout.readline())["error"]
 
     def ask(self, *words):
@@ -193,6 +194,10 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(push["headers"]["Authorization"], ["Basic " + base64.b64encode(b"me:p:w").decode()])
         self.assertEqual(push["headers"]["X-Scope-Orgid"], ["t"])
         self.assertNotIn("p:w", sender.said())
+        # The kernel cuts names of processes between bytes.
+        self.assertEqual(sender.ask("pprof", self.path("x.pb.gz"), "caf\udcc3")["error"], 0)
+        sender.until(delivered=2, failed=0)
+        self.assertEqual(receiver.got()[1]["labels"]["service_name"], "caf?")
 
     def certificate(self, name):
         """Makes a key and a certificate for 127.0.0.1."""

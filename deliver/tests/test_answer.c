@@ -11,6 +11,8 @@ static struct answer answer;
 
 static time_t no_date(const char *text, const time_t *unused)
 {
+	if (strcmp(text, "Nov 14 292277024") == 0)
+		return 9223372036854776 + NOW;
 	return strcmp(text, "Tue, 14 Nov 2023 22:13:50 GMT") == 0 ? NOW + 30 : -1;
 }
 
@@ -81,6 +83,12 @@ Test(answer, of_grpc_may_say_when)
 		     ANSWER_LATER);
 	cr_assert_eq(answer.pause_ms, 7500);
 	cr_assert_eq(grpc(8, "grpc-status-details-bin: %%%\r\n"), ANSWER_NEVER);
+	/* -9223372036854776 seconds, of which milliseconds do not fit into 64 bits. */
+	cr_assert_eq(grpc(8, "grpc-status-details-bin: "
+			     "CAgaOQoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxINCg"
+			     "sIiNjy0MXszu//AQ==\r\n"),
+		     ANSWER_LATER);
+	cr_assert_eq(answer.pause_ms, 0);
 }
 
 Test(answer, may_say_when)
@@ -91,6 +99,9 @@ Test(answer, may_say_when)
 	header("RETRY-AFTER:Tue, 14 Nov 2023 22:13:50 GMT\r\n");
 	cr_assert_eq(answer.pause_ms, 30000);
 	header("Retry-After: 99999999999999999999\r\n");
+	cr_assert_eq(answer.pause_ms, 24 * 3600 * 1000);
+	header("Retry-After: 7\r\n");
+	header("Retry-After: Nov 14 292277024\r\n");
 	cr_assert_eq(answer.pause_ms, 24 * 3600 * 1000);
 	answer_init(&answer, ANSWER_OTLP_HTTP);
 	header("Retry-After: soon\r\n");
