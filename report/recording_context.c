@@ -7,19 +7,19 @@
 
 #include "report/recording.h"
 
-const char *recording_context_text(const struct recording_context *r, const char *key)
+const char *recording_context_text(const struct recording_context *context, const char *key)
 {
-	for (size_t i = 0; i < r->n_texts; i += 2)
-		if (strcmp(r->texts[i], key) == 0)
-			return r->texts[i + 1];
+	for (size_t i = 0; i < context->n_texts; i += 2)
+		if (strcmp(context->texts[i], key) == 0)
+			return context->texts[i + 1];
 	return NULL;
 }
 
-void recording_context_done(struct recording_context *r)
+void recording_context_done(struct recording_context *context)
 {
-	for (size_t i = 0; i < r->n_texts; i++)
-		free(r->texts[i]);
-	r->n_texts = 0;
+	for (size_t i = 0; i < context->n_texts; i++)
+		free(context->texts[i]);
+	context->n_texts = 0;
 }
 
 static uint64_t context_number(const struct recording_context *r, const char *key)
@@ -66,30 +66,30 @@ static void read_several(struct recording_context *r)
 /* The limit of -F; 0 is for events without a clock. */
 #define MAX_HZ 1000000
 
-int recording_context_read(struct view *v, struct recording_context *r)
+int recording_context_read(struct view *v, struct recording_context *ret)
 {
-	while (!view_is_empty(v) && r->n_texts < 2 * RECORDING_MAX_TEXTS)
+	while (!view_is_empty(v) && ret->n_texts < 2 * RECORDING_MAX_TEXTS)
 		for (int i = 0; i < 2; i++) {
-			r->texts[r->n_texts] = view_new_text(v);
-			if (!r->texts[r->n_texts++])
+			ret->texts[ret->n_texts] = view_new_text(v);
+			if (!ret->texts[ret->n_texts++])
 				return -ENOMEM;
 		}
-	r->context = (struct report_context){
-		.target = recording_context_text(r, "target"),
-		.event = recording_context_text(r, "event"),
-		.counts = recording_context_text(r, "counts"),
-		.command = recording_context_text(r, "command"),
-		.host = recording_context_text(r, "host"),
-		.kernel = recording_context_text(r, "kernel"),
-		.hz = (unsigned int)context_number(r, "hz"),
-		.period = (unsigned int)context_number(r, "period"),
-		.events = context_events(r),
-		.started_ns = context_number(r, "started_ns"),
-		.started_real_ns = context_number(r, "started_real_ns"),
+	ret->context = (struct report_context){
+		.target = recording_context_text(ret, "target"),
+		.event = recording_context_text(ret, "event"),
+		.counts = recording_context_text(ret, "counts"),
+		.command = recording_context_text(ret, "command"),
+		.host = recording_context_text(ret, "host"),
+		.kernel = recording_context_text(ret, "kernel"),
+		.hz = (unsigned int)context_number(ret, "hz"),
+		.period = (unsigned int)context_number(ret, "period"),
+		.events = context_events(ret),
+		.started_ns = context_number(ret, "started_ns"),
+		.started_real_ns = context_number(ret, "started_real_ns"),
 	};
-	read_several(r);
-	return v->failed || !r->context.target || !r->context.event ||
-			       context_number(r, "hz") > MAX_HZ ?
+	read_several(ret);
+	return v->failed || !ret->context.target || !ret->context.event ||
+			       context_number(ret, "hz") > MAX_HZ ?
 		       -EBADMSG :
 		       0;
 }
