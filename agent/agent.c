@@ -88,8 +88,8 @@ static void give_figures(void *arg, struct figures *ret)
 	if (ret->has_store)
 		ret->store = store_state(a->now->store);
 	for (size_t i = 0; a->now && i < a->now->n_backends; i++) {
-		snprintf(ret->backends[i].url, sizeof(ret->backends[i].url), "%s",
-			 backend_url(a->now->backends[i]));
+		snprintf(ret->backends[i].name, sizeof(ret->backends[i].name), "%s",
+			 backend_name(a->now->backends[i]));
 		ret->backends[ret->n_backends++].counts = backend_counts(a->now->backends[i]);
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -135,13 +135,13 @@ static int open_outputs(struct agent *a, struct generation *g)
 	for (size_t i = 0; err == 0 && i < o->n_backends; i++) {
 		struct backend **backend = &g->backends[g->n_backends];
 
-		if (find_backend(g, &o->backends[i], o->spool))
-			continue; /* given twice */
 		*backend = find_backend(a->now, &o->backends[i], o->spool);
 		if (!*backend)
 			err = backend_open(&o->backends[i], o->spool, o->spool_size, backend);
 		if (err == 0)
-			g->delivered[g->n_backends++].backend = *backend;
+			g->delivered[g->n_backends++] =
+				(struct interval_output){ .backend = *backend,
+							  .backend_options = &o->backends[i] };
 	}
 	g->stored.store = g->store;
 	g->run_options.tracks[0] =
@@ -274,6 +274,15 @@ static void reload(struct agent *a)
 		(void)notify_send("READY=1");
 }
 
+/* Backends that stay post by the next run's options. */
+static void configure_backends(const struct generation *old, const struct generation *next)
+{
+	for (size_t i = 0; old->options != next->options && i < next->n_backends; i++)
+		if (uses(old, next->backends[i]) &&
+		    backend_configure(next->backends[i], &next->options->backends[i]) < 0)
+			log_warning("%s is posted to as before", backend_name(next->backends[i]));
+}
+
 /* The next run samples: the present one ends where it begins. */
 static void take_over(struct agent *a)
 {
@@ -282,6 +291,7 @@ static void take_over(struct agent *a)
 
 	if (serve(a, a->next->options) < 0)
 		log_warning("requests are %s", a->server ? "answered as before" : "not answered");
+	configure_backends(old, a->next);
 	run_take_over(a->next->run, old->run);
 	while (run_state(old->run) == RUN_SAMPLES)
 		poll(&(struct pollfd){ .fd = -1 }, 1, 10);

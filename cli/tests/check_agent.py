@@ -20,7 +20,6 @@ import time
 import unittest
 
 import harness
-import otlp
 from harness import dwarfprof, start, wait_for, wait_until_it_says
 
 # Calls a function of the C library as often as it is told, and says when.
@@ -31,15 +30,6 @@ CALLER = ("import os, sys, time\n"
           "        os.getppid()\n"
           "        time.sleep(0.0005)\n"
           "    print('done', flush=True)\n")
-
-# Passes connections on from one port to another.
-FORWARD = ("import socket, sys, threading\n"
-           "def copy(a, b):\n"
-           "    while data := a.recv(65536): b.sendall(data)\n"
-           "    b.shutdown(socket.SHUT_WR)\n"
-           "for s in iter(lambda l=socket.create_server(('127.0.0.1', int(sys.argv[1]))): l.accept()[0], None):\n"
-           "    t = socket.create_connection(('127.0.0.1', int(sys.argv[2])))\n"
-           "    for pair in (s, t), (t, s): threading.Thread(target=copy, args=pair, daemon=True).start()\n")
 
 # Debian's python3 has Debian's prometheus_client, whichever is first in PATH.
 PARSE = ("import json, sys\n"
@@ -424,77 +414,6 @@ class Requests(Agent):
             waiting.communicate(timeout=10)
 
 
-class Receiver:
-    """What backends are made of (ci/backends), while somebody listens at its ports."""
-
-    def __init__(self, test, directory):
-        os.makedirs(directory)
-        self.directory = directory
-        self.process = subprocess.Popen([otlp.backend("receiver"), "-serve", directory], stdout=subprocess.PIPE, text=True)
-        test.addCleanup(self.process.communicate)
-        test.addCleanup(self.process.kill)
-        self.ports = json.loads(self.process.stdout.readline())
-
-    def got(self):
-        found = []
-        for path in glob.glob(os.path.join(self.directory, "*.json")):
-            with open(path, encoding="utf-8") as file:
-                found.append(json.load(file))
-        return found
-
-    def calls(self, by):
-        """Samples of the kind `samples', of OpenTelemetry's requests by that protocol, or of pushed profiles."""
-        if by == "push":
-            return sum(p["totals"][0] for p in self.got() if p["by"] == by)
-        requests = [r for r in self.got() if r["by"] == by]
-        assert not any(r["faults"] for r in requests), requests
-        return sum(sum(s["values"] or ()) or len(s["times"] or ()) for r in requests for p in r["profiles"]
-                   if p["type"] == ["samples", "count"] or len(r["profiles"]) == 1 for s in p["samples"])
-
-
-class Deliveries(Agent):
-    def test_each_call_gets_to_each_backend(self):
-        receiver = Receiver(self, self.out + ".received")
-        caller = self.caller()
-        agent = self.agent(*self.of_calls(caller), "--deliver", "500ms", "--spool", self.out + ".spool",
-                           "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}",
-                           "--otlp", f"http://127.0.0.1:{receiver.ports['http']}",
-                           "--otlp", f"http://127.0.0.1:{receiver.ports['http']}",  # given twice
-                           "--pyroscope", f"http://127.0.0.1:{receiver.ports['http']}")
-        calls = self.call(caller, 2000)
-        self.end(agent)
-        for by in "grpc", "http", "push":
-            self.assertEqual(receiver.calls(by), len(calls), by)
-        pushed = [p for p in receiver.got() if p["by"] == "push"]
-        self.assertEqual({p["labels"]["service_name"] for p in pushed}, {harness.read(f"/proc/{caller.pid}/comm").strip()})
-        self.assertGreater(len(pushed), 2)
-        self.assertTrue(any("getppid" in name for p in pushed for name in p["functions"]))
-
-    def test_a_killed_agent_delivers_later(self):
-        """While no backend listens; what was in the open interval is lost, here nothing."""
-        receiver = Receiver(self, self.out + ".received")
-        port = free_port()
-        caller = self.caller()
-        args = *self.of_calls(caller), "--deliver", "300ms", "--spool", self.out + ".spool", \
-            "--pyroscope", f"http://127.0.0.1:{port}"
-        spooled = lambda: [name for name in glob.glob(self.out + ".spool/*/*") if not name.endswith(".part")]
-        agent = self.agent(*args)
-        calls = self.call(caller, 1000)
-        n = -1
-        while len(spooled()) != n:  # until intervals are empty, which are not delivered
-            n = len(spooled())
-            time.sleep(1)
-        agent.kill()
-        agent.wait()
-        forward = subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(receiver.ports["http"])])
-        self.addCleanup(forward.wait)
-        self.addCleanup(forward.kill)
-        agent = self.agent(*args)
-        wait_for(lambda: receiver.calls("push") >= len(calls), 120)
-        self.end(agent)
-        self.assertEqual(receiver.calls("push"), len(calls))
-
-
 class Configuration(Agent):
     def check(self, text, *args):
         with open(self.config, "w") as file:
@@ -506,7 +425,8 @@ class Configuration(Agent):
                 ("freq = x\n", 1, 8, "-F takes a whole number"),
                 ("# a comment\n\n  freqq = 19\n", 3, 3, "there is no key 'freqq'; did you mean 'freq'?"),
                 ("store = /x\noff-cpu = maybe\n", 2, 11, "off-cpu takes yes or no, not 'maybe'"),
-                ("store = /x\n[section]\n", 2, 1, "there are no sections"),
+                ("store = /x\n[section x]\n", 2, 1, "there are no sections [section NAME], but [backend NAME]"),
+                ("store = /x\n[backend]\n", 2, 1, "not of the form `[KIND NAME]'"),
                 ("store = /x\nstore\n", 2, 1, "not of the form"),
                 ("store = /x\nstore-size=1X\n", 2, 12, "--store-size takes a size"),
                 ("comm = (\nstore=/x\n", 1, 8, ""),
