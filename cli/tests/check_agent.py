@@ -6,6 +6,7 @@ the agent meanwhile; requests are answered as Go's pprof, curl and Prometheus's 
 usage: check_agent.py DWARFPROF PROGRAM-DIR
 """
 import contextlib
+import ctypes
 import glob
 import json
 import os
@@ -21,6 +22,10 @@ import unittest
 
 import harness
 from harness import dwarfprof, start, wait_for, wait_until_it_says
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
 # Calls a function of the C library as often as it is told, and says when.
 CALLER = ("import os, sys, time\n"
@@ -238,6 +243,26 @@ class Times(Agent):
         result = dwarfprof("report", "--from", "2001-01-01T00:00", "--to", "2001-01-02T00:00", self.store)
         self.assertEqual(result.returncode, 1)
         self.assertIn("no recordings of that time", result.stderr)
+
+    def test_damaged_ones_are_left_out(self):
+        """Also the first one, whose head says how to read the others."""
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--interval", "300ms", "--store", self.store)
+        calls = self.call(caller, 1500)
+        self.end(agent)
+        whole = [(path, len(self.samples(path))) for path in self.recordings()]
+        self.assertEqual(sum(n for _, n in whole), len(calls))
+        for content in b"", b"no recording", b"\0" * 4096:
+            with open(whole[0][0], "wb") as file:
+                file.write(content)
+            result = dwarfprof("report", "--from", "2001-01-01T00:00", self.store)
+            self.assertIn(f"{whole[0][0]} is left out: ", result.stderr)
+            self.assertIn(f"Samples: {sum(n for _, n in whole[1:])},", result.stdout)
+        for path, _ in whole:
+            os.truncate(path, 0)
+        result = dwarfprof("report", self.store)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"cannot read {whole[-1][0]}: ", result.stderr)
 
     def test_others_are_left_out(self):
         for hz in "100", "50":
@@ -488,6 +513,46 @@ class Service(Agent):
             self.end(agent)
             while manager.recv(4096) != b"STOPPING=1":
                 pass
+
+    def test_a_run_that_does_not_end_holds_nothing_up(self):
+        """Its thread is stopped when another run takes over: the agent still says that it is well, and ends in time."""
+        path = self.out + ".notify"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path)
+            manager.settimeout(60)
+            agent = start("agent", "--store", self.store, "-C", "0", stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
+            self.addCleanup(agent.communicate)
+            self.addCleanup(agent.kill)
+            while manager.recv(4096) != b"READY=1":
+                pass
+            # Threads that it starts inherit its name.
+            runs = lambda: [int(name.split("/")[-2]) for name in glob.glob(f"/proc/{agent.pid}/task/*/comm")
+                            if harness.read(name) == "run\n"]
+            run, n_runs = min(runs()), len(runs())
+            for request in PTRACE_SEIZE, PTRACE_INTERRUPT:
+                self.assertEqual(libc.ptrace(request, run, None, None), 0)
+            os.waitpid(run, WALL)
+
+            def reap():
+                agent.kill()
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(run, WALL)
+            self.addCleanup(reap)
+            agent.send_signal(signal.SIGHUP)
+            wait_for(lambda: len(runs()) > n_runs)
+            time.sleep(2)  # the new one samples, and is to take over
+            manager.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    manager.recv(4096)
+            manager.settimeout(10)
+            self.assertEqual([manager.recv(4096) for _ in range(3)], [b"WATCHDOG=1"] * 3)
+            before = time.monotonic()
+            agent.terminate()
+            self.assertIn("not be written in time", wait_until_it_says(agent, "is lost"))
+            os.waitpid(run, WALL)
+            self.assertLess(time.monotonic() - before, 5)
 
     def test_messages_for_the_journal(self):
         with open(self.out, "w+") as journal:
