@@ -24,10 +24,19 @@ struct backend {
 	char *spool;
 };
 
-/* A part of a report: all of it, or a service's. */
+/* Pyroscope cuts deeper stacks at the leaf (pkg/pprof, max_profile_stacktrace_depth). */
+#define PYROSCOPE_FRAMES 1000
+
+/* Each of Pyroscope's profiles is of one kind, which it tells by `__name__`. */
+enum kind { KIND_ALL, KIND_EVENTS, KIND_OFF_CPU, KIND_WALL };
+
+/* A part of a report: all of it, or a kind of samples of a service. */
 struct part {
-	UT_hash_handle hh; /* by service */
-	char service[DP_COMM_SIZE + 1];
+	UT_hash_handle hh; /* by key */
+	struct part_key {
+		enum kind kind;
+		char service[DP_COMM_SIZE + 8];
+	} key;
 	struct report *report;
 	struct totals totals;
 	char *text;
@@ -218,7 +227,30 @@ static void part_free(struct part *part)
 	free(part);
 }
 
-static int part_new(struct backend_report *r, const char *service)
+static struct part_key make_key(enum kind kind, const char *service)
+{
+	struct part_key key;
+
+	memset(&key, 0, sizeof(key)); /* it is compared as bytes */
+	key.kind = kind;
+	snprintf(key.service, sizeof(key.service), "%s", service);
+	return key;
+}
+
+/* What a profile of that kind is about. */
+static void narrow(struct report_context *context, enum kind kind)
+{
+	context->max_frames = kind == KIND_ALL ? 0 : PYROSCOPE_FRAMES;
+	context->main_value = kind == KIND_WALL;
+	if (kind == KIND_EVENTS)
+		context->events &= ~EVENT_BIT(DP_EVENT_OFF_CPU);
+	if (kind != KIND_OFF_CPU)
+		return;
+	context->events = EVENT_BIT(DP_EVENT_OFF_CPU);
+	context->hz = 0; /* the time is measured */
+}
+
+static int part_new(struct backend_report *r, const struct part_key *key)
 {
 	struct report_context context = r->report.context;
 	const char *format = r->backend->protocol == DELIVER_OTLP ? "otlp" : "pprof";
@@ -227,14 +259,15 @@ static int part_new(struct backend_report *r, const char *service)
 
 	if (!part)
 		return err;
-	snprintf(part->service, sizeof(part->service), "%s", service);
+	part->key = *key;
+	narrow(&context, key->kind);
 	part->to = open_memstream(&part->text, &part->size);
 	if (r->backend->protocol == DELIVER_OTLP)
 		context.parts = &r->limits;
 	if (part->to)
 		err = report_new(report_format_by_name(format), &context, part->to, &part->report);
 	if (err == 0) {
-		HASH_ADD_STR(r->parts, service, part);
+		HASH_ADD(hh, r->parts, key, sizeof(part->key), part);
 		if (HASH_IS_ADDED(hh, part))
 			return 0;
 		err = -ENOMEM;
@@ -243,21 +276,20 @@ static int part_new(struct backend_report *r, const char *service)
 	return err;
 }
 
-static struct part *find_part(struct backend_report *r, const char *service)
+static struct part *find_part(struct backend_report *r, enum kind kind, const char *service)
 {
+	struct part_key key = make_key(kind, kind == KIND_ALL ? "" : service);
 	struct part *part;
 
-	if (r->backend->protocol == DELIVER_OTLP)
-		service = "";
-	HASH_FIND_STR(r->parts, service, part);
+	HASH_FIND(hh, r->parts, &key, sizeof(key), part);
 	if (part)
 		return part;
 	if (HASH_COUNT(r->parts) >= MAX_SERVICES) {
-		service = OTHER_SERVICES;
-		HASH_FIND_STR(r->parts, service, part);
+		key = make_key(kind, OTHER_SERVICES);
+		HASH_FIND(hh, r->parts, &key, sizeof(key), part);
 	}
-	if (!part && part_new(r, service) == 0)
-		HASH_FIND_STR(r->parts, service, part);
+	if (!part && part_new(r, &key) == 0)
+		HASH_FIND(hh, r->parts, &key, sizeof(key), part);
 	return part;
 }
 
@@ -284,24 +316,38 @@ static int add_labels(const struct backend_options *o, const struct label_set *f
 	return err == 0 ? label_set_new(&list, ret) : err;
 }
 
+static int add_to(struct backend_report *r, enum kind kind, const struct sample *sample,
+		  const struct totals *totals)
+{
+	struct part *part = find_part(r, kind, sample->comm);
+
+	if (!part)
+		return -ENOMEM;
+	totals_count(&part->totals, sample);
+	part->totals.lost = totals->lost;
+	return report_add(part->report, sample, &part->totals);
+}
+
 static int backend_add(struct report *report, const struct sample *sample,
 		       const struct totals *totals)
 {
 	struct backend_report *r = (struct backend_report *)report;
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
-	struct part *part = find_part(r, sample->comm);
+	bool is_off_cpu = sample->event == DP_EVENT_OFF_CPU;
 	struct sample own = *sample;
+	int err;
 
-	if (!part)
-		return -ENOMEM;
-	if (r->backend->protocol == DELIVER_OTLP && r->options->n_labels > 0) {
-		if (add_labels(r->options, sample->labels, &labels) < 0)
+	if (r->backend->protocol == DELIVER_OTLP) {
+		if (r->options->n_labels > 0 && add_labels(r->options, sample->labels, &labels) < 0)
 			return -ENOMEM;
-		own.labels = labels;
+		own.labels = labels ? labels : sample->labels;
+		return add_to(r, KIND_ALL, &own, totals);
 	}
-	totals_count(&part->totals, sample);
-	part->totals.lost = totals->lost;
-	return report_add(part->report, &own, &part->totals);
+	err = add_to(r, is_off_cpu ? KIND_OFF_CPU : KIND_EVENTS, sample, totals);
+	if (err == 0 && r->report.context.events & EVENT_BIT(DP_EVENT_OFF_CPU) &&
+	    r->report.context.events != EVENT_BIT(DP_EVENT_OFF_CPU))
+		err = add_to(r, KIND_WALL, sample, totals);
+	return err;
 }
 
 /* A request is complete; what is written next belongs to another one. */
@@ -338,6 +384,20 @@ static size_t find_label(const struct deliver_label *labels, size_t n, const cha
 	return i;
 }
 
+/* Of samples by time, as its UI expects; of others, what is counted. */
+static const char *kind_name(const struct report_context *context, enum kind kind)
+{
+	if (kind == KIND_OFF_CPU)
+		return "off_cpu";
+	if (kind == KIND_WALL)
+		return "wall";
+	if (context->n_several > 0)
+		return "events";
+	if (context->hz > 0)
+		return "process_cpu";
+	return context->counts ? context->counts : "events";
+}
+
 /* The backend's labels come before ours, but that of the type. */
 static int make_labels(const struct backend_report *r, const struct part *part,
 		       struct deliver_label *labels, char **names, size_t *ret)
@@ -345,9 +405,11 @@ static int make_labels(const struct backend_report *r, const struct part *part,
 	const struct backend_options *o = r->options;
 	size_t n = 0;
 
-	labels[n++] = (struct deliver_label){ "__name__", "process_cpu" };
-	labels[n++] = (struct deliver_label){ "service_name",
-					      part->service[0] ? part->service : "unknown" };
+	labels[n++] =
+		(struct deliver_label){ "__name__", kind_name(&r->report.context, part->key.kind) };
+	labels[n++] =
+		(struct deliver_label){ "service_name",
+					part->key.service[0] ? part->key.service : "unknown" };
 	labels[n++] =
 		(struct deliver_label){ "host",
 					r->report.context.host ? r->report.context.host : "" };
@@ -398,6 +460,7 @@ static int backend_finish(struct report *report, const struct totals *totals)
 		int own;
 
 		part->totals.duration_ns = totals->duration_ns;
+		part->totals.lost = totals->lost;
 		own = report_finish(part->report, &part->totals);
 		if (own == 0 && r->backend->protocol == DELIVER_PYROSCOPE)
 			own = put_profile(r, part);

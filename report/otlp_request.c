@@ -284,11 +284,21 @@ static int pack_head(struct otlp_request *r, const struct otlp_resource *resourc
 	Otlp__Profile profile = OTLP__PROFILE__INIT;
 	const struct otlp_type *t = &r->types[type];
 	int err = set_type(r, t->name, t->unit, &sample_type, &profile.sample_type);
+	int32_t attribute;
 
 	if (err == 0 && t->period_name) {
 		err = set_type(r, t->period_name, t->period_unit, &period_type,
 			       &profile.period_type);
 		profile.period = (int64_t)t->period;
+	}
+	if (err < 0)
+		return err;
+	if (r->lost > 0 && r->written == 0) {
+		const struct label lost = { .number = (int64_t)r->lost, .unit = "" };
+
+		err = otlp_attribute(&r->dictionary, "dwarfprof.samples_lost", &lost, &attribute);
+		profile.n_attribute_indices = 1;
+		profile.attribute_indices = &attribute;
 	}
 	if (err < 0)
 		return err;

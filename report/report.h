@@ -51,6 +51,8 @@ struct report_context {
 	size_t n_several;                   /* 0: there is one */
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
 	const struct report_parts *parts; /* NULL: one file */
+	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
+	bool main_value;                  /* of several values, only the count and the last */
 	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
 	bool wide;                        /* lines may be wider than a terminal */
 	bool symbols;                     /* look names up */

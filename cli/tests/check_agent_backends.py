@@ -101,6 +101,30 @@ class Deliveries(Agent):
         self.assertEqual(receiver.calls("push"), len(calls))
 
 
+class Kinds(Agent):
+    def test_time_on_and_off_the_cpu(self):
+        """Pyroscope's UI tells profiles by name, type and unit."""
+        receiver = Receiver(self, self.out + ".received")
+        with harness.busy() as pid:
+            sleeper = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.05)"])
+            self.addCleanup(sleeper.wait)
+            self.addCleanup(sleeper.kill)
+            agent = self.agent("-p", str(sleeper.pid), "-p", pid, "-F", "99", "--off-cpu", "--deliver", "500ms", "--pyroscope",
+                               f"http://127.0.0.1:{receiver.ports['http']}", "--label", "agent=both")
+            wait_for(lambda: len([p for p in receiver.got() if p["labels"].get("agent")]) > 20)
+            self.end(agent)
+        pushed = [p for p in receiver.got() if p["labels"].get("agent")]
+        types = {p["labels"]["__name__"]: (p["types"], p["period"]) for p in pushed}
+        self.assertEqual(types, {
+            "process_cpu": (["samples/count", "cpu/nanoseconds"], "cpu/nanoseconds"),
+            "off_cpu": (["events/count", "off_cpu/nanoseconds"], "off_cpu/nanoseconds"),
+            "wall": (["events/count", "wall/nanoseconds"], "wall/nanoseconds")})
+        sums = {name: [sum(p["totals"][i] for p in pushed if p["labels"]["__name__"] == name) for i in range(2)] for name in types}
+        self.assertEqual(sums["process_cpu"][0] + sums["off_cpu"][0], sums["wall"][0])
+        self.assertAlmostEqual((sums["process_cpu"][1] + sums["off_cpu"][1]) / sums["wall"][1], 1, delta=0.05)
+        self.assertGreater(sums["off_cpu"][1], 10 ** 9)
+
+
 class Secured(Agent):
     def path(self, name):
         return f"{self.out}.{name}"
