@@ -23,7 +23,7 @@ struct output_options {
 };
 
 #define OUTPUT_OPTIONS_BY_HELP                                                                      \
-	"tell stacks apart by this: cpu, pid, tid, comm, thread_name, outcome, state, or a label, " \
+	"tell stacks apart by this: cpu, pid, tid, comm, thread_name, outcome, state, language, or a label, " \
 	"label:KEY"
 
 /* Of all commands that write text for people. */

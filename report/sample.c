@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/frame_kind.h"
 #include "symbols/code_source.h"
 
 /* These are all counters, and precede the other members. */
@@ -92,28 +93,16 @@ int frame_function_start(const struct frame *frame, uint64_t *ret)
 
 bool frame_is_interpreted(const struct frame *frame)
 {
-	return frame->method == DP_METHOD_PYTHON || frame->method == DP_METHOD_JAVA;
-}
-
-const char *frame_kind_word(const struct frame *frame)
-{
-	switch (frame->method) {
-	case DP_METHOD_PYTHON:
-		return "python";
-	case DP_METHOD_JAVA:
-		return "java";
-	default:
-		return "native";
-	}
+	return frame_kind(frame) >= FRAME_FIRST_LANGUAGE;
 }
 
 const char *frame_path(const struct frame *frame)
 {
-	if (frame->method == DP_METHOD_PYTHON)
-		return "[python]";
-	if (frame->method == DP_METHOD_JAVA)
-		return "[java]";
-	return frame->module ? frame->module->path : NULL;
+#define X(name, word, method, firefox, red, green, blue) [FRAME_##name] = "[" word "]",
+	static const char *const paths[FRAME_N_KINDS] = { FRAME_LANGUAGES(X) };
+#undef X
+
+	return paths[frame_kind(frame)] ?: (frame->module ? frame->module->path : NULL);
 }
 
 bool frame_is_in_binary(const struct frame *frame)

@@ -109,11 +109,8 @@ int frame_function_start(const struct frame *frame, uint64_t *ret);
  */
 bool frame_is_in_binary(const struct frame *frame);
 
-/* Whether it is a function of an interpreter, which has no native code. */
+/* Whether it is a function of a language's runtime, which names it (frame_kind.h). */
 bool frame_is_interpreted(const struct frame *frame);
-
-/* What kind of code it is: `native`, or the language's name. */
-const char *frame_kind_word(const struct frame *frame);
 
 /* The path of its binary, or what stands for it: `[jit]`, `[python]`. NULL: not known. */
 const char *frame_path(const struct frame *frame);
