@@ -22,7 +22,7 @@ struct output_options {
 	size_t n, size;
 };
 
-#define OUTPUT_OPTIONS_BY_HELP                                                                      \
+#define OUTPUT_OPTIONS_BY_HELP                                                                                \
 	"tell stacks apart by this: cpu, pid, tid, comm, thread_name, outcome, state, language, or a label, " \
 	"label:KEY"
 
