@@ -27,8 +27,6 @@ struct dp_hotspot_heap {
  * address of its blob, the position in it, and for a method its compile id. Interpreted: the Method,
  * 0, and its ConstMethod.
  */
-#define DP_HOTSPOT_NUMBER_SHIFT 32
-#define DP_HOTSPOT_NUMBER(position) ((position) >> DP_HOTSPOT_NUMBER_SHIFT & (DP_MAX_FRAMES - 1))
 #define DP_HOTSPOT_INTERPRETED (1ULL << 62)
 
 struct dp_hotspot {

@@ -92,7 +92,8 @@ int frame_function_start(const struct frame *frame, uint64_t *ret)
 
 bool frame_is_interpreted(const struct frame *frame)
 {
-	return frame->method == DP_METHOD_PYTHON || frame->method == DP_METHOD_JAVA;
+	return frame->method == DP_METHOD_PYTHON || frame->method == DP_METHOD_JAVA ||
+	       frame->method == DP_METHOD_JAVASCRIPT;
 }
 
 const char *frame_kind_word(const struct frame *frame)
@@ -102,6 +103,8 @@ const char *frame_kind_word(const struct frame *frame)
 		return "python";
 	case DP_METHOD_JAVA:
 		return "java";
+	case DP_METHOD_JAVASCRIPT:
+		return "javascript";
 	default:
 		return "native";
 	}
@@ -113,6 +116,8 @@ const char *frame_path(const struct frame *frame)
 		return "[python]";
 	if (frame->method == DP_METHOD_JAVA)
 		return "[java]";
+	if (frame->method == DP_METHOD_JAVASCRIPT)
+		return "[javascript]";
 	return frame->module ? frame->module->path : NULL;
 }
 
