@@ -363,12 +363,18 @@ static int add_function(struct otlp_dictionary *d, const struct symbolized_frame
 	return err == 0 && is_new ? put_function(d, &f) : err;
 }
 
-/* Of code that is in no file nobody can tell which runtime's it is. */
+/* Words of the semantic conventions (1.43). Of other code in no file nobody can tell whose it is. */
 static const char *frame_type(const struct symbolized_frame *symbolized, uint64_t address)
 {
 	if (symbolized->kind == SYMBOLIZED_KERNEL)
 		return "kernel";
-	if (symbolized->kind != SYMBOLIZED_USER || !symbolized->module)
+	if (symbolized->kind != SYMBOLIZED_USER)
+		return NULL;
+	if (symbolized->method == DP_METHOD_PYTHON)
+		return "cpython";
+	if (symbolized->method == DP_METHOD_JAVA)
+		return "jvm";
+	if (!symbolized->module)
 		return NULL;
 	return location_cache_is_go(&symbolized->module->locations, address) ? "go" : "native";
 }

@@ -15,6 +15,9 @@
 /* The names of so many waiting samples are read together; more would keep the first report waiting. */
 #define NAMED_TOGETHER 256
 
+/* Between reports, processes that have read no names for so long are ended. */
+#define NAMES_IDLE_NS UINT64_C(30000000000)
+
 enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
 
 /* A task of the thread. */
@@ -129,6 +132,7 @@ static int take(struct report_queue *q, const struct item *item)
 			       .before = item->totals,
 			       .since_ns = item->now_ns };
 	note_oldest(q);
+	names_rest(q->names, NAMES_IDLE_NS);
 	return err;
 }
 

@@ -109,6 +109,7 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 			   0;
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_USER,
+		.method = frame->method,
 		.module = in_binary ? frame->module : NULL,
 		.binary = frame_path(frame),
 		.address = in_binary ? frame->offset : frame->address,
@@ -255,6 +256,15 @@ int symbolized_stack_make_sample(struct report *report, const struct sample *sam
 	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
 		err = put_user_frame(&m, &sample->user[i]);
 	return err == 0 ? put_bottom(&m, sample) : err;
+}
+
+const struct symbolized_frame symbolized_cut = { .kind = SYMBOLIZED_MARK,
+						 .name = "[frames left out]" };
+
+size_t symbolized_keep(size_t n, size_t max, size_t *ret_skipped)
+{
+	*ret_skipped = max > 0 && n > max ? n - max + 1 : 0;
+	return *ret_skipped > 0 ? max / 2 : n;
 }
 
 uint64_t symbolized_code_address(const struct symbolized_frame *symbolized)
