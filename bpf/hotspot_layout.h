@@ -27,8 +27,6 @@ struct dp_hotspot_heap {
  * address of its blob, the position in it, and for a method its compile id. Interpreted: the Method,
  * 0, and its ConstMethod; user space puts the number of the bytecode there, plus 1.
  */
-#define DP_HOTSPOT_NUMBER_SHIFT 32
-#define DP_HOTSPOT_NUMBER(position) ((position) >> DP_HOTSPOT_NUMBER_SHIFT & (DP_MAX_FRAMES - 1))
 #define DP_HOTSPOT_INTERPRETED (1ULL << 62)
 /* Set in user space: the position is no return address. */
 #define DP_HOTSPOT_EXACT (1ULL << 61)

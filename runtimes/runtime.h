@@ -34,6 +34,8 @@ struct runtime_code {
 struct runtime_memory {
 	int (*read)(void *arg, void *ret, size_t size, uint64_t address);
 	void *arg;
+	/* Reads from here on see memory as it is now; NULL: all do */
+	void (*forget)(void *arg);
 };
 
 struct runtime_source {
@@ -65,7 +67,7 @@ struct runtime_source {
 			     const struct dp_runtime_frame *frame);
 };
 
-extern const struct runtime_source runtime_python, runtime_hotspot;
+extern const struct runtime_source runtime_python, runtime_hotspot, runtime_v8;
 
 /* By enum dp_runtime_kind; NULL: there is none. */
 const struct runtime_source *runtime_source(unsigned int kind);

@@ -23,7 +23,7 @@ void java_join_sample(struct process_table *table, const struct dp_runtime *runt
 	memcpy(frames, sample->user, sample->n_user * sizeof(*frames));
 	sample->user = frames;
 	for (size_t i = 0; i < runtime->n; i++) {
-		size_t number = DP_HOTSPOT_NUMBER(known[i].position);
+		size_t number = DP_NOTE_NUMBER(known[i].position);
 		struct dp_runtime_frame frame = known[i];
 		struct frame *f = &frames[number];
 

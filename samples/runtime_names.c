@@ -122,11 +122,16 @@ static bool has_room(struct runtime_names *n, const struct runtime_code *code)
 	return code->lines_size == 0 || jit_take_memory(n->module->jit, size);
 }
 
+static void forget_memory(void *arg)
+{
+	process_memory_forget(arg);
+}
+
 /* The code of a frame, from memory if it is not kept. 0 or a negative errno. */
 static int find_code(struct runtime_names *n, const struct dp_runtime_frame *frame,
 		     struct code **ret)
 {
-	const struct runtime_memory memory = { process_memory_read, &n->memory };
+	const struct runtime_memory memory = { process_memory_read, &n->memory, forget_memory };
 	const struct code_key key = { frame->code, frame->tag };
 	struct code *c;
 	int err;
