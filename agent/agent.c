@@ -46,7 +46,8 @@ struct generation {
 struct agent {
 	const struct agent_control *control;
 	struct generation *now, *next; /* next: NULL unless it is about to take over */
-	bool is_renewal;               /* next has the same options */
+	struct generation *old;        /* the one that now took over from, until it has ended */
+	bool is_renewal;               /* next, or else now, has the same options */
 	struct pulls *pulls;
 	struct server *server; /* NULL: none */
 	int event_fd;
@@ -55,7 +56,7 @@ struct agent {
 	uint64_t ends_ns; /* when the order to end came; 0: not yet */
 	bool is_hurried, is_ready;
 	int err;                 /* why it ends */
-	pthread_mutex_t lock;    /* protects what follows, and now.run against the server */
+	pthread_mutex_t lock;    /* protects what follows, and now and old against the server */
 	struct totals before;    /* of runs that have ended */
 	struct figures constant; /* what does not change by itself */
 };
@@ -80,6 +81,11 @@ static void give_figures(void *arg, struct figures *ret)
 	pthread_mutex_lock(&a->lock);
 	*ret = a->constant;
 	ret->totals = a->before;
+	if (a->old) {
+		struct run_figures old = run_figures(a->old->run);
+
+		ret->totals = sum(&ret->totals, &old.totals);
+	}
 	if (a->now) {
 		ret->run = run_figures(a->now->run);
 		ret->memory_limit = a->now->options->memory;
@@ -88,8 +94,8 @@ static void give_figures(void *arg, struct figures *ret)
 	if (ret->has_store)
 		ret->store = store_state(a->now->store);
 	for (size_t i = 0; a->now && i < a->now->n_backends; i++) {
-		snprintf(ret->backends[i].url, sizeof(ret->backends[i].url), "%s",
-			 backend_url(a->now->backends[i]));
+		snprintf(ret->backends[i].name, sizeof(ret->backends[i].name), "%s",
+			 backend_name(a->now->backends[i]));
 		ret->backends[ret->n_backends++].counts = backend_counts(a->now->backends[i]);
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -106,6 +112,15 @@ static void wake_run(void *arg)
 	pthread_mutex_lock(&a->lock);
 	if (a->now)
 		run_serve(a->now->run);
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* counter: of a->constant; NULL: none. */
+static void count(struct agent *a, uint64_t *counter)
+{
+	pthread_mutex_lock(&a->lock);
+	if (counter)
+		(*counter)++;
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -135,13 +150,13 @@ static int open_outputs(struct agent *a, struct generation *g)
 	for (size_t i = 0; err == 0 && i < o->n_backends; i++) {
 		struct backend **backend = &g->backends[g->n_backends];
 
-		if (find_backend(g, &o->backends[i], o->spool))
-			continue; /* given twice */
 		*backend = find_backend(a->now, &o->backends[i], o->spool);
 		if (!*backend)
 			err = backend_open(&o->backends[i], o->spool, o->spool_size, backend);
 		if (err == 0)
-			g->delivered[g->n_backends++].backend = *backend;
+			g->delivered[g->n_backends++] =
+				(struct interval_output){ .backend = *backend,
+							  .backend_options = &o->backends[i] };
 	}
 	g->stored.store = g->store;
 	g->run_options.tracks[0] =
@@ -251,7 +266,7 @@ static void begin_next(struct agent *a, const struct agent_options *options, boo
 	a->is_renewal = is_renewal;
 	if (begin_generation(a, options, &a->next) == 0)
 		return;
-	a->constant.reloads_failed += !is_renewal;
+	count(a, is_renewal ? NULL : &a->constant.reloads_failed);
 	log_warning("sampling goes on as before");
 }
 
@@ -259,7 +274,7 @@ static void reload(struct agent *a)
 {
 	const struct agent_options *options;
 
-	if (a->next) {
+	if (a->next || a->old) {
 		log_warning("the last reload is not complete yet: try again");
 		return;
 	}
@@ -267,40 +282,57 @@ static void reload(struct agent *a)
 	if (a->control->load(a->control->arg, &options) == 0) {
 		begin_next(a, options, false);
 	} else {
-		a->constant.reloads_failed++;
+		count(a, &a->constant.reloads_failed);
 		log_warning("sampling goes on as before");
 	}
 	if (!a->next)
 		(void)notify_send("READY=1");
 }
 
-/* The next run samples: the present one ends where it begins. */
+/* Backends that stay post by the next run's options. */
+static void configure_backends(const struct generation *old, const struct generation *next)
+{
+	for (size_t i = 0; old->options != next->options && i < next->n_backends; i++)
+		if (uses(old, next->backends[i]) &&
+		    backend_configure(next->backends[i], &next->options->backends[i]) < 0)
+			log_warning("%s is posted to as before", backend_name(next->backends[i]));
+}
+
+/* The next run samples: the present one ends where it begins, once its names are looked up. */
 static void take_over(struct agent *a)
 {
 	struct generation *old = a->now;
-	struct run_figures figures;
 
 	if (serve(a, a->next->options) < 0)
 		log_warning("requests are %s", a->server ? "answered as before" : "not answered");
+	configure_backends(old, a->next);
 	run_take_over(a->next->run, old->run);
-	while (run_state(old->run) == RUN_SAMPLES)
-		poll(&(struct pollfd){ .fd = -1 }, 1, 10);
-	figures = run_figures(old->run);
 	pthread_mutex_lock(&a->lock);
-	a->before = sum(&a->before, &figures.totals);
+	a->old = old;
 	a->now = a->next;
 	pthread_mutex_unlock(&a->lock);
 	a->next = NULL;
+}
+
+static void look_at_old(struct agent *a)
+{
+	struct generation *old = a->old;
+	struct run_figures figures;
+
+	if (!old || run_state(old->run) == RUN_SAMPLES)
+		return;
+	figures = run_figures(old->run);
+	pthread_mutex_lock(&a->lock);
+	a->before = sum(&a->before, &figures.totals);
+	a->old = NULL;
+	pthread_mutex_unlock(&a->lock);
 	close_generation(a, old, a->now);
 	if (a->now->store)
 		store_set_limits(a->now->store, &a->now->options->store_limits);
 	run_serve(a->now->run);
-	if (a->is_renewal) {
-		a->constant.renewals++;
-	} else {
-		a->constant.reloads++;
+	count(a, a->is_renewal ? &a->constant.renewals : &a->constant.reloads);
+	if (!a->is_renewal)
 		log_info("sampling goes on with the new configuration");
-	}
 	(void)notify_send("READY=1");
 }
 
@@ -315,7 +347,7 @@ static void look_at_next(struct agent *a)
 	case RUN_ENDED:
 	case RUN_FAILED:
 		a->next = close_generation(a, a->next, a->now);
-		a->constant.reloads_failed += !a->is_renewal;
+		count(a, a->is_renewal ? NULL : &a->constant.reloads_failed);
 		log_warning("sampling goes on as before");
 		(void)notify_send("READY=1");
 	}
@@ -340,7 +372,7 @@ static void look_at_memory(struct agent *a, uint64_t now)
 	const struct agent_options *o = a->now->options;
 	struct own_use own, helpers;
 
-	if (!o->memory || a->next || !a->is_ready || now < a->renewed_ns + RENEW_NS)
+	if (!o->memory || a->next || a->old || !a->is_ready || now < a->renewed_ns + RENEW_NS)
 		return;
 	own_use_read(&own, &helpers);
 	if (own.private_bytes + helpers.private_bytes <= o->memory)
@@ -392,6 +424,8 @@ static void hurry(struct agent *a, uint64_t now)
 	if (!a->is_hurried && now > a->ends_ns + HURRY_NS) {
 		a->is_hurried = true;
 		run_hurry(a->now->run);
+		if (a->old)
+			run_hurry(a->old->run);
 	}
 	if (now < a->ends_ns + GIVE_UP_NS)
 		return;
@@ -406,14 +440,15 @@ static void turn(struct agent *a)
 	struct pollfd fds[] = { { .fd = a->control->fd, .events = POLLIN },
 				{ .fd = a->event_fd, .events = POLLIN } };
 
-	while (look_at_run(a)) {
-		uint64_t now, count;
+	while (look_at_run(a) || a->old) {
+		uint64_t now, woken;
 
+		look_at_old(a);
 		if (!a->ends_ns)
 			look_at_next(a);
 		(void)poll(fds, 2, wait_ms(a, every));
 		if (fds[1].revents)
-			(void)!read(a->event_fd, &count, sizeof(count));
+			(void)!read(a->event_fd, &woken, sizeof(woken));
 		if (fds[0].revents)
 			obey(a);
 		now = clock_now_ns();

@@ -14,6 +14,7 @@ struct reading {
 	int (*fn)(void *arg, const struct config_entry *entry);
 	void *arg;
 	char text[LINE_MAX_SIZE + 2]; /* the current line */
+	char section[LINE_MAX_SIZE + 2];
 	unsigned int line;
 	bool has_entry; /* the current line is one, or none is wanted */
 	int err;
@@ -29,10 +30,13 @@ static unsigned int column_of(const struct reading *r, const char *word, const c
 static void pass(struct reading *r, const char *key, const char *value, const char *wrong)
 {
 	const char *begin = r->text + strspn(r->text, " \t"), *equals = strpbrk(begin, "=:");
-	const char *rest = equals ? equals + 1 : begin;
+	const char *rest = *begin == '[' ? begin + strcspn(begin, " ") :
+			   equals        ? equals + 1 :
+					   begin;
 	const struct config_entry entry = {
 		.key = key,
 		.value = value,
+		.section = r->section,
 		.line = r->line,
 		.key_column = column_of(r, key, begin),
 		.value_column = column_of(r, value, rest + strspn(rest, " \t")),
@@ -48,8 +52,25 @@ static int on_entry(void *arg, const char *section, const char *key, const char 
 {
 	struct reading *r = arg;
 
-	pass(r, key, value ? value : "", section[0] ? "there are no sections" : NULL);
+	pass(r, key, value ? value : "", key[0] ? NULL : "not of the form `key = value'");
 	return 1;
+}
+
+/* inih says nothing of a section without entries, and keeps only a part of its name. */
+static void begin_section(struct reading *r, const char *begin)
+{
+	const char *end = strchr(begin, ']');
+	char text[sizeof(r->text)], *name;
+
+	snprintf(text, sizeof(text), "%.*s", end ? (int)(end - begin - 1) : 0, begin + 1);
+	name = strchr(text, ' ');
+	if (!name || name == text || name[1] == '\0') {
+		pass(r, "", "", "not of the form `[KIND NAME]'");
+		return;
+	}
+	*name++ = '\0';
+	snprintf(r->section, sizeof(r->section), "%s", text);
+	pass(r, "", name + strspn(name, " \t"), NULL);
 }
 
 /* inih calls nothing for a line that it does not understand, and says only which was the first. */
@@ -59,7 +80,10 @@ static void check_last(struct reading *r)
 
 	if (r->line == 0 || r->has_entry || *begin == '\0' || *begin == ';' || *begin == '#')
 		return;
-	pass(r, "", "", *begin == '[' ? "there are no sections" : "not of the form `key = value'");
+	if (*begin == '[')
+		begin_section(r, begin);
+	else
+		pass(r, "", "", "not of the form `key = value'");
 }
 
 /* An fgets() that knows where it is. */

@@ -6,12 +6,16 @@
 
 /*
  * A configuration file: lines of `key = value`, in the form of inih, with comments after ; or #. The
- * same key may be given several times. There are no sections.
+ * same key may be given several times. Sections begin with `[kind NAME]`.
  */
 
-/* A setting, or, if `wrong` is not NULL, a line that is none. */
+/*
+ * A setting; or, without a key, the beginning of a section, which has a kind; or, if `wrong` is not
+ * NULL, a line that is neither.
+ */
 struct config_entry {
-	const char *key, *value;
+	const char *key, *value; /* of a section's beginning, the value is its name */
+	const char *section;     /* the kind; "": before all sections */
 	unsigned int line, key_column, value_column; /* from 1; of bytes */
 	const char *wrong;
 };

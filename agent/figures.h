@@ -15,7 +15,7 @@ struct figures {
 	bool has_store;
 	struct store_state store;
 	struct {
-		char url[256];
+		char name[256];
 		struct deliver_counts counts;
 	} backends[AGENT_BACKENDS];
 	size_t n_backends;

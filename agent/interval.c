@@ -67,7 +67,8 @@ static int open_output(struct interval *i, const struct interval_output *output,
 	int err;
 
 	if (output->backend)
-		return backend_report_new(output->backend, &i->report.context, &w->report);
+		return backend_report_new(output->backend, output->backend_options,
+					  &i->report.context, &w->report);
 	err = store_begin(output->store, &w->file);
 	if (err == 0)
 		err = report_new(report_format_by_name("recording"), &i->report.context, w->file.to,

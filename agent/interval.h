@@ -9,12 +9,14 @@
 #include "report/report.h"
 
 struct backend;
+struct backend_options;
 struct store;
 
 /* What each interval becomes: a recording in a store, or requests to a backend. */
 struct interval_output {
 	struct store *store;     /* or NULL */
 	struct backend *backend; /* or NULL */
+	const struct backend_options *backend_options;
 };
 
 /*

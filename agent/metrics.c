@@ -88,7 +88,7 @@ static void put_store(const struct store_state *s, FILE *to)
 	put(to, "store_removed_bytes", COUNTER, "bytes", "Their size.", s->size_removed);
 }
 
-/* As a label's value: a URL may have been written by anyone. */
+/* As a label's value: it may have been written by anyone. */
 static void put_label(FILE *to, const char *text)
 {
 	for (; *text; text++) {
@@ -124,7 +124,7 @@ static void put_backends(const struct figures *f, FILE *to)
 		for (size_t i = 0; i < f->n_backends; i++) {
 			fprintf(to, "dwarfprof_%s%s{backend=\"", rows[k].name,
 				rows[k].kind == COUNTER ? "_total" : "");
-			put_label(to, f->backends[i].url);
+			put_label(to, f->backends[i].name);
 			fprintf(to, "\"} %" PRIu64 "\n",
 				*(const uint64_t *)(const void *)((const char *)&f->backends[i]
 									  .counts +

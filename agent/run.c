@@ -15,7 +15,6 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "loop/loop.h"
-#include "samples/drain.h"
 
 /* Both runs learn that far ahead when one ends and the other begins. */
 #define TAKE_OVER_NS UINT64_C(300000000)
@@ -224,7 +223,7 @@ static int sample(struct run *r)
 	uint64_t now = clock_now_ns();
 	int err = 0;
 
-	drain_go_first();
+	(void)loop_go_first();
 	while (err == 0 && !is_over(r, now)) {
 		err = profiler_run(r->profiler, next_time(r, now));
 		now = clock_now_ns();

@@ -101,7 +101,7 @@ static void put_backends(const struct figures *f, FILE *to)
 		const struct deliver_counts *c = &f->backends[i].counts;
 
 		fputs("<tr><th>", to);
-		(void)markup_put_text(f->backends[i].url, to);
+		(void)markup_put_text(f->backends[i].name, to);
 		fprintf(to,
 			"</th><td>%" PRIu64 " requests delivered, %" PRIu64 " wait, %" PRIu64
 			" given up, %" PRIu64 " without room, %" PRIu64

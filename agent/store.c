@@ -251,7 +251,9 @@ int store_end(struct store *s, struct store_file *file, uint64_t started_real_ns
 	struct stat st;
 	int err = 0;
 
-	if (fflush(file->to) != 0 || fstat(fileno(file->to), &st) < 0)
+	/* Otherwise its name may be on disk before its contents: ext4 delays those. */
+	if (fflush(file->to) != 0 || fdatasync(fileno(file->to)) < 0 ||
+	    fstat(fileno(file->to), &st) < 0)
 		err = -errno;
 	name_file(started_real_ns, name, sizeof(name));
 	if (err == 0 && renameat(s->fd, file->name, s->fd, name) < 0)

@@ -148,7 +148,8 @@ enum dp_sides {
 	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")   \
 	X(PYTHON, "python", "a function of Python, by the list of its interpreter")                \
 	X(JIT, "jit", "return address found through what a JIT compiler keeps of its code")        \
-	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")
+	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")                         \
+	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
@@ -327,6 +328,7 @@ struct dp_saves {
 
 #include "bpf/image_layout.h"
 #include "bpf/hotspot_layout.h"
+#include "bpf/v8_layout.h"
 
 /*
  * One executable mapping. A process may unmap a binary and map another one at the same address. The

@@ -86,7 +86,7 @@ static __always_inline void hotspot_note(struct walk *w, __u64 code, __u64 posit
 	if (r->head.n >= DP_MAX_RUNTIME_FRAMES)
 		return;
 	f->code = code;
-	f->position = position | (__u64)(w->at.n_frames - 1) << DP_HOTSPOT_NUMBER_SHIFT;
+	f->position = position | (__u64)(w->at.n_frames - 1) << DP_NOTE_NUMBER_SHIFT;
 	f->tag = tag;
 	r->head.kind = DP_RUNTIME_HOTSPOT;
 	r->head.outcome = DP_RUNTIME_COMPLETE;

@@ -9,6 +9,7 @@
 
 #include "bpf/lookup.h"
 #include "bpf/python.h"
+#include "bpf/v8.h"
 
 /*
  * Reads the runtime's frames of the thread whose stack was (or was to be) walked into w->runtime. The
@@ -36,6 +37,9 @@ PORT_GLOBAL int runtime_read(struct walk *w)
 	switch (image->runtime_kind) {
 	case DP_RUNTIME_PYTHON:
 		python_read(w, runtime);
+		break;
+	case DP_RUNTIME_V8:
+		v8_read(w, runtime);
 		break;
 	default:
 		return 0;

@@ -17,7 +17,9 @@
 	/* CPython: struct dp_python */                                                            \
 	X(PYTHON, "python")                                                                        \
 	/* HotSpot, of Java and others: struct dp_hotspot */                                       \
-	X(HOTSPOT, "hotspot")
+	X(HOTSPOT, "hotspot")                                                                      \
+	/* V8, of JavaScript: struct dp_v8 */                                                      \
+	X(V8, "v8")
 
 #define X(name, word) DP_RUNTIME_##name,
 enum dp_runtime_kind { DP_RUNTIMES(X) DP_N_RUNTIMES };
@@ -49,7 +51,8 @@ enum dp_runtime_outcome { DP_RUNTIME_OUTCOMES(X) DP_N_RUNTIME_OUTCOMES };
  * A frame of a runtime: its code, the position in it, and a tag that other code at the same address
  * has not. For Python: the code object; the instruction pointer or number of the last instruction
  * (struct dp_python), with a bit for the first frame of its evaluation loop; and python_tag(). For
- * HotSpot: see hotspot_layout.h.
+ * HotSpot and V8: see their layouts. There a frame stands for a native one, whose number is in its
+ * position.
  */
 struct dp_runtime_frame {
 	__u64 code;
@@ -58,6 +61,8 @@ struct dp_runtime_frame {
 };
 
 #define DP_RUNTIME_ENTRY (1ULL << 63)
+#define DP_NOTE_NUMBER_SHIFT 32
+#define DP_NOTE_NUMBER(position) ((position) >> DP_NOTE_NUMBER_SHIFT & (DP_MAX_FRAMES - 1))
 
 /*
  * The runtime's frames of a sample, leaf first.
@@ -146,10 +151,18 @@ struct dp_python_names {
 	__u32 zero;
 };
 
-/* An image's part for a runtime. The kernel reads what begins with `python`. */
+/* An image's part for a runtime. The kernel reads the first part of each runtime's. */
 struct dp_runtime_image {
-	struct dp_python python;
-	struct dp_python_names names;
+	union {
+		struct {
+			struct dp_python python;
+			struct dp_python_names names;
+		};
+		struct {
+			struct dp_v8 v8;
+			struct dp_v8_names v8_names;
+		};
+	};
 	struct dp_runtime_range ranges[DP_RUNTIME_RANGES];
 };
 

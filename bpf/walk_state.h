@@ -263,6 +263,13 @@ struct walk_hotspot {
 	__u8 blob[DP_HOTSPOT_BLOB_SIZE + sizeof(__u64)];
 };
 
+/* The frame of V8 that is looked at: see v8.h. */
+struct walk_v8 {
+	struct dp_v8 layout;
+	__u64 shared, offset;
+	__u8 bytes[2 * DP_V8_READ_SIZE]; /* a word may be read at any offset */
+};
+
 /* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
 struct walk_runtime {
 	__u32 mapping; /* 0: none */
@@ -299,7 +306,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     3 K     labels           each sample
  *     208 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one
- *     0.3 K   hotspot, code    JIT code
+ *     0.5 K   hotspot to v8    JIT code
  *
  * The large arrays are direct members: in a structure of their own, each access would take one more
  * instruction.
@@ -322,6 +329,7 @@ struct walk {
 	struct walk_runtime runtime;
 	struct walk_hotspot hotspot;
 	struct walk_code code;
+	struct walk_v8 v8;
 };
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)

@@ -26,10 +26,8 @@ enum {
 	OPTION_MEMORY,
 	OPTION_MIN_BLOCK,
 	OPTION_OFF_CPU,
-	OPTION_OTLP,
 	OPTION_PULL,
 	OPTION_PULL_TOKEN_FILE,
-	OPTION_PYROSCOPE,
 	OPTION_SPOOL,
 	OPTION_SPOOL_SIZE,
 	OPTION_STORE,
@@ -72,19 +70,14 @@ static const struct argp_option argp_options[] = {
 	  "only to those who know the first line of this file, as bearer token; required unless the "
 	  "address is this machine's own",
 	  5 },
-	{ "otlp", OPTION_OTLP, "URL", 0,
-	  "deliver to an OpenTelemetry receiver, repeatable: grpc://HOST:4317, http://HOST:4318; or "
-	  "grpcs, https",
-	  5 },
-	{ "pyroscope", OPTION_PYROSCOPE, "URL", 0, "deliver to Pyroscope, repeatable", 5 },
 	{ "deliver", OPTION_DELIVER, "TIME", 0, "the time of each delivered profile (10s)", 5 },
 	{ "spool", OPTION_SPOOL, "DIR", 0,
 	  "keep there what waits for backends, also if the agent is killed (in memory)", 5 },
 	{ "spool-size", OPTION_SPOOL_SIZE, "SIZE", 0,
 	  "drop the oldest that waits beyond this size, for each backend (256M)", 5 },
-	{ .doc = "What it may cost", .group = 6 },
+	{ .doc = "What it may cost", .group = 7 },
 	{ "memory", OPTION_MEMORY, "SIZE", 0,
-	  "begin anew, without a gap, above this much memory beside the tables (256M)", 6 },
+	  "begin anew, without a gap, above this much memory beside the tables (256M)", 7 },
 	{ 0 },
 };
 
@@ -135,36 +128,11 @@ static error_t parse_as_others(struct agent_settings *s, struct argp_state *stat
 	return err;
 }
 
-static void add_backend(struct agent_settings *s, struct argp_state *state,
-			enum deliver_protocol protocol, const char *url)
-{
-	const char *const forms[] = { "http://", "https://", "grpc://", "grpcs://" };
-	size_t n = protocol == DELIVER_OTLP ? ARRAY_SIZE(forms) : 2, i = 0;
-
-	while (i < n && strncmp(url, forms[i], strlen(forms[i])) != 0)
-		i++;
-	if (i == n)
-		argp_error(state, "%s takes a URL such as %s, not '%s'",
-			   protocol == DELIVER_OTLP ? "--otlp" : "--pyroscope",
-			   protocol == DELIVER_OTLP ? "grpc://127.0.0.1:4317" :
-						      "http://127.0.0.1:4040",
-			   url);
-	if (s->agent.n_backends == AGENT_BACKENDS)
-		argp_error(state, "there are more than %d backends", AGENT_BACKENDS);
-	s->backends[s->agent.n_backends++] = (struct backend_options){ protocol, url };
-}
-
 static error_t parse_delivery(int key, char *arg, struct argp_state *state)
 {
 	struct agent_settings *s = state->input;
 
 	switch (key) {
-	case OPTION_OTLP:
-		add_backend(s, state, DELIVER_OTLP, arg);
-		return 0;
-	case OPTION_PYROSCOPE:
-		add_backend(s, state, DELIVER_PYROSCOPE, arg);
-		return 0;
 	case OPTION_DELIVER:
 		parse_time(state, "--deliver", arg, 100000000, &s->agent.deliver_ns);
 		return 0;
@@ -224,10 +192,12 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 		(void)off_cpu_options_parse_states("S,D", &p->states);
 	}
 	options_complete(o, state);
-	if (!s->agent.store && !s->agent.pull && s->agent.n_backends == 0)
+	backend_settings_complete(&s->backends, state);
+	if (!s->agent.store && !s->agent.pull && s->backends.n == 0)
 		argp_error(state, "profiles go nowhere: give --store DIR, --otlp URL, --pyroscope "
 				  "URL or --pull ADDRESS:PORT");
-	s->agent.backends = s->backends;
+	s->agent.backends = s->backends.items;
+	s->agent.n_backends = s->backends.n;
 	p->helper = HELPER_SELF;
 	s->agent.run.profiler = *p;
 	s->agent.run.names = o->names.options;
@@ -245,6 +215,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			state->err_stream = s->errors;
 		state->child_inputs[0] = &s->options;
 		state->child_inputs[1] = &s->options;
+		state->child_inputs[2] = &s->backends;
 		return 0;
 	case 'c':
 		s->config = arg;
@@ -281,6 +252,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp_child parts[] = {
 	{ .argp = &options_shared },
 	{ .argp = &options_targets },
+	{ .argp = &backend_options_argp },
 	{ 0 },
 };
 
@@ -298,6 +270,7 @@ const struct argp agent_options_argp = {
 
 struct search {
 	const char *key;
+	int group;
 	bool is_known, takes_value;
 	struct suggestion suggestion;
 };
@@ -314,6 +287,7 @@ static void search_option(void *arg, const struct argp_option *o)
 	}
 	s->is_known = true;
 	s->takes_value = o->arg;
+	s->group = o->group;
 }
 
 /* The entry that is being parsed. */
@@ -321,6 +295,7 @@ struct configuration {
 	struct agent_settings *settings;
 	const char *path;
 	const struct config_entry *entry;
+	unsigned int section_line; /* of the last section */
 };
 
 static void fail(const struct configuration *c, unsigned int column, const char *format, ...)
@@ -382,23 +357,79 @@ static int keep_word(struct agent_settings *s, char *word)
 	return 0;
 }
 
+/* A section is an option of its kind, and has the options of one group. */
+static const struct {
+	const char *kind;
+	int group;
+} sections[] = {
+	{ "backend", BACKEND_OPTIONS_GROUP },
+};
+
+/* 0: before all sections. */
+static int section_group(const struct configuration *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		if (strcmp(sections[i].kind, c->entry->section) == 0)
+			return sections[i].group;
+	if (c->entry->section[0])
+		fail(c, c->entry->key_column, "there are no sections [%s NAME], but [backend NAME]",
+		     c->entry->section);
+	return 0;
+}
+
+static void end_section(const struct configuration *c)
+{
+	if (!backend_settings_lack_url(&c->settings->backends))
+		return;
+	fprintf(stderr,
+		"dwarfprof agent: %s:%u:1: this backend lacks a URL: give otlp or pyroscope\n",
+		c->path, c->section_line);
+	_exit(EXIT_CODE_USAGE);
+}
+
+static int begin_section(struct configuration *c)
+{
+	char *word;
+	int err;
+
+	(void)section_group(c);
+	end_section(c);
+	c->section_line = c->entry->line;
+	if (asprintf(&word, "--%s=%s", c->entry->section, c->entry->value) < 0)
+		return -ENOMEM;
+	err = keep_word(c->settings, word);
+	return err < 0 ? err : parse_word(c, word);
+}
+
+static void find_key(const struct configuration *c, struct search *search)
+{
+	const char *key = c->entry->key, *meant;
+	int group = section_group(c);
+
+	command_for_each_option(&agent_options_argp, search_option, search);
+	meant = search->suggestion.word;
+	if (!search->is_known)
+		fail(c, c->entry->key_column, "there is no key '%s'%s%s%s", key,
+		     meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+	if (group && (search->group != group || strcmp(key, c->entry->section) == 0))
+		fail(c, c->entry->key_column, "'%s' does not belong in a section [%s NAME]", key,
+		     c->entry->section);
+}
+
 /* A key is the long name of an option. One without an argument takes yes or no. */
 static int parse_entry(void *arg, const struct config_entry *entry)
 {
 	struct configuration *c = arg;
 	struct search search = { .key = entry->key, .suggestion = { .given = entry->key } };
-	const char *meant;
 	char *word;
 	int err;
 
 	c->entry = entry;
 	if (entry->wrong)
 		fail(c, entry->key_column, "%s", entry->wrong);
-	command_for_each_option(&agent_options_argp, search_option, &search);
-	meant = search.suggestion.word;
-	if (!search.is_known)
-		fail(c, entry->key_column, "there is no key '%s'%s%s%s", entry->key,
-		     meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+	if (!entry->key[0])
+		return begin_section(c);
+	find_key(c, &search);
 	if (!search.takes_value && strcmp(entry->value, "no") == 0)
 		return 0;
 	if (!search.takes_value && strcmp(entry->value, "yes") != 0)
@@ -418,6 +449,9 @@ static int parse_file(struct agent_settings *s, const char *path)
 
 	if (err < 0)
 		log_error("cannot read %s: %s", path, strerror(-err));
+	else
+		end_section(&c);
+	backend_settings_end(&s->backends);
 	return err;
 }
 

@@ -6,13 +6,14 @@
 #include <stdbool.h>
 
 #include "agent/agent.h"
+#include "cli/backend_options.h"
 #include "cli/options.h"
 
 /* The options of `dwarfprof agent`, from its configuration file and then from the command line. */
 struct agent_settings {
 	struct options options;
 	struct agent_options agent; /* made of all others; first used after parsing */
-	struct backend_options backends[AGENT_BACKENDS];
+	struct backend_settings backends;
 	const char *config; /* -c; NULL: none */
 	bool check;         /* --check */
 	bool off_cpu;

@@ -59,25 +59,6 @@ static const char *explain(const struct recording_file *r, int err)
 							  "it has no recordings";
 }
 
-/* Opens the file, or the first one of a directory. 0 or a negative errno, after a message. */
-static int open_first(struct recording_file *r)
-{
-	const char *path = r->path;
-	int err = 0;
-
-	if (is_directory(path))
-		err = recording_list_read(path, r->options->from_ns, r->options->to_ns, &r->list);
-	if (err == 0) {
-		if (r->list.n > 0)
-			path = r->list.paths[r->n_opened++];
-		r->file = open_file(path);
-		err = r->file ? 0 : -errno;
-	}
-	if (err < 0)
-		log_error("cannot read %s: %s", path, explain(r, err));
-	return err;
-}
-
 static const char *present_path(const struct recording_file *r)
 {
 	return r->n_opened > 0 ? r->list.paths[r->n_opened - 1] : r->path;
@@ -98,6 +79,43 @@ static void tell_origin(const struct recording_file *r)
 		  or_unknown(context->command));
 }
 
+static int open_reader(struct recording_file *r, const char *path,
+		       const struct recording_options *reading, char why[RECORDING_WHY_SIZE])
+{
+	r->file = open_file(path);
+	return r->file ? recording_reader_new(r->file, reading, &r->reader, why) : -errno;
+}
+
+/*
+ * Opens the file, or the first one of a directory that can be read; it says which cannot. 0 or a
+ * negative errno, after a message.
+ */
+static int open_first(struct recording_file *r, const struct recording_options *reading)
+{
+	char why[RECORDING_WHY_SIZE] = "";
+	int err = 0;
+
+	if (is_directory(r->path))
+		err = recording_list_read(r->path, r->options->from_ns, r->options->to_ns,
+					  &r->list);
+	while (err == 0) {
+		const char *path = r->list.n > 0 ? r->list.paths[r->n_opened++] : r->path;
+
+		err = open_reader(r, path, reading, why);
+		if (err == 0 || err == -ENOMEM || r->n_opened == r->list.n)
+			break;
+		log_warning("%s is left out: %s", path, why[0] ? why : strerror(-err));
+		if (r->file)
+			fclose(r->file);
+		r->file = NULL;
+		why[0] = '\0';
+		err = 0;
+	}
+	if (err < 0)
+		log_error("cannot read %s: %s", present_path(r), why[0] ? why : explain(r, err));
+	return err;
+}
+
 int recording_file_open(const char *path, const struct recording_names *options,
 			struct names *names, struct recording_file *ret)
 {
@@ -108,7 +126,6 @@ int recording_file_open(const char *path, const struct recording_names *options,
 					     .to_real_ns = options->to_ns,
 					     .missing = warn_of_missing,
 					     .arg = ret };
-	char why[RECORDING_WHY_SIZE] = "";
 	int err;
 
 	*ret = (struct recording_file){ .path = path, .options = options };
@@ -116,13 +133,8 @@ int recording_file_open(const char *path, const struct recording_names *options,
 	err = bus_guard_install();
 	if (err < 0)
 		return err;
-	err = open_first(ret);
-	if (err < 0)
-		return err;
-	err = recording_reader_new(ret->file, &reading, &ret->reader, why);
-	if (err < 0)
-		log_error("cannot read %s: %s", present_path(ret), why[0] ? why : strerror(-err));
-	else
+	err = open_first(ret, &reading);
+	if (err == 0)
 		tell_origin(ret);
 	return err;
 }

@@ -28,13 +28,14 @@
 
 struct deliver {
 	enum deliver_protocol protocol;
-	struct http *http;
+	struct http *http; /* the thread's */
 	struct spool *spool;
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t changed;
-	bool has_news;   /* something was put, or it stops */
-	uint64_t end_ns; /* CLOCK_MONOTONIC, when it has to stop; 0: never */
+	struct http *next; /* takes the place of http; NULL: none */
+	bool has_news;     /* something was put, or it stops */
+	uint64_t end_ns;   /* CLOCK_MONOTONIC, when it has to stop; 0: never */
 	struct deliver_counts counts;
 };
 
@@ -64,7 +65,7 @@ static void wait_until(struct deliver *d, uint64_t until_ns)
 	pthread_mutex_lock(&d->lock);
 	while (!d->has_news && d->end_ns == 0 && until_ns == 0)
 		pthread_cond_wait(&d->changed, &d->lock);
-	while (until_ns > 0 && d->end_ns == 0 && clock_now_ns() < until_ns)
+	while (until_ns > 0 && d->end_ns == 0 && !d->next && clock_now_ns() < until_ns)
 		pthread_cond_timedwait(&d->changed, &d->lock, &until);
 	d->has_news = false;
 	pthread_mutex_unlock(&d->lock);
@@ -126,6 +127,20 @@ static void count(struct deliver *d, uint64_t *counter)
 	pthread_mutex_unlock(&d->lock);
 }
 
+static void take_next(struct deliver *d)
+{
+	struct http *next;
+
+	pthread_mutex_lock(&d->lock);
+	next = d->next;
+	d->next = NULL;
+	pthread_mutex_unlock(&d->lock);
+	if (!next)
+		return;
+	http_free(d->http);
+	d->http = next;
+}
+
 /*
  * Tries to deliver the oldest request. The result is when to go on: 0, at once; UINT64_MAX, when
  * there is something.
@@ -169,7 +184,10 @@ static void *run(void *arg)
 	unsigned int n_failures = 0;
 
 	for (;;) {
-		uint64_t next_ns = must_stop(d) ? UINT64_MAX : deliver_one(d, &n_failures);
+		uint64_t next_ns;
+
+		take_next(d);
+		next_ns = must_stop(d) ? UINT64_MAX : deliver_one(d, &n_failures);
 
 		/* While it stops, nothing is worth waiting for. */
 		if (next_ns > 0 && read_end(d) > 0)
@@ -203,6 +221,7 @@ static int start(struct deliver *d)
 static void free_parts(struct deliver *d)
 {
 	http_free(d->http);
+	http_free(d->next);
 	spool_free(d->spool);
 	free(d);
 }
@@ -226,6 +245,23 @@ int deliver_open(const struct deliver_options *options, struct deliver **ret)
 	else
 		*ret = d;
 	return err;
+}
+
+int deliver_configure(struct deliver *d, const struct deliver_options *options)
+{
+	struct http *http, *old;
+	int err = options->protocol == d->protocol ? http_open(options, must_stop, d, &http) :
+						     -EINVAL;
+
+	if (err < 0)
+		return err;
+	pthread_mutex_lock(&d->lock);
+	old = d->next;
+	d->next = http;
+	pthread_cond_signal(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	http_free(old);
+	return 0;
 }
 
 static int put(struct deliver *d, const void *body, size_t size)

@@ -36,6 +36,12 @@ struct deliver_options {
 	uint64_t spool_bytes; /* its largest size */
 };
 
+/*
+ * Posts by other options from now on, of the same protocol, without a pause for what waits. Those of
+ * the spool stay. As deliver_open().
+ */
+int deliver_configure(struct deliver *d, const struct deliver_options *options);
+
 struct deliver_label {
 	const char *name, *value;
 };

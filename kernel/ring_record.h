@@ -53,6 +53,12 @@ static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &
 			      sizeof(struct dp_names) + sizeof(struct dp_sample),
 	      "a record with names and all frames can be taken as it is");
 
+/* The address of a frame's code: a caller's address is behind its call. */
+static inline uint64_t frame_code(__u64 frame)
+{
+	return DP_FRAME_ADDRESS(frame) - DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame));
+}
+
 /* What may follow a sample in its record, in this order. */
 static const struct {
 	enum dp_sample_flags flag;

@@ -350,6 +350,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 		return -ENOMEM;
 	process_forget_code(p);
 	p->hotspot = hotspot_copy(from->hotspot);
+	p->lacks_cookies = from->lacks_cookies;
 	p->thread = child;
 	p->as_of = 0;
 	p->known_from = time;
@@ -428,8 +429,11 @@ static void check_cookie(void *arg, struct mapping *m)
 	check->process->changed = true;
 }
 
-void process_table_check_cookies(struct process_table *table, struct process *p)
+void process_table_miss_cookie(struct process_table *table, struct process *p, uint64_t snapshot)
 {
+	p->lacks_cookies = true;
+	if (!p->snapshot || p->snapshot->id != snapshot)
+		return;
 	history_each(&p->mappings, check_cookie, &(struct cookie_check){ table, p });
 }
 
@@ -481,11 +485,6 @@ static void process_settle_doubt(struct process_table *table, struct process *p,
 	log_debug("process %d: unexpected code, reading its mappings again", p->pid);
 	mappings_end(p, now);
 	process_doubt_all(p, process_read_maps(table, p, now), now);
-}
-
-const struct mapping *process_find(const struct process *p, uint64_t address, uint64_t time)
-{
-	return history_find(&p->mappings, address, time);
 }
 
 struct settling {

@@ -34,6 +34,12 @@ struct mapping {
 	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
 };
 
+/* Do both contain the same code at the same place? Not if one is NULL. */
+static inline bool mapping_is_same_code(const struct mapping *a, const struct mapping *b)
+{
+	return a && b && a->binary == b->binary && a->bias == b->bias;
+}
+
 /* True if a cookie exists where the walker can compare it. And its address in the process. */
 bool mapping_has_cookie(const struct mapping *mapping);
 uint64_t mapping_cookie_address(const struct mapping *mapping);

@@ -32,8 +32,11 @@
 #include "sandbox/fetchers.h"
 #include "symbols/kallsyms.h"
 
-/* The longest time between two reads of the rings. */
+/* The longest time between two reads of the rings, */
 #define DRAIN_EVERY_NS UINT64_C(100000000)
+/* and if samples are few, and can wait: at up to this rate. */
+#define REST_NS UINT64_C(1000000000)
+#define REST_MAX_HZ 199
 
 /* The members are set up in this order, and torn down in reverse. */
 struct profiler {
@@ -428,16 +431,26 @@ struct loop *profiler_loop(struct profiler *p)
 	return &p->loop;
 }
 
+/* Ended threads, and jobs that hang, are looked for; copies that wait to be verified are many. */
+static uint64_t longest_wait(const struct profiler *p, uint64_t now)
+{
+	const struct profiler_options *o = p->options;
+	bool are_few = p->needs.hz > 0 && p->needs.hz <= REST_MAX_HZ && p->needs.states == 0;
+	bool are_polled = o->target.n_tids > 0 || o->verify > 0 || p->stores.binaries.n_jobs > 0;
+
+	return are_few && !are_polled && drain_may_rest(&p->drain, now) ? REST_NS : DRAIN_EVERY_NS;
+}
+
 /* Milliseconds until the next periodic work. */
 static int time_to_wait(const struct profiler *p, uint64_t until)
 {
 	uint64_t now = clock_now_ns();
-	uint64_t left = until > now ? until - now : 0;
+	uint64_t left = until > now ? until - now : 0, longest = longest_wait(p, now);
 
 	if (drain_is_behind(&p->drain))
 		return 0;
-	if (left > DRAIN_EVERY_NS)
-		left = DRAIN_EVERY_NS;
+	if (left > longest)
+		left = longest;
 	return (int)((left + 999999) / 1000000);
 }
 

@@ -146,7 +146,7 @@ int profiler_start(struct profiler *profiler, struct report **reports, size_t n,
 struct loop *profiler_loop(struct profiler *profiler);
 
 /*
- * Waits until a time (CLOCK_MONOTONIC) or until there is work, at most 100 ms, and does the work.
+ * Waits until a time (CLOCK_MONOTONIC) or until there is work, at most a second, and does the work.
  * Call it again at once. 0, or a negative errno, also of a report or of a callback of the loop.
  */
 int profiler_run(struct profiler *profiler, uint64_t until_ns);

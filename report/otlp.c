@@ -219,6 +219,23 @@ static int find_location(struct otlp *otlp, const struct symbolized_frame *symbo
 	return err;
 }
 
+/* Leaves out the middle of a stack that is too deep for its reader, with a mark there. */
+static int cut_stack(struct otlp *otlp, size_t *n)
+{
+	size_t skipped, leaf = symbolized_keep(*n, otlp->report.context.max_frames, &skipped);
+	const struct location *mark;
+
+	if (skipped == 0)
+		return 0;
+	if (find_location(otlp, &symbolized_cut, 1, &mark) < 0)
+		return -ENOMEM;
+	otlp->stack[leaf] = mark->number;
+	memmove(&otlp->stack[leaf + 1], &otlp->stack[leaf + skipped],
+		(*n - leaf - skipped) * sizeof(*otlp->stack));
+	*n -= skipped - 1;
+	return 0;
+}
+
 static int add_stack(struct otlp *otlp, int32_t *ret)
 {
 	const struct symbolized_stack *symbolized = &otlp->symbolized;
@@ -234,6 +251,8 @@ static int add_stack(struct otlp *otlp, int32_t *ret)
 			return err;
 		otlp->stack[n++] = location->number;
 	}
+	if (cut_stack(otlp, &n) < 0)
+		return -ENOMEM;
 	return otlp_stack(&otlp->request.dictionary, otlp->stack, n, ret);
 }
 
@@ -459,6 +478,7 @@ static int otlp_finish(struct report *report, const struct totals *totals)
 	if (err < 0)
 		return err;
 	otlp->has_request = true;
+	otlp->request.lost = totals->lost;
 	if (otlp->n_moments > 0)
 		qsort(otlp->moments, otlp->n_moments, sizeof(*otlp->moments), compare_moments);
 	err = profile_for_each(otlp->profile, use, otlp);

@@ -14,8 +14,9 @@
 #define SCHEMA_URL "https://opentelemetry.io/schemas/1.43.0"
 
 /* Labels that are facts about a process or what it runs in, not about a sample. */
-static const char *const resource_prefixes[] = { "service.",    "host.", "process.", "container.",
-						 "deployment.", "k8s.",  "os.",      "cloud." };
+static const char *const resource_prefixes[] = { REPORT_RESOURCE, "service.",   "host.",
+						 "process.",      "container.", "deployment.",
+						 "k8s.",          "os.",        "cloud." };
 
 struct event_sample {
 	int32_t stack, link;
@@ -283,11 +284,21 @@ static int pack_head(struct otlp_request *r, const struct otlp_resource *resourc
 	Otlp__Profile profile = OTLP__PROFILE__INIT;
 	const struct otlp_type *t = &r->types[type];
 	int err = set_type(r, t->name, t->unit, &sample_type, &profile.sample_type);
+	int32_t attribute;
 
 	if (err == 0 && t->period_name) {
 		err = set_type(r, t->period_name, t->period_unit, &period_type,
 			       &profile.period_type);
 		profile.period = (int64_t)t->period;
+	}
+	if (err < 0)
+		return err;
+	if (r->lost > 0 && r->written == 0) {
+		const struct label lost = { .number = (int64_t)r->lost, .unit = "" };
+
+		err = otlp_attribute(&r->dictionary, "dwarfprof.samples_lost", &lost, &attribute);
+		profile.n_attribute_indices = 1;
+		profile.attribute_indices = &attribute;
 	}
 	if (err < 0)
 		return err;
@@ -345,12 +356,20 @@ struct attributes {
 	struct bytes packed; /* a Resource */
 };
 
+static const char *without_mark(const char *key)
+{
+	size_t n = strlen(REPORT_RESOURCE);
+
+	return strncmp(key, REPORT_RESOURCE, n) == 0 ? key + n : key;
+}
+
 static void pack_attribute(struct attributes *a, const char *key, const char *text, int64_t number)
 {
 	Otlp__Resource resource = OTLP__RESOURCE__INIT;
 	Otlp__KeyValue attribute = OTLP__KEY_VALUE__INIT, *attributes[] = { &attribute };
 	Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
-	_cleanup_free_ char *plain_key = strdup(key), *plain = strdup(text ? text : "");
+	_cleanup_free_ char *plain_key = strdup(without_mark(key)),
+			    *plain = strdup(text ? text : "");
 
 	if (!plain_key || !plain) {
 		a->packed.failed = true;
@@ -377,7 +396,7 @@ static void pack_own(struct attributes *a, const char *key, const char *text, in
 	size_t at = 0;
 
 	while (label_set_next(a->labels, &at, &label))
-		if (strcmp(label.key, key) == 0)
+		if (strcmp(without_mark(label.key), key) == 0)
 			return;
 	pack_attribute(a, key, text, number);
 }

@@ -30,6 +30,7 @@ struct otlp_request {
 	size_t n_samples;     /* so far */
 	size_t size;          /* about: of these */
 	unsigned int written; /* requests */
+	uint64_t lost;        /* samples, of all processes; the first request says so */
 };
 
 /* What distinguishes the samples of a profile, besides numbers. */

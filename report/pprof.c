@@ -81,6 +81,26 @@ static int make_locations(struct pprof *pprof, size_t *ret_n)
 	return 0;
 }
 
+/* Leaves out the middle of a stack that is too deep for its reader, with a mark there. */
+static int cut_locations(struct pprof *pprof, size_t *n)
+{
+	size_t skipped, n_functions, leaf;
+	uint64_t mark;
+	int err;
+
+	leaf = symbolized_keep(*n, pprof->report.context.max_frames, &skipped);
+	if (skipped == 0)
+		return 0;
+	err = pprof_writer_location(&pprof->writer, &symbolized_cut, 1, NULL, &mark, &n_functions);
+	if (err < 0)
+		return err;
+	pprof->locations[leaf] = mark;
+	memmove(&pprof->locations[leaf + 1], &pprof->locations[leaf + skipped],
+		(*n - leaf - skipped) * sizeof(*pprof->locations));
+	*n -= skipped - 1;
+	return 0;
+}
+
 static void labels_done(struct labels *labels)
 {
 	free(labels->items);
@@ -147,6 +167,8 @@ static int make_labels(struct pprof *pprof, const struct sample *sample)
 static int write_sample(const struct stack *stack, void *arg)
 {
 	struct pprof *pprof = arg;
+	struct frame leaf;
+	const struct sample alike = stack_sample(stack, &leaf);
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples[] = { &sample };
 	int64_t values[VALUES_MAX];
@@ -156,7 +178,9 @@ static int write_sample(const struct stack *stack, void *arg)
 	if (err == 0)
 		err = make_locations(pprof, &sample.n_location_id);
 	if (err == 0)
-		err = make_labels(pprof, &stack->common);
+		err = cut_locations(pprof, &sample.n_location_id);
+	if (err == 0)
+		err = make_labels(pprof, &alike);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < pprof->n_values; i++)
@@ -183,6 +207,7 @@ static int write_head(struct pprof *pprof, const struct totals *totals)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__ValueType types[VALUES_MAX], *pointers[VALUES_MAX];
+	const struct value measured = value_measured(&pprof->report.context);
 	unsigned int hz = pprof->report.context.hz;
 	int err = 0;
 
@@ -198,8 +223,10 @@ static int write_head(struct pprof *pprof, const struct totals *totals)
 	profile.default_sample_type = types[pprof->n_values - 1].type;
 	profile.time_nanos = (int64_t)pprof->report.context.started_real_ns;
 	profile.duration_nanos = (int64_t)totals->duration_ns;
-	/* Nanoseconds between two samples of a CPU, else one event. */
-	profile.period_type = &types[hz > 0 ? 1 : 0];
+	/* Nanoseconds between two samples of a CPU; one, if time is measured; else one event. */
+	profile.period_type = &types[hz > 0                   ? 1 :
+				     value_is_time(&measured) ? pprof->n_values - 1 :
+								0];
 	profile.period = hz > 0 ? 1000000000 / hz : 1;
 	return pprof_writer_put(&pprof->writer, &profile);
 }

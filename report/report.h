@@ -25,6 +25,9 @@ struct report_event {
  */
 #define REPORT_EVENT "-e"
 
+/* With this before its key, a label is about the process of the sample: for otlp, which has a place. */
+#define REPORT_RESOURCE "resource:"
+
 /*
  * For a format whose readers take files of a limited size (otlp): it writes several. `end` is called
  * when one has been written, and what is written then belongs to the next one. 0 or a negative errno,
@@ -48,6 +51,8 @@ struct report_context {
 	size_t n_several;                   /* 0: there is one */
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
 	const struct report_parts *parts; /* NULL: one file */
+	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
+	bool main_value;                  /* of several values, only the count and the last */
 	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
 	bool wide;                        /* lines may be wider than a terminal */
 	bool symbols;                     /* look names up */

@@ -60,6 +60,7 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 	char buffer[FRAME_LABEL_SIZE];
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_KERNEL,
+		.language = FRAME_KERNEL,
 		.is_call = i > 0,
 		.address = address,
 		.binary = REPORT_KERNEL,
@@ -79,6 +80,7 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 static int put_kernel(struct maker *m, const __u64 *frames, size_t n, bool missing)
 {
 	struct symbolized_frame symbolized = { .kind = SYMBOLIZED_KERNEL,
+					       .language = FRAME_KERNEL,
 					       .name = REPORT_KERNEL,
 					       .binary = REPORT_KERNEL };
 	int err = 0;
@@ -109,6 +111,7 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 			   0;
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_USER,
+		.language = frame_kind(frame),
 		.module = in_binary ? frame->module : NULL,
 		.binary = frame_path(frame),
 		.address = in_binary ? frame->offset : frame->address,
@@ -255,6 +258,15 @@ int symbolized_stack_make_sample(struct report *report, const struct sample *sam
 	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
 		err = put_user_frame(&m, &sample->user[i]);
 	return err == 0 ? put_bottom(&m, sample) : err;
+}
+
+const struct symbolized_frame symbolized_cut = { .kind = SYMBOLIZED_MARK,
+						 .name = "[frames left out]" };
+
+size_t symbolized_keep(size_t n, size_t max, size_t *ret_skipped)
+{
+	*ret_skipped = max > 0 && n > max ? n - max + 1 : 0;
+	return *ret_skipped > 0 ? max / 2 : n;
 }
 
 uint64_t symbolized_code_address(const struct symbolized_frame *symbolized)

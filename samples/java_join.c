@@ -23,14 +23,16 @@ void java_join_sample(struct process_table *table, const struct dp_runtime *runt
 	memcpy(frames, sample->user, sample->n_user * sizeof(*frames));
 	sample->user = frames;
 	for (size_t i = 0; i < runtime->n; i++) {
-		size_t number = DP_HOTSPOT_NUMBER(known[i].position);
+		size_t number = DP_NOTE_NUMBER(known[i].position);
 		struct dp_runtime_frame frame = known[i];
 		struct frame *f = &frames[number];
 
 		if (number >= sample->n_user)
 			continue;
-		/* A function has one name, wherever in it the frame is. */
-		frame.position &= DP_HOTSPOT_INTERPRETED;
+		frame.position &= DP_HOTSPOT_INTERPRETED | UINT32_MAX;
+		/* Of interpreted code the position is not known. */
+		if (!(frame.position & DP_HOTSPOT_INTERPRETED) && frame_is_exact(f))
+			frame.position |= DP_HOTSPOT_EXACT;
 		f->offset = runtime_names_put(names, &frame);
 		f->module = p->jitted->module;
 		f->method = DP_METHOD_JAVA;

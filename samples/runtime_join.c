@@ -6,6 +6,7 @@
 
 #include "runtimes/runtime.h"
 #include "samples/java_join.h"
+#include "samples/javascript_join.h"
 #include "samples/runtime_names.h"
 
 /* Bytes of an evaluation loop in which it has no frame of its own yet; no more than a few. */
@@ -162,6 +163,10 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 
 	if (runtime && runtime->kind == DP_RUNTIME_HOTSPOT) {
 		java_join_sample(join->table, runtime, join->frames, sample);
+		return;
+	}
+	if (runtime && runtime->kind == DP_RUNTIME_V8) {
+		javascript_join_sample(join, m, runtime, sample);
 		return;
 	}
 	if (!source || !m || !m->binary || !m->binary->table || !m->binary->table->runtime ||

@@ -8,12 +8,15 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/finders.h"
 #include "sandbox/message.h"
 
 /* libdw maps a file twice: for symbols, and for debug information. */
 #define MAPPINGS 2
+/* Larger files get no more time than one of this size. */
+#define MAX_MIB 512
 
 static void drop(struct namer_process *n)
 {
@@ -30,6 +33,21 @@ void namer_process_end(struct namer_process *n)
 		return;
 	spawned_end(&n->process);
 	drop(n);
+}
+
+void namer_process_rest(struct namer_process *n, uint64_t idle_ns)
+{
+	if (clock_now_ns() > n->used_ns + idle_ns)
+		namer_process_end(n);
+}
+
+uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns)
+{
+	uint64_t mib = cost->size >> 20, share = limit_ns / 100;
+	uint64_t since = cost->since_ns > 0 ? clock_now_ns() - cost->since_ns : 0;
+	uint64_t limit = limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * share + since / 100;
+
+	return cost->time_ns < limit ? limit - cost->time_ns : 0;
 }
 
 /* It may wait for a server, and not end. */
@@ -128,6 +146,8 @@ int namer_process_ask(struct namer_process *n, const struct namer_question *q,
 	uint64_t opened = n->opener.opened;
 	int fd = -1, err = send_question(n, q);
 
+	n->used_ns = clock_now_ns();
+	cost->since_ns = cost->since_ns ?: n->used_ns;
 	if (err == 0)
 		err = receive(n, q->limit_ns, &cost->time_ns, ret, &fd);
 	cost->size += n->opener.opened - opened;

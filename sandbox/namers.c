@@ -26,8 +26,6 @@
 
 /* Each is for an owner; those of closed files live on in it. */
 #define MAX_NAMERS 16
-/* Larger files get no more time than one of this size. */
-#define MAX_MIB 512
 /* How often a request is made if namers end. */
 #define ATTEMPTS 5
 /* How long none is started after that has failed. */
@@ -179,14 +177,6 @@ static int get_namer(struct namers *all, const struct owner *owner, bool is_mixe
 	return start(all, owner, is_mixed, ret);
 }
 
-static uint64_t time_limit(const struct namers *all, const struct name_reading *r)
-{
-	uint64_t mib = r->cost.size >> 20;
-	uint64_t limit = all->limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (all->limit_ns / 100);
-
-	return r->cost.time_ns < limit ? limit - r->cost.time_ns : 0;
-}
-
 /*
  * Nothing that a namer says is for the caller, to whom errors have a meaning of their own. One with too
  * little memory is replaced: the next one has fewer files.
@@ -249,7 +239,8 @@ static int open_there(struct namers *all, const struct module *module, struct na
 	r->serial = (*ret)->serial;
 	r->number = request.number;
 	r->cost.size = (uint64_t)st.st_size;
-	return send_files(*ret, module, &request, time_limit(all, r), &r->cost);
+	return send_files(*ret, module, &request, namer_cost_left(&r->cost, all->limit_ns),
+			  &r->cost);
 }
 
 /* What was forgotten since the last request. */
@@ -322,7 +313,7 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	if (err < 0)
 		return err;
 	/* It may have been spent in many short look-ups. */
-	if (time_limit(all, r) == 0) {
+	if (namer_cost_left(&r->cost, all->limit_ns) == 0) {
 		if (n->opener.has_foreign)
 			finders_blame(n->opener.finders, module->user, -1);
 		return -ETIME;
@@ -331,8 +322,11 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	tell_own(&n->opener, module);
 	request->number = r->number;
 	*ret = n;
-	err = namer_process_ask(n, &(struct namer_question){ request, NULL, 0, time_limit(all, r) },
-				&r->cost, reply);
+	err = namer_process_ask(
+		n,
+		&(struct namer_question){ request, NULL, 0,
+					  namer_cost_left(&r->cost, all->limit_ns) },
+		&r->cost, reply);
 	return err == 0 && request->kind == NAMER_FIND ? check_reply(n, reply) : err;
 }
 
@@ -352,10 +346,8 @@ static bool give_up(struct namers *all)
 /* They may be had later. To try it for each name would take long. */
 static void note_missing(struct namers *all)
 {
-	uint64_t now = clock_now_ns();
-
-	if (now >= all->next_start_ns)
-		all->next_start_ns = now + RETRY_NS;
+	if (clock_now_ns() >= all->next_start_ns)
+		all->next_start_ns = clock_now_ns() + RETRY_NS;
 	if (!all->is_missing)
 		log_warning("names are missing: no confined reader of names can be started");
 	all->is_missing = true;
@@ -531,6 +523,15 @@ static int close_there(void *arg, struct module *module, bool names)
 	return 0;
 }
 
+static void rest(void *arg, uint64_t idle_ns)
+{
+	struct namers *all = arg;
+
+	for (size_t i = 0; i < MAX_NAMERS; i++)
+		namer_process_rest(&all->all[i], idle_ns);
+	parsers_rest(all->parsers, idle_ns); /* for tables */
+}
+
 /* Its namer is told with the next request. */
 static void forget(void *arg, struct module *module)
 {
@@ -566,6 +567,7 @@ static const struct name_reader reader = {
 	.find_start = find_start,
 	.close = close_there,
 	.retry = forget,
+	.rest = rest,
 	.forget = forget,
 	.free = free_all,
 };

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "elf/mapped_file.h"
+#include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/finders.h"
 #include "sandbox/message.h"
@@ -45,6 +46,7 @@ struct owner {
 struct parser {
 	struct spawned process;
 	struct owner owner; /* of all files that it has got */
+	uint64_t used_ns;   /* since when it is idle */
 };
 
 struct parsers {
@@ -197,10 +199,34 @@ static void give(struct parsers *p, const struct parser *parser)
 		old = p->idle[0];
 		remove_idle(p, 0);
 	}
-	p->idle[p->n_idle++] = *parser;
+	p->idle[p->n_idle] = *parser;
+	p->idle[p->n_idle++].used_ns = clock_now_ns();
 	pthread_mutex_unlock(&p->lock);
 	if (old.process.socket >= 0)
 		spawned_end(&old.process);
+}
+
+/* The one that is idle for longest, if that is too long. */
+static bool take_unused(struct parsers *p, uint64_t idle_ns, struct parser *ret)
+{
+	bool is_unused;
+
+	pthread_mutex_lock(&p->lock);
+	is_unused = p->n_idle > 0 && clock_now_ns() > p->idle[0].used_ns + idle_ns;
+	if (is_unused) {
+		*ret = p->idle[0];
+		remove_idle(p, 0);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return is_unused;
+}
+
+void parsers_rest(struct parsers *p, uint64_t idle_ns)
+{
+	struct parser parser;
+
+	while (take_unused(p, idle_ns, &parser))
+		spawned_end(&parser.process);
 }
 
 static int wait_for_answer(const struct spawned *parser, struct patience *patience)

@@ -54,6 +54,9 @@ void parsers_note_failure(struct parsers *parsers, const char *path, const char 
 			  const char *why);
 #define PARSERS_SHOWN_FAILURES 10
 
+/* Ends those that have been idle for so long. Callable from any thread. */
+void parsers_rest(struct parsers *parsers, uint64_t idle_ns);
+
 /* What starts them, as long as the parsers are held. */
 struct starter *parsers_starter(struct parsers *parsers);
 

@@ -6,6 +6,7 @@ the agent meanwhile; requests are answered as Go's pprof, curl and Prometheus's 
 usage: check_agent.py DWARFPROF PROGRAM-DIR
 """
 import contextlib
+import ctypes
 import glob
 import json
 import os
@@ -20,8 +21,11 @@ import time
 import unittest
 
 import harness
-import otlp
 from harness import dwarfprof, start, wait_for, wait_until_it_says
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
 # Calls a function of the C library as often as it is told, and says when.
 CALLER = ("import os, sys, time\n"
@@ -31,15 +35,6 @@ CALLER = ("import os, sys, time\n"
           "        os.getppid()\n"
           "        time.sleep(0.0005)\n"
           "    print('done', flush=True)\n")
-
-# Passes connections on from one port to another.
-FORWARD = ("import socket, sys, threading\n"
-           "def copy(a, b):\n"
-           "    while data := a.recv(65536): b.sendall(data)\n"
-           "    b.shutdown(socket.SHUT_WR)\n"
-           "for s in iter(lambda l=socket.create_server(('127.0.0.1', int(sys.argv[1]))): l.accept()[0], None):\n"
-           "    t = socket.create_connection(('127.0.0.1', int(sys.argv[2])))\n"
-           "    for pair in (s, t), (t, s): threading.Thread(target=copy, args=pair, daemon=True).start()\n")
 
 # Debian's python3 has Debian's prometheus_client, whichever is first in PATH.
 PARSE = ("import json, sys\n"
@@ -249,6 +244,26 @@ class Times(Agent):
         self.assertEqual(result.returncode, 1)
         self.assertIn("no recordings of that time", result.stderr)
 
+    def test_damaged_ones_are_left_out(self):
+        """Also the first one, whose head says how to read the others."""
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--interval", "300ms", "--store", self.store)
+        calls = self.call(caller, 1500)
+        self.end(agent)
+        whole = [(path, len(self.samples(path))) for path in self.recordings()]
+        self.assertEqual(sum(n for _, n in whole), len(calls))
+        for content in b"", b"no recording", b"\0" * 4096:
+            with open(whole[0][0], "wb") as file:
+                file.write(content)
+            result = dwarfprof("report", "--from", "2001-01-01T00:00", self.store)
+            self.assertIn(f"{whole[0][0]} is left out: ", result.stderr)
+            self.assertIn(f"Samples: {sum(n for _, n in whole[1:])},", result.stdout)
+        for path, _ in whole:
+            os.truncate(path, 0)
+        result = dwarfprof("report", self.store)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"cannot read {whole[-1][0]}: ", result.stderr)
+
     def test_others_are_left_out(self):
         for hz in "100", "50":
             agent = self.agent("-F", hz, "--store", self.store, "-C", "0")
@@ -424,77 +439,6 @@ class Requests(Agent):
             waiting.communicate(timeout=10)
 
 
-class Receiver:
-    """What backends are made of (ci/backends), while somebody listens at its ports."""
-
-    def __init__(self, test, directory):
-        os.makedirs(directory)
-        self.directory = directory
-        self.process = subprocess.Popen([otlp.backend("receiver"), "-serve", directory], stdout=subprocess.PIPE, text=True)
-        test.addCleanup(self.process.communicate)
-        test.addCleanup(self.process.kill)
-        self.ports = json.loads(self.process.stdout.readline())
-
-    def got(self):
-        found = []
-        for path in glob.glob(os.path.join(self.directory, "*.json")):
-            with open(path, encoding="utf-8") as file:
-                found.append(json.load(file))
-        return found
-
-    def calls(self, by):
-        """Samples of the kind `samples', of OpenTelemetry's requests by that protocol, or of pushed profiles."""
-        if by == "push":
-            return sum(p["totals"][0] for p in self.got() if p["by"] == by)
-        requests = [r for r in self.got() if r["by"] == by]
-        assert not any(r["faults"] for r in requests), requests
-        return sum(sum(s["values"] or ()) or len(s["times"] or ()) for r in requests for p in r["profiles"]
-                   if p["type"] == ["samples", "count"] or len(r["profiles"]) == 1 for s in p["samples"])
-
-
-class Deliveries(Agent):
-    def test_each_call_gets_to_each_backend(self):
-        receiver = Receiver(self, self.out + ".received")
-        caller = self.caller()
-        agent = self.agent(*self.of_calls(caller), "--deliver", "500ms", "--spool", self.out + ".spool",
-                           "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}",
-                           "--otlp", f"http://127.0.0.1:{receiver.ports['http']}",
-                           "--otlp", f"http://127.0.0.1:{receiver.ports['http']}",  # given twice
-                           "--pyroscope", f"http://127.0.0.1:{receiver.ports['http']}")
-        calls = self.call(caller, 2000)
-        self.end(agent)
-        for by in "grpc", "http", "push":
-            self.assertEqual(receiver.calls(by), len(calls), by)
-        pushed = [p for p in receiver.got() if p["by"] == "push"]
-        self.assertEqual({p["labels"]["service_name"] for p in pushed}, {harness.read(f"/proc/{caller.pid}/comm").strip()})
-        self.assertGreater(len(pushed), 2)
-        self.assertTrue(any("getppid" in name for p in pushed for name in p["functions"]))
-
-    def test_a_killed_agent_delivers_later(self):
-        """While no backend listens; what was in the open interval is lost, here nothing."""
-        receiver = Receiver(self, self.out + ".received")
-        port = free_port()
-        caller = self.caller()
-        args = *self.of_calls(caller), "--deliver", "300ms", "--spool", self.out + ".spool", \
-            "--pyroscope", f"http://127.0.0.1:{port}"
-        spooled = lambda: [name for name in glob.glob(self.out + ".spool/*/*") if not name.endswith(".part")]
-        agent = self.agent(*args)
-        calls = self.call(caller, 1000)
-        n = -1
-        while len(spooled()) != n:  # until intervals are empty, which are not delivered
-            n = len(spooled())
-            time.sleep(1)
-        agent.kill()
-        agent.wait()
-        forward = subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(receiver.ports["http"])])
-        self.addCleanup(forward.wait)
-        self.addCleanup(forward.kill)
-        agent = self.agent(*args)
-        wait_for(lambda: receiver.calls("push") >= len(calls), 120)
-        self.end(agent)
-        self.assertEqual(receiver.calls("push"), len(calls))
-
-
 class Configuration(Agent):
     def check(self, text, *args):
         with open(self.config, "w") as file:
@@ -506,7 +450,8 @@ class Configuration(Agent):
                 ("freq = x\n", 1, 8, "-F takes a whole number"),
                 ("# a comment\n\n  freqq = 19\n", 3, 3, "there is no key 'freqq'; did you mean 'freq'?"),
                 ("store = /x\noff-cpu = maybe\n", 2, 11, "off-cpu takes yes or no, not 'maybe'"),
-                ("store = /x\n[section]\n", 2, 1, "there are no sections"),
+                ("store = /x\n[section x]\n", 2, 1, "there are no sections [section NAME], but [backend NAME]"),
+                ("store = /x\n[backend]\n", 2, 1, "not of the form `[KIND NAME]'"),
                 ("store = /x\nstore\n", 2, 1, "not of the form"),
                 ("store = /x\nstore-size=1X\n", 2, 12, "--store-size takes a size"),
                 ("comm = (\nstore=/x\n", 1, 8, ""),
@@ -568,6 +513,46 @@ class Service(Agent):
             self.end(agent)
             while manager.recv(4096) != b"STOPPING=1":
                 pass
+
+    def test_a_run_that_does_not_end_holds_nothing_up(self):
+        """Its thread is stopped when another run takes over: the agent still says that it is well, and ends in time."""
+        path = self.out + ".notify"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path)
+            manager.settimeout(60)
+            agent = start("agent", "--store", self.store, "-C", "0", stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
+            self.addCleanup(agent.communicate)
+            self.addCleanup(agent.kill)
+            while manager.recv(4096) != b"READY=1":
+                pass
+            # Threads that it starts inherit its name.
+            runs = lambda: [int(name.split("/")[-2]) for name in glob.glob(f"/proc/{agent.pid}/task/*/comm")
+                            if harness.read(name) == "run\n"]
+            run, n_runs = min(runs()), len(runs())
+            for request in PTRACE_SEIZE, PTRACE_INTERRUPT:
+                self.assertEqual(libc.ptrace(request, run, None, None), 0)
+            os.waitpid(run, WALL)
+
+            def reap():
+                agent.kill()
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(run, WALL)
+            self.addCleanup(reap)
+            agent.send_signal(signal.SIGHUP)
+            wait_for(lambda: len(runs()) > n_runs)
+            time.sleep(2)  # the new one samples, and is to take over
+            manager.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    manager.recv(4096)
+            manager.settimeout(10)
+            self.assertEqual([manager.recv(4096) for _ in range(3)], [b"WATCHDOG=1"] * 3)
+            before = time.monotonic()
+            agent.terminate()
+            self.assertIn("not be written in time", wait_until_it_says(agent, "is lost"))
+            os.waitpid(run, WALL)
+            self.assertLess(time.monotonic() - before, 5)
 
     def test_messages_for_the_journal(self):
         with open(self.out, "w+") as journal:

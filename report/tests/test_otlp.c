@@ -22,12 +22,13 @@ static struct module program = { .name = "prog",
 static struct frame frames[N_FRAMES];
 static struct totals totals = { .duration_ns = 1000000000 };
 static struct report *report;
+static size_t max_frames;
 static char *file;
 static size_t file_size;
 
 /* What has been decoded of all requests. */
 static struct {
-	size_t requests, samples, times, largest, most;
+	size_t requests, samples, times, largest, most, attributes;
 	char ids[64][16];
 	size_t n_ids;
 } seen;
@@ -43,6 +44,7 @@ static void begin(const struct report_parts *parts)
 		.started_ns = 1000,
 		.started_real_ns = 1700000000000000000,
 		.parts = parts,
+		.max_frames = max_frames,
 	};
 
 	cr_assert_eq(report_new(report_format_by_name("otlp"), &context,
@@ -84,6 +86,7 @@ static void decode_profile(const ProtobufCBinaryData *from)
 	for (size_t i = 0; i < profile->n_samples; i++)
 		seen.times += profile->samples[i]->n_timestamps_unix_nano;
 	seen.samples += profile->n_samples;
+	seen.attributes += profile->n_attribute_indices;
 	if (profile->n_samples > seen.most)
 		seen.most = profile->n_samples;
 	otlp__profile__free_unpacked(profile, NULL);
@@ -254,5 +257,93 @@ Test(otlp, labels_are_of_the_resource_or_a_span)
 	cr_assert_eq(keys, 3);
 	otlp__profiles_dictionary__free_unpacked(d, NULL);
 	otlp__export_profiles_service_request__free_unpacked(request, NULL);
+	free(file);
+}
+
+static Otlp__ProfilesDictionary *decode_dictionary(void)
+{
+	Otlp__ExportProfilesServiceRequest *request =
+		otlp__export_profiles_service_request__unpack(NULL, file_size, (uint8_t *)file);
+	Otlp__ProfilesDictionary *d = otlp__profiles_dictionary__unpack(
+		NULL, request->dictionary.len, request->dictionary.data);
+
+	otlp__export_profiles_service_request__free_unpacked(request, NULL);
+	free(file);
+	return d;
+}
+
+Test(otlp, of_deep_stacks_the_middle_may_be_left_out)
+{
+	static const struct {
+		size_t max, n, mark;
+	} rows[] = { { N_FRAMES, N_FRAMES, SIZE_MAX },
+		     { N_FRAMES - 1, N_FRAMES - 1, 14 },
+		     { 8, 8, 4 } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		Otlp__ProfilesDictionary *d;
+		Otlp__Stack *stack;
+
+		max_frames = rows[i].max;
+		begin(NULL);
+		add(0, NULL);
+		end();
+		d = decode_dictionary();
+		stack = d->stack_table[1];
+		cr_assert_eq(stack->n_location_indices, rows[i].n);
+		for (size_t k = 0; k < rows[i].n; k++) {
+			Otlp__Location *l = d->location_table[stack->location_indices[k]];
+			size_t at = k < rows[i].mark ? k : k + N_FRAMES - rows[i].n;
+
+			if (k != rows[i].mark) {
+				cr_assert_eq(l->address, 0x1000 + at - 1);
+				continue;
+			}
+			cr_assert_str_eq(
+				d->string_table[d->function_table[l->lines[0]->function_index]
+							->name_strindex],
+				"[frames left out]");
+		}
+		otlp__profiles_dictionary__free_unpacked(d, NULL);
+	}
+}
+
+/* The words are the conventions'. */
+Test(otlp, frames_of_interpreters_have_a_type)
+{
+	struct frame some[] = { { .address = 1, .method = DP_METHOD_PYTHON },
+				{ .address = 2, .method = DP_METHOD_JAVA } };
+	const struct sample sample = {
+		.weight = 1, .comm = "x", .user = some, .n_user = 2, .outcome = DP_COMPLETE
+	};
+	Otlp__ProfilesDictionary *d;
+
+	begin(NULL);
+	cr_assert_eq(report_add(report, &sample, &totals), 0);
+	end();
+	d = decode_dictionary();
+	for (size_t i = 0; i < 2; i++) {
+		Otlp__Location *l = d->location_table[d->stack_table[1]->location_indices[i]];
+		Otlp__KeyValueAndUnit *type = d->attribute_table[l->attribute_indices[0]];
+
+		cr_assert_eq(l->n_attribute_indices, 1);
+		cr_assert_str_eq(d->string_table[type->key_strindex], "profile.frame.type");
+		cr_assert_str_eq(type->value->string_value, i == 0 ? "cpython" : "jvm");
+	}
+	otlp__profiles_dictionary__free_unpacked(d, NULL);
+}
+
+Test(otlp, the_first_request_says_what_was_lost)
+{
+	size_t begins = 0;
+	const struct report_parts parts = { 1 << 30, 100, end_part, &begins };
+
+	totals.lost = 7;
+	begin(&parts);
+	for (unsigned int i = 0; i < 200; i++)
+		add(i, NULL);
+	end();
+	cr_assert_eq(seen.requests, 2);
+	cr_assert_eq(seen.attributes, 1);
 	free(file);
 }

@@ -232,6 +232,23 @@ Test(namers, are_replaced)
 	cr_assert_eq(namers_n_failed(namers), 0);
 }
 
+Test(namers, are_ended_if_idle)
+{
+	struct module *a = open_module(own, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe");
+	uint64_t at = offset_of((void *)main);
+	pid_t first;
+
+	cr_assert_gt(compare(a, b, at, true), 0);
+	first = namer();
+	names_rest(names, UINT64_C(3600000000000));
+	cr_assert_eq(namer(), first);
+	names_rest(names, 0);
+	cr_assert_gt(compare(a, b, at + 1, true), 0);
+	cr_assert_neq(namer(), first);
+	cr_assert_eq(namers_n_failed(namers), 0);
+}
+
 /* Only the binary that it computes for. */
 Test(namers, may_not_take_too_long)
 {

@@ -58,6 +58,7 @@ type Profile struct {
 	Period     int64          `json:"period"`
 	Start      uint64         `json:"start"`
 	Duration   uint64         `json:"duration"`
+	Attributes map[string]any `json:"attributes"`
 	Samples    []Sample       `json:"samples"`
 }
 
@@ -190,6 +191,7 @@ func (r *reader) profile(from pprofile.Profile) Profile {
 	p := Profile{
 		ID: hex.EncodeToString(id[:]), Type: r.valueType(from.SampleType()), PeriodType: r.valueType(from.PeriodType()),
 		Period: from.Period(), Start: uint64(from.Time()), Duration: from.DurationNano(), Samples: []Sample{},
+		Attributes: r.attributes(from.AttributeIndices()),
 	}
 	seen := map[string]bool{}
 	for _, s := range from.Samples().All() {
