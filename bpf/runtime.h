@@ -7,6 +7,7 @@
  * The walk itself knows only native frames; user space puts these in their places.
  */
 
+#include "bpf/chain.h"
 #include "bpf/lookup.h"
 #include "bpf/python.h"
 
@@ -36,6 +37,10 @@ PORT_GLOBAL int runtime_read(struct walk *w)
 	switch (image->runtime_kind) {
 	case DP_RUNTIME_PYTHON:
 		python_read(w, runtime);
+		break;
+	case DP_RUNTIME_RUBY:
+	case DP_RUNTIME_PHP:
+		chain_read(w, runtime);
 		break;
 	default:
 		return 0;

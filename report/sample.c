@@ -92,7 +92,8 @@ int frame_function_start(const struct frame *frame, uint64_t *ret)
 
 bool frame_is_interpreted(const struct frame *frame)
 {
-	return frame->method == DP_METHOD_PYTHON || frame->method == DP_METHOD_JAVA;
+	return frame->method == DP_METHOD_PYTHON || frame->method == DP_METHOD_JAVA ||
+	       frame->method == DP_METHOD_RUBY || frame->method == DP_METHOD_PHP;
 }
 
 const char *frame_kind_word(const struct frame *frame)
@@ -102,6 +103,10 @@ const char *frame_kind_word(const struct frame *frame)
 		return "python";
 	case DP_METHOD_JAVA:
 		return "java";
+	case DP_METHOD_RUBY:
+		return "ruby";
+	case DP_METHOD_PHP:
+		return "php";
 	default:
 		return "native";
 	}
@@ -109,11 +114,18 @@ const char *frame_kind_word(const struct frame *frame)
 
 const char *frame_path(const struct frame *frame)
 {
-	if (frame->method == DP_METHOD_PYTHON)
+	switch (frame->method) {
+	case DP_METHOD_PYTHON:
 		return "[python]";
-	if (frame->method == DP_METHOD_JAVA)
+	case DP_METHOD_JAVA:
 		return "[java]";
-	return frame->module ? frame->module->path : NULL;
+	case DP_METHOD_RUBY:
+		return "[ruby]";
+	case DP_METHOD_PHP:
+		return "[php]";
+	default:
+		return frame->module ? frame->module->path : NULL;
+	}
 }
 
 bool frame_is_in_binary(const struct frame *frame)
