@@ -64,7 +64,7 @@ struct dp_ruby_names {
 
 /* And PHP's. */
 struct dp_php_names {
-	__u32 version; /* major << 8 | minor */
+	__u32 api; /* ZEND_MODULE_API_NO */
 	__u32 function; /* in a function: its name, class, file, first line, instructions and their number */
 	__u32 scope;
 	__u32 file;

@@ -54,7 +54,7 @@ struct runtime_source {
 			     const struct dp_runtime_frame *frame);
 };
 
-extern const struct runtime_source runtime_python, runtime_hotspot, runtime_ruby;
+extern const struct runtime_source runtime_python, runtime_hotspot, runtime_ruby, runtime_php;
 
 /* By enum dp_runtime_kind; NULL: there is none. */
 const struct runtime_source *runtime_source(unsigned int kind);

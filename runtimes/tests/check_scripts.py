@@ -11,8 +11,9 @@ times it holds. In each sample from in between, the language's frames have to be
 innermost function calls (INNER).
 
 At least MIN_SAMPLES count; SHARE of them have the whole chain, and none may be different, only shorter: a
-thread that is just entering or leaving a native function may lack a frame. If one sample in 100 is not whole, which is
-more than was ever seen, a run of 400 fails for it with a probability of 2 %.
+thread that is just entering or leaving a native function may lack a frame, and on a busy machine the first
+samples may have no names: then a longer run decides. If one sample in 100 is not whole, which is
+more than was ever seen, a run of 400 fails for it with a probability of 2 %, and three runs below 1e-5.
 """
 import argparse
 import json
@@ -508,12 +509,13 @@ def check(dwarfprof, language, args):
     text = language.make_program(random.Random(args.seed))
     for seconds in [args.seconds] if args.seconds else SECONDS:
         whole, shorter, wrong = profile(dwarfprof, language, text, seconds, 3 if args.show else 0)
-        if whole + shorter + wrong >= MIN_SAMPLES:
+        n = whole + shorter + wrong
+        is_good = n >= MIN_SAMPLES and whole >= SHARE * n
+        if is_good or wrong > 0:
             break
-    n = whole + shorter + wrong
     print(f"{language.name}: {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, {wrong} wrong",
           flush=True)
-    return n >= MIN_SAMPLES and whole >= SHARE * n and wrong == 0
+    return is_good and wrong == 0
 
 
 def main():
