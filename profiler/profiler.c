@@ -384,7 +384,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	struct value_forms *lists = NULL;
 	size_t n_lists = 0;
 	int err = has_session(p) ? 0 : -EINVAL;
-	bool rests;
+	bool rests = p->needs.states && !p->launched; /* which has not begun */
 
 	if (err == 0)
 		err = connect_reports(p, reports, n, names);
@@ -394,8 +394,6 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		log_error("cannot prepare sampling: %s", strerror(-err));
 		return err;
 	}
-	/* A launched process has not begun. */
-	rests = p->needs.states && !p->launched;
 	if (rests) {
 		err = drain_run(&p->drain, false); /* processes that were started meanwhile */
 		rests = err == 0 && take_resting(p, &resting) == 0;
