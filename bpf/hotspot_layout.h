@@ -25,9 +25,11 @@ struct dp_hotspot_heap {
 /*
  * A struct dp_runtime_frame of HotSpot stands for a native one, and has its number. Compiled code: the
  * address of its blob, the position in it, and for a method its compile id. Interpreted: the Method,
- * 0, and its ConstMethod.
+ * 0, and its ConstMethod; user space puts the number of the bytecode there, plus 1.
  */
 #define DP_HOTSPOT_INTERPRETED (1ULL << 62)
+/* Set in user space: the position is no return address. */
+#define DP_HOTSPOT_EXACT (1ULL << 61)
 
 struct dp_hotspot {
 	struct dp_hotspot_heap heaps[DP_HOTSPOT_HEAPS]; /* the unused ones are empty */

@@ -363,20 +363,20 @@ static int add_function(struct otlp_dictionary *d, const struct symbolized_frame
 	return err == 0 && is_new ? put_function(d, &f) : err;
 }
 
-/* Words of the semantic conventions (1.43). Of other code in no file nobody can tell whose it is. */
+/* Words of the semantic conventions. Of other code in no file nobody can tell whose it is. */
 static const char *frame_type(const struct symbolized_frame *symbolized, uint64_t address)
 {
 	if (symbolized->kind == SYMBOLIZED_KERNEL)
-		return "kernel";
+		return frame_kind_otel_word(FRAME_KERNEL);
 	if (symbolized->kind != SYMBOLIZED_USER)
 		return NULL;
-	if (symbolized->method == DP_METHOD_PYTHON)
-		return "cpython";
-	if (symbolized->method == DP_METHOD_JAVA)
-		return "jvm";
+	if (symbolized->language >= FRAME_FIRST_LANGUAGE)
+		return frame_kind_otel_word(symbolized->language);
 	if (!symbolized->module)
 		return NULL;
-	return location_cache_is_go(&symbolized->module->locations, address) ? "go" : "native";
+	return location_cache_is_go(&symbolized->module->locations, address) ?
+		       "go" :
+		       frame_kind_otel_word(FRAME_NATIVE);
 }
 
 static int add_frame_type(struct otlp_dictionary *d, const struct symbolized_frame *symbolized,

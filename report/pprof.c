@@ -167,6 +167,8 @@ static int make_labels(struct pprof *pprof, const struct sample *sample)
 static int write_sample(const struct stack *stack, void *arg)
 {
 	struct pprof *pprof = arg;
+	struct frame leaf;
+	const struct sample alike = stack_sample(stack, &leaf);
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples[] = { &sample };
 	int64_t values[VALUES_MAX];
@@ -178,7 +180,7 @@ static int write_sample(const struct stack *stack, void *arg)
 	if (err == 0)
 		err = cut_locations(pprof, &sample.n_location_id);
 	if (err == 0)
-		err = make_labels(pprof, &stack->common);
+		err = make_labels(pprof, &alike);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < pprof->n_values; i++)

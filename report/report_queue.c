@@ -66,16 +66,19 @@ struct report_queue {
 	bool ends;   /* when all is reported */
 	bool drops;  /* at once */
 	int err;
+	struct frame *located; /* of a sample, DP_MAX_FRAMES */
 };
 
 /* JIT code may be replaced later. */
-static void locate_frames(struct item *item)
+static void locate_frames(struct report_queue *q, struct sample *sample)
 {
-	struct frame *frames = (struct frame *)item->data;
+	bool is_cut;
 
-	for (size_t i = 0; i < item->sample.n_user; i++)
-		if (frames[i].module && module_is_compiled(frames[i].module))
-			frame_locate(&frames[i], item->sample.time_ns);
+	sample->n_user =
+		frames_locate(sample->user, sample->n_user, sample->time_ns, q->located, &is_cut);
+	sample->user = q->located;
+	if (is_cut)
+		sample->outcome = DP_DEPTH_LIMIT;
 }
 
 static int add_sample(struct report_queue *q, struct item *item)
@@ -85,7 +88,7 @@ static int add_sample(struct report_queue *q, struct item *item)
 
 	if (verification)
 		item->sample.verified = verification->wait(verification);
-	locate_frames(item);
+	locate_frames(q, &item->sample);
 	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
 		struct totals totals = totals_since(&item->totals, &q->slots[i].before);
 
@@ -256,7 +259,8 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
 		q->slots[i].report = reports[i];
 	if (q->slots)
 		note_oldest(q);
-	err = q->slots ? start_thread(q) : -ENOMEM;
+	q->located = calloc(DP_MAX_FRAMES, sizeof(*q->located));
+	err = q->slots && q->located ? start_thread(q) : -ENOMEM;
 	if (err < 0)
 		q = report_queue_free(q);
 	*ret = q;
@@ -444,6 +448,7 @@ struct report_queue *report_queue_free(struct report_queue *q)
 	pthread_cond_destroy(&q->more);
 	pthread_mutex_destroy(&q->lock);
 	free(q->slots);
+	free(q->located);
 	free(q);
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/frame_kind.h"
 #include "symbols/code_source.h"
 
 /* These are all counters, and precede the other members. */
@@ -56,17 +57,61 @@ bool frame_is_exact(const struct frame *frame)
 	return !DP_METHOD_IS_CALLER(frame->method);
 }
 
-void frame_locate(struct frame *frame, uint64_t time_ns)
+/* What a runtime knows of a frame. 0: it is no runtime's. */
+static size_t locate_functions(const struct frame *frame, const uint64_t **ret)
 {
 	struct code_source *code = frame->module->code;
-	uint64_t before = !frame_is_exact(frame);
 
-	if (frame_is_interpreted(frame)) {
-		if (code)
-			frame->offset = code->locate(code, frame->offset);
+	return code && frame_is_interpreted(frame) ? code->locate(code, frame->offset, ret) : 0;
+}
+
+void frame_locate(struct frame *frame, uint64_t time_ns)
+{
+	uint64_t before = !frame_is_exact(frame);
+	const uint64_t *located;
+	size_t n;
+
+	if (!frame_is_interpreted(frame)) {
+		frame->offset =
+			module_locate(frame->module, frame->address - before, time_ns) + before;
 		return;
 	}
-	frame->offset = module_locate(frame->module, frame->address - before, time_ns) + before;
+	n = locate_functions(frame, &located);
+	if (n > 0)
+		frame->offset = located[n - 1];
+}
+
+/* Puts the functions of a frame into a list. Returns how many there was room for. */
+static size_t put_located(const struct frame *frame, uint64_t time_ns, struct frame *ret,
+			  size_t room, bool *ret_is_cut)
+{
+	bool is_located = frame->module && module_is_compiled(frame->module);
+	const uint64_t *located;
+	size_t n = is_located ? locate_functions(frame, &located) : 0;
+
+	*ret_is_cut |= room < (n > 0 ? n : 1);
+	for (size_t i = 0; i < n && i < room; i++) {
+		ret[i] = *frame;
+		ret[i].offset = located[i];
+	}
+	if (n > 0 || room == 0)
+		return n < room ? n : room;
+	*ret = *frame;
+	if (is_located)
+		frame_locate(ret, time_ns);
+	return 1;
+}
+
+size_t frames_locate(const struct frame *frames, size_t n, uint64_t time_ns, struct frame *ret,
+		     bool *ret_is_cut)
+{
+	size_t n_located = 0;
+
+	*ret_is_cut = false;
+	for (size_t i = 0; i < n; i++)
+		n_located += put_located(&frames[i], time_ns, ret + n_located,
+					 DP_MAX_FRAMES - n_located, ret_is_cut);
+	return n_located;
 }
 
 size_t frame_locations(const struct frame *frame, bool lines, const struct source_location **ret)
@@ -92,33 +137,16 @@ int frame_function_start(const struct frame *frame, uint64_t *ret)
 
 bool frame_is_interpreted(const struct frame *frame)
 {
-	return frame->method == DP_METHOD_PYTHON || frame->method == DP_METHOD_JAVA ||
-	       frame->method == DP_METHOD_JAVASCRIPT;
-}
-
-const char *frame_kind_word(const struct frame *frame)
-{
-	switch (frame->method) {
-	case DP_METHOD_PYTHON:
-		return "python";
-	case DP_METHOD_JAVA:
-		return "java";
-	case DP_METHOD_JAVASCRIPT:
-		return "javascript";
-	default:
-		return "native";
-	}
+	return frame_kind(frame) >= FRAME_FIRST_LANGUAGE;
 }
 
 const char *frame_path(const struct frame *frame)
 {
-	if (frame->method == DP_METHOD_PYTHON)
-		return "[python]";
-	if (frame->method == DP_METHOD_JAVA)
-		return "[java]";
-	if (frame->method == DP_METHOD_JAVASCRIPT)
-		return "[javascript]";
-	return frame->module ? frame->module->path : NULL;
+#define X(name, word, otel, method, firefox, red, green, blue) [FRAME_##name] = "[" word "]",
+	static const char *const paths[FRAME_N_KINDS] = { FRAME_LANGUAGES(X) };
+#undef X
+
+	return paths[frame_kind(frame)] ?: (frame->module ? frame->module->path : NULL);
 }
 
 bool frame_is_in_binary(const struct frame *frame)

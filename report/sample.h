@@ -91,6 +91,14 @@ bool frame_is_exact(const struct frame *frame);
 void frame_locate(struct frame *frame, uint64_t time_ns);
 
 /*
+ * The same for all frames of a stack, of modules with a file, too, into `ret` with room for
+ * DP_MAX_FRAMES. Functions that a runtime has inlined become frames of their own. Returns their number;
+ * *ret_is_cut is set if they do not fit.
+ */
+size_t frames_locate(const struct frame *frames, size_t n, uint64_t time_ns, struct frame *ret,
+		     bool *ret_is_cut);
+
+/*
  * The functions of a frame, innermost first: the one that contains its code, then those that it was
  * inlined into; files and lines only if wanted. A return address belongs to the function of its
  * call. Valid until the next lookup. Returns their number; 0: nothing is known.
@@ -109,11 +117,8 @@ int frame_function_start(const struct frame *frame, uint64_t *ret);
  */
 bool frame_is_in_binary(const struct frame *frame);
 
-/* Whether it is a function of an interpreter, which has no native code. */
+/* Whether it is a function of a language's runtime, which names it (frame_kind.h). */
 bool frame_is_interpreted(const struct frame *frame);
-
-/* What kind of code it is: `native`, or the language's name. */
-const char *frame_kind_word(const struct frame *frame);
 
 /* The path of its binary, or what stands for it: `[jit]`, `[python]`. NULL: not known. */
 const char *frame_path(const struct frame *frame);

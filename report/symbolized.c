@@ -60,6 +60,7 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 	char buffer[FRAME_LABEL_SIZE];
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_KERNEL,
+		.language = FRAME_KERNEL,
 		.is_call = i > 0,
 		.address = address,
 		.binary = REPORT_KERNEL,
@@ -79,6 +80,7 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 static int put_kernel(struct maker *m, const __u64 *frames, size_t n, bool missing)
 {
 	struct symbolized_frame symbolized = { .kind = SYMBOLIZED_KERNEL,
+					       .language = FRAME_KERNEL,
 					       .name = REPORT_KERNEL,
 					       .binary = REPORT_KERNEL };
 	int err = 0;
@@ -109,7 +111,7 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 			   0;
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_USER,
-		.method = frame->method,
+		.language = frame_kind(frame),
 		.module = in_binary ? frame->module : NULL,
 		.binary = frame_path(frame),
 		.address = in_binary ? frame->offset : frame->address,

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/frame_kind.h"
 #include "report/profile.h"
 #include "report/report.h"
 
@@ -18,13 +19,13 @@ enum symbolized_kind {
 /* A function as reports show it. A frame has several if functions were inlined. */
 struct symbolized_frame {
 	enum symbolized_kind kind;
-	enum dp_method method; /* of user code: also tells an interpreter's frames */
-	bool is_named;         /* `name` is a function's */
-	bool is_sought;        /* a name was looked for */
-	bool is_inlined;       /* into the next one */
-	bool has_start;        /* it has no name, but a known start */
-	bool is_call;          /* the address is a return address: the call is before it */
-	const char *name;      /* of the function, else from frame_label(); never NULL */
+	bool is_named;            /* `name` is a function's */
+	bool is_sought;           /* a name was looked for */
+	bool is_inlined;          /* into the next one */
+	bool has_start;           /* it has no name, but a known start */
+	bool is_call;             /* the address is a return address: the call is before it */
+	enum frame_kind language; /* of no mark: what kind of code it is */
+	const char *name;         /* of the function, else from frame_label(); never NULL */
 	const char
 		*binary; /* path of the file; REPORT_KERNEL or a kernel module; NULL: not known */
 	struct module *module;     /* of user code; NULL: in no known binary */

@@ -18,6 +18,9 @@
 /* Longer names are cut. */
 #define RUNTIME_NAME_SIZE 512
 
+/* Of functions compiled into one place. */
+#define RUNTIME_MAX_INLINED 128
+
 /* A function as a runtime knows it, with what gives the lines of positions in it. */
 struct runtime_code {
 	char function[RUNTIME_NAME_SIZE]; /* UTF-8 */
@@ -51,6 +54,14 @@ struct runtime_source {
 	 */
 	int (*read)(const void *layout, const struct dp_runtime_frame *frame,
 		    const struct runtime_memory *memory, struct runtime_code **ret);
+	/*
+	 * The functions at a frame's position, innermost first, if several have been compiled into one:
+	 * frames that read() takes. Their number, at most RUNTIME_MAX_INLINED; 0: it has none but its own,
+	 * or they are not known; -ESTALE: there is other code now; or an error of reading.
+	 */
+	int (*expand)(const void *layout, const struct dp_runtime_frame *frame,
+		      const struct runtime_memory *memory,
+		      struct dp_runtime_frame *ret); /* NULL: no code has any */
 	/* The line of a frame's position in its code; 0: it has none. */
 	unsigned int (*line)(const void *layout, const struct runtime_code *code,
 			     const struct dp_runtime_frame *frame);

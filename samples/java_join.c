@@ -29,8 +29,10 @@ void java_join_sample(struct process_table *table, const struct dp_runtime *runt
 
 		if (number >= sample->n_user)
 			continue;
-		/* A function has one name, wherever in it the frame is. */
-		frame.position &= DP_HOTSPOT_INTERPRETED;
+		frame.position &= DP_HOTSPOT_INTERPRETED | UINT32_MAX;
+		/* Of interpreted code the position is not known. */
+		if (!(frame.position & DP_HOTSPOT_INTERPRETED) && frame_is_exact(f))
+			frame.position |= DP_HOTSPOT_EXACT;
 		f->offset = runtime_names_put(names, &frame);
 		f->module = p->jitted->module;
 		f->method = DP_METHOD_JAVA;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "process/process.h"
 #include "runtimes/runtime.h"
@@ -33,7 +34,9 @@ struct entry {
 	} key;
 	uint64_t number;
 	bool is_located;
-	uint64_t located; /* for jit_find() */
+	uint64_t located;  /* for jit_find() */
+	uint64_t *inlined; /* owned: if there are several; `located` is not used then */
+	size_t n_inlined;
 	UT_hash_handle hh;
 };
 
@@ -60,6 +63,7 @@ static void free_entries(struct entry *entries)
 
 	HASH_ITER(hh, entries, e, next) {
 		HASH_DEL(entries, e);
+		free(e->inlined);
 		free(e);
 	}
 }
@@ -196,29 +200,72 @@ static int find_frame(struct runtime_names *n, const struct dp_runtime_frame *fr
 	return err;
 }
 
-static uint64_t names_locate(struct code_source *source, uint64_t number)
+/* Finds the functions that were inlined at a frame's position. 1: there are none. */
+static int find_inlined(struct runtime_names *n, const struct dp_runtime_frame *frame,
+			struct entry *e)
+{
+	const struct runtime_memory memory = { process_memory_read, &n->memory };
+	struct dp_runtime_frame frames[RUNTIME_MAX_INLINED], again[RUNTIME_MAX_INLINED];
+	_cleanup_free_ uint64_t *located = NULL;
+	int count, err = 0;
+
+	process_memory_forget(&n->memory);
+	count = n->memory.err ?: n->runtime->expand(n->layout, frame, &memory, frames);
+	if (count <= 0)
+		return count ?: 1;
+	located = calloc((size_t)count, sizeof(*located));
+	if (!located)
+		return -ENOMEM;
+	for (int i = 0; err == 0 && i < count; i++)
+		err = find_frame(n, &frames[i], &located[i]);
+	if (err < 0)
+		return err;
+	/* What has been named is there as long as the code that it is inlined into. */
+	process_memory_forget(&n->memory);
+	if (n->runtime->expand(n->layout, frame, &memory, again) != count ||
+	    memcmp(frames, again, (size_t)count * sizeof(*frames)) != 0)
+		return -ESTALE;
+	if (!jit_take_memory(n->module->jit, (size_t)count * sizeof(*located)))
+		return -ENOSPC;
+	e->inlined = steal_ptr(located);
+	e->n_inlined = (size_t)count;
+	return 0;
+}
+
+static int find_all(struct runtime_names *n, const struct dp_runtime_frame *frame, struct entry *e)
+{
+	int err = n->runtime->expand ? find_inlined(n, frame, e) : 1;
+
+	return err == 1 ? find_frame(n, frame, &e->located) : err;
+}
+
+static size_t located_of(const struct entry *e, const uint64_t **ret)
+{
+	*ret = e->inlined ?: &e->located;
+	return e->inlined ? e->n_inlined : 1;
+}
+
+static size_t names_locate(struct code_source *source, uint64_t number, const uint64_t **ret)
 {
 	struct runtime_names *n = (struct runtime_names *)source;
 	struct dp_runtime_frame frame;
 	struct entry *e;
-	uint64_t located;
 	int err;
 
 	pthread_mutex_lock(&n->lock);
 	e = number > UNLOADED && number <= n->n_numbered ? n->numbered[number - 1] : &n->unloaded;
 	pthread_mutex_unlock(&n->lock);
 	if (e->is_located)
-		return e->located;
+		return located_of(e, ret);
 	frame = (struct dp_runtime_frame){ e->key.code, e->key.position, e->key.tag };
-	err = e == &n->unloaded ? -ENOENT : find_frame(n, &frame, &located);
+	err = e == &n->unloaded ? -ENOENT : find_all(n, &frame, e);
 	if (err < 0) {
 		locate_unloaded(n);
-		located = n->unloaded.located;
+		e->located = n->unloaded.located;
 	}
 	/* Memory that was slow to read may be there for the next sample. */
 	e->is_located = err != -ETIMEDOUT && err != -EAGAIN;
-	e->located = located;
-	return located;
+	return located_of(e, ret);
 }
 
 /* NULL: memory is short. */

@@ -2,6 +2,7 @@
 #ifndef DP_SYMBOLS_CODE_SOURCE_H
 #define DP_SYMBOLS_CODE_SOURCE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -9,8 +10,12 @@
  * module, which has one of these and frees it.
  */
 struct code_source {
-	/* The number of a frame's code, for jit_find(), from the one that the source gave it before. */
-	uint64_t (*locate)(struct code_source *source, uint64_t number);
+	/*
+	 * The number of a frame's code, for jit_find(), from the one that the source gave it before; or
+	 * several, innermost first, if functions were inlined there. Returns how many, at least 1; they live
+	 * until its next call.
+	 */
+	size_t (*locate)(struct code_source *source, uint64_t number, const uint64_t **ret);
 	void (*free)(struct code_source *source);
 };
 

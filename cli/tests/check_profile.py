@@ -275,7 +275,8 @@ class TaskNames(unittest.TestCase):
 class Stream(unittest.TestCase):
     """--format jsonl, the interface for programs."""
 
-    FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "outcome", "state", "event",
+    FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "outcome", "state", "language",
+              "event",
               "user_stack", "kernel_stack", "user_stack_error", "kernel_stack_error", "fault_address",
               "late", "weight", "value_ns", "labels", "labels_cut", "lost"]
 

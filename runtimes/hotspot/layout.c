@@ -166,10 +166,18 @@ static int read_value(const struct tables *t, const enum vm_struct which[4], con
 	return err < 0 ? err : -ENOTSUP;
 }
 
+static int read_value_if_any(const struct tables *t, const enum vm_struct which[4],
+			     const char *wanted, uint64_t *ret)
+{
+	int err = read_value(t, which, wanted, sizeof(*ret), ret);
+
+	return err == -ENOTSUP ? 0 : err;
+}
+
 static bool has_all(const struct hotspot_layout *l)
 {
 	/* One of each of these two pairs is in each version. */
-	for (int i = 0; i < HOTSPOT_N_MEMBERS; i++)
+	for (int i = 0; i < HOTSPOT_N_NEEDED; i++)
 		if (!hotspot_layout_has(l, (enum hotspot_member)i) &&
 		    i != HOTSPOT_BLOB_CODE_BEGIN && i != HOTSPOT_BLOB_CODE_OFFSET &&
 		    i != HOTSPOT_COMPILED_METHOD && i != HOTSPOT_NMETHOD_METHOD)
@@ -199,6 +207,10 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 	if (err == 0)
 		err = read_value(&t, types, "ConstantPool", sizeof(ret->pool_size),
 				 &ret->pool_size);
+	if (err == 0)
+		err = read_value_if_any(&t, types, "PcDesc", &ret->desc_size);
+	if (err == 0)
+		err = read_value_if_any(&t, types, "ConstMethod", &ret->const_size);
 	if (err == 0)
 		err = read_value(&t, constants, "frame::interpreter_frame_sender_sp_offset",
 				 sizeof(ret->sender_sp), &ret->sender_sp);
