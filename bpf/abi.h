@@ -149,7 +149,9 @@ enum dp_sides {
 	X(PYTHON, "python", "a function of Python, by the list of its interpreter")                \
 	X(JIT, "jit", "return address found through what a JIT compiler keeps of its code")        \
 	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")                         \
-	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")
+	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")            \
+	X(RUBY, "ruby", "a function of Ruby, by the frames of its interpreter")                    \
+	X(PHP, "php", "a function of PHP, by the frames of its interpreter")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };

@@ -16,6 +16,8 @@
  *   DP_REGISTERS(X)            X(enumerator, word) for each
  *   DP_SAVED_REGISTERS(X)      the callee-saved ones other than fp, in the order of struct dp_saves
  *   DP_THREAD_BASE_WORD        name of the base of thread-local storage
+ *   DP_THREAD_BLOCKS           where, from that base, the C library has the address of the blocks of
+ *                              modules (TLS ABI: dtv)
  *   DP_CALL_SIZE               bytes that a call pushes
  *   DP_CALL_RA                 where a call puts the return address: a struct dp_where
  *   DP_IS_CALL_RA(where)       is it that place?

@@ -7,6 +7,7 @@
  * The walk itself knows only native frames; user space puts these in their places.
  */
 
+#include "bpf/chain.h"
 #include "bpf/lookup.h"
 #include "bpf/python.h"
 #include "bpf/v8.h"
@@ -40,6 +41,10 @@ PORT_GLOBAL int runtime_read(struct walk *w)
 		break;
 	case DP_RUNTIME_V8:
 		v8_read(w, runtime);
+		break;
+	case DP_RUNTIME_RUBY:
+	case DP_RUNTIME_PHP:
+		chain_read(w, runtime);
 		break;
 	default:
 		return 0;

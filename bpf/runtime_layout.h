@@ -19,7 +19,10 @@
 	/* HotSpot, of Java and others: struct dp_hotspot */                                       \
 	X(HOTSPOT, "hotspot")                                                                      \
 	/* V8, of JavaScript: struct dp_v8 */                                                      \
-	X(V8, "v8")
+	X(V8, "v8")                                                                                \
+	/* Ruby (MRI), and PHP: struct dp_chain */                                                 \
+	X(RUBY, "ruby")                                                                            \
+	X(PHP, "php")
 
 #define X(name, word) DP_RUNTIME_##name,
 enum dp_runtime_kind { DP_RUNTIMES(X) DP_N_RUNTIMES };
@@ -51,8 +54,8 @@ enum dp_runtime_outcome { DP_RUNTIME_OUTCOMES(X) DP_N_RUNTIME_OUTCOMES };
  * A frame of a runtime: its code, the position in it, and a tag that other code at the same address
  * has not. For Python: the code object; the instruction pointer or number of the last instruction
  * (struct dp_python), with a bit for the first frame of its evaluation loop; and python_tag(). For
- * HotSpot and V8: see their layouts. There a frame stands for a native one, whose number is in its
- * position.
+ * Chains: the members of struct dp_chain, with that bit, and chain_tag(). HotSpot and V8: see their
+ * layouts. There a frame stands for a native one, whose number is in its position.
  */
 struct dp_runtime_frame {
 	__u64 code;
@@ -135,6 +138,8 @@ struct dp_runtime_range {
 
 #define DP_RUNTIME_RANGES 24
 
+#include "bpf/chain_layout.h"
+
 /* What user space needs besides, to name Python's frames: offsets of members, and sizes. */
 struct dp_python_names {
 	__u32 version;  /* major << 8 | minor */
@@ -151,17 +156,18 @@ struct dp_python_names {
 	__u32 zero;
 };
 
-/* An image's part for a runtime. The kernel reads the first part of each runtime's. */
+/* An image's part for a runtime, by its kind. The kernel reads only the first one. */
 struct dp_runtime_image {
 	union {
-		struct {
-			struct dp_python python;
-			struct dp_python_names names;
-		};
-		struct {
-			struct dp_v8 v8;
-			struct dp_v8_names v8_names;
-		};
+		struct dp_python python;
+		struct dp_chain chain;
+		struct dp_v8 v8;
+	};
+	union {
+		struct dp_python_names names;
+		struct dp_ruby_names ruby;
+		struct dp_php_names php;
+		struct dp_v8_names v8_names;
 	};
 	struct dp_runtime_range ranges[DP_RUNTIME_RANGES];
 };

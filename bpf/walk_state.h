@@ -275,9 +275,15 @@ struct walk_runtime {
 	__u64 self;        /* the thread's pthread_self() */
 	__u64 interpreter; /* the next one to search */
 	__u64 at;          /* the thread's state, then the next frame; 0: none */
-	__u64 below;       /* the first frame of the loop that called the innermost one */
-	__u64 is_checked;  /* whether the innermost loop's frames lead there */
-	struct dp_python python;
+	union {
+		__u64 below; /* the first frame of the loop that called the innermost one */
+		__u64 end;   /* of an array of frames */
+	};
+	__u64 is_checked; /* whether the innermost loop's frames lead there */
+	union {
+		struct dp_python python;
+		struct dp_chain chain;
+	};
 	__u8 bytes[2 * DP_PYTHON_FRAME_SIZE]; /* of a frame; a word may be read at any offset */
 	struct dp_runtime head;
 	struct dp_runtime_frame frames[DP_MAX_RUNTIME_FRAMES];

@@ -54,7 +54,7 @@ static const struct argp_option shared_options[] = {
 	  "copy: as auto, but in user space, from a copy of the stack (auto)",
 	  3 },
 	{ "native-frames", OPTION_NATIVE_FRAMES, "MODE", 0,
-	  "fold: functions of Python and V8 in the places of their interpreter's own frames; all: both; "
+	  "fold: a language's functions in the places of their interpreter's own frames; all: both; "
 	  "only: native frames (fold)",
 	  3 },
 	{ "max-stack", OPTION_MAX_STACK, "N", 0,

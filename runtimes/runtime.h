@@ -67,7 +67,8 @@ struct runtime_source {
 			     const struct dp_runtime_frame *frame);
 };
 
-extern const struct runtime_source runtime_python, runtime_hotspot, runtime_v8;
+extern const struct runtime_source runtime_python, runtime_hotspot, runtime_v8, runtime_ruby,
+	runtime_php;
 
 /* By enum dp_runtime_kind; NULL: there is none. */
 const struct runtime_source *runtime_source(unsigned int kind);

@@ -15,6 +15,7 @@
 /* What native frames are, and which groups of the runtime's frames replace them. */
 struct plan {
 	const struct dp_runtime_image *image;
+	unsigned int kind;
 	const struct binary *binary; /* that contains the runtime */
 	const struct dp_runtime_frame *frames;
 	size_t n_frames;
@@ -69,8 +70,8 @@ static bool is_entering(const struct plan *plan, const struct sample *sample)
 {
 	const struct dp_runtime_range *r = range_of(plan, &sample->user[0]);
 
-	return plan->image->python.c_frame != 0 && r && r->is_loop &&
-	       frame_is_exact(&sample->user[0]) &&
+	return plan->kind == DP_RUNTIME_PYTHON && plan->image->python.c_frame != 0 && r &&
+	       r->is_loop && frame_is_exact(&sample->user[0]) &&
 	       sample->user[0].offset - r->start < LOOP_BEGINNING;
 }
 
@@ -87,6 +88,11 @@ static void skip_group(struct plan *plan)
 static bool fit(struct plan *plan, const struct dp_runtime *runtime, const struct sample *sample)
 {
 	if (runtime->outcome == DP_RUNTIME_COMPLETE && sample->outcome == DP_COMPLETE) {
+		/* Others make a function's frame before they enter the loop that executes it. */
+		if (plan->kind != DP_RUNTIME_PYTHON && plan->n_groups == plan->n_loops + 1) {
+			skip_group(plan);
+			return true;
+		}
 		plan->n_bare = plan->n_loops - plan->n_groups;
 		if (plan->n_bare == 0 && is_entering(plan, sample)) {
 			skip_group(plan);
@@ -175,6 +181,7 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 	plan = (struct plan){
 		.binary = m->binary,
 		.image = m->binary->table->runtime,
+		.kind = runtime->kind,
 		.frames = (const void *)(runtime + 1),
 		.n_frames = runtime->n,
 	};

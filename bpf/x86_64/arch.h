@@ -47,6 +47,7 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_SAVED_REGISTERS(X) X(RBX, rbx) X(R12, r12) X(R13, r13) X(R14, r14) X(R15, r15)
 
 #define DP_THREAD_BASE_WORD "fs_base"
+#define DP_THREAD_BLOCKS 8
 
 /* A call pushes the return address, so it is always right below the CFA. */
 #define DP_CALL_SIZE 8

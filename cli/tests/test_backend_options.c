@@ -62,7 +62,8 @@ Test(backend_options, what_lacks_a_url)
 
 Test(backend_options, given_twice_is_one)
 {
-	struct argp_state state = { .name = "agent", .err_stream = stderr };
+	char name[] = "agent";
+	struct argp_state state = { .name = name, .err_stream = stderr };
 
 	PARSE("--otlp=http://a", "--label=a=1", "--otlp=http://b", "--otlp=http://a",
 	      "--label=a=1");

@@ -19,6 +19,7 @@ static struct names *names;
 static struct process_table table;
 static struct process process;
 static struct runtime_join join;
+static enum dp_runtime_kind kind;
 static struct binary binary;
 static struct table unwind;
 static struct dp_runtime_image image;
@@ -45,6 +46,7 @@ static void begin(void)
 	binary = (struct binary){ .module = &module, .table = &unwind };
 	mapping = (struct mapping){ .binary = &binary };
 	snapshot = (struct snapshot){ .mappings = &mapping, .n_mappings = 1, .runtime = 1 };
+	kind = DP_RUNTIME_PYTHON;
 	cr_assert_eq(runtime_join_init(&join, &table), 0);
 }
 
@@ -86,8 +88,7 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 				  *c == 'h' ? HELPER + 8 :
 					      OTHER,
 		};
-	sent.head =
-		(struct dp_runtime){ .kind = DP_RUNTIME_PYTHON, .outcome = (__u8)runtime_outcome };
+	sent.head = (struct dp_runtime){ .kind = (__u8)kind, .outcome = (__u8)runtime_outcome };
 	for (const char *c = frames; *c; c++)
 		sent.frames[sent.head.n++] = (struct dp_runtime_frame){
 			.code = (__u64)(*c | 0x20),
@@ -97,7 +98,7 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 	for (size_t i = 0; i < sample.n_user; i++) {
 		const struct frame *f = &sample.user[i];
 
-		if (f->method == DP_METHOD_PYTHON)
+		if (frame_is_interpreted(f))
 			text[n++] = (char)f->address;
 		else
 			text[n++] = f->offset == OTHER      ? 'O' :
@@ -134,6 +135,18 @@ Test(runtime_join, a_loop_may_have_no_frame_yet)
 	EXPECT("boLo", "aBcD", "LOcdO");
 	cr_expect_eq(join.n_apart, 0);
 	image.python.c_frame = 0;
+}
+
+Test(runtime_join, others_make_the_frame_before_the_loop)
+{
+	kind = DP_RUNTIME_RUBY;
+	unwind.runtime_kind = kind;
+	EXPECT("ooLo", "XyZ", "OOyzO");
+	EXPECT("oLo", "xY", "OxyO");
+	EXPECT("oLoLo", "xY", "OLOxyO");
+	cr_expect_eq(join.n_apart, 0);
+	EXPECT("Lo", "XYZ", "LO");
+	cr_expect_eq(join.n_apart, 1);
 }
 
 Test(runtime_join, what_does_not_fit_is_left_and_counted)
