@@ -32,6 +32,15 @@ static __always_inline int v8_read_shared(struct walk *w, __u64 function)
 	return port_read_user(w, v->bytes, DP_V8_READ_SIZE, v->shared - DP_V8_OBJECT_TAG);
 }
 
+/* True if the frame has its function: one that is being made has what was on the stack before. */
+static __always_inline __u32 v8_is_made(struct walk *w, __u32 i)
+{
+	__u64 slot = walk_trail(w, i)->fp - DP_V8_SLOTS_SIZE + w->v8.layout.function;
+	__u64 sp = i == 0 ? w->in.regs.reg[DP_REG_SP] : walk_trail(w, i - 1)->cfa;
+
+	return sp <= slot;
+}
+
 /* Notes the function of frame number i. */
 static long v8_frame_step(__u32 i, void *ctx)
 {
@@ -43,7 +52,8 @@ static long v8_frame_step(__u32 i, void *ctx)
 
 	if (i + 1 >= w->at.n_frames || r->head.n >= DP_MAX_RUNTIME_FRAMES)
 		return 1;
-	if (DP_FRAME_METHOD(walk_trail(w, i + 1)->frame) != DP_METHOD_FRAME_POINTER)
+	if (DP_FRAME_METHOD(walk_trail(w, i + 1)->frame) != DP_METHOD_FRAME_POINTER ||
+	    !v8_is_made(w, i))
 		return 0;
 	if (port_read_user(w, v->bytes, DP_V8_SLOTS_SIZE, walk_trail(w, i)->fp - DP_V8_SLOTS_SIZE) <
 	    0)

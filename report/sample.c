@@ -72,8 +72,8 @@ void frame_locate(struct frame *frame, uint64_t time_ns)
 	size_t n;
 
 	if (!frame_is_interpreted(frame)) {
-		frame->offset =
-			module_locate(frame->module, frame->address - before, time_ns) + before;
+		frame->offset = module_locate(frame->module, frame->address - before, time_ns);
+		frame->offset += before;
 		return;
 	}
 	n = locate_functions(frame, &located);
