@@ -64,16 +64,31 @@ static __always_inline int chain_variable(struct walk *w, __u64 *ret)
 }
 
 /* Finds the end of the array. Returns 0 or negative. */
-static __always_inline int chain_find_end(struct walk *w, __u64 thread)
+static __always_inline int chain_find_end(struct walk *w)
 {
 	struct walk_runtime *r = &w->runtime;
 	__u64 words;
 
-	if (chain_read_word(w, &r->end, thread + r->chain.stack) < 0 ||
-	    chain_read_word(w, &words, thread + r->chain.stack_words) < 0)
+	if (chain_read_word(w, &r->end, r->thread + r->chain.stack) < 0 ||
+	    chain_read_word(w, &words, r->thread + r->chain.stack_words) < 0)
 		return -1;
 	r->end += words * sizeof(__u64);
 	return 0;
+}
+
+/* Finds what the structure leads to. Returns 0 or negative. */
+static __always_inline int chain_find_first(struct walk *w)
+{
+	struct walk_runtime *r = &w->runtime;
+
+	if (r->chain.array_next != 0) {
+		if (chain_read_word(w, &r->carried, r->thread + r->chain.carried) < 0)
+			return -1;
+		return chain_read_word(w, &r->array, r->thread + r->chain.first - 1);
+	}
+	if (r->chain.stride != 0 && chain_find_end(w) < 0)
+		return -1;
+	return chain_read_word(w, &r->at, r->thread + r->chain.first - 1);
 }
 
 /* Finds the first frame; 0: there is none. Returns 0 or negative. */
@@ -82,7 +97,7 @@ static __always_inline int chain_find(struct walk *w)
 	struct walk_runtime *r = &w->runtime;
 	__u64 at;
 
-	r->at = 0;
+	r->at = r->array = r->thread = 0;
 	if (chain_variable(w, &at) < 0)
 		return -1;
 	if (at == CHAIN_NO_BLOCK)
@@ -93,13 +108,37 @@ static __always_inline int chain_find(struct walk *w)
 		r->at = at;
 		return 0;
 	}
-	if (r->chain.stride != 0 && chain_find_end(w, at) < 0)
+	r->thread = at;
+	return chain_find_first(w);
+}
+
+static __always_inline int chain_is_at_end(const struct walk_runtime *r)
+{
+	if (r->at == 0 || r->chain.stride == 0)
+		return r->at == 0;
+	return (__s32)r->chain.stride > 0 ? r->at >= r->end : r->at < r->end;
+}
+
+/* Goes on with the next array. Returns 1, 0 if there is none, or negative. */
+static __always_inline int chain_next_array(struct walk *w)
+{
+	struct walk_runtime *r = &w->runtime;
+	__s64 stride = (__s32)r->chain.stride;
+	__u64 head = r->array;
+	__s32 last;
+
+	if (head == 0)
+		return 0;
+	if (chain_read_word(w, &r->array, head + r->chain.array_next) < 0 ||
+	    chain_read_word(w, &r->end, head + r->chain.array) < 0 ||
+	    port_read_user(w, &last, sizeof(last), head + r->chain.array_last) < 0)
 		return -1;
-	return chain_read_word(w, &r->at, at + r->chain.first - 1);
+	r->at = r->end - (__u64)(last * stride);
+	return 1;
 }
 
 /* Adds a function. Returns 0, or negative if it cannot be read. */
-static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
+static __always_inline int chain_add(struct walk *w, __u64 code, __u64 position, __u64 is_entry)
 {
 	struct walk_runtime *r = &w->runtime;
 	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
@@ -115,11 +154,66 @@ static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
 	    chain_read_word(w, &second, at + r->chain.tags[1]) < 0)
 		return -1;
 	f->tag = chain_tag(f->tag, second);
-	f->position = chain_word(r, r->chain.position) & ~DP_RUNTIME_ENTRY;
-	if ((flags & r->chain.entry) != 0 && (r->chain.native == 0 || type != r->chain.native))
+	f->position = position & ~DP_RUNTIME_ENTRY;
+	if (is_entry && (r->chain.native == 0 || type != r->chain.native))
 		f->position |= DP_RUNTIME_ENTRY;
 	r->head.n++;
 	return 0;
+}
+
+/* Adds the outermost function, if it runs and has no frame. Returns 0 or negative. */
+static __always_inline int chain_add_root(struct walk *w)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 code;
+	__u32 phase;
+
+	if (r->chain.root == 0 || r->thread == 0)
+		return 0;
+	if (port_read_user(w, &phase, sizeof(phase), r->thread + r->chain.phase) < 0 ||
+	    chain_read_word(w, &code, r->thread + r->chain.root) < 0)
+		return -1;
+	if (phase != r->chain.root_phase || code == 0)
+		return 0;
+	return chain_add(w, code, r->carried, 1);
+}
+
+/* Adds the frame of one of several kinds. Returns 0 or negative. */
+static __always_inline int chain_add_kind(struct walk *w, __u64 flags)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u32 kind = 1U << (flags & DP_CHAIN_KIND_BITS);
+	__u64 position = r->carried;
+
+	if (kind & r->chain.bare) {
+		r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)] =
+			(struct dp_runtime_frame){ .position = DP_RUNTIME_ENTRY };
+		r->head.n++;
+		return 0;
+	}
+	if (!(kind & r->chain.kinds))
+		return 0;
+	r->carried = chain_word(r, r->chain.position);
+	return chain_add(w, chain_word(r, r->chain.code), position,
+			 chain_word(r, r->chain.kept) == 0);
+}
+
+/* Adds the frame whose bytes have been read. Returns 0 or negative. */
+static __always_inline int chain_add_frame(struct walk *w)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 code = chain_word(r, r->chain.code), flags = chain_word(r, r->chain.flags);
+
+	if (r->chain.kinds != 0)
+		return chain_add_kind(w, flags);
+	if (code == 0)
+		return 0;
+	if (r->chain.flags_far != 0 && chain_read_word(w, &flags, flags) < 0)
+		return -1;
+	if ((flags & r->chain.skip) != 0 ||
+	    (r->chain.kind != 0 && (flags & r->chain.kind) == r->chain.no_kind))
+		return 0;
+	return chain_add(w, code, chain_word(r, r->chain.position), flags & r->chain.entry);
 }
 
 static long chain_frame_step(__u32 i, void *ctx)
@@ -127,9 +221,14 @@ static long chain_frame_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct walk_runtime *r = &w->runtime;
 	__u32 size = r->chain.frame_size;
-	__u64 code, flags;
+	int next;
 
-	if (r->at == 0 || (r->chain.stride != 0 && r->at >= r->end)) {
+	if (chain_is_at_end(r)) {
+		next = chain_next_array(w);
+		if (next > 0)
+			return 0;
+		if (next < 0)
+			goto fault;
 		r->head.outcome = DP_RUNTIME_COMPLETE;
 		return 1;
 	}
@@ -140,17 +239,9 @@ static long chain_frame_step(__u32 i, void *ctx)
 		size = DP_PYTHON_FRAME_SIZE;
 	if (port_read_user(w, r->bytes, size, r->at) < 0)
 		goto fault;
-	r->at = r->chain.stride != 0 ? r->at + r->chain.stride : chain_word(r, r->chain.next);
-	code = chain_word(r, r->chain.code);
-	flags = chain_word(r, r->chain.flags);
-	if (code == 0)
-		return 0;
-	if (r->chain.flags_far != 0 && chain_read_word(w, &flags, flags) < 0)
-		goto fault;
-	if ((flags & r->chain.skip) != 0 ||
-	    (r->chain.kind != 0 && (flags & r->chain.kind) == r->chain.no_kind))
-		return 0;
-	if (chain_add(w, code, flags) < 0)
+	r->at = r->chain.stride != 0 ? r->at + (__u64)(__s64)(__s32)r->chain.stride :
+				       chain_word(r, r->chain.next);
+	if (chain_add_frame(w) < 0)
 		goto fault;
 	return 0;
 fault:
@@ -169,6 +260,9 @@ static __always_inline void chain_read(struct walk *w, const struct dp_runtime_i
 		return;
 	w->runtime.head.outcome = DP_RUNTIME_MANY_FRAMES;
 	port_loop(2 * DP_MAX_RUNTIME_FRAMES, chain_frame_step, &ref);
+	if (w->runtime.head.outcome == DP_RUNTIME_COMPLETE &&
+	    w->runtime.head.n < DP_MAX_RUNTIME_FRAMES && chain_add_root(w) < 0)
+		w->runtime.head.outcome = DP_RUNTIME_READ_FAULT;
 }
 
 #endif

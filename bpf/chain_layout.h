@@ -25,7 +25,7 @@ struct dp_chain {
 	__u32 stack; /* of an array: in that structure, its start, and its number of words */
 	__u32 stack_words;
 	__u32 frame_size; /* as far as a frame is read */
-	__u32 stride;     /* of an array: from a frame to its caller; 0: it is a list */
+	__u32 stride;     /* of an array: from a frame to its caller (signed); 0: it is a list */
 	__u32 next;       /* in a frame: its caller, in a list, */
 	__u32 code;       /* what identifies its function; 0: it has none that is named, */
 	__u32 position;   /* and where it is in that, */
@@ -38,7 +38,22 @@ struct dp_chain {
 	__u32 native;     /* first byte of functions that are native code; or 0 */
 	__u32 tagged; /* in a function: the address of what has two words that tell it apart from */
 	__u32 tags[2]; /* others, or 0: it has them itself; and they */
+	/* Perl's: `first` is the head of the innermost of several arrays. 0: there is one; else in a head: */
+	__u32 array_next; /* the one of the callers, */
+	__u32 array;      /* its start, */
+	__u32 array_last; /* and the index of its innermost frame (signed) */
+	__u32 carried;    /* in the structure: where the innermost function is; others are there in their
+			   * callees' frames */
+	__u32 kinds;      /* bits of the kinds, by the low bits of `flags`, that are functions, */
+	__u32 bare;       /* and that enter a loop, but are none */
+	__u32 kept;       /* in a frame: 0 if it enters a loop */
+	__u32 root;       /* in the structure: the outermost function, which has no frame, */
+	__u32 phase;      /* and the phase (4 bytes), and in which it runs: */
+	__u32 root_phase;
 };
+
+/* Low bits of the flags that are a frame's kind, for `kinds`. */
+#define DP_CHAIN_KIND_BITS 15
 
 /* Tells apart functions that follow each other at the same address. */
 static inline __u64 chain_tag(__u64 first, __u64 second)
@@ -60,6 +75,22 @@ struct dp_ruby_names {
 	__u32 line_size; /* of what has a line, which begins with it */
 	__u32 string_size;
 	__u32 zero;
+};
+
+/* Perl's; */
+struct dp_perl_names {
+	__u32 version;  /* major << 8 | minor */
+	__u32 name;     /* in a CV's body: its GV, or if it is named, its name's HEK; */
+	__u32 cv_flags; /* its flags; its stash */
+	__u32 cv_stash;
+	__u32 gv_name; /* in a GV's body: the HEK of its name, and its stash */
+	__u32 gv_stash;
+	__u32 stash_name; /* in a stash's body: its name, or if it has several, their list; their number */
+	__u32 stash_names;
+	__u32 text; /* in a HEK, behind its size (4 bytes at text - 4) */
+	__u32 line; /* in a COP: its line (4 bytes), and its file's name */
+	__u32 file;
+	__u32 is_named; /* a flag of a CV */
 };
 
 /* And PHP's. */

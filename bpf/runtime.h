@@ -40,6 +40,7 @@ PORT_GLOBAL int runtime_read(struct walk *w)
 		break;
 	case DP_RUNTIME_RUBY:
 	case DP_RUNTIME_PHP:
+	case DP_RUNTIME_PERL:
 		chain_read(w, runtime);
 		break;
 	default:

@@ -18,9 +18,10 @@
 	X(PYTHON, "python")                                                                        \
 	/* HotSpot, of Java and others: struct dp_hotspot */                                       \
 	X(HOTSPOT, "hotspot")                                                                      \
-	/* Ruby (MRI), and PHP: struct dp_chain */                                                 \
+	/* Ruby (MRI), PHP, and Perl: struct dp_chain */                                           \
 	X(RUBY, "ruby")                                                                            \
-	X(PHP, "php")
+	X(PHP, "php")                                                                              \
+	X(PERL, "perl")
 
 #define X(name, word) DP_RUNTIME_##name,
 enum dp_runtime_kind { DP_RUNTIMES(X) DP_N_RUNTIMES };
@@ -162,6 +163,7 @@ struct dp_runtime_image {
 		struct dp_python_names names;
 		struct dp_ruby_names ruby;
 		struct dp_php_names php;
+		struct dp_perl_names perl;
 	};
 	struct dp_runtime_range ranges[DP_RUNTIME_RANGES];
 };

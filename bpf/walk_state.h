@@ -266,7 +266,12 @@ struct walk_runtime {
 	__u32 zero;
 	__u64 bias;
 	__u64 self;        /* the thread's pthread_self() */
-	__u64 interpreter; /* the next one to search */
+	union {
+		__u64 interpreter; /* the next one to search */
+		__u64 array;       /* the head of the next array of frames */
+	};
+	__u64 thread;  /* the structure that leads to the frames */
+	__u64 carried; /* where the function of the next frame is */
 	__u64 at;          /* the thread's state, then the next frame; 0: none */
 	union {
 		__u64 below; /* the first frame of the loop that called the innermost one */

@@ -93,7 +93,8 @@ int frame_function_start(const struct frame *frame, uint64_t *ret)
 bool frame_is_interpreted(const struct frame *frame)
 {
 	return frame->method == DP_METHOD_PYTHON || frame->method == DP_METHOD_JAVA ||
-	       frame->method == DP_METHOD_RUBY || frame->method == DP_METHOD_PHP;
+	       frame->method == DP_METHOD_RUBY || frame->method == DP_METHOD_PHP ||
+	       frame->method == DP_METHOD_PERL;
 }
 
 const char *frame_kind_word(const struct frame *frame)
@@ -107,6 +108,8 @@ const char *frame_kind_word(const struct frame *frame)
 		return "ruby";
 	case DP_METHOD_PHP:
 		return "php";
+	case DP_METHOD_PERL:
+		return "perl";
 	default:
 		return "native";
 	}
@@ -123,6 +126,8 @@ const char *frame_path(const struct frame *frame)
 		return "[ruby]";
 	case DP_METHOD_PHP:
 		return "[php]";
+	case DP_METHOD_PERL:
+		return "[perl]";
 	default:
 		return frame->module ? frame->module->path : NULL;
 	}

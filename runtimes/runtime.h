@@ -54,7 +54,8 @@ struct runtime_source {
 			     const struct dp_runtime_frame *frame);
 };
 
-extern const struct runtime_source runtime_python, runtime_hotspot, runtime_ruby, runtime_php;
+extern const struct runtime_source runtime_python, runtime_hotspot, runtime_ruby, runtime_php,
+	runtime_perl;
 
 /* By enum dp_runtime_kind; NULL: there is none. */
 const struct runtime_source *runtime_source(unsigned int kind);

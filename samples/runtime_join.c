@@ -132,6 +132,8 @@ static bool put_group(struct joined *j)
 	while (j->at < j->plan->n_frames) {
 		const struct dp_runtime_frame *f = &j->plan->frames[j->at++];
 
+		if (f->code == 0) /* a block that has a loop of its own, but is no function */
+			return true;
 		put(j, &(struct frame){ .address = f->code,
 					.offset = runtime_names_put(j->names, f),
 					.module = j->module,

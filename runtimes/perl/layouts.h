@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made by runtimes/perl/layouts.py from the headers of each version. Rows of struct dp_runtime_image. */
+/* clang-format off */
+	{ .chain = {
+		.first = 225,
+		.frame_size = 104,
+		.stride = 4294967192,
+		.code = 72,
+		.position = 16,
+		.flags = 0,
+		.tagged = 1,
+		.tags[0] = 48,
+		.tags[1] = 56,
+		.array_next = 16,
+		.array = 8,
+		.array_last = 32,
+		.carried = 208,
+		.kinds = 1536,
+		.bare = 1,
+		.kept = 48,
+		.root = 1800,
+		.phase = 2512,
+		.root_phase = 4,
+	  }, .perl = {
+		.version = 1316,
+		.name = 56,
+		.cv_flags = 92,
+		.cv_stash = 32,
+		.gv_name = 32,
+		.gv_stash = 40,
+		.stash_name = 32,
+		.stash_names = 60,
+		.text = 8,
+		.line = 36,
+		.file = 48,
+		.is_named = 32768,
+	  } },
+/* clang-format on */
