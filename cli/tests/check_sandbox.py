@@ -105,10 +105,12 @@ class Sandbox(unittest.TestCase):
         return samples
 
     def test_helpers_have_nothing(self):
-        with harness.busy() as pid:
-            profiler = self.start("-p", pid)
+        # The names of Python's functions are in its memory, which fetchers read.
+        with harness.busy() as pid, harness.Target("python3", "-c", "while True: pass") as python:
+            profiler = self.start("-p", f"{pid},{python}")
             # Samples are written as they come, so names are needed.
             wait_for(lambda: any("\0namer\0" in command(helper) for helper in helpers(profiler.pid)[1]))
+            wait_for(lambda: any(name(helper) == "fetcher" for helper in helpers(profiler.pid)[1]))
             wait_for(lambda: harness.read(self.path("samples.jsonl")))
             spawners, parsers = helpers(profiler.pid)
             namers = [helper for helper in parsers if "\0namer\0" in command(helper)]
