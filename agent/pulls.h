@@ -69,6 +69,6 @@ uint64_t pulls_due(struct pulls *pulls);
  */
 void pulls_plan(struct report *report, uint64_t now_ns, uint64_t now_real_ns);
 /* A report_taken_fn: all samples from before that time have been passed. */
-int pulls_taken(void *report, struct report *old, const struct totals *totals);
+int pulls_taken(void *arg, struct report *report, const struct totals *totals);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/agent_options.h"
@@ -13,8 +14,6 @@
 #include "elf/bus_guard.h"
 #include "log/log.h"
 #include "sandbox/helper.h"
-
-extern char **environ;
 
 struct agent_command {
 	int argc;

@@ -79,13 +79,19 @@ static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
 	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
+/* Parts of an image that no runtime uses may differ: then the table is built anew. */
+static bool is_same_memory(const void *a, const void *b, size_t size)
+{
+	return memcmp(a, b, size) == 0;
+}
+
 static bool is_same_runtime(const struct elf_file *a, const struct elf_file *b)
 {
-	struct dp_runtime_image of_a, of_b;
+	struct dp_runtime_image of_a = { 0 }, of_b = { 0 };
 	int kind = runtime_find(a, &of_a);
 
 	return runtime_find(b, &of_b) == kind &&
-	       (kind <= DP_RUNTIME_NONE || memcmp(&of_a, &of_b, sizeof(of_a)) == 0);
+	       (kind <= DP_RUNTIME_NONE || is_same_memory(&of_a, &of_b, sizeof(of_a)));
 }
 
 /*
