@@ -333,8 +333,11 @@ int binary_read_before(const struct binary *b, uint64_t end, void *ret, size_t s
 	uint64_t offset;
 	size_t n;
 
-	if (elf_facts_code_before(&b->elf, end, size, &offset, &n) < 0 || offset > b->n_bytes ||
-	    n > b->n_bytes - offset)
+	if (elf_facts_code_before(&b->elf, end, size, &offset, &n) < 0)
+		return -ENOENT;
+	if (b->is_foreign && !b->bytes && b->closed_ns == 0)
+		return -EAGAIN;
+	if (offset > b->n_bytes || n > b->n_bytes - offset)
 		return -ENOENT;
 	if (b->is_foreign && !is_in_memory(b->bytes + offset, n))
 		return -EAGAIN;

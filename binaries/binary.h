@@ -30,7 +30,8 @@ struct binary {
 	uint64_t changed_ns;   /* ctime of the file when it was read */
 	struct module *module; /* owned */
 	struct elf_facts elf;  /* empty until the file has been read */
-	const uint8_t *bytes;  /* of its mapped file or its module's memory; NULL: closed */
+	/* Of its mapped file or its module's memory; NULL: closed, or only helpers read it */
+	const uint8_t *bytes;
 	size_t n_bytes;
 	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
 	bool is_loading;     /* its file is being read, or its first table is being built */

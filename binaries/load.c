@@ -81,7 +81,7 @@ static void fail(struct binary_store *store, struct binary *b, int err)
 		HASH_DEL(store->binaries, b);
 }
 
-/* Mapping the file does not read it. */
+/* Mapping the file does not read it. One that is only referred to cannot be mapped. */
 static void map_bytes(struct binary *b)
 {
 	void *bytes = b->module->memory;
@@ -177,6 +177,7 @@ static void finish_reading(struct binary_store *store, struct table_job *j)
 	b->elf = j->facts;
 	j->facts = (struct elf_facts){ 0 };
 	b->is_foreign = j->is_foreign;
+	b->module->user = j->user;
 	module_set_build_id(b->module, b->elf.origin.build_id);
 	if (j->debug_fd > 0)
 		b->module->debug_fd = steal_fd(&j->debug_fd);
@@ -352,6 +353,7 @@ int load_binary(struct binary_store *store, struct binary *b, pid_t pid, int pat
 	j->path_fd = steal_fd(&own);
 	if (mapping)
 		j->mapping = *mapping;
+	j->asker = pid;
 	j->pid = store->symbols ? pid : 0;
 	b->is_loading = true;
 	b->asked_ns = clock_now_ns();
@@ -368,6 +370,7 @@ void load_table(struct binary_store *store, struct table *t)
 		j->fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 0);
 	if (j && (j->memory || j->fd >= 0)) {
 		j->table = t;
+		j->user = module->user;
 		j->is_foreign = t->binary->is_foreign;
 		submit(store, j);
 		return;

@@ -28,6 +28,7 @@ extern const size_t n_commands;
 extern const struct command command_record;
 extern const struct command command_top;
 extern const struct command command_dump;
+extern const struct command command_agent;
 extern const struct command command_report;
 extern const struct command command_convert;
 extern const struct command command_diff;

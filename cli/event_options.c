@@ -41,6 +41,7 @@ static void parse_one(struct options *o, struct argp_state *state, const char *t
 	_cleanup_free_ char *list = NULL;
 	size_t size;
 	FILE *to = open_memstream(&list, &size);
+	char why[EVENT_TEXT_SIZE] = "";
 	struct event event;
 	int err = event_parse(text, &event);
 
@@ -48,6 +49,10 @@ static void parse_one(struct options *o, struct argp_state *state, const char *t
 		event_list(to);
 		fclose(to);
 	}
+	if (err == -EINVAL && event.source && event.source->explain)
+		event.source->explain(event.source, event.argument, why);
+	if (err == -EINVAL && why[0])
+		argp_error(state, "-e %s: %s", text, why);
 	if (err == -EINVAL)
 		argp_error(state, "-e takes one of %s, not '%s'", list, text);
 	if (err < 0)
@@ -97,6 +102,9 @@ void event_options_complete(const struct options *o, struct argp_state *state)
 		check_periods(o, state, profiler_event(r, i));
 		at_rate |= profiler_event(r, i)->source->at_rate;
 	}
+	if (r->value && (!r->event.source->has_values ||
+			 !r->event.source->has_values(r->event.source, r->event.argument)))
+		argp_error(state, "--value is for -e uprobe: and uretprobe: with values");
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)

@@ -37,14 +37,13 @@ extern const struct argp options_record;
 
 /*
  * Groups of options that several commands share; their input is a struct options. options_shared:
- * all commands that show stacks; the others: those that sample, and those that write files.
+ * all commands that show stacks; the others: those that sample, what and when, and those that write
+ * files.
  */
 extern const struct argp options_shared;
+extern const struct argp options_targets;
 extern const struct argp options_sampling;
 extern const struct argp options_files;
-
-/* Writes what --unwind takes: "auto, dwarf, fp, copy". */
-void options_list_unwind(FILE *to);
 
 /* Sets the defaults. argv is kept as the command line of reports. */
 void options_init(struct options *ret, char **argv);

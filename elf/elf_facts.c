@@ -64,6 +64,7 @@ int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 		.go_start = file->go_start,
 		.go_end = file->go_end,
 	};
+	vm_structs_find(file, &ret->vm);
 	snprintf(ret->packer, sizeof(ret->packer), "%s", file->packer ? file->packer : "");
 	err = copy_segments(ret, file);
 	if (err == 0)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "elf/elf_file.h"
+#include "elf/vm_structs.h"
 
 /*
  * Facts about an ELF file that remain after it is closed (elf_file.h): plain values that refer
@@ -41,6 +42,7 @@ struct elf_facts {
 	struct elf_origin origin;
 	uint64_t cookie, cookie_address; /* as in struct elf_file */
 	uint64_t go_start, go_end;       /* as in struct elf_file */
+	struct vm_structs vm;            /* of a JVM */
 	char packer[8];                  /* the packer's name (packed.h); "" if it is not packed */
 };
 

@@ -2,6 +2,7 @@
 #ifndef DP_ELF_MAPPED_FILE_H
 #define DP_ELF_MAPPED_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -32,6 +33,12 @@ int mapped_file_open(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, co
 int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name);
 int mapped_file_find_program(pid_t pid);
 
+/* Whether the kernel has refused to show that very file, whatever its name. Does not wait. */
+bool mapped_file_is_refused(pid_t pid, uint64_t start, uint64_t end);
+
+/* A descriptor that only refers to the root of a process (O_PATH), or a negative errno. Does not wait. */
+int process_root_open(pid_t pid);
+
 /*
  * Opens the regular file with a path below a directory as its root, which need not be that of a
  * running process. Errors as above. May wait.
@@ -43,5 +50,8 @@ int rooted_file_open(int root, const char *path, uint64_t inode);
  * errno. May wait.
  */
 int file_reopen(int fd);
+
+/* Does the descriptor only refer to a file (O_PATH)? Closing one never waits. */
+bool file_is_reference(int fd);
 
 #endif

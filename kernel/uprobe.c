@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,13 +25,19 @@ struct multi_attr {
 	uint32_t zero;
 };
 
-static int create_link(int program, const char *path, const uint64_t *offsets, size_t n)
+/* BPF_F_UPROBE_MULTI_RETURN */
+#define MULTI_RETURN 1
+
+static int create_link(int program, const char *path, const uint64_t *offsets,
+		       const uint64_t *cookies, size_t n, bool returns)
 {
 	struct multi_attr attr = {
 		.program = (uint32_t)program,
 		.attach_type = UPROBE_MULTI,
+		.uprobe_flags = returns ? MULTI_RETURN : 0,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)offsets,
+		.cookies = (uintptr_t)cookies,
 		.n = (uint32_t)n,
 	};
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
@@ -57,11 +64,12 @@ int uprobe_multi_works(void)
 	 * A kernel with this link type rejects the path, which is not a regular file; others reject
 	 * the type.
 	 */
-	link = create_link(program, "/", &offset, 1);
+	link = create_link(program, "/", &offset, NULL, 1, false);
 	return link == -EBADF;
 }
 
 int uprobe_attach_multi(int program, const struct uprobe_places *places)
 {
-	return create_link(program, places->path, places->offsets, places->n);
+	return create_link(program, places->path, places->offsets, places->cookies, places->n,
+			   places->are_returns);
 }

@@ -214,6 +214,7 @@ int uprobe_places_find(const char *file, const char *function, struct uprobe_pla
 void uprobe_places_done(struct uprobe_places *p)
 {
 	free(p->offsets);
-	p->offsets = NULL;
+	free(p->cookies);
+	p->offsets = p->cookies = NULL;
 	p->n = p->size = 0;
 }

@@ -3,6 +3,7 @@
 #define DP_KERNEL_UPROBE_PLACES_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,9 @@
 struct uprobe_places {
 	char path[PATH_MAX];
 	uint64_t *offsets; /* in the file, ascending */
+	uint64_t *cookies; /* of each, for the program; NULL: 0. The owner's to set */
 	size_t n, size;
+	bool are_returns; /* where the functions have returned to, not where they begin */
 };
 
 /*

@@ -164,12 +164,16 @@ static void resolve_other(struct process_table *table, struct process *p, struct
 	resolve_jitted(table, p, m, inode, name);
 }
 
+/*
+ * Most programs touch the page of the cookie while they start, or a neighbour, and the kernel maps
+ * both. To bring it for all would cost more than the rest of a new mapping.
+ */
 static void resolve_cookie(const struct process_table *table, const struct process *p,
 			   struct mapping *m)
 {
 	m->has_cookie = mapping_has_cookie(m);
 	/* On failure the process may have unmapped the binary meanwhile. */
-	if (m->has_cookie)
+	if (m->has_cookie && p->lacks_cookies)
 		fetchers_bring(table->fetchers, p->thread, mapping_cookie_address(m));
 }
 
@@ -190,6 +194,7 @@ void mapping_resolve_as(struct process_table *table, struct process *p, struct m
 	}
 	m->binary = b;
 	resolve_cookie(table, p, m);
+	hotspot_meet(p, m);
 }
 
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
@@ -239,7 +244,9 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 	if (err == 0)
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
-		resolve_cookie(table, p, m);
+		m->has_cookie = mapping_has_cookie(m);
+		if (m->died == TIME_NEVER)
+			hotspot_meet(p, m);
 		return true;
 	}
 	m->binary = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls of functions. */
+/* Calls of functions, and their returns. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,11 @@
 
 #include "base/cleanup.h"
 #include "kernel/session.h"
+#include "kernel/uprobe_places.h"
+#include "log/log.h"
+#include "profiler/arguments.h"
 #include "profiler/event.h"
+#include "profiler/probe_lists.h"
 #include "profiler/profiler.h"
 
 /*
@@ -27,59 +31,149 @@ static const char *find_name(const char *argument)
 	return strchr(argument, ':') ? strchr(argument, ':') + 1 : NULL;
 }
 
-/* Splits PATH:NAME. The caller frees the path; the name is in the argument. */
-static int split(const char *argument, char **ret_path, const char **ret_name)
-{
-	const char *name = find_name(argument);
+/* An argument, PATH:NAME(VALUES). */
+struct parts {
+	enum probe_kind kind;
+	char *path, *name;
+	struct arguments arguments;
+};
 
-	if (!name || name == argument + 1 || *name == '\0')
-		return -EINVAL;
-	*ret_path = strndup(argument, (size_t)(name - argument) - 1);
-	*ret_name = name;
-	return *ret_path ? 0 : -ENOMEM;
+static void parts_done(struct parts *parts)
+{
+	free(parts->path);
+	free(parts->name);
 }
 
-static int check(const char *argument)
+/* parts_done() frees *ret. On -EINVAL, ret_why says what is wrong with the values, or is "". */
+static int split(const char *argument, enum probe_kind kind, struct parts *ret,
+		 char ret_why[EVENT_TEXT_SIZE])
 {
-	_cleanup_free_ char *path = NULL;
-	const char *name;
-	int err = split(argument, &path, &name);
+	const char *name = find_name(argument), *values;
 
-	if (err == 0 && strchr(path, '/') && access(path, R_OK) < 0)
+	*ret = (struct parts){ .kind = kind };
+	ret_why[0] = '\0';
+	if (!name || name == argument + 1 || *name == '\0')
+		return -EINVAL;
+	values = arguments_find(name, kind);
+	ret->path = strndup(argument, (size_t)(name - argument) - 1);
+	ret->name = values ? strndup(name, (size_t)(values - name)) : strdup(name);
+	if (!ret->path || !ret->name)
+		return -ENOMEM;
+	return values ? arguments_parse(values, kind, &ret->arguments, ret_why) : 0;
+}
+
+static enum probe_kind kind_of(const struct event_source *source)
+{
+	return source == &event_uretprobe ? PROBE_RETURN : PROBE_CALL;
+}
+
+static int check(const struct event_source *source, const char *argument)
+{
+	_cleanup_(parts_done) struct parts parts;
+	char why[EVENT_TEXT_SIZE];
+	int err = split(argument, kind_of(source), &parts, why);
+
+	if (err == 0 && strchr(parts.path, '/') && access(parts.path, R_OK) < 0)
 		err = -errno;
 	return err;
 }
 
-static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
+static void explain(const struct event_source *source, const char *argument,
+		    char ret_why[EVENT_TEXT_SIZE])
 {
-	_cleanup_free_ char *path = NULL;
-	const char *name;
-	size_t n = 0;
-	int err = split(o->event.argument, &path, &name);
+	_cleanup_(parts_done) struct parts parts;
 
+	(void)split(argument, kind_of(source), &parts, ret_why);
+}
+
+static bool has_values(const struct event_source *source, const char *argument)
+{
+	_cleanup_(parts_done) struct parts parts;
+	char why[EVENT_TEXT_SIZE];
+
+	return split(argument, kind_of(source), &parts, why) == 0 && parts.arguments.n > 0;
+}
+
+static bool has_times(const struct event_source *source, const char *argument)
+{
+	_cleanup_(parts_done) struct parts parts;
+	char why[EVENT_TEXT_SIZE];
+
+	return split(argument, kind_of(source), &parts, why) == 0 &&
+	       arguments_have_time(&parts.arguments);
+}
+
+/* Tells the kernel what to read, and the reports how to write it. */
+static int set_values(struct session *session, struct parsers *parsers, const struct parts *parts,
+		      struct uprobe_places *places, const char *value, struct event_text *ret)
+{
+	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
+	int err;
+
+	if (parts->arguments.n == 0)
+		return 0;
+	err = probe_lists_make(parsers, &parts->arguments, places, &lists);
+	if (err == 0 && value && !probe_lists_have_number(&lists, value)) {
+		log_error("--value %s: -e reads no number of that name", value);
+		return -EINVAL;
+	}
 	if (err == 0)
-		err = session_sample_uprobe(session, path, name, &n);
+		err = session_set_arguments(session, lists.lists, lists.n);
 	if (err < 0)
 		return err;
-	snprintf(ret->name, sizeof(ret->name), "uprobe:%s", o->event.argument);
-	if (n == 1)
-		snprintf(ret->how, sizeof(ret->how), "at each call of %s in %s", name, path);
-	else
-		snprintf(ret->how, sizeof(ret->how), "at each call of %zu functions %s in %s", n,
-			 name, path);
+	ret->lists = steal_ptr(lists.forms);
+	ret->n_lists = lists.n;
 	return 0;
 }
 
+static int start(struct session *session, struct parsers *parsers, const struct parts *parts,
+		 struct uprobe_places *places, const char *value, struct event_text *ret)
+{
+	int err = uprobe_places_find(parts->path, parts->name, places);
+
+	places->are_returns = parts->kind == PROBE_RETURN;
+	if (err == 0)
+		err = set_values(session, parsers, parts, places, value, ret);
+	if (err == 0 && arguments_have_time(&parts->arguments))
+		err = session_time_calls(session, places);
+	return err < 0 ? err : session_sample_uprobe(session, places);
+}
+
+static int attach(struct session *session, struct parsers *parsers,
+		  const struct profiler_options *o, struct event_text *ret)
+{
+	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
+	_cleanup_(parts_done) struct parts parts;
+	char why[EVENT_TEXT_SIZE], functions[32] = "";
+	int err = split(o->event.argument, kind_of(o->event.source), &parts, why);
+
+	if (err == 0)
+		err = start(session, parsers, &parts, &places, o->value, ret);
+	if (err < 0)
+		return err;
+	if (places.n > 1)
+		snprintf(functions, sizeof(functions), "%zu functions ", places.n);
+	snprintf(ret->name, sizeof(ret->name), "%s:%s:%s", o->event.source->name, parts.path,
+		 parts.name);
+	snprintf(ret->how, sizeof(ret->how), "at each %s of %s%s in %s",
+		 parts.kind == PROBE_RETURN ? "return" : "call", functions, parts.name, parts.path);
+	return 0;
+}
+
+#define COMMON                                                                                     \
+	.argument = ":PATH:NAME[(VALUES)]", .pattern = "functions of a file", .has_commas = true,  \
+	.programs = EVENT_BIT(DP_EVENT_UPROBE), .levels = DP_UPROBE_LEVELS, .user_only = true,     \
+	.missing = "did not run, or not long enough", .check = check, .explain = explain,          \
+	.has_values = has_values, .has_times = has_times, .attach = attach
+
 const struct event_source event_uprobe = {
 	.name = "uprobe",
-	.argument = ":PATH:NAME",
-	.pattern = "functions of a file",
-	.has_commas = true,
 	.when = "each call of the functions with that name or glob",
-	.programs = EVENT_BIT(DP_EVENT_UPROBE),
-	.levels = DP_UPROBE_LEVELS,
-	.user_only = true,
-	.missing = "did not run, or not long enough",
-	.check = check,
-	.attach = attach,
+	COMMON,
+};
+
+const struct event_source event_uretprobe = {
+	.name = "uretprobe",
+	.when = "each of their returns",
+	COMMON,
 };

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtimes/runtime.h"
+
 /* Larger code always has complete unwind information, so its bytes do not matter. */
 #define MAX_KNOWN_CODE (64 << 10)
 
@@ -27,8 +29,16 @@ static int get_facts(const struct elf_file *file, struct parse_result *ret)
 
 static int get_image(const struct elf_file *file, struct parse_result *ret)
 {
-	int err = image_build(&file->cfi, &file->code, &ret->image);
+	struct image_extent extent = file->code;
+	struct dp_runtime_image runtime;
+	int kind = runtime_find(file, &runtime);
+	int err;
 
+	if (kind > DP_RUNTIME_NONE) {
+		extent.runtime = &runtime;
+		extent.runtime_kind = (unsigned int)kind;
+	}
+	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;
 	free(ret->image.refusals);
@@ -69,6 +79,21 @@ static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
 	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
+/* Parts of an image that no runtime uses may differ: then the table is built anew. */
+static bool is_same_memory(const void *a, const void *b, size_t size)
+{
+	return memcmp(a, b, size) == 0;
+}
+
+static bool is_same_runtime(const struct elf_file *a, const struct elf_file *b)
+{
+	struct dp_runtime_image of_a = { 0 }, of_b = { 0 };
+	int kind = runtime_find(a, &of_a);
+
+	return runtime_find(b, &of_b) == kind &&
+	       (kind <= DP_RUNTIME_NONE || is_same_memory(&of_a, &of_b, sizeof(of_a)));
+}
+
 /*
  * Whether both files result in the same table. A build id does not change when a file is modified
  * later, and anyone can set one. So the table's inputs are compared, which is fast compared to
@@ -78,7 +103,8 @@ static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 {
 	return is_same_section(&a->cfi, &b->cfi) &&
 	       is_same_section(&a->code.beside, &b->code.beside) &&
-	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
+	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code) &&
+	       is_same_runtime(a, b);
 }
 
 static int compare(const struct elf_file *file, int other_fd, struct parse_result *ret)
@@ -91,6 +117,21 @@ static int compare(const struct elf_file *file, int other_fd, struct parse_resul
 	ret->is_so = is_same_table(file, &other);
 	elf_file_done(&other);
 	return 0;
+}
+
+static int get_parameters(const struct parse_request *request, const struct elf_file *file,
+			  struct parse_result *ret)
+{
+	int fd = request->other >= 0 ? request->other : request->fd;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (request->offset >= s->offset && request->offset - s->offset < s->file_size)
+			return parameters_find(fd, request->offset - s->offset + s->address,
+					       request->wanted, request->n_wanted, ret->parameters);
+	}
+	return -ENODATA;
 }
 
 static int parse(const struct parse_request *request, struct elf_file *file,
@@ -109,6 +150,8 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 	case PARSE_DEBUG:
 		ret->is_so = elf_file_add_debug(file, other);
 		return 0;
+	case PARSE_PARAMETERS:
+		return get_parameters(request, file, ret);
 	default:
 		return -EINVAL;
 	}

@@ -4,9 +4,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
+#include "symbols/parameters.h"
 #include "tables/image.h"
 
 /*
@@ -16,17 +18,24 @@
  */
 
 enum parse_kind {
-	PARSE_FACTS, /* of the file */
-	PARSE_IMAGE, /* of its unwind information */
-	PARSE_SAME,  /* do the file and the other one result in the same image? */
-	PARSE_DEBUG, /* is the other file the separate debug file of the first? */
+	PARSE_FACTS,      /* of the file */
+	PARSE_IMAGE,      /* of its unwind information */
+	PARSE_SAME,       /* do the file and the other one result in the same image? */
+	PARSE_DEBUG,      /* is the other file the separate debug file of the first? */
+	PARSE_PARAMETERS, /* where are parameters of a function? */
 	PARSE_N_KINDS,
 };
 
 struct parse_request {
 	enum parse_kind kind;
-	int fd;    /* of the file; the caller keeps both */
-	int other; /* FACTS, IMAGE: its debug file, for its unwind information; or -1 */
+	int fd; /* of the file; the caller keeps both */
+	int other; /* FACTS, IMAGE, PARAMETERS: its debug file, for its unwind information or names; or -1 */
+	/* Whose process has them, of files that are only referred to (O_PATH): parsers_ask() alone reads these */
+	uid_t user;
+	/* PARAMETERS: where the function begins in the file, and at most DP_MAX_ARGUMENTS */
+	uint64_t offset;
+	const struct parameter_wanted *wanted;
+	size_t n_wanted;
 };
 
 /* The name of a debug file, as in .gnu_debuglink. */
@@ -40,12 +49,14 @@ struct parse_result {
 	uint32_t debug_link_checksum;
 	/* SAME, DEBUG */
 	bool is_so;
+	/* PARAMETERS */
+	struct parameter parameters[DP_MAX_ARGUMENTS];
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
- * Does it in this process. 0, or errors of elf_file_init_fd() and image_build(); parse_result_done()
+ * Does it in this process. 0, or errors of elf_file_init_fd(), image_build() and parameters_find(); parse_result_done()
  * frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);

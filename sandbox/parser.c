@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/message.h"
+#include "sandbox/passage.h"
 #include "tables/image_check.h"
 
 enum { FILE_FD, RESULT_FD, OTHER_FD };
@@ -54,6 +55,9 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 		.kind = request->kind,
 		.fd = fds[FILE_FD],
 		.other = request->has_other ? fds[OTHER_FD] : -1,
+		.offset = request->offset,
+		.wanted = request->wanted,
+		.n_wanted = request->n_wanted,
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	int err = parse_here(&todo, &result);
@@ -70,6 +74,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->is_so = result.is_so;
 	ret->n_cells = result.image.n_cells;
 	ret->stats = result.image.stats;
+	memcpy(ret->parameters, result.parameters, sizeof(ret->parameters));
 	return err;
 }
 
@@ -81,6 +86,8 @@ int parser_run(int socket)
 	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
 		struct parser_reply reply = { 0 };
 
+		passage_take(&fds[FILE_FD]);
+		passage_take(&fds[OTHER_FD]);
 		reply.err = answer(&request, fds, &reply);
 		message_close(fds);
 		if (message_send(socket, &reply, sizeof(reply), NULL, 0) < 0)
@@ -128,6 +135,22 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       r->is_so <= 1 && (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
+}
+
+/* Whatever they are, the kernel reads only the process that hits the probe. */
+static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS])
+{
+	for (size_t i = 0; i < DP_MAX_ARGUMENTS; i++) {
+		const struct parameter *p = &parameters[i];
+
+		if (!is_printable(p->why, sizeof(p->why)) || p->type > VALUE_N_TYPES ||
+		    (p->type == VALUE_N_TYPES && p->why[0] == '\0') ||
+		    p->how.base > DP_BASE_CONSTANT || p->how.reg >= DP_N_REGISTERS ||
+		    p->how.n_derefs > DP_MAX_DEREFS || p->how.size > sizeof(uint64_t) ||
+		    p->how.is_text > 1)
+			return false;
+	}
+	return true;
 }
 
 /* Reads n values at *at, which moves on, into memory that nobody else can change. */
@@ -191,7 +214,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	*ret = (struct parse_result){ 0 };
 	if (is_parse_error(r->err))
 		return r->err;
-	if (!is_plausible(r, size) || !is_whole(r, file) ||
+	if (!is_plausible(r, size) || !is_whole(r, file) || !are_parameters(r->parameters) ||
 	    (kind == PARSE_IMAGE) != (r->n_cells > 0))
 		return -EPROTO;
 	ret->facts = r->facts;
@@ -199,6 +222,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	ret->is_so = r->is_so;
 	memcpy(ret->debug_link, r->debug_link, sizeof(ret->debug_link));
 	ret->debug_link_checksum = r->debug_link_checksum;
+	memcpy(ret->parameters, r->parameters, sizeof(ret->parameters));
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;
 	if (err == 0 && !are_segments(segments, r->facts.n_segments))

@@ -56,6 +56,7 @@ struct places {
 
 struct jit {
 	struct names *names;
+	_Atomic uint64_t taken;     /* by jit_take_memory() */
 	pthread_mutex_t given_lock; /* protects the next ones; held only briefly */
 	struct places given;
 	bool has_dump;        /* a dump has been set */
@@ -217,6 +218,7 @@ struct jit *jit_free(struct jit *jit)
 		jit->names->jit_memory -= jit->indexes[i].memory;
 		jit_index_done(&jit->indexes[i]);
 	}
+	jit->names->jit_memory -= jit->taken;
 	close_place(&jit->given.root);
 	close_place(&jit->given.dump);
 	free(jit->given.path);
@@ -432,6 +434,15 @@ int jit_add(struct jit *jit, const char *function, const char *file, unsigned in
 	if (err == 0)
 		*ret = located_as(SOURCE_DUMP, number, 0);
 	return err;
+}
+
+bool jit_take_memory(struct jit *jit, size_t size)
+{
+	if (jit->taken + size > JIT_MEMORY || jit->names->jit_memory + size > JIT_MEMORY_ALL)
+		return false;
+	jit->taken += size;
+	jit->names->jit_memory += size;
+	return true;
 }
 
 /* The last line that starts at or before an offset. */

@@ -3,6 +3,7 @@
 #define DP_SYMBOLS_JIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -49,6 +50,12 @@ void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t ino
  */
 int jit_add(struct jit *jit, const char *function, const char *file, unsigned int line,
 	    uint64_t *ret);
+
+/*
+ * Counts memory for names that a struct code_source keeps, until jit_free(). False, and not counted: it
+ * would be more than the limits above. Does not wait.
+ */
+bool jit_take_memory(struct jit *jit, size_t size);
 
 /* The process writes no more: reads the files to their end and closes them. */
 void jit_close(struct jit *jit);

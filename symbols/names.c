@@ -40,6 +40,12 @@ struct names *names_free(struct names *n)
 	return NULL;
 }
 
+void names_rest(struct names *n, uint64_t idle_ns)
+{
+	if (n && n->reader && n->reader->rest)
+		n->reader->rest(n->reader_arg, idle_ns);
+}
+
 const struct names_options *names_options(const struct names *n)
 {
 	return &n->options;

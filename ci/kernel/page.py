@@ -41,9 +41,8 @@ def of_tests(runs):
 
 def of_stacks(runs):
     found = [stacks(run["tests"]) for run in runs]
-    return table(["stacks", *(run["kernel"] for run in runs)],
-                 [[what, *(f"{one[i]:,}" for one in found)]
-                  for i, what in enumerate(("compared with libgcc's", "different", "lost"))])
+    return [[what, *(f"{one[i]:,}" for one in found)]
+            for i, what in enumerate(("stacks compared with libgcc's", "different", "lost"))]
 
 
 def of_programs(runs, here):
@@ -63,11 +62,17 @@ def of_machines(runs):
     for run in runs:
         bad = [name for name, test in run["tests"].items() if test["result"] != "OK"]
         rows.setdefault(run["machine"], {})[run["kernel"]] = "**fails**: " + ", ".join(bad) if bad else "ok"
-    return table(["machines", *kernels], grouped(
-        {name: [row.get(kernel, "–") for kernel in kernels] for name, row in rows.items()}))
+    return grouped({name: [row.get(kernel, "–") for kernel in kernels] for name, row in rows.items()})
+
+
+def passed(run):
+    n = sum(test["result"] == "OK" for test in run["tests"].values())
+    return f"{n} of {len(run['tests'])}"
 
 
 def tables(runs, first, here):
     """first: the machine that all tests ran on."""
     whole = [run for run in runs if run["machine"] == first]
-    return "\n\n" + "\n".join([of_tests(whole), of_stacks(whole), of_programs(whole, here), of_machines(runs)]) + "\n"
+    summary = table(["", *(run["kernel"] for run in whole)],
+                    [["tests passed", *map(passed, whole)], *of_stacks(whole), *of_machines(runs)])
+    return "\n\n" + "\n".join([summary, of_tests(whole), of_programs(whole, here)]) + "\n"

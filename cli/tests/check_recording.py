@@ -390,7 +390,7 @@ class NotWhole(Recording):
 
     def test_what_is_none_is_refused(self):
         self.refused("/usr/bin/python3", "it is not a recording of dwarfprof .*-o FILE.dwarfprof")
-        self.refused(self.directory, "Is a directory")
+        self.refused(self.directory, "it has no recordings")
         self.refused("/nowhere/x.dwarfprof", "No such file")
         empty = self.path("empty")
         with open(empty, "wb"):

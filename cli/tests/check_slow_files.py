@@ -9,8 +9,8 @@ are to be taken, and from then on those of the library's code are to be complete
 looks like follows from the program.
 
 Files that others can map, and the profiler cannot open or read, have no tables. Those of others are made
-all the same, and a run ends when it is over: it may say so a little later. So it does if such a file is
-the memory that a stack is in.
+all the same, and a run ends when it is over, even if who waits for such a file cannot be ended. It may say
+so a little later. So it does if such a file is the memory that a stack is in.
 """
 import collections
 import json
@@ -26,7 +26,7 @@ import unittest
 
 import harness
 from harness import cpu_time, main, start, wait_for
-from slow_files import OPEN, READ, SlowFiles as FileSystem
+from slow_files import FLUSH, GETATTR, OPEN, READ, STATFS, SlowFiles as FileSystem
 
 READ_SECONDS = 0.05
 # As the page cache reads ahead, READ_SECONDS for 128 KiB: 11 MB of .eh_frame take four seconds.
@@ -190,9 +190,10 @@ class HangingFiles(Files):
     # What is held is waited for, and what runs, and then the machine is busy.
     PATIENCE = 2 + 1 + 4
 
-    def profile(self, n_files, hangs):
+    def profile(self, n_files, hangs, is_deaf):
         """That many files are mapped that hang for the profiler. Then, a program is started that nobody knows."""
-        files = self.mount(harness.program("fibonacci"), [f"{i}.so" for i in range(n_files)], hangs=hangs)
+        files = self.mount(harness.program("fibonacci"), [f"{i}.so" for i in range(n_files)], hangs=hangs,
+                           is_deaf=is_deaf)
         unknown = shutil.copy(harness.program("fibonacci"), os.path.join(self.directory, "unknown"))
         busy = self.start_program("while True: pass")
         maps = self.start_program(MAPS, unknown, *files.paths())
@@ -200,7 +201,8 @@ class HangingFiles(Files):
         with open(said, "w") as file:
             profiler = start("-v", "--no-cache", "-F", "999", "-d", str(self.DURATION), "-p", f"{busy.pid},{maps.pid}",
                              "-o", path, stderr=file)
-        self.addCleanup(profiler.wait)
+        if not is_deaf:  # then, it may not end before the file system does
+            self.addCleanup(profiler.wait)
         self.addCleanup(profiler.kill)
         files.hang_for(profiler.pid)
         wait_for(lambda: "sampling " in harness.read(said))
@@ -216,8 +218,8 @@ class HangingFiles(Files):
         self.assertEqual(totals["lost"], 0, harness.read(said))
         return busy.pid, samples
 
-    def check(self, n_files, hangs):
-        busy, samples = self.profile(n_files, hangs)
+    def check(self, n_files, hangs, is_deaf=False):
+        busy, samples = self.profile(n_files, hangs, is_deaf)
         for of in ([s for s in samples if s["pid"] == busy],
                    [s for s in samples if s["comm"] == "unknown"]):
             self.assertGreater(len(of), 100)
@@ -232,6 +234,23 @@ class HangingFiles(Files):
 
     def test_many_that_are_not_opened(self):
         self.check(10, (OPEN,))
+
+    # Whoever waits for these cannot be ended.
+
+    def test_endless_open(self):
+        self.check(3, (OPEN,), is_deaf=True)
+
+    def test_endless_status(self):
+        self.check(3, (GETATTR,), is_deaf=True)
+
+    def test_endless_status_of_the_file_system(self):
+        self.check(3, (STATFS,), is_deaf=True)
+
+    def test_endless_read(self):
+        self.check(3, (READ,), is_deaf=True)
+
+    def test_endless_close(self):
+        self.check(3, (FLUSH,), is_deaf=True)
 
 
 class HangingMemory(Files):
@@ -250,6 +269,7 @@ class HangingMemory(Files):
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         process.stdout.close()
+        harness.wait_until_it_runs(process.pid)  # on that stack
         return process
 
     def test_run_is_over_in_time(self):

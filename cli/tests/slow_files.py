@@ -45,6 +45,7 @@ class Server:
         self.file = os.open(path, os.O_RDONLY)
         self.size = os.fstat(self.file).st_size
         self.hanging = set()  # numbers of requests
+        self.known_for = 0 if GETATTR in hangs else 3600  # seconds
 
     def is_to_hang(self, opcode, thread):
         return opcode in self.hangs and self.whose.value in ancestry(thread)
@@ -80,11 +81,11 @@ class Server:
             self.answer(number, data=struct.pack("<IIIIHHIIHHI28x", 7, 31, readahead, 0, 16, 12, 4096, 1, 0, 0, 0))
         elif opcode == LOOKUP and inode == ROOT and body.rstrip(b"\0") in self.names:
             found = FILE + self.names.index(body.rstrip(b"\0"))
-            self.answer(number, data=struct.pack("<4Q2I", found, 0, 3600, 3600, 0, 0) + self.attributes(found))
+            self.answer(number, data=struct.pack("<4Q2I", found, 0, 3600, self.known_for, 0, 0) + self.attributes(found))
         elif opcode == LOOKUP:
             self.answer(number, errno.ENOENT)
         elif opcode == GETATTR:
-            self.answer(number, data=struct.pack("<QII", 3600, 0, 0) + self.attributes(inode))
+            self.answer(number, data=struct.pack("<QII", self.known_for, 0, 0) + self.attributes(inode))
         elif opcode == OPEN:
             self.answer(number, data=struct.pack("<QII", 0, 0, 0))
         elif opcode == INTERRUPT and not self.is_deaf:

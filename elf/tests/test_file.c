@@ -135,6 +135,7 @@ Test(mapped_file, opens_what_is_held)
 	if (geteuid() != 0 && (place == -EAGAIN || place == -EACCES))
 		cr_skip_test("opening files by their mappings is not permitted");
 	fd = file_reopen(place);
+	cr_assert(file_is_reference(place) && !file_is_reference(fd) && !file_is_reference(-1));
 	close(place);
 	cr_assert(fd >= 0 && pread(fd, &byte, 1, 4095) == 1 && byte == 'x');
 	close(fd);

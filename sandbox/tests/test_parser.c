@@ -56,6 +56,40 @@ static int take_as(enum parse_kind kind, const struct parser_reply *reply)
 	return err;
 }
 
+static void leave_facts(const struct parser_reply *reply)
+{
+	size_t size = reply->facts.n_segments * sizeof(struct elf_segment) +
+		      reply->facts.n_code * sizeof(struct elf_code);
+
+	cr_assert_eq(ftruncate(result_fd, (off_t)size), 0);
+}
+
+/* Where parameters are: the kernel is told as it is. */
+Test(parser, says_where_parameters_can_be)
+{
+	const struct parameter wrong[] = {
+		{ .type = VALUE_N_TYPES },
+		{ .type = VALUE_N_TYPES + 1, .why = "x" },
+		{ .how.base = DP_BASE_TIME },
+		{ .how.reg = DP_N_REGISTERS },
+		{ .how.n_derefs = DP_MAX_DEREFS + 1 },
+		{ .how.size = 9 },
+		{ .how.is_text = 2 },
+		{ .type = VALUE_N_TYPES, .why = "\033[0m" },
+	};
+	struct parser_reply reply = honest;
+
+	reply.n_cells = 0;
+	leave_facts(&reply);
+	reply.parameters[DP_MAX_ARGUMENTS - 1] =
+		(struct parameter){ .type = VALUE_N_TYPES, .why = "optimized out" };
+	cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		reply.parameters[DP_MAX_ARGUMENTS - 1] = wrong[i];
+		cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), -EPROTO, "%zu", i);
+	}
+}
+
 static int take(const struct parser_reply *reply)
 {
 	return take_as(PARSE_IMAGE, reply);

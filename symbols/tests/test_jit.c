@@ -313,6 +313,26 @@ Test(jit, finds_what_programs_write_when_they_exit)
 	cr_assert(unlink(path) == 0 && rmdir(tmp) == 0 && rmdir(directory) == 0);
 }
 
+Test(jit, memory_is_shared_until_it_is_free_again)
+{
+	struct names *names = some_names();
+	struct jit *jits[JIT_MEMORY_ALL / JIT_MEMORY + 1];
+	size_t last = sizeof(jits) / sizeof(*jits) - 1;
+
+	for (size_t i = 0; i <= last; i++)
+		cr_assert(jit_new(names, &jits[i]) == 0);
+	for (size_t i = 0; i < last; i++) {
+		cr_expect(jit_take_memory(jits[i], JIT_MEMORY - 1));
+		cr_expect(!jit_take_memory(jits[i], 2));
+		cr_expect(jit_take_memory(jits[i], 1));
+	}
+	cr_expect(!jit_take_memory(jits[last], 1));
+	jit_free(jits[0]);
+	cr_expect(jit_take_memory(jits[last], JIT_MEMORY));
+	for (size_t i = 1; i <= last; i++)
+		jit_free(jits[i]);
+}
+
 Test(jit_dump, refuses_what_it_cannot_read)
 {
 	struct dump_header headers[] = { good_header, good_header, good_header, good_header };

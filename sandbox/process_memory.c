@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/process_memory.h"
+#include "sandbox/process_memory.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "samples/process_memory.h"
+#include "sandbox/process_memory.h"
 
 /* Two pages, and none behind them. */
 static uint8_t *pages;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_SAMPLES_PROCESS_MEMORY_H
-#define DP_SAMPLES_PROCESS_MEMORY_H
+#ifndef DP_SANDBOX_PROCESS_MEMORY_H
+#define DP_SANDBOX_PROCESS_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>
