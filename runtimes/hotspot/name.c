@@ -280,7 +280,8 @@ static int read_code_begin(const struct reader *r, uint64_t blob, uint64_t *ret)
 		return err;
 	}
 	err = read_member(r, blob, HOTSPOT_BLOB_CODE_BEGIN, ret);
-	*ret -= blob;
+	if (err == 0)
+		*ret -= blob;
 	return err;
 }
 
