@@ -8,16 +8,18 @@
 #include "cli/backend_options.h"
 
 static struct backend_settings settings;
-static char *words[32];
+static char *words[128];
+static int n_words;
 
 static void parse(const char *const *given)
 {
+	char **first = &words[n_words];
 	int n = 0;
 
 	settings = (struct backend_settings){ 0 };
 	for (; given[n]; n++)
-		words[n] = strdup(given[n]);
-	argp_parse(&backend_options_argp, n, words, 0, NULL, &settings);
+		words[n_words++] = strdup(given[n]);
+	argp_parse(&backend_options_argp, n, first, 0, NULL, &settings);
 }
 
 #define PARSE(...) parse((const char *const[]){ "agent", __VA_ARGS__, NULL })
