@@ -40,6 +40,14 @@ struct entry {
 	UT_hash_handle hh;
 };
 
+/* What is shown of a line: code that is loaded twice has two keys, but one location. */
+struct shown {
+	uint64_t located;
+	size_t size;
+	UT_hash_handle hh;
+	char text[]; /* line number, function and file; not terminated */
+};
+
 struct runtime_names {
 	struct code_source source;
 	struct module *module;
@@ -50,6 +58,7 @@ struct runtime_names {
 	struct process_memory memory;
 	struct code *codes;
 	struct entry *lines;
+	struct shown *shown;
 	struct entry unloaded;
 	pthread_mutex_t lock; /* protects what follows; held only briefly */
 	struct entry *entries;
@@ -78,10 +87,15 @@ static void forget(struct runtime_names *n, struct code *c)
 static void names_free_source(struct code_source *source)
 {
 	struct runtime_names *n = (struct runtime_names *)source;
+	struct shown *shown, *next_shown;
 	struct code *c, *next;
 
 	HASH_ITER(hh, n->codes, c, next)
 		forget(n, c);
+	HASH_ITER(hh, n->shown, shown, next_shown) {
+		HASH_DEL(n->shown, shown);
+		free(shown);
+	}
 	free_entries(n->entries);
 	free_entries(n->lines);
 	free(n->numbered);
@@ -161,12 +175,54 @@ static int find_code(struct runtime_names *n, const struct dp_runtime_frame *fra
 	return 0;
 }
 
+static struct shown *make_shown(const struct runtime_code *code, unsigned int line)
+{
+	size_t function = strlen(code->function) + 1, file = strlen(code->file);
+	struct shown *shown = calloc(1, sizeof(*shown) + sizeof(line) + function + file);
+
+	if (!shown)
+		return NULL;
+	shown->size = sizeof(line) + function + file;
+	memcpy(shown->text, &line, sizeof(line));
+	memcpy(shown->text + sizeof(line), code->function, function);
+	memcpy(shown->text + sizeof(line) + function, code->file, file);
+	return shown;
+}
+
+/* The location of what is shown of a line. 0 or a negative errno. */
+static int find_shown(struct runtime_names *n, const struct runtime_code *code, unsigned int line,
+		      uint64_t *ret)
+{
+	_cleanup_free_ struct shown *shown = make_shown(code, line);
+	struct shown *known;
+	int err;
+
+	if (!shown)
+		return -ENOMEM;
+	HASH_FIND(hh, n->shown, shown->text, shown->size, known);
+	if (known) {
+		*ret = known->located;
+		return 0;
+	}
+	/* jit_add() counts the text, too, but has no limit. */
+	if (!jit_take_memory(n->module->jit, sizeof(*shown) + 2 * shown->size))
+		return -ENOSPC;
+	err = jit_add(n->module->jit, code->function, code->file, line, &shown->located);
+	if (err < 0)
+		return err;
+	*ret = shown->located;
+	known = steal_ptr(shown);
+	HASH_ADD(hh, n->shown, text, known->size, known);
+	if (!HASH_IS_ADDED(hh, known))
+		free(known);
+	return 0;
+}
+
 /* The location of a line of code, which is added if it is new. 0 or a negative errno. */
 static int find_line(struct runtime_names *n, const struct code *c, unsigned int line,
 		     uint64_t *ret)
 {
 	const struct key key = { c->key.code, c->key.tag, line };
-	const char *function = c->code->function, *file = c->code->file;
 	struct entry *e;
 	int err;
 
@@ -175,10 +231,9 @@ static int find_line(struct runtime_names *n, const struct code *c, unsigned int
 		*ret = e->located;
 		return 0;
 	}
-	/* jit_add() counts them, too, but has no limit. */
-	if (!jit_take_memory(n->module->jit, sizeof(*e) + strlen(function) + strlen(file)))
+	if (!jit_take_memory(n->module->jit, sizeof(*e)))
 		return -ENOSPC;
-	err = jit_add(n->module->jit, function, file, line, ret);
+	err = find_shown(n, c->code, line, ret);
 	e = err == 0 ? add(&n->lines, &key) : NULL;
 	if (e)
 		e->located = *ret;
