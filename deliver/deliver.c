@@ -159,8 +159,8 @@ static uint64_t deliver_one(struct deliver *d, unsigned int *n_failures)
 	if (err < 0)
 		return err == -ENOMEM ? begun_ns + NS_PER_S : 0;
 	verdict = http_post(d->http, body, size, &answer);
-	spool_done(d->spool, verdict != ANSWER_LATER);
 	if (verdict == ANSWER_LATER) {
+		spool_done(d->spool, false);
 		if ((*n_failures)++ == 0)
 			log_answer(d, &answer, "cannot be reached, its profiles wait");
 		count(d, &d->counts.retried);
@@ -175,6 +175,8 @@ static uint64_t deliver_one(struct deliver *d, unsigned int *n_failures)
 		count(d, &d->counts.failed);
 		log_answer(d, &answer, "refused a request, which is lost");
 	}
+	/* Last, so that at any moment a request is counted as one or the other: deliver_counts(). */
+	spool_done(d->spool, true);
 	return 0;
 }
 
