@@ -111,6 +111,9 @@ static __always_inline int value_base(struct values_ref *ref, const struct dp_ar
 	}
 	if (a->base == DP_BASE_REGISTER && reg < DP_N_REGISTERS)
 		*ret = ref->w->in.regs.reg[reg];
+	reg = port_opaque((__u32)a->index - 1);
+	if (reg < DP_N_REGISTERS)
+		*ret += ref->w->in.regs.reg[reg] << (a->shift & 3);
 	return 0;
 }
 

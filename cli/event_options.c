@@ -104,7 +104,7 @@ void event_options_complete(const struct options *o, struct argp_state *state)
 	}
 	if (r->value && (!r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
-		argp_error(state, "--value is for -e uprobe: and uretprobe: with values");
+		argp_error(state, "--value is for -e uprobe:, uretprobe: and usdt: with values");
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)

@@ -422,6 +422,7 @@ static int attach_each(struct session *s, const struct uprobe_places *places)
 
 	for (size_t i = 0; err == 0 && i < places->n; i++) {
 		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
+		opts.ref_ctr_offset = places->counters ? places->counters[i] : 0;
 		err = link_add(s, bpf_program__attach_uprobe_opts(s->bpf->progs.dp_sample_uprobe,
 								  -1, places->path,
 								  places->offsets[i], &opts));

@@ -193,19 +193,26 @@ static int find_in_file(int fd, const char *file, const char *function, struct u
 	return err;
 }
 
+int uprobe_places_open(const char *file, char ret_path[PATH_MAX])
+{
+	int fd = open_file(file, ret_path), err = -errno;
+
+	if (fd >= 0)
+		return fd;
+	log_error("cannot read %s: %s", file, strerror(-err));
+	if (!strchr(file, '/'))
+		log_detail("try:  its full path; only the usual directories are searched");
+	return err;
+}
+
 int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret)
 {
 	_cleanup_close_ int fd = -1;
 	int err;
 
 	*ret = (struct uprobe_places){ 0 };
-	fd = open_file(file, ret->path);
-	err = fd < 0 ? -errno : find_in_file(fd, file, function, ret);
-	if (fd < 0) {
-		log_error("cannot read %s: %s", file, strerror(-err));
-		if (!strchr(file, '/'))
-			log_detail("try:  its full path; only the usual directories are searched");
-	}
+	fd = uprobe_places_open(file, ret->path);
+	err = fd < 0 ? fd : find_in_file(fd, file, function, ret);
 	if (err < 0)
 		uprobe_places_done(ret);
 	return err;
@@ -215,6 +222,7 @@ void uprobe_places_done(struct uprobe_places *p)
 {
 	free(p->offsets);
 	free(p->cookies);
-	p->offsets = p->cookies = NULL;
+	free(p->counters);
+	p->offsets = p->cookies = p->counters = NULL;
 	p->n = p->size = 0;
 }

@@ -15,6 +15,7 @@ void parse_result_done(struct parse_result *r)
 {
 	elf_facts_done(&r->facts);
 	image_done(&r->image);
+	free(r->usdt);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -152,6 +153,8 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 		return 0;
 	case PARSE_PARAMETERS:
 		return get_parameters(request, file, ret);
+	case PARSE_USDT:
+		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
 	default:
 		return -EINVAL;
 	}
