@@ -61,7 +61,7 @@ static bool take_register(struct reader *r, int *ret)
 	return *ret >= 0;
 }
 
-/* `,%rcx,4)` and `)`. */
+/* `,INDEX,4)` and `)`. */
 static bool take_index(struct reader *r, struct dp_argument *how)
 {
 	int64_t scale = 1;
@@ -79,7 +79,7 @@ static bool take_index(struct reader *r, struct dp_argument *how)
 	return how->shift <= MAX_SHIFT && take(r, ')');
 }
 
-/* `8(%rax,%rcx,4)`. Without a base, the index alone is added. */
+/* `8(BASE,INDEX,4)`. Without a base, the index alone is added. */
 static bool take_memory(struct reader *r, struct dp_argument *how)
 {
 	int64_t offset = 0;
@@ -122,7 +122,7 @@ static bool take_operand(struct reader *r, size_t size, struct dp_argument *how)
 	return true;
 }
 
-/* Reads `-4@%eax`. False: it is something else. */
+/* Reads `-4@$5`. False: it is something else. */
 static bool read_one(struct reader *r, struct usdt_argument *ret)
 {
 	bool is_signed = *r->at == '-';

@@ -10,8 +10,8 @@
 
 /*
  * An argument of a USDT probe, as its note describes it (SystemTap's wiki,
- * UserSpaceProbeImplementation): `[-]SIZE[f]@OPERAND`, an operand of the assembler: `%eax`, `$5`,
- * `-16(%rbp)`, `8(%rax,%rcx,4)`. A minus is for signed integers.
+ * UserSpaceProbeImplementation): `[-]SIZE[f]@OPERAND`, an operand of the assembler: `%REGISTER`,
+ * `$5`, `-16(BASE)`, `8(BASE,INDEX,4)`. A minus is for signed integers.
  */
 
 #define USDT_MAX_ARGUMENTS 12 /* of <sys/sdt.h> */
@@ -27,7 +27,7 @@ struct usdt_argument {
  */
 size_t usdt_arguments_parse(const char *list, struct usdt_argument ret[USDT_MAX_ARGUMENTS]);
 
-/* The register with a name of the assembler, "eax" of `length` bytes. -1: none for integers. */
+/* The register with a name of the assembler, of `length` bytes. -1: none for integers. */
 int usdt_register(const char *name, size_t length);
 
 /* May the value be one that this program has made: is nothing in it out of its range? */
