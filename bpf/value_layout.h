@@ -57,7 +57,7 @@ struct dp_arguments {
  *
  *   +-------------+-------------+-------------+-------------+
  *   | part                      | list        | n           |
- *   | texts       | cut         | unread      | 0           |
+ *   | texts       | cut         | unread      | is_unknown  |
  *   +-------------+-------------+-------------+-------------+
  *   | words                                                 |
  *   +-------------------------------------------------------+
@@ -66,10 +66,10 @@ struct dp_values {
 	struct dp_part part; /* DP_RECORD_VALUES */
 	__u16 list;          /* the number of the list */
 	__u16 n;
-	__u16 texts;  /* which of them are texts */
-	__u16 cut;    /* texts that had no more room */
-	__u16 unread; /* memory that is not there, a call without a begin */
-	__u16 zero;
+	__u16 texts;      /* which of them are texts */
+	__u16 cut;        /* texts that had no more room */
+	__u16 unread;     /* memory that is not there, a call without a begin */
+	__u16 is_unknown; /* of samples that calls label: there may be such a call; n is 0 */
 };
 
 /* In place of the kernel's frames, which no probe has. */

@@ -81,12 +81,13 @@ static void sort(struct uprobe_places *p)
 	p->n = n;
 }
 
-static int add_function(void *arg, const char *symbol, uint64_t offset)
+static int add_function(void *arg, const char *symbol, uint64_t offset, uint64_t size)
 {
 	struct search *s = arg;
 	struct uprobe_places *found = s->found;
 	int match = function_pattern_match(&s->pattern, symbol);
 
+	(void)size;
 	if (match < 0)
 		return match;
 	if (match == FUNCTION_OTHER || match < s->best)
@@ -142,12 +143,13 @@ static bool is_within(const char *name, const char *given)
 	       (strncmp(name, given, wanted) == 0 && name[wanted] == '<');
 }
 
-static int guess_function(void *arg, const char *symbol, uint64_t offset)
+static int guess_function(void *arg, const char *symbol, uint64_t offset, uint64_t size)
 {
 	struct guess *g = arg;
 	_cleanup_free_ char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
 
 	(void)offset;
+	(void)size;
 	g->bytes += strlen(symbol);
 	if (g->bytes > MAX_GUESS_BYTES)
 		return -EFBIG;

@@ -3,69 +3,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
-#include "profiler/arguments.h"
 #include "profiler/event.h"
 #include "profiler/probe_lists.h"
+#include "profiler/probe_parts.h"
 #include "profiler/profiler.h"
 #include "profiler/usdt_places.h"
-
-/*
- * Where the name begins in PATH:NAME. Both may have colons: the path ends at the first one before
- * which there is a file, or, where none can be read, at the first one. NULL: there is no name.
- */
-static const char *find_name(const char *argument)
-{
-	for (const char *colon = strchr(argument, ':'); colon; colon = strchr(colon + 1, ':')) {
-		_cleanup_free_ char *path = strndup(argument, (size_t)(colon - argument));
-		struct stat st;
-
-		if (path && strchr(path, '/') && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-			return colon + 1;
-	}
-	return strchr(argument, ':') ? strchr(argument, ':') + 1 : NULL;
-}
-
-/* An argument, PATH:NAME(VALUES); of a USDT probe, the name is PROVIDER:NAME. */
-struct parts {
-	enum probe_kind kind;
-	char *path, *name;
-	struct arguments arguments;
-};
-
-static void parts_done(struct parts *parts)
-{
-	free(parts->path);
-	free(parts->name);
-}
-
-/* parts_done() frees *ret. On -EINVAL, ret_why says what is wrong with the values, or is "". */
-static int split(const char *argument, enum probe_kind kind, struct parts *ret,
-		 char ret_why[EVENT_TEXT_SIZE])
-{
-	const char *name = find_name(argument), *values;
-
-	*ret = (struct parts){ .kind = kind };
-	ret_why[0] = '\0';
-	if (!name || name == argument + 1 || *name == '\0')
-		return -EINVAL;
-	if (kind == PROBE_STATIC && !strchr(name, ':')) {
-		snprintf(ret_why, EVENT_TEXT_SIZE, "there must be PATH:PROVIDER:NAME");
-		return -EINVAL;
-	}
-	values = arguments_find(name, kind);
-	ret->path = strndup(argument, (size_t)(name - argument) - 1);
-	ret->name = values ? strndup(name, (size_t)(values - name)) : strdup(name);
-	if (!ret->path || !ret->name)
-		return -ENOMEM;
-	return values ? arguments_parse(values, kind, &ret->arguments, ret_why) : 0;
-}
 
 static enum probe_kind kind_of(const struct event_source *source)
 {
@@ -76,9 +24,9 @@ static enum probe_kind kind_of(const struct event_source *source)
 
 static int check(const struct event_source *source, const char *argument)
 {
-	_cleanup_(parts_done) struct parts parts;
+	_cleanup_(probe_parts_done) struct probe_parts parts;
 	char why[EVENT_TEXT_SIZE];
-	int err = split(argument, kind_of(source), &parts, why);
+	int err = probe_parts_split(argument, kind_of(source), &parts, why);
 
 	if (err == 0 && strchr(parts.path, '/') && access(parts.path, R_OK) < 0)
 		err = -errno;
@@ -88,25 +36,26 @@ static int check(const struct event_source *source, const char *argument)
 static void explain(const struct event_source *source, const char *argument,
 		    char ret_why[EVENT_TEXT_SIZE])
 {
-	_cleanup_(parts_done) struct parts parts;
+	_cleanup_(probe_parts_done) struct probe_parts parts;
 
-	(void)split(argument, kind_of(source), &parts, ret_why);
+	(void)probe_parts_split(argument, kind_of(source), &parts, ret_why);
 }
 
 static bool has_values(const struct event_source *source, const char *argument)
 {
-	_cleanup_(parts_done) struct parts parts;
+	_cleanup_(probe_parts_done) struct probe_parts parts;
 	char why[EVENT_TEXT_SIZE];
 
-	return split(argument, kind_of(source), &parts, why) == 0 && parts.arguments.n > 0;
+	return probe_parts_split(argument, kind_of(source), &parts, why) == 0 &&
+	       parts.arguments.n > 0;
 }
 
 static bool has_times(const struct event_source *source, const char *argument)
 {
-	_cleanup_(parts_done) struct parts parts;
+	_cleanup_(probe_parts_done) struct probe_parts parts;
 	char why[EVENT_TEXT_SIZE];
 
-	return split(argument, kind_of(source), &parts, why) == 0 &&
+	return probe_parts_split(argument, kind_of(source), &parts, why) == 0 &&
 	       arguments_have_time(&parts.arguments);
 }
 
@@ -128,7 +77,7 @@ static int set_values(struct session *session, struct probe_lists *lists, const 
 	return 0;
 }
 
-static int find_functions(struct parsers *parsers, const struct parts *parts,
+static int find_functions(struct parsers *parsers, const struct probe_parts *parts,
 			  struct uprobe_places *places, struct probe_lists *lists)
 {
 	int err = uprobe_places_find(parts->path, parts->name, places);
@@ -139,7 +88,7 @@ static int find_functions(struct parsers *parsers, const struct parts *parts,
 	return probe_lists_make(parsers, &parts->arguments, places, lists);
 }
 
-static int find_usdt(struct parsers *parsers, const struct parts *parts,
+static int find_usdt(struct parsers *parsers, const struct probe_parts *parts,
 		     struct uprobe_places *places, struct probe_lists *lists)
 {
 	_cleanup_(usdt_places_done) struct usdt_places found = { 0 };
@@ -152,7 +101,7 @@ static int find_usdt(struct parsers *parsers, const struct parts *parts,
 	return err;
 }
 
-static int start(struct session *session, struct parsers *parsers, const struct parts *parts,
+static int start(struct session *session, struct parsers *parsers, const struct probe_parts *parts,
 		 struct uprobe_places *places, const char *value, struct event_text *ret)
 {
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
@@ -166,7 +115,8 @@ static int start(struct session *session, struct parsers *parsers, const struct 
 	return err < 0 ? err : session_sample_uprobe(session, places);
 }
 
-static void describe(const struct parts *parts, const char *name, size_t n, struct event_text *ret)
+static void describe(const struct probe_parts *parts, const char *name, size_t n,
+		     struct event_text *ret)
 {
 	static const char *const hits[] = { "call of", "return of", "hit of" };
 	const char *noun = parts->kind == PROBE_STATIC ? "places" : "functions";
@@ -183,9 +133,9 @@ static int attach(struct session *session, struct parsers *parsers,
 		  const struct profiler_options *o, struct event_text *ret)
 {
 	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
-	_cleanup_(parts_done) struct parts parts;
+	_cleanup_(probe_parts_done) struct probe_parts parts;
 	char why[EVENT_TEXT_SIZE];
-	int err = split(o->event.argument, kind_of(o->event.source), &parts, why);
+	int err = probe_parts_split(o->event.argument, kind_of(o->event.source), &parts, why);
 
 	if (err == 0)
 		err = start(session, parsers, &parts, &places, o->value, ret);

@@ -10,6 +10,7 @@
 #include "base/array.h"
 
 #define UNREAD "<unread>"
+#define UNKNOWN "<unknown>"
 #define CUT "…"
 
 /* The words of a record, and how many of them are left. */
@@ -138,6 +139,16 @@ static bool is_weight(const struct value_labels *labels, const struct value_form
 	return labels->weight && strcmp(labels->weight, form->name) == 0;
 }
 
+static int add_unknown(const struct value_forms *forms, struct label_list *list)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < forms->n; i++)
+		err = label_list_add(list,
+				     &(struct label){ .key = forms->of[i].name, .text = UNKNOWN });
+	return err;
+}
+
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
@@ -146,6 +157,8 @@ static int add(const struct label_source *source, const struct label_context *co
 	int err = 0;
 
 	list->is_cut |= v.head && !v.forms;
+	if (v.head && v.forms && v.head->is_unknown)
+		return add_unknown(v.forms, list);
 	for (size_t i = 0; err == 0 && i < v.n; i++) {
 		if (!is_weight(labels, &v.forms->of[i]))
 			err = add_value(list, &v.forms->of[i], v.head, i, &v.words);
