@@ -91,6 +91,9 @@ class Labels(unittest.TestCase):
     def test_of_another_compiler(self):
         self.check("spans-O1", 4, 500, "-F", "1999")
 
+    def test_off_cpu_samples(self):
+        self.check("spans-O2", 4, 200, "--wall", "-F", "199")
+
     def test_without_links_for_many_functions(self):
         self.check("spans-O2", 2, 200, "-F", "999", preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
 
