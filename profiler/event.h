@@ -8,6 +8,7 @@
 #include "bpf/abi.h"
 #include "report/sample.h"
 #include "samples/label_values.h"
+#include "samples/probed_code.h"
 
 struct profiler_options;
 struct parsers;
@@ -24,6 +25,7 @@ struct event_text {
 	char how[1024];            /* "at each call of malloc in /lib/libc.so.6" */
 	struct value_forms *lists; /* by the number of the list of arguments; the taker frees it */
 	size_t n_lists;
+	struct probed_code code; /* whose calls label samples (label_probe.h) */
 };
 
 /*

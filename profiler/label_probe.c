@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,8 +14,10 @@
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
+#include "profiler/event.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
+#include "profiler/profiler.h"
 
 #define KIND "label:"
 
@@ -87,18 +90,26 @@ static int note_cold(void *arg, const char *symbol, uint64_t offset, uint64_t si
 
 /* -ENODATA, logged: where a function ends is not known. */
 static int measure(const struct probe_parts *parts, const struct uprobe_places *places,
-		   struct dp_span_places *ret)
+		   struct probed_code *ret)
 {
 	struct extents e = { .places = places };
 	_cleanup_close_ int fd = regular_file_open(places->path, 0);
 	int err = fd < 0 ? fd : elf_functions_each(fd, note_size, &e);
+	struct stat st;
 
 	if (err == 0)
 		err = elf_functions_each(fd, note_cold, &e);
 	for (size_t i = 0; err == 0 && i < places->n; i++)
 		if (e.code.of[i].size == 0)
 			err = -ENODATA;
-	*ret = e.code;
+	if (err == 0 && fstat(fd, &st) < 0)
+		err = -errno;
+	if (err == 0)
+		*ret = (struct probed_code){
+			.device = st.st_dev, .inode = st.st_ino, .n = places->n, .places = e.code
+		};
+	for (size_t i = 0; err == 0 && i < places->n; i++)
+		ret->starts[i] = places->offsets[i];
 	for (size_t i = 0; i < places->n; i++)
 		free(e.symbols[i]);
 	if (err == -ENODATA)
@@ -126,28 +137,27 @@ static int find(struct parsers *parsers, const struct probe_parts *parts,
 }
 
 static int attach(struct session *session, struct parsers *parsers, const struct probe_parts *parts,
-		  struct value_forms **ret_lists, size_t *ret_n)
+		  struct event_text *ret)
 {
 	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
-	struct dp_span_places code;
 	int err = find(parsers, parts, &places, &lists);
 
 	if (err == 0)
-		err = measure(parts, &places, &code);
+		err = measure(parts, &places, &ret->code);
 	if (err == 0)
 		err = session_set_arguments(session, lists.lists, lists.n);
 	if (err == 0)
-		err = session_label_calls(session, &places, &code);
+		err = session_label_calls(session, &places, &ret->code.places);
 	if (err < 0)
 		return err;
-	*ret_lists = steal_ptr(lists.forms);
-	*ret_n = lists.n;
+	ret->lists = steal_ptr(lists.forms);
+	ret->n_lists = lists.n;
 	return 0;
 }
 
-int label_probe_attach(struct session *session, struct parsers *parsers, const char *text,
-		       struct value_forms **ret_lists, size_t *ret_n)
+static int attach_text(struct session *session, struct parsers *parsers, const char *text,
+		       struct event_text *ret)
 {
 	_cleanup_(probe_parts_done) struct probe_parts parts;
 	char why[ARGUMENTS_WHY_SIZE];
@@ -157,5 +167,26 @@ int label_probe_attach(struct session *session, struct parsers *parsers, const c
 		log_error("--probe %s: %s", text, why);
 		return err;
 	}
-	return attach(session, parsers, &parts, ret_lists, ret_n);
+	return attach(session, parsers, &parts, ret);
+}
+
+int label_probe_attach(struct session *session, struct parsers *parsers,
+		       const struct profiler_options *o, struct event_text *ret,
+		       struct value_labels *ret_labels)
+{
+	struct event_text probe = { 0 };
+	int err = 0;
+
+	if (o->label_probe)
+		err = attach_text(session, parsers, o->label_probe, &probe);
+	if (err == 0)
+		err = o->event.source->attach(session, parsers, o, ret);
+	if (o->label_probe) {
+		ret->code = probe.code;
+		ret->lists = probe.lists;
+		ret->n_lists = probe.n_lists;
+	}
+	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);
+	ret_labels->code = o->label_probe ? &ret->code : NULL;
+	return err;
 }

@@ -4,7 +4,9 @@
 
 #include "profiler/arguments.h"
 
+struct event_text;
 struct parsers;
+struct profiler_options;
 struct session;
 
 /*
@@ -16,10 +18,12 @@ struct session;
 int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE]);
 
 /*
- * Begins to keep the values of calls; the session has needs.has_spans. Logs errors. 0 or a
- * negative errno. The caller frees *ret_lists: how the values are written, by the number of the list.
+ * Attaches options->label_probe, if there is one, and then the event. Sets how the values of both are
+ * written; *ret_labels refers to *ret. The parsers read files, NULL: this process does. Logs errors. 0 or a
+ * negative errno.
  */
-int label_probe_attach(struct session *session, struct parsers *parsers, const char *text,
-		       struct value_forms **ret_lists, size_t *ret_n);
+int label_probe_attach(struct session *session, struct parsers *parsers,
+		       const struct profiler_options *options, struct event_text *ret,
+		       struct value_labels *ret_labels);
 
 #endif

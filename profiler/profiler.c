@@ -381,8 +381,6 @@ static int take_resting(struct profiler *p, struct resting *ret)
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	struct resting resting;
-	struct value_forms *lists = NULL;
-	size_t n_lists = 0;
 	int err = has_session(p) ? 0 : -EINVAL;
 	bool rests;
 
@@ -402,17 +400,10 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	}
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
-	if (err == 0 && p->options->label_probe)
-		err = label_probe_attach(&p->session, p->stores.parsers, p->options->label_probe,
-					 &lists, &n_lists);
 	if (err == 0)
-		err = p->options->event.source->attach(&p->session, p->stores.parsers, p->options,
-						       &p->event);
-	if (lists) {
-		p->event.lists = lists;
-		p->event.n_lists = n_lists;
-	}
-	value_labels_init(&p->value_labels, p->event.lists, p->event.n_lists, p->options->value);
+		err = label_probe_attach(&p->session, p->stores.parsers, p->options, &p->event,
+					 &p->value_labels);
+	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
 	if (err == 0 && rests)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: spans SECONDS LOG
+ * usage: spans SECONDS LOG [early]
  *
  * Once there is a line on stdin, two threads call handle(): nested, and left by returns, exceptions,
  * longjmp() and tail calls. LOG gets what each thread does when: TID, time, and the number of the
  * innermost handle() on its stack; 0: there is none, -1: it is just changing.
+ *
+ * early: one thread is in a single call from before that line until the end, partly asleep; the other
+ * one never calls handle().
  */
 #include <atomic>
 #include <csetjmp>
@@ -77,8 +80,25 @@ __attribute__((noinline)) static void nested(int outer, int depth)
 	work(outer);
 }
 
+/* Until the end. */
+__attribute__((noinline)) static void stay(int number)
+{
+	note(number);
+	while (!ends) {
+		for (uint32_t i = 0; i < 3000000; i++)
+			sum += i;
+		usleep(20000);
+	}
+	note(-1);
+}
+
 APART void handle(const char *route, int number, int outer, int depth)
 {
+	if (depth < 0) {
+		stay(number);
+		sum++;
+		return;
+	}
 	work(number);
 	if (depth > 0)
 		nested(number, depth - 1);
@@ -122,19 +142,40 @@ static void run(thread *t)
 	}
 }
 
+static void run_early(thread *t)
+{
+	self = t;
+	t->tid = gettid();
+	handle("/r/7", 7, 0, -1);
+}
+
+static void run_without(thread *t)
+{
+	self = t;
+	t->tid = gettid();
+	while (!ends)
+		work(0);
+}
+
 int main(int argc, char **argv)
 {
-	FILE *log = argc == 3 ? fopen(argv[2], "w") : nullptr;
+	FILE *log = argc >= 3 ? fopen(argv[2], "w") : nullptr;
+	bool is_early = argc == 4;
 	thread threads[2];
 
 	if (!log) {
 		fputs("usage: spans SECONDS LOG\n", stderr);
 		return 2;
 	}
-	if (getchar() == EOF)
-		return 1;
 	threads[1].random = 7;
-	std::thread first(run, &threads[0]), second(run, &threads[1]);
+	std::thread first;
+	if (is_early)
+		first = std::thread(run_early, &threads[0]);
+	if (getchar() == EOF)
+		_exit(1);
+	if (!is_early)
+		first = std::thread(run, &threads[0]);
+	std::thread second(is_early ? run_without : run, &threads[1]);
 	sleep((unsigned int)atoi(argv[1]));
 	ends = true;
 	first.join();

@@ -40,11 +40,11 @@ class Log:
 
 
 class Labels(unittest.TestCase):
-    def record(self, target, seconds, *options, values=VALUES, form="jsonl", **kwargs):
+    def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, **kwargs):
         """Returns what dwarfprof wrote, and the program's log."""
         with tempfile.TemporaryDirectory() as directory:
             log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
-            with subprocess.Popen([program(target), str(seconds), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            with subprocess.Popen([program(target), str(seconds), log] + is_early * ["early"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   text=True) as process:
                 profiler = start("-p", str(process.pid), "--probe", f"label: {program(target)}:handle({values})", "--no-symbols",
                                  "--format", form, "-o", out, *options, stderr=subprocess.PIPE, text=True, **kwargs)
@@ -103,6 +103,27 @@ class Labels(unittest.TestCase):
         self.assertEqual(counts["wrong"], 0)
         self.assertEqual(counts["none"], 0)
         self.assertGreater(counts["unknown"], 100)
+
+    def check_early(self, *options):
+        """A call that began before is not known, whether the thread runs or waits; the other thread is in none."""
+        written, log = self.record("spans-O2", 3, *options, is_early=True)
+        self.assertEqual({number for numbers in log.numbers.values() for number in numbers}, {7, 0, CHANGING})
+        early = next(tid for tid, numbers in log.numbers.items() if 7 in numbers)
+        counts = self.judge(written, log)
+        print(f"early, {options}: {dict(counts)}", flush=True)
+        self.assertEqual(counts["wrong"], 0)
+        self.assertEqual(counts["right"], 0)
+        self.assertGreater(counts["unknown"], 20)
+        self.assertGreater(counts["none"], 20)
+        for s in map(json.loads, written.splitlines()):
+            if s["tid"] == early and log.at(early, s["time_ns"]) == 7:
+                self.assertEqual((s["labels"] or {}).get("route"), "<unknown>", s)
+            elif s["tid"] in log.times:
+                self.assertNotIn("route", s["labels"] or {}, s)
+
+    def test_calls_that_began_before(self):
+        self.check_early("-F", "999")
+        self.check_early("--wall", "-F", "199")
 
     def test_sums_by_label(self):
         written, log = self.record("spans-O2", 3, "-F", "999", "--by", "label:route", form="folded")
