@@ -58,7 +58,7 @@ static void say_none(const struct usdt_places *p, size_t n, const char *file, co
 	else
 		log_error("%s has no USDT probe %s", file, pattern);
 	if (n > 0)
-		log_detail("try:  readelf -n %s", p->at.path);
+		log_detail("try:  dwarfprof probes %s", p->at.path);
 }
 
 static int add(struct usdt_places *p, const struct usdt_place *place)

@@ -47,6 +47,8 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, r->image.cells, (size_t)r->image.n_cells * DP_CELL_SIZE);
 	if (err == 0)
 		err = write_all(fd, r->usdt, r->n_usdt * sizeof(*r->usdt));
+	if (err == 0)
+		err = write_all(fd, r->functions.bytes, r->functions.size);
 	return err;
 }
 
@@ -77,6 +79,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->n_cells = result.image.n_cells;
 	ret->stats = result.image.stats;
 	ret->n_usdt = (uint32_t)result.n_usdt;
+	ret->functions_size = (uint32_t)result.functions.size;
 	memcpy(ret->parameters, result.parameters, sizeof(ret->parameters));
 	return err;
 }
@@ -138,6 +141,7 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       r->is_so <= 1 && r->n_usdt <= USDT_MAX_PLACES &&
+	       r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
@@ -221,13 +225,29 @@ static bool is_whole(const struct parser_reply *r, int file)
 	       (uint64_t)st.st_size == r->facts.n_segments * sizeof(struct elf_segment) +
 					       r->facts.n_code * sizeof(struct elf_code) +
 					       (uint64_t)r->n_cells * DP_CELL_SIZE +
-					       r->n_usdt * sizeof(struct usdt_place);
+					       r->n_usdt * sizeof(struct usdt_place) +
+					       r->functions_size;
+}
+
+static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *usdt = NULL, *functions = NULL;
+	int err = read_values(file, at, r->n_usdt, sizeof(struct usdt_place), &usdt);
+
+	ret->usdt = usdt;
+	ret->n_usdt = r->n_usdt;
+	if (err == 0 && !are_usdt(usdt, r->n_usdt))
+		err = -EPROTO;
+	if (err == 0)
+		err = read_values(file, at, r->functions_size, 1, &functions);
+	ret->functions = (struct function_list){ functions, functions ? r->functions_size : 0 };
+	return err == 0 && !function_list_is_sound(&ret->functions) ? -EPROTO : err;
 }
 
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
 		struct parse_result *ret)
 {
-	void *segments = NULL, *code = NULL, *cells = NULL, *usdt = NULL;
+	void *segments = NULL, *code = NULL, *cells = NULL;
 	off_t at = 0;
 	int err;
 
@@ -254,11 +274,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 		err = read_values(file, &at, r->n_cells, DP_CELL_SIZE, &cells);
 	ret->image = (struct image){ .cells = cells, .n_cells = r->n_cells, .stats = r->stats };
 	if (err == 0)
-		err = read_values(file, &at, r->n_usdt, sizeof(struct usdt_place), &usdt);
-	ret->usdt = usdt;
-	ret->n_usdt = r->n_usdt;
-	if (err == 0 && !are_usdt(usdt, r->n_usdt))
-		err = -EPROTO;
+		err = take_probes(r, file, &at, ret);
 	if (err == 0 && r->n_cells > 0 && !image_is_sound(cells, r->n_cells))
 		err = -EPROTO;
 	if (err < 0)
