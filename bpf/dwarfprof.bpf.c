@@ -12,6 +12,7 @@
 #include "bpf/names.bpf.h"
 #include "bpf/rate.bpf.h"
 #include "bpf/runtime.bpf.h"
+#include "bpf/spans.bpf.h"
 #include "bpf/task.bpf.h"
 #include "bpf/values.bpf.h"
 #include "bpf/walk.h"
@@ -377,6 +378,11 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe)
 	n += sample_put_labels(w, n);
 	if (is_probe && dp_has_values)
 		n += sample_put_values(w, scratch_key(s), n);
+	if (!is_probe && dp_has_spans) {
+		w->out.span = s->is_walked;
+		span_find(w);
+		n += (__u32)sample_put_span(w, port_opaque(n));
+	}
 	n = port_opaque(n);
 	if (dp_runtimes) {
 		n += sample_put_runtime(w, n);
@@ -583,4 +589,5 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	return 0;
 }
 
+#include "bpf/begin_span.bpf.h"
 #include "bpf/off_cpu.bpf.h"

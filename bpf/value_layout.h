@@ -37,7 +37,9 @@ struct dp_argument {
 	__u8 n_derefs;
 	__u8 size; /* of what the last one reads: 1, 2, 4 or 8 bytes; the others read 8 */
 	__u8 is_text;
-	__u8 zero[3];
+	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
+	__u8 shift; /* the index is shifted left by so many bits */
+	__u8 zero[1];
 	__s64 add;
 	__s32 derefs[DP_MAX_DEREFS];
 };
@@ -55,7 +57,7 @@ struct dp_arguments {
  *
  *   +-------------+-------------+-------------+-------------+
  *   | part                      | list        | n           |
- *   | texts       | cut         | unread      | 0           |
+ *   | texts       | cut         | unread      | is_unknown  |
  *   +-------------+-------------+-------------+-------------+
  *   | words                                                 |
  *   +-------------------------------------------------------+
@@ -64,10 +66,10 @@ struct dp_values {
 	struct dp_part part; /* DP_RECORD_VALUES */
 	__u16 list;          /* the number of the list */
 	__u16 n;
-	__u16 texts;  /* which of them are texts */
-	__u16 cut;    /* texts that had no more room */
-	__u16 unread; /* memory that is not there, a call without a begin */
-	__u16 zero;
+	__u16 texts;      /* which of them are texts */
+	__u16 cut;        /* texts that had no more room */
+	__u16 unread;     /* memory that is not there, a call without a begin */
+	__u16 is_unknown; /* of samples that calls label: there may be such a call; n is 0 */
 };
 
 /* In place of the kernel's frames, which no probe has. */

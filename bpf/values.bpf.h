@@ -76,7 +76,7 @@ DP_ASSERT(DP_VALUES_CELLS < VALUES_ROOM, "every value has room");
 
 struct values {
 	__u32 n_cells;
-	__u32 zero;
+	__u32 room; /* cells that may be used, less than VALUES_ROOM */
 	__u64 time_ns;
 	struct dp_values head;
 	__u64 cells[VALUES_ROOM + VALUES_TEXT_CELLS + 1];
@@ -94,7 +94,7 @@ struct {
 } dp_values SEC(".maps");
 
 struct values_ref {
-	struct walk *w;
+	const struct dp_regs *regs;
 	struct values *v;
 	const struct dp_arguments *list;
 };
@@ -110,11 +110,14 @@ static __always_inline int value_base(struct values_ref *ref, const struct dp_ar
 		return *ret == 0 ? -1 : 0;
 	}
 	if (a->base == DP_BASE_REGISTER && reg < DP_N_REGISTERS)
-		*ret = ref->w->in.regs.reg[reg];
+		*ret = ref->regs->reg[reg];
+	reg = port_opaque((__u32)a->index - 1);
+	if (reg < DP_N_REGISTERS)
+		*ret += ref->regs->reg[reg] << (a->shift & 3);
 	return 0;
 }
 
-static __always_inline int value_follow(struct walk *w, const struct dp_argument *a, __u64 *value)
+static __always_inline int value_follow(const struct dp_argument *a, __u64 *value)
 {
 	for (__u32 i = 0; i < DP_MAX_DEREFS; i++) {
 		__u64 at = *value + (__s64)a->derefs[i], word = 0;
@@ -123,9 +126,9 @@ static __always_inline int value_follow(struct walk *w, const struct dp_argument
 		if (i >= a->n_derefs)
 			break;
 		if (i + 1 < a->n_derefs || a->size >= sizeof(word))
-			err = port_read_user(w, &word, sizeof(word), at);
+			err = (int)bpf_probe_read_user(&word, sizeof(word), (const void *)at);
 		else
-			err = port_read_user(w, &word, a->size & 7, at);
+			err = (int)bpf_probe_read_user(&word, a->size & 7, (const void *)at);
 		if (err < 0)
 			return err;
 		*value = word;
@@ -161,13 +164,13 @@ static long values_step(__u32 i, void *ctx)
 	struct values *v = ref->v;
 	const struct dp_argument *a = &ref->list->of[port_index(i, DP_MAX_ARGUMENTS)];
 	__u32 at = v->n_cells;
-	__u32 n_room = DP_VALUES_CELLS - at - (v->head.n - i);
+	__u32 n_room = v->room - at - (v->head.n - i);
 	__u64 *to = &v->cells[port_index(at, VALUES_ROOM)];
 	__u64 value;
 	int err = value_base(ref, a, &value);
 
 	if (err == 0)
-		err = value_follow(ref->w, a, &value);
+		err = value_follow(a, &value);
 	if (err == 0 && a->is_text)
 		err = value_text(ref, i, to + 1, n_room, &value);
 	if (err < 0) {
@@ -183,15 +186,14 @@ static long values_step(__u32 i, void *ctx)
 	return 0;
 }
 
-/* time_ns: of DP_BASE_TIME, 0: unknown. The registers are in w->in.regs. */
-static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, __u64 time_ns)
+/* time_ns: of DP_BASE_TIME, 0: unknown. room: of cells, less than VALUES_ROOM. */
+static __always_inline void values_fill(struct values *v, const struct dp_regs *regs, __u32 list,
+					__u64 time_ns, __u32 room)
 {
-	struct values_ref ref = { w, bpf_map_lookup_elem(&dp_values, &key),
-				  bpf_map_lookup_elem(&dp_arguments, &list) };
+	struct values_ref ref = { regs, v, bpf_map_lookup_elem(&dp_arguments, &list) };
 	__u32 n;
 
-	if (!ref.v)
-		return;
+	ref.v->room = room;
 	ref.v->head = (struct dp_values){ .list = (__u16)list };
 	ref.v->n_cells = 0;
 	ref.v->time_ns = time_ns;
@@ -203,6 +205,15 @@ static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, _
 		n = DP_MAX_ARGUMENTS;
 	ref.v->head.n = n;
 	bpf_loop(n, values_step, &ref, 0);
+}
+
+/* The registers are in w->in.regs. */
+static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, __u64 time_ns)
+{
+	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+
+	if (v)
+		values_fill(v, &w->in.regs, list, time_ns, DP_VALUES_CELLS);
 }
 
 /* Appends the values after n frames. Returns the cells that they take. */

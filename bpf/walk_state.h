@@ -50,6 +50,8 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 #define WALK_RUNTIME_CELLS                                                                         \
 	((sizeof(struct dp_runtime) + DP_MAX_RUNTIME_FRAMES * sizeof(struct dp_runtime_frame)) /   \
 	 DP_CELL_SIZE)
+/* The values of a call that labels a sample, with their head */
+#define WALK_SPAN_CELLS 32
 /* Whole cache lines, so that what follows lies in as few. */
 #define WALK_RUNTIME_ROOM ((WALK_RUNTIME_CELLS + 7) / 8 * 8)
 
@@ -215,10 +217,11 @@ struct walk_stack {
 struct walk_output {
 	__u32 n_same; /* number of outermost frames in common with the previous walk; set at the
 	               * end */
-	__u32 zero;
+	__u32 span;   /* the call that labels the sample: spans.bpf.h */
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_RUNTIME_ROOM];
+	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_SPAN_CELLS +
+		     WALK_RUNTIME_ROOM];
 };
 
 /* The program's labels, and the mapping whose image says where they are: see labels.h. */

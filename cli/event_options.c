@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "profiler/label_probe.h"
 
 /* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
 #define MIN_PERIOD_HZ 10
@@ -73,6 +74,20 @@ void event_options_parse(struct options *o, struct argp_state *state, char *text
 	parse_one(o, state, text);
 }
 
+void event_options_set_probe(struct options *o, struct argp_state *state, const char *text)
+{
+	char why[ARGUMENTS_WHY_SIZE];
+	int err = label_probe_check(text, why);
+
+	if (o->record.profiler.label_probe)
+		argp_error(state, "there may be one --probe");
+	if (err == -EINVAL)
+		argp_error(state, "--probe %s: %s", text, why);
+	else if (err < 0)
+		argp_failure(state, EXIT_CODE_FAILED, -err, "--probe");
+	o->record.profiler.label_probe = text;
+}
+
 static void check_periods(const struct options *o, struct argp_state *state,
 			  const struct event *event)
 {
@@ -104,7 +119,10 @@ void event_options_complete(const struct options *o, struct argp_state *state)
 	}
 	if (r->value && (!r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
-		argp_error(state, "--value is for -e uprobe: and uretprobe: with values");
+		argp_error(state, "--value is for -e uprobe:, uretprobe: and usdt: with values");
+	if (r->label_probe && r->event.source->programs & EVENT_BIT(DP_EVENT_UPROBE))
+		argp_error(state, "--probe is for CPU and off-CPU samples, not -e %s:",
+			   r->event.source->name);
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)

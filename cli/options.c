@@ -39,6 +39,7 @@ enum {
 	OPTION_TABLE_MEMORY,
 	OPTION_UNWIND,
 	OPTION_VALUE,
+	OPTION_PROBE,
 	OPTION_VERIFY,
 	OPTION_WALL,
 };
@@ -111,6 +112,8 @@ static const struct argp_option sampling_options[] = {
 	  2 },
 	{ "value", OPTION_VALUE, "NAME", 0,
 	  "weigh samples by a number that -e reads, such as bytes, instead of counting them", 2 },
+	{ "probe", OPTION_PROBE, "label:PATH:NAME(VALUES)", 0,
+	  "give samples taken during calls of these functions the values as labels", 2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
 	  "at most about N samples per second and process, chosen at random; counts are scaled",
 	  2 },
@@ -299,6 +302,9 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_VALUE:
 		o->record.profiler.value = arg;
+		return 0;
+	case OPTION_PROBE:
+		event_options_set_probe(o, state, arg);
 		return 0;
 	case OPTION_MAX_RATE:
 		o->record.profiler.max_rate =

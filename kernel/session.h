@@ -39,8 +39,9 @@ struct session {
 	struct cpu_events cpus; /* empty before session_sample_cpus() */
 	struct bpf_link **links;
 	size_t n_links, links_size;
-	bool uprobe_multi;   /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
-	int uprobe_fds[2];   /* -1: none; of the places, and of the begins of their calls */
+	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
+	/* -1: none; of the places, of the begins of their calls, of the calls that label samples */
+	int uprobe_fds[3];
 	unsigned int n_cpus; /* see cpus.h */
 	unsigned int n_rings;
 	const struct filter *filter;
@@ -67,6 +68,7 @@ struct session_needs {
 	bool by_period;             /* samples stand for as many events as the kernel has counted */
 	bool has_values;            /* uprobes read values: session_set_arguments() */
 	bool has_times;             /* and the times of calls: session_time_calls() */
+	bool has_spans;             /* calls label samples: session_label_calls() */
 };
 
 struct session_options {
@@ -129,7 +131,13 @@ int session_sample_uprobe(struct session *session, const struct uprobe_places *p
 /* With needs.has_times, if the places are returns: notes when their calls begin. As above. */
 int session_time_calls(struct session *session, const struct uprobe_places *places);
 /*
- * Before that, with needs.has_values: the values that are read there. A place's cookie is the number
+ * With needs.has_spans: keeps the values of calls that begin at places, of which there are at most
+ * DP_MAX_SPAN_PLACES, for samples of what they call. As above.
+ */
+int session_label_calls(struct session *session, const struct uprobe_places *places,
+			const struct dp_span_places *code);
+/*
+ * Before that, with needs.has_values or has_spans: the values that are read there. A place's cookie is the number
  * of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
  */
 int session_set_arguments(struct session *session, const struct dp_arguments *lists, size_t n);

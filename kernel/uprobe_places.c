@@ -81,12 +81,13 @@ static void sort(struct uprobe_places *p)
 	p->n = n;
 }
 
-static int add_function(void *arg, const char *symbol, uint64_t offset)
+static int add_function(void *arg, const char *symbol, uint64_t offset, uint64_t size)
 {
 	struct search *s = arg;
 	struct uprobe_places *found = s->found;
 	int match = function_pattern_match(&s->pattern, symbol);
 
+	(void)size;
 	if (match < 0)
 		return match;
 	if (match == FUNCTION_OTHER || match < s->best)
@@ -142,12 +143,13 @@ static bool is_within(const char *name, const char *given)
 	       (strncmp(name, given, wanted) == 0 && name[wanted] == '<');
 }
 
-static int guess_function(void *arg, const char *symbol, uint64_t offset)
+static int guess_function(void *arg, const char *symbol, uint64_t offset, uint64_t size)
 {
 	struct guess *g = arg;
 	_cleanup_free_ char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
 
 	(void)offset;
+	(void)size;
 	g->bytes += strlen(symbol);
 	if (g->bytes > MAX_GUESS_BYTES)
 		return -EFBIG;
@@ -193,19 +195,26 @@ static int find_in_file(int fd, const char *file, const char *function, struct u
 	return err;
 }
 
+int uprobe_places_open(const char *file, char ret_path[PATH_MAX])
+{
+	int fd = open_file(file, ret_path), err = -errno;
+
+	if (fd >= 0)
+		return fd;
+	log_error("cannot read %s: %s", file, strerror(-err));
+	if (!strchr(file, '/'))
+		log_detail("try:  its full path; only the usual directories are searched");
+	return err;
+}
+
 int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret)
 {
 	_cleanup_close_ int fd = -1;
 	int err;
 
 	*ret = (struct uprobe_places){ 0 };
-	fd = open_file(file, ret->path);
-	err = fd < 0 ? -errno : find_in_file(fd, file, function, ret);
-	if (fd < 0) {
-		log_error("cannot read %s: %s", file, strerror(-err));
-		if (!strchr(file, '/'))
-			log_detail("try:  its full path; only the usual directories are searched");
-	}
+	fd = uprobe_places_open(file, ret->path);
+	err = fd < 0 ? fd : find_in_file(fd, file, function, ret);
 	if (err < 0)
 		uprobe_places_done(ret);
 	return err;
@@ -215,6 +224,7 @@ void uprobe_places_done(struct uprobe_places *p)
 {
 	free(p->offsets);
 	free(p->cookies);
-	p->offsets = p->cookies = NULL;
+	free(p->counters);
+	p->offsets = p->cookies = p->counters = NULL;
 	p->n = p->size = 0;
 }

@@ -12,11 +12,13 @@
 /* Functions at which one event may be set: before Linux 6.6, each takes a descriptor. */
 #define UPROBE_MAX_PLACES 1024
 
-/* Where functions of a file begin. */
+/* Where functions of a file begin, or where its USDT probes are. */
 struct uprobe_places {
 	char path[PATH_MAX];
 	uint64_t *offsets; /* in the file, ascending */
 	uint64_t *cookies; /* of each, for the program; NULL: 0. The owner's to set */
+	/* Of each, where in the file the kernel counts who watches it; 0: nowhere; NULL: of all */
+	uint64_t *counters;
 	size_t n, size;
 	bool are_returns; /* where the functions have returned to, not where they begin */
 };
@@ -28,6 +30,10 @@ struct uprobe_places {
  * it is not an ELF file, -ENOENT if it has no such function, -E2BIG if it has too many.
  */
 int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret);
+/*
+ * Opens a file that is found in the same way. Returns a descriptor, or a negative errno, logged.
+ */
+int uprobe_places_open(const char *file, char ret_path[PATH_MAX]);
 void uprobe_places_done(struct uprobe_places *places);
 #define _cleanup_uprobe_places_ _cleanup_(uprobe_places_done)
 

@@ -126,6 +126,7 @@ static void set_argument(struct dp_argument *how, int64_t number)
 
 #define MAX_NUMBER 64
 
+#define NUMBERED "a value: arg1, arg2, ..., arg12"
 #define VALUES "a value: arg1, arg2, ..., or a parameter's name"
 
 /* The length of a parameter's name and those of members, "request->header.host"; 0: it is none. */
@@ -189,12 +190,15 @@ static int read_base(struct reader *r, struct argument *a)
 		return read_result(r, a);
 	n = strspn(r->at, NAME_CHARACTERS);
 	if (!is_argument(r->at, n))
-		return read_path(r, a);
+		return r->kind == PROBE_STATIC ? fail(r, NUMBERED) : read_path(r, a);
 	number = strtoll(r->at + 3, NULL, 10);
-	if (number < 1 || number > MAX_NUMBER)
-		return fail(r, VALUES);
+	if (number < 1 || number > (r->kind == PROBE_STATIC ? USDT_MAX_ARGUMENTS : MAX_NUMBER))
+		return fail(r, r->kind == PROBE_STATIC ? NUMBERED : VALUES);
 	r->at += n;
-	set_argument(how, number);
+	if (r->kind == PROBE_STATIC)
+		a->number = (unsigned int)number;
+	else
+		set_argument(how, number);
 	return 0;
 }
 
@@ -221,6 +225,11 @@ static int read_steps(struct reader *r, struct dp_argument *how)
 			how->add = 0;
 		}
 	}
+}
+
+static bool has_steps(const struct dp_argument *how)
+{
+	return how->n_derefs > 0 || how->add != 0;
 }
 
 static int read_type(struct reader *r, enum value_type *ret)
@@ -291,9 +300,11 @@ static int read_argument(struct reader *r, struct argument *ret)
 	if (err < 0)
 		return err;
 	name_by_text(&ret->form, text, r->at);
+	if (ret->number && !has_steps(&ret->how))
+		ret->form.type = VALUE_N_TYPES;
 	if (take(r, ":"))
 		err = read_type(r, &ret->form.type);
-	if (err < 0 || ret->path[0])
+	if (err < 0 || ret->form.type == VALUE_N_TYPES || ret->path[0])
 		return err;
 	ret->how.is_text = value_type_kind(ret->form.type) == VALUE_IS_TEXT;
 	ret->how.size =
@@ -356,6 +367,72 @@ void arguments_resolve(struct arguments *arguments,
 		a->form.type = (enum value_type)parameters[i].type;
 		a->path[0] = '\0';
 	}
+}
+
+/* The steps from an argument of a place, which is a pointer. -EINVAL: they are too many. */
+static int join(const struct dp_argument *base, struct dp_argument *steps)
+{
+	struct dp_argument how = *base;
+
+	if (steps->n_derefs > 0) {
+		int64_t first = how.add + steps->derefs[0];
+
+		if (how.n_derefs + steps->n_derefs > DP_MAX_DEREFS || first != (int32_t)first)
+			return -EINVAL;
+		memcpy(how.derefs + how.n_derefs, steps->derefs,
+		       steps->n_derefs * sizeof(*steps->derefs));
+		how.derefs[how.n_derefs] = (int32_t)first;
+		how.n_derefs += steps->n_derefs;
+		how.add = 0;
+		how.size = steps->size;
+	}
+	how.add += steps->add;
+	how.is_text = steps->is_text;
+	*steps = how;
+	return 0;
+}
+
+static enum value_type narrow(enum value_type wanted, enum value_type own)
+{
+	enum value_kind kind = wanted < VALUE_N_TYPES ? value_type_kind(wanted) : VALUE_IS_SIGNED;
+
+	if (wanted == VALUE_N_TYPES)
+		return own;
+	if (value_type_size(wanted) <= value_type_size(own))
+		return wanted;
+	return kind == VALUE_IS_HEX ? value_type_of(kind, value_type_size(own)) : own;
+}
+
+static int place_one(struct argument *a, const struct usdt_place *place,
+		     char why[ARGUMENTS_WHY_SIZE])
+{
+	const struct usdt_argument *own = &place->arguments[a->number - 1];
+	bool is_pointer = has_steps(&a->how) || a->how.is_text;
+
+	if (a->number > place->n_arguments)
+		snprintf(why, ARGUMENTS_WHY_SIZE, "it has %u arguments", place->n_arguments);
+	else if (own->type >= VALUE_N_TYPES)
+		snprintf(why, ARGUMENTS_WHY_SIZE, "it is no integer or not where one can be read");
+	else if (is_pointer && value_type_size((enum value_type)own->type) < sizeof(uint64_t))
+		snprintf(why, ARGUMENTS_WHY_SIZE, "it is no pointer: it has %zu bytes",
+			 value_type_size((enum value_type)own->type));
+	else if (join(&own->how, &a->how) < 0)
+		snprintf(why, ARGUMENTS_WHY_SIZE, "it takes too many dereferences");
+	else if (!is_pointer)
+		a->form.type = narrow(a->form.type, (enum value_type)own->type);
+	a->number = 0;
+	return why[0] ? -EINVAL : 0;
+}
+
+int arguments_place(struct arguments *arguments, const struct usdt_place *place,
+		    char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	int err = 0;
+
+	ret_why[0] = '\0';
+	for (size_t i = 0; err == 0 && i < arguments->n; i++)
+		err = place_one(&arguments->of[i], place, ret_why);
+	return err;
 }
 
 void arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,

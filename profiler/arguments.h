@@ -6,6 +6,7 @@
 
 #include "samples/label_values.h"
 #include "symbols/parameters.h"
+#include "symbols/usdt.h"
 
 /*
  * The values that a probe is to read, as users write them behind a function: `(size=arg1:u64,
@@ -14,6 +15,7 @@
 struct argument {
 	struct value_form form; /* its type is VALUE_N_TYPES if debug information is to tell it */
 	struct dp_argument how; /* of an argument by position */
+	unsigned int number;    /* of a static probe's, from 1: `how` has the steps from there */
 	char path[PARAMETER_PATH_SIZE]; /* of one by name (parameters.h); "": it is by position */
 };
 
@@ -28,6 +30,7 @@ struct arguments {
 enum probe_kind {
 	PROBE_CALL,
 	PROBE_RETURN, /* `ret`, and `time`, which the call took */
+	PROBE_STATIC, /* `argN`, what a USDT probe has */
 };
 
 /*
@@ -49,6 +52,13 @@ void arguments_wanted(const struct arguments *arguments,
 		      struct parameter_wanted ret[DP_MAX_ARGUMENTS]);
 void arguments_resolve(struct arguments *arguments,
 		       const struct parameter parameters[DP_MAX_ARGUMENTS]);
+
+/*
+ * Makes them such by position, at one place of a USDT probe. 0, or -EINVAL, and what is wrong. A type
+ * that is wider than an argument becomes as narrow.
+ */
+int arguments_place(struct arguments *arguments, const struct usdt_place *place,
+		    char ret_why[ARGUMENTS_WHY_SIZE]);
 
 /* What the kernel is to read, and how it is written. */
 void arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,

@@ -12,6 +12,7 @@ static const struct event_source *const sources[] = {
 	&event_wall,
 	&event_uprobe,
 	&event_uretprobe,
+	&event_usdt,
 	&event_page_faults,
 	&event_minor_faults,
 	&event_major_faults,

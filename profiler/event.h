@@ -8,6 +8,7 @@
 #include "bpf/abi.h"
 #include "report/sample.h"
 #include "samples/label_values.h"
+#include "samples/probed_code.h"
 
 struct profiler_options;
 struct parsers;
@@ -24,6 +25,7 @@ struct event_text {
 	char how[1024];            /* "at each call of malloc in /lib/libc.so.6" */
 	struct value_forms *lists; /* by the number of the list of arguments; the taker frees it */
 	size_t n_lists;
+	struct probed_code code; /* whose calls label samples (label_probe.h) */
 };
 
 /*
@@ -92,6 +94,7 @@ extern const struct event_source event_off_cpu;
 extern const struct event_source event_wall;
 extern const struct event_source event_uprobe;
 extern const struct event_source event_uretprobe;
+extern const struct event_source event_usdt;
 extern const struct event_source event_page_faults;
 extern const struct event_source event_minor_faults;
 extern const struct event_source event_major_faults;

@@ -38,7 +38,8 @@ struct needs needs_of(const struct profiler_options *o)
 		.session = { .levels = DP_CPU_LEVELS,
 			     .rings_per_cpu = 1,
 			     .user_only = true,
-			     .has_several = n > 1 },
+			     .has_several = n > 1,
+			     .has_spans = o->label_probe != NULL },
 		.counts = n > 1    ? NULL :
 			  o->value ? o->value :
 				     o->event.source->counts,

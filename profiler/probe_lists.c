@@ -136,6 +136,18 @@ static int add_list(struct probe_lists *l, const struct arguments *arguments)
 	return (int)i;
 }
 
+static int set_list(struct probe_lists *l, const struct arguments *arguments, uint64_t *ret_cookie)
+{
+	int number = add_list(l, arguments);
+
+	if (number == -E2BIG)
+		log_error("the arguments of these functions are in too many different places");
+	if (number < 0)
+		return number;
+	*ret_cookie = (uint64_t)number;
+	return 0;
+}
+
 static int make_each(struct source *s, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
@@ -146,36 +158,58 @@ static int make_each(struct source *s, const struct arguments *arguments,
 		int err = have_names ? resolve(s, &own, places->offsets[i]) : 0;
 
 		if (err == 0)
-			err = add_list(ret, &own);
-		if (err == -E2BIG)
-			log_error(
-				"the arguments of these functions are in too many different places");
+			err = set_list(ret, &own, &places->cookies[i]);
 		if (err < 0)
 			return err;
-		places->cookies[i] = (uint64_t)err;
 	}
 	return 0;
+}
+
+/* An error leaves it for probe_lists_done(). */
+static int begin(struct uprobe_places *places, struct probe_lists *ret)
+{
+	size_t room = places->n < DP_MAX_ARGUMENT_LISTS ? places->n : DP_MAX_ARGUMENT_LISTS;
+
+	*ret = (struct probe_lists){ 0 };
+	ret->lists = calloc(room, sizeof(*ret->lists));
+	ret->forms = calloc(room, sizeof(*ret->forms));
+	places->cookies = calloc(places->n, sizeof(*places->cookies));
+	return ret->lists && ret->forms && places->cookies ? 0 : -ENOMEM;
 }
 
 int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
 	struct source s = { .parsers = parsers, .path = places->path, .debug_fd = -1 };
-	size_t room = places->n < DP_MAX_ARGUMENT_LISTS ? places->n : DP_MAX_ARGUMENT_LISTS;
-	int err;
+	int err = begin(places, ret);
 
-	*ret = (struct probe_lists){ 0 };
-	ret->lists = calloc(room, sizeof(*ret->lists));
-	ret->forms = calloc(room, sizeof(*ret->forms));
-	places->cookies = calloc(places->n, sizeof(*places->cookies));
-	if (!ret->lists || !ret->forms || !places->cookies)
-		return -ENOMEM;
+	if (err < 0)
+		return err;
 	s.fd = regular_file_open(places->path, 0);
 	err = s.fd < 0 ? explain(&s, 0, s.fd) : make_each(&s, arguments, places, ret);
 	if (s.fd >= 0)
 		close(s.fd);
 	if (s.debug_fd >= 0)
 		close(s.debug_fd);
+	return err;
+}
+
+int probe_lists_make_usdt(const struct arguments *arguments, const struct usdt_place *const *of,
+			  struct uprobe_places *places, struct probe_lists *ret)
+{
+	int err = begin(places, ret);
+
+	for (size_t i = 0; err == 0 && i < places->n; i++) {
+		struct arguments own = *arguments;
+		char why[ARGUMENTS_WHY_SIZE];
+
+		err = arguments_place(&own, of[i], why);
+		if (err < 0)
+			log_error("cannot read the values of %s:%s in %s: %s", of[i]->provider,
+				  of[i]->name, places->path, why);
+		else
+			err = set_list(ret, &own, &places->cookies[i]);
+	}
 	return err;
 }
 

@@ -24,6 +24,11 @@ struct probe_lists {
  */
 int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret);
+/*
+ * The same for places of USDT probes, whose notes tell where arguments are: `of` has one for each.
+ */
+int probe_lists_make_usdt(const struct arguments *arguments, const struct usdt_place *const *of,
+			  struct uprobe_places *places, struct probe_lists *ret);
 /* Is there an integer with this name in each? */
 bool probe_lists_have_number(const struct probe_lists *lists, const char *name);
 void probe_lists_done(struct probe_lists *lists);

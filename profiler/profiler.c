@@ -17,6 +17,7 @@
 #include "process/cpu_watch.h"
 #include "process/sideband.h"
 #include "process/watch.h"
+#include "profiler/label_probe.h"
 #include "profiler/needs.h"
 #include "profiler/resting.h"
 #include "profiler/stores.h"
@@ -327,7 +328,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
-	if (p->needs.session.has_values)
+	if (p->needs.session.has_values || p->needs.session.has_spans)
 		p->drain.label_sources.values = &p->value_labels;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
 	return err;
@@ -400,9 +401,9 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	if (err == 0)
-		err = p->options->event.source->attach(&p->session, p->stores.parsers, p->options,
-						       &p->event);
-	value_labels_init(&p->value_labels, p->event.lists, p->event.n_lists, p->options->value);
+		err = label_probe_attach(&p->session, p->stores.parsers, p->options, &p->event,
+					 &p->value_labels);
+	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
 	if (err == 0 && rests)

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "samples/probed_code.h"
 
 #define UNREAD "<unread>"
+#define UNKNOWN "<unknown>"
 #define CUT "…"
 
 /* The words of a record, and how many of them are left. */
@@ -138,6 +140,25 @@ static bool is_weight(const struct value_labels *labels, const struct value_form
 	return labels->weight && strcmp(labels->weight, form->name) == 0;
 }
 
+static int add_unknown(const struct value_forms *forms, struct label_list *list)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < forms->n; i++)
+		err = label_list_add(list,
+				     &(struct label){ .key = forms->of[i].name, .text = UNKNOWN });
+	return err;
+}
+
+/* Of a sample without a call that the kernel knows. */
+static int add_unseen(const struct value_labels *labels, const struct snapshot *snapshot,
+		      const struct sample *sample, struct label_list *list)
+{
+	if (!probed_code_may_run(labels->code, snapshot, sample))
+		return 0;
+	return add_unknown(&labels->lists[0], list);
+}
+
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
@@ -146,6 +167,10 @@ static int add(const struct label_source *source, const struct label_context *co
 	int err = 0;
 
 	list->is_cut |= v.head && !v.forms;
+	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
+		return add_unseen(labels, context->walked, context->sample, list);
+	if (v.head && v.forms && v.head->is_unknown)
+		return add_unknown(v.forms, list);
 	for (size_t i = 0; err == 0 && i < v.n; i++) {
 		if (!is_weight(labels, &v.forms->of[i]))
 			err = add_value(list, &v.forms->of[i], v.head, i, &v.words);
@@ -155,6 +180,20 @@ static int add(const struct label_source *source, const struct label_context *co
 	/* A damaged record must not end the profile. */
 	list->is_cut |= err == -EBADMSG;
 	return err == -EBADMSG ? 0 : err;
+}
+
+int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
+			    const struct sample *sample, struct label_set **ret)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	int err = 0;
+
+	*ret = NULL;
+	if (labels && labels->code && snapshot)
+		err = add_unseen(labels, snapshot, sample, &list);
+	if (err < 0 || list.n == 0)
+		return err;
+	return label_set_new(&list, ret);
 }
 
 uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named)

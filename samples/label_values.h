@@ -33,10 +33,18 @@ struct value_labels {
 	size_t n_lists;
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
+	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */
 };
 
 void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
 		       const char *weight);
+
+/*
+ * The labels of a thread that was blocked before sampling began: of calls that are on its stack, nothing
+ * is known. *ret is NULL if there are none; the caller frees it. 0 or -ENOMEM. NULL: no values are read.
+ */
+int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
+			    const struct sample *sample, struct label_set **ret);
 
 /* How many events, or what sum of values, a sample stands for. NULL: no values are read. */
 uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);

@@ -15,6 +15,8 @@ void parse_result_done(struct parse_result *r)
 {
 	elf_facts_done(&r->facts);
 	image_done(&r->image);
+	free(r->usdt);
+	function_list_done(&r->functions);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -152,6 +154,10 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 		return 0;
 	case PARSE_PARAMETERS:
 		return get_parameters(request, file, ret);
+	case PARSE_USDT:
+		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
+	case PARSE_FUNCTIONS:
+		return function_list_read(request->fd, &ret->functions);
 	default:
 		return -EINVAL;
 	}

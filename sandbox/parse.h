@@ -8,7 +8,9 @@
 
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
+#include "elf/function_list.h"
 #include "symbols/parameters.h"
+#include "symbols/usdt.h"
 #include "tables/image.h"
 
 /*
@@ -23,6 +25,8 @@ enum parse_kind {
 	PARSE_SAME,       /* do the file and the other one result in the same image? */
 	PARSE_DEBUG,      /* is the other file the separate debug file of the first? */
 	PARSE_PARAMETERS, /* where are parameters of a function? */
+	PARSE_USDT,       /* its USDT probes */
+	PARSE_FUNCTIONS,  /* its functions */
 	PARSE_N_KINDS,
 };
 
@@ -51,12 +55,18 @@ struct parse_result {
 	bool is_so;
 	/* PARAMETERS */
 	struct parameter parameters[DP_MAX_ARGUMENTS];
+	/* USDT */
+	struct usdt_place *usdt;
+	size_t n_usdt;
+	/* FUNCTIONS */
+	struct function_list functions;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
- * Does it in this process. 0, or errors of elf_file_init_fd(), image_build() and parameters_find(); parse_result_done()
+ * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find() and
+ * function_list_read(); parse_result_done()
  * frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);

@@ -45,6 +45,10 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, f->code, f->n_code * sizeof(*f->code));
 	if (err == 0)
 		err = write_all(fd, r->image.cells, (size_t)r->image.n_cells * DP_CELL_SIZE);
+	if (err == 0)
+		err = write_all(fd, r->usdt, r->n_usdt * sizeof(*r->usdt));
+	if (err == 0)
+		err = write_all(fd, r->functions.bytes, r->functions.size);
 	return err;
 }
 
@@ -74,6 +78,8 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->is_so = result.is_so;
 	ret->n_cells = result.image.n_cells;
 	ret->stats = result.image.stats;
+	ret->n_usdt = (uint32_t)result.n_usdt;
+	ret->functions_size = (uint32_t)result.functions.size;
 	memcpy(ret->parameters, result.parameters, sizeof(ret->parameters));
 	return err;
 }
@@ -134,7 +140,9 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       is_file_name(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
-	       r->is_so <= 1 && (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
+	       r->is_so <= 1 && r->n_usdt <= USDT_MAX_PLACES &&
+	       r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
+	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
 /* Whatever they are, the kernel reads only the process that hits the probe. */
@@ -149,6 +157,21 @@ static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS])
 		    p->how.n_derefs > DP_MAX_DEREFS || p->how.size > sizeof(uint64_t) ||
 		    p->how.is_text > 1)
 			return false;
+	}
+	return true;
+}
+
+static bool are_usdt(const struct usdt_place *places, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct usdt_place *p = &places[i];
+
+		if (!is_printable(p->provider, sizeof(p->provider)) ||
+		    !is_printable(p->name, sizeof(p->name)) || p->n_arguments > USDT_MAX_ARGUMENTS)
+			return false;
+		for (size_t j = 0; j < p->n_arguments; j++)
+			if (!usdt_argument_is_sound(&p->arguments[j]))
+				return false;
 	}
 	return true;
 }
@@ -201,7 +224,24 @@ static bool is_whole(const struct parser_reply *r, int file)
 	return fstat(file, &st) == 0 &&
 	       (uint64_t)st.st_size == r->facts.n_segments * sizeof(struct elf_segment) +
 					       r->facts.n_code * sizeof(struct elf_code) +
-					       (uint64_t)r->n_cells * DP_CELL_SIZE;
+					       (uint64_t)r->n_cells * DP_CELL_SIZE +
+					       r->n_usdt * sizeof(struct usdt_place) +
+					       r->functions_size;
+}
+
+static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *usdt = NULL, *functions = NULL;
+	int err = read_values(file, at, r->n_usdt, sizeof(struct usdt_place), &usdt);
+
+	ret->usdt = usdt;
+	ret->n_usdt = r->n_usdt;
+	if (err == 0 && !are_usdt(usdt, r->n_usdt))
+		err = -EPROTO;
+	if (err == 0)
+		err = read_values(file, at, r->functions_size, 1, &functions);
+	ret->functions = (struct function_list){ functions, functions ? r->functions_size : 0 };
+	return err == 0 && !function_list_is_sound(&ret->functions) ? -EPROTO : err;
 }
 
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
@@ -233,6 +273,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	if (err == 0)
 		err = read_values(file, &at, r->n_cells, DP_CELL_SIZE, &cells);
 	ret->image = (struct image){ .cells = cells, .n_cells = r->n_cells, .stats = r->stats };
+	if (err == 0)
+		err = take_probes(r, file, &at, ret);
 	if (err == 0 && r->n_cells > 0 && !image_is_sound(cells, r->n_cells))
 		err = -EPROTO;
 	if (err < 0)

@@ -13,6 +13,7 @@
  * for the result:
  *
  *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
+ *     | struct usdt_place * n_usdt | functions_size bytes |
  */
 
 struct parser_request {
@@ -32,6 +33,8 @@ struct parser_reply {
 	uint32_t debug_link_checksum;
 	uint8_t lacks_cfi, is_so; /* 0 or 1: in C, other bytes must not even be read as bool */
 	uint32_t n_cells;
+	uint32_t n_usdt;
+	uint32_t functions_size; /* of struct function_list */
 	struct image_stats stats;
 	struct parameter parameters[DP_MAX_ARGUMENTS];
 };

@@ -29,6 +29,11 @@ enum value_type value_type_of(enum value_kind kind, size_t size)
 	return VALUE_N_TYPES;
 }
 
+const char *value_type_word(enum value_type type)
+{
+	return type < VALUE_N_TYPES ? rows[type].word : NULL;
+}
+
 size_t value_type_size(enum value_type type)
 {
 	return rows[type].size;

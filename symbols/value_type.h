@@ -46,6 +46,8 @@ enum value_kind {
 enum value_type value_type_find(const char *name, size_t length);
 /* The type of this kind and size; VALUE_N_TYPES: there is none. */
 enum value_type value_type_of(enum value_kind kind, size_t size);
+/* Its name; NULL for VALUE_N_TYPES. */
+const char *value_type_word(enum value_type type);
 size_t value_type_size(enum value_type type);
 enum value_kind value_type_kind(enum value_type type);
 

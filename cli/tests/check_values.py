@@ -26,6 +26,9 @@ ARGUMENTS = ("size=arg1:u64, path=arg2:str, small=arg3:s8, hex=arg1:x16, flag=ar
 NAMES = ("size=size, path:str, small=small, hex=size:x16, flag=flag, letter=letter, seventh=seventh, eighth=eighth, "
          "status=request->status, kind=request->kind, level=request->level, version=request->header->version, "
          "method=request->header->method, host=request->header->host, id=request->id")
+# Of the probe in valued_usdt.c: a wider type than an argument's does not add to it.
+STATIC = ("id=arg1, path=arg2:str, status=arg3, version=arg4, level=arg5, element=arg6, byte=arg7, constant=arg8, "
+          "hex=arg3:x64, wide=arg4:u64")
 # Of Server::handle(), in valued_cplusplus.cc.
 MEMBERS = "route=route, code=code, name=this->name, level=this->limits.level, owner=this->owner, id=id"
 
@@ -165,6 +168,39 @@ class Values(unittest.TestCase):
     def test_without_links_for_many_functions(self):
         self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", 1000, self.keys(ARGUMENTS),
                    preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
+
+    def test_static_probes(self):
+        for target, n in (("valued_usdt", N), ("valued_usdt-O0", 1000), ("valued_usdt-no-pie", 1000),
+                          ("valued_usdt-clang", 1000)):
+            with self.subTest(target=target):
+                self.check(f"usdt:{program(target)}:valued:hit({STATIC})", n, self.keys(STATIC), target=target)
+
+    def test_static_probes_one_by_one(self):
+        self.check(f"usdt:{program('valued_usdt')}:val*:c?ll(id=arg1)", 1000, ["id"], target="valued_usdt",
+                   preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
+
+    def test_static_probes_are_watched_while_sampled(self):
+        """The kernel counts who watches a probe in its semaphore, where the program sees it."""
+        with tempfile.TemporaryDirectory() as directory:
+            for options in ([], ["-e", f"usdt:{program('valued_usdt')}:valued:hit"]):
+                out, log = os.path.join(directory, "out.txt"), os.path.join(directory, "log")
+                result = dwarfprof(*options, "-o", out, "--", program("valued_usdt"), "100", log, input="\n")
+                self.assertEqual("50 hits that nobody watched" in result.stderr, not options, result.stderr)
+
+    def test_static_probes_that_are_not_there(self):
+        path = program("valued_usdt")
+        for probe, said in (("valued:hti", "has no USDT probe valued:hti; did you mean valued:hit?"),
+                            ("valued:hit(x=arg9)", "cannot read the values of valued:hit"),
+                            ("valued:hit(x=arg9)", "it has 8 arguments"),
+                            ("valued:hit(x=arg3:str)", "it is no pointer: it has 4 bytes"),
+                            ("valued:hit(x=size)", "there must be a value: arg1, arg2, ..., arg12"),
+                            ("valued", "there must be PATH:PROVIDER:NAME")):
+            with self.subTest(probe=probe):
+                result = dwarfprof("-e", f"usdt:{path}:{probe}", "--", "true")
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn(said, result.stderr)
+        result = dwarfprof("-e", f"usdt:{program('valued')}:valued:hit", "--", "true")
+        self.assertIn("has no USDT probes", result.stderr)
 
     def test_other_formats(self):
         written, logged, _, _ = self.record(f"uprobe:{program('valued')}:take(size=arg1:u64, host=arg4->8+16:str)", 50,

@@ -134,3 +134,64 @@ Test(arguments, are_refused_where_they_are_wrong)
 	strcpy(longest + 3 + 63, ")");
 	parse(longest, PROBE_CALL);
 }
+
+/* 8(%rsi), -5, %edx, %xmm0 */
+static const struct usdt_place place = {
+	.n_arguments = 4,
+	.arguments = { { VALUE_U64, { .reg = DP_RSI, .n_derefs = 1, .size = 8, .derefs = { 8 } } },
+		       { VALUE_S32, { .base = DP_BASE_CONSTANT, .add = -5 } },
+		       { VALUE_U32, { .reg = DP_RDX, .size = 8 } },
+		       { VALUE_N_TYPES } },
+};
+
+static const struct argument *parse_at_place(const char *list)
+{
+	parse(list, PROBE_STATIC);
+	cr_assert_eq(arguments_place(&arguments, &place, why), 0, "%s: %s", list, why);
+	return arguments.of;
+}
+
+Test(arguments, of_static_probes_are_where_notes_tell)
+{
+	const struct argument *a =
+		parse_at_place("(arg1, arg2, arg3, arg1:str, arg1->16:u16, arg1+4:ptr)");
+
+	cr_assert(a[0].form.type == VALUE_U64 && a[0].how.n_derefs == 1 && a[0].how.reg == DP_RSI);
+	cr_assert(a[1].form.type == VALUE_S32 && a[1].how.base == DP_BASE_CONSTANT);
+	cr_assert(a[2].form.type == VALUE_U32 && a[2].how.reg == DP_RDX);
+	cr_assert(a[3].how.is_text && a[3].how.n_derefs == 1 && a[3].how.size == 8);
+	cr_assert(a[4].how.n_derefs == 2 && a[4].how.derefs[0] == 8 && a[4].how.derefs[1] == 16);
+	cr_assert(a[4].how.size == 2 && a[4].form.type == VALUE_U16);
+	cr_assert(a[5].how.n_derefs == 1 && a[5].how.add == 4 && a[5].form.type == VALUE_PTR);
+}
+
+Test(arguments, of_static_probes_are_no_wider_than_notes_tell)
+{
+	const struct argument *a =
+		parse_at_place("(arg2:u64, arg3:s64, arg3:x64, arg1:u8, arg3:bool)");
+
+	cr_assert_eq(a[0].form.type, VALUE_S32);
+	cr_assert_eq(a[1].form.type, VALUE_U32);
+	cr_assert_eq(a[2].form.type, VALUE_X32);
+	cr_assert_eq(a[3].form.type, VALUE_U8);
+	cr_assert_eq(a[4].form.type, VALUE_BOOL);
+}
+
+Test(arguments, of_static_probes_that_cannot_be_read)
+{
+	static const char *const lists[][2] = {
+		{ "(arg5)", "it has 4 arguments" },
+		{ "(arg4)", "it is no integer" },
+		{ "(arg3->8)", "it is no pointer: it has 4 bytes" },
+		{ "(arg2:str)", "it is no pointer" },
+		{ "(arg1->0->0->0->0->0->0->0->0)", "too many dereferences" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		parse(lists[i][0], PROBE_STATIC);
+		cr_assert_eq(arguments_place(&arguments, &place, why), -EINVAL, "%s", lists[i][0]);
+		cr_assert(strstr(why, lists[i][1]), "%s: %s", lists[i][0], why);
+	}
+	cr_assert_eq(arguments_parse("(arg13)", PROBE_STATIC, &arguments, why), -EINVAL);
+	cr_assert_eq(arguments_parse("(x=size)", PROBE_STATIC, &arguments, why), -EINVAL);
+}

@@ -167,6 +167,17 @@ Test(label_values, are_the_weight_of_a_sample)
 }
 
 /* What no kernel sends: the profile goes on, with what can be read. */
+Test(label_values, may_be_unknown)
+{
+	put(VALUE_U8, 1);
+	put(VALUE_STR, 0);
+	record.values.n = 0;
+	record.values.is_unknown = 1;
+	read_labels(0);
+	cr_assert(label_set_has(set, "v0", "<unknown>"));
+	cr_assert(label_set_has(set, "v1", "<unknown>"));
+}
+
 Test(label_values, are_cut_in_a_damaged_record)
 {
 	put(VALUE_U8, 1);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -146,6 +147,44 @@ Test(parser, image_is_checked)
 }
 
 /* Only those that a file can cause: others would tell this process what to do. */
+Test(parser, usdt_places_are_checked)
+{
+	struct parser_reply reply = honest;
+	const struct usdt_place good = { .provider = "a", .name = "b", .n_arguments = 1 };
+	struct usdt_place bad[5] = { good, good, good, good, good };
+	off_t at = lseek(result_fd, 0, SEEK_END);
+
+	memset(bad[0].name, 'x', sizeof(bad[0].name));
+	bad[1].provider[0] = '\n';
+	bad[2].n_arguments = USDT_MAX_ARGUMENTS + 1;
+	bad[3].arguments[0].how.n_derefs = 2;
+	bad[4].arguments[0].type = VALUE_N_TYPES + 1;
+	reply.n_usdt = 1;
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO);
+	cr_assert_eq(pwrite(result_fd, &good, sizeof(good), at), sizeof(good));
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		cr_assert_eq(pwrite(result_fd, &bad[i], sizeof(good), at), sizeof(good));
+		cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO, "%zu", i);
+	}
+}
+
+Test(parser, functions_are_checked)
+{
+	struct parser_reply reply = honest;
+	char bytes[18] = "";
+	off_t at = lseek(result_fd, 0, SEEK_END);
+
+	bytes[16] = 'f';
+	reply.functions_size = sizeof(bytes);
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO, "they are not there");
+	cr_assert_eq(pwrite(result_fd, bytes, sizeof(bytes), at), sizeof(bytes));
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), 0);
+	bytes[17] = 'f';
+	cr_assert_eq(pwrite(result_fd, bytes, sizeof(bytes), at), sizeof(bytes));
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO, "a name without an end");
+}
+
 Test(parser, errors_are_checked)
 {
 	static const int refused[] = { -ESHUTDOWN, -ECONNABORTED, -ETIME, -EPROTO, -EPIPE,
