@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "agent/delivery_report.h"
+#include "agent/relabel.h"
 #include "base/cleanup.h"
 #include "log/log.h"
 
@@ -62,7 +63,8 @@ bool backend_options_are_equal(const struct backend_options *a, const struct bac
 	       is_same(x->key_file, y->key_file) && x->insecure == y->insecure &&
 	       is_same(x->token_file, y->token_file) &&
 	       is_same(x->password_file, y->password_file) &&
-	       a->max_label_sets == b->max_label_sets;
+	       a->max_label_sets == b->max_label_sets &&
+	       relabel_is_same(a->own_rules, b->own_rules);
 }
 
 static uint64_t hash(uint64_t h, const char *text)
@@ -181,7 +183,8 @@ const char *backend_name(const struct backend *b)
 
 struct backend_counts backend_counts(struct backend *b)
 {
-	struct backend_counts counts = { .folded = atomic_load(&b->counts.folded) };
+	struct backend_counts counts = { .filtered = atomic_load(&b->counts.dropped),
+					 .folded = atomic_load(&b->counts.folded) };
 
 	deliver_counts(b->deliver, &counts.deliver);
 	return counts;
@@ -194,6 +197,8 @@ int backend_report_new(struct backend *b, const struct backend_options *options,
 					   .protocol = b->protocol,
 					   .labels = options->labels,
 					   .n_labels = options->n_labels,
+					   .all_rules = options->all_rules,
+					   .own_rules = options->own_rules,
 					   .max_label_sets = options->max_label_sets,
 					   .counts = &b->counts };
 

@@ -169,6 +169,10 @@ static int delivery_add(struct report *report, const struct sample *sample,
 
 	if (err < 0)
 		return err;
+	if (of.is_dropped) {
+		atomic_fetch_add(&r->delivery.counts->dropped, 1);
+		return 0;
+	}
 	if (of.is_folded) {
 		atomic_fetch_add(&r->delivery.counts->folded, 1);
 		fold(&own);
@@ -289,6 +293,8 @@ int delivery_report_new(const struct delivery *delivery, const struct report_con
 		.host = context->host ? context->host : "",
 		.labels = delivery->labels,
 		.n_labels = delivery->n_labels,
+		.all_rules = delivery->all_rules,
+		.own_rules = delivery->own_rules,
 		.by_process = delivery->protocol == DELIVER_OTLP,
 		.max_sets = delivery->max_label_sets,
 	};

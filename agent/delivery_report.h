@@ -7,9 +7,12 @@
 #include "deliver/deliver.h"
 #include "report/report.h"
 
+struct relabel;
+
 /* What became of samples on their way to a backend; any thread may read it. */
 struct delivery_counts {
-	_Atomic uint64_t folded; /* samples without labels, as there were too many sets of them */
+	_Atomic uint64_t dropped; /* samples, by rules */
+	_Atomic uint64_t folded;  /* samples without labels, as there were too many sets of them */
 };
 
 /* How a backend's profiles are made. */
@@ -18,7 +21,8 @@ struct delivery {
 	enum deliver_protocol protocol;
 	const struct deliver_label *labels; /* added to all profiles */
 	size_t n_labels;
-	size_t max_label_sets; /* of a report */
+	const struct relabel *all_rules, *own_rules; /* NULL: none */
+	size_t max_label_sets;                       /* of a report */
 	struct delivery_counts *counts;
 };
 

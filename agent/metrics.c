@@ -106,6 +106,7 @@ static void put_backends(const struct figures *f, FILE *to)
 		enum kind kind;
 		size_t offset;
 	} rows[] = {
+		{ "samples_filtered", NULL, "Samples that rules drop.", COUNTER, COUNT(filtered) },
 		{ "samples_folded", NULL, "Samples of too many sets of labels, delivered as other.",
 		  COUNTER, COUNT(folded) },
 		{ "delivered", NULL, "Requests delivered.", COUNTER, COUNT(deliver.delivered) },

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/named_labels.h"
+#include "agent/relabel.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -23,8 +24,8 @@ struct source_key {
 /* Samples with the same key have the same profile. */
 struct source {
 	UT_hash_handle hh;
-	struct label_set *profile;
-	char key[]; /* struct source_key and a label set */
+	struct label_set *profile; /* NULL: a rule drops them */
+	char key[];                /* struct source_key and a label set */
 };
 
 /* A set of labels that the backend gets. */
@@ -75,7 +76,8 @@ static int put_labels(const struct named_labels *from, const struct label_set *p
 		if (is_about_process(label.key) || !label.text)
 			err = label_list_add(&list, &label);
 	for (size_t i = 0; err == 0 && i < from->n; i++)
-		if (!named_label_is_internal(&from->items[i]))
+		if (!named_label_is_internal(&from->items[i]) &&
+		    !is_about_process(from->items[i].key))
 			err = put_label(&list, from->items[i].key, from->items[i].value);
 	for (size_t i = 0; err == 0 && i < ARRAY_SIZE(usual); i++)
 		if (!*named_labels_get(from, usual[i]))
@@ -163,25 +165,59 @@ static int split(const struct label_set *from, struct label_set **ret_process,
 	return err;
 }
 
+/* What is only for rules. */
+static int add_internal(const struct sample *sample, struct named_labels *to)
+{
+	char pid[16];
+	int err = named_labels_set(to, "__meta_process_comm", sample->comm);
+
+	snprintf(pid, sizeof(pid), "%d", sample->pid);
+	if (err == 0)
+		err = named_labels_set(to, "__meta_process_pid", pid);
+	return err == 0 ? named_labels_set(to, "__meta_thread_name", sample->thread_name) : err;
+}
+
+static int find_labels(const struct series *s, const struct sample *sample,
+		       const struct label_set *process, struct named_labels *to, bool *ret_keep)
+{
+	const struct series_options *o = s->options;
+	struct label label;
+	size_t at = 0;
+	int err = named_labels_set(to, "service.name", sample->comm);
+
+	if (err == 0)
+		err = named_labels_set(to, "host.name", o->host);
+	if (err == 0)
+		err = add_internal(sample, to);
+	while (err == 0 && label_set_next(process, &at, &label))
+		if (label.text)
+			err = named_labels_set(to, resource_label_plain(label.key), label.text);
+	if (err == 0)
+		err = relabel_apply(o->all_rules, to, ret_keep);
+	if (err == 0 && *ret_keep)
+		err = add_labels(o, to);
+	return err == 0 && *ret_keep ? relabel_apply(o->own_rules, to, ret_keep) : err;
+}
+
+/* NULL in *ret: a rule drops them. */
 static int make_profile(const struct series *s, const struct sample *sample,
 			const struct label_set *process, struct label_set **ret)
 {
 	_cleanup_(named_labels_done) struct named_labels labels = { 0 };
-	struct label label;
-	size_t at = 0;
-	int err = named_labels_set(&labels, "service.name", sample->comm);
+	bool keep = true;
+	int err = find_labels(s, sample, process, &labels, &keep);
 
-	if (err == 0)
-		err = named_labels_set(&labels, "host.name", s->options->host);
-	while (err == 0 && label_set_next(process, &at, &label))
-		if (label.text && !is_about_process(label.key))
-			err = named_labels_set(&labels, resource_label_plain(label.key),
-					       label.text);
-	if (err == 0)
-		err = add_labels(s->options, &labels);
-	if (err < 0)
+	*ret = NULL;
+	if (err < 0 || !keep)
 		return err;
 	return put_labels(&labels, s->options->by_process ? process : NULL, ret);
+}
+
+static bool has_rules(const struct series *s)
+{
+	const struct series_options *o = s->options;
+
+	return (o->all_rules && o->all_rules->n > 0) || (o->own_rules && o->own_rules->n > 0);
 }
 
 static int find_source(struct series *s, const struct sample *sample,
@@ -197,6 +233,10 @@ static int find_source(struct series *s, const struct sample *sample,
 	if (!made)
 		return -ENOMEM;
 	snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
+	if (has_rules(s)) {
+		key.pid = sample->pid;
+		snprintf(key.thread_name, sizeof(key.thread_name), "%s", sample->thread_name);
+	}
 	memcpy(made->key, &key, sizeof(key));
 	memcpy(made->key + sizeof(key), process, labels_size);
 	HASH_FIND(hh, s->sources, made->key, size, source);
@@ -275,8 +315,10 @@ int series_find(struct series *s, const struct sample *sample, struct series_sam
 	err = split(sample->labels, &process, &s->own);
 	if (err == 0)
 		err = find_source(s, sample, process, &source);
-	if (err == 0)
-		err = find_set(s, sample, source->profile, &has_set);
+	*ret = (struct series_sample){ .is_dropped = err == 0 && !source->profile };
+	if (err < 0 || ret->is_dropped)
+		return err;
+	err = find_set(s, sample, source->profile, &has_set);
 	if (err < 0)
 		return err;
 	*ret = (struct series_sample){ .is_folded = !has_set,

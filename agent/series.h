@@ -10,10 +10,13 @@
 #include "report/sample.h"
 
 struct deliver_label;
+struct relabel;
 
 /*
  * Which profile of a backend a sample goes to: the labels of that profile, from those of the sample's
- * process, what the backend adds, and its rules. A backend keeps something for each set of labels
+ * process, the rules for all backends, what the backend adds, and its own rules. Rules also see
+ * __meta_process_comm, __meta_process_pid, __meta_thread_name, __meta_process_cgroup and
+ * __meta_process_exe. A backend keeps something for each set of labels
  * that it has ever seen, so the number of sets is limited: beyond it, samples go to a profile
  * of the service SERIES_OTHER.
  */
@@ -25,13 +28,15 @@ struct series_options {
 	const char *host;                   /* "": not known */
 	const struct deliver_label *labels; /* added to all */
 	size_t n_labels;
+	const struct relabel *all_rules, *own_rules; /* NULL: none */
 	/* Each process has profiles of its own (OTLP), with facts about it. */
 	bool by_process;
 	size_t max_sets; /* of labels */
 };
 
 struct series_sample {
-	bool is_folded; /* into SERIES_OTHER */
+	bool is_dropped; /* by a rule; the rest is not set */
+	bool is_folded;  /* into SERIES_OTHER */
 	/* Of the profile. An empty text: it lacks a label that it would have otherwise. */
 	const struct label_set *profile;
 	const struct label_set *sample; /* the other labels of the sample; NULL: none */

@@ -107,9 +107,10 @@ static void put_backends(const struct figures *f, FILE *to)
 		fprintf(to,
 			"</th><td>%" PRIu64 " requests delivered, %" PRIu64 " wait, %" PRIu64
 			" given up, %" PRIu64 " without room, %" PRIu64 " attempts more; %" PRIu64
-			" samples of too many sets of labels, as other</td></tr>\n",
+			" samples dropped by rules, %" PRIu64
+			" of too many sets of labels, as other</td></tr>\n",
 			c->delivered, c->spooled, c->failed, c->dropped, c->retried,
-			f->backends[i].counts.folded);
+			f->backends[i].counts.filtered, f->backends[i].counts.folded);
 	}
 	fputs("</table>\n", to);
 }

@@ -335,7 +335,8 @@ static ssize_t write_error(void *cookie, const char *text, size_t size)
 	if (size <= skip || strncmp(text, ARGP_HINT, strlen(ARGP_HINT)) == 0)
 		return (ssize_t)size;
 	n = strcspn(text + skip, "\n");
-	fail(c, c->entry->value_column, "%.*s", (int)n, text + skip);
+	fail(c, c->entry->value_column + (unsigned int)c->settings->backends.wrong_at, "%.*s",
+	     (int)n, text + skip);
 }
 
 static int parse_word(struct configuration *c, char *word)
@@ -523,6 +524,7 @@ struct agent_settings *agent_settings_free(struct agent_settings *s)
 	if (!s)
 		return NULL;
 	options_done(&s->options);
+	backend_settings_done(&s->backends);
 	for (size_t i = 0; i < s->n_words; i++)
 		free(s->words[i]);
 	free(s->words);

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/relabel.h"
 #include "agent/series.h"
 #include "deliver/deliver.h"
 
 static struct series_options options;
 static struct series *series;
+static struct relabel all, own;
 static struct series_sample found;
 
 static void begin(bool by_process, size_t max_sets)
@@ -22,6 +24,8 @@ static void begin(bool by_process, size_t max_sets)
 static void tear_down(void)
 {
 	series_free(series);
+	relabel_done(&all);
+	relabel_done(&own);
 }
 
 TestSuite(series, .fini = tear_down);
@@ -124,4 +128,66 @@ Test(series, spans_are_no_sets)
 	cr_assert(find(1, "a", "span_id", "0123456789abcdef"));
 	cr_assert(find(1, "a", "span_id", "fedcba9876543210"));
 	cr_assert(label_set_has(found.sample, "span_id", "fedcba9876543210"));
+}
+
+static void rule(struct relabel *rules, const char *text)
+{
+	struct relabel_error error;
+
+	cr_assert_eq(relabel_add(rules, text, &error), 0);
+	options.all_rules = &all;
+	options.own_rules = &own;
+}
+
+Test(series, rules_drop)
+{
+	rule(&all, "action=drop source_labels=__meta_process_comm regex=a");
+	rule(&own, "action=keep source_labels=service_name regex=[abc]");
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(found.is_dropped);
+	find(1, "b", NULL, NULL);
+	cr_assert_not(found.is_dropped);
+	find(1, "d", NULL, NULL);
+	cr_assert(found.is_dropped);
+}
+
+/* The rules of all come before the labels of the backend, and its rules after them. */
+Test(series, rules_are_in_order)
+{
+	const struct deliver_label labels[] = { { "team", "backend" } };
+
+	options.labels = labels;
+	options.n_labels = 1;
+	rule(&all, "target_label=team replacement=all");
+	rule(&all, "source_labels=team target_label=before");
+	rule(&own, "source_labels=team target_label=after");
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("resource:before", "all"));
+	cr_assert(has("resource:team", "backend"));
+	cr_assert(has("resource:after", "backend"));
+}
+
+Test(series, rules_see_what_is_not_sent)
+{
+	rule(&all, "source_labels=__meta_process_cgroup,__meta_process_pid,__meta_process_comm "
+		   "target_label=x");
+	begin(true, 10);
+	find(7, "a", "process.linux.cgroup", "/c");
+	cr_assert(has("resource:x", "/c;7;a"));
+	cr_assert(has("process.linux.cgroup", "/c"));
+	cr_assert_not(has("resource:__meta_process_comm", "a"));
+	find(8, "a", "process.linux.cgroup", "/c");
+	cr_assert(has("resource:x", "/c;8;a"));
+}
+
+/* Otherwise a report would set it by itself. */
+Test(series, a_dropped_label_is_empty)
+{
+	rule(&all, "action=labeldrop regex=host|service_name");
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("host.name", ""));
+	cr_assert(has("service.name", ""));
 }

@@ -140,7 +140,7 @@ class Cardinality(Labels):
         for port in self.receiver.ports.values():
             wait_for(lambda port=port: f':{port}"}} 40\n' in "".join(
                 line for line in read().splitlines(True) if line.startswith("dwarfprof_samples_folded_total")))
-        self.assertIn("40 samples of too many sets of labels, as other", read())
+        self.assertIn("40 of too many sets of labels, as other", read())
         self.end(agent)
         services = collections.Counter()
         for labels, n in self.pushed().items():
@@ -150,6 +150,51 @@ class Cardinality(Labels):
         self.assertEqual(len(resources), 5)
         self.assertEqual([(dict(labels)["service.name"], n) for labels, n in resources[0].items()], [("other", 40)])
         self.assertNotIn("process.linux.cgroup", dict(next(iter(resources[0]))))
+
+
+class Rules(Labels):
+    def test_of_all_and_of_one(self):
+        """A file with Prometheus's names; each backend has its own filter. What is dropped is counted."""
+        callers = [self.caller_in(f"{path}.service") for path in ("shop/web-1", "shop/web-2", "bank/db", "bank/tmp")]
+        otlp, pyroscope = self.urls()[1::2]
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write("relabel = source_labels=service_name regex=tmp action=drop\n"
+                       "relabel = source_labels=__meta_process_cgroup regex=.*/([a-z]+)/[^/]* target_label=team\n"
+                       "relabel = source_labels=team,service_name separator=/ regex=shop/(web)-.* target_label=service_name\n"
+                       f"[backend o]\notlp = {otlp}\nrelabel = source_labels=team regex=shop action=keep\n"
+                       f"[backend p]\npyroscope = {pyroscope}\nrelabel = action=labeldrop regex=host\n"
+                       "relabel = source_labels=__meta_thread_name target_label=thread replacement=t:$1\n")
+        address = f"127.0.0.1:{free_port()}"
+        agent = self.deliver(callers, "-c", self.config, "--pull", address)
+        read = lambda: subprocess.run(["curl", "-sS", f"http://{address}/metrics"], capture_output=True, text=True,
+                                      check=True, timeout=60).stdout
+        for words in '{backend="o"} 40\n', '{backend="p"} 20\n':
+            wait_for(lambda words=words: "dwarfprof_samples_filtered_total" + words in read())
+        self.end(agent)
+        found = [dict(labels) for of in self.resources().values() for labels in of]
+        self.assertEqual(sorted((f["service.name"], f["team"], f["host.name"], int(f["process.pid"])) for f in found),
+                         sorted(("web", "shop", socket.gethostname(), c.pid) for c in callers[:2]))
+        thread = "t:" + harness.read(f"/proc/{callers[0].pid}/comm").strip()
+        pushed = {tuple((key, value) for key, value in labels if key != "__name__"): n for labels, n in self.pushed().items()}
+        self.assertEqual(pushed, {(("service_name", "web"), ("team", "shop"), ("thread", thread)): 40,
+                                  (("service_name", "db"), ("team", "bank"), ("thread", thread)): 20})
+
+    def test_what_is_wrong(self):
+        url = "[backend a]\notlp = http://h\n"
+        for text, line, column, words in (
+                ("relabel = source_labels=a regex=(b action=drop\n", 1, 35, "a ( has no ), at ' action=drop'"),
+                ("relabel = source_labels=a regex=b action=kep\n", 1, 42, "there is no action 'kep'"),
+                (url + "relabel = action=drop\n", 3, 11, "drop needs source_labels"),
+                (url + "relabel = source_labels=a regex=\\d action=drop\n", 3, 33, "write [0-9] for \\d")):
+            with open(self.config, "w", encoding="utf-8") as file:
+                file.write(text)
+            result = dwarfprof("agent", "-c", self.config, "--check")
+            self.assertEqual(result.returncode, 2, text)
+            self.assertTrue(result.stderr.startswith(f"dwarfprof agent: {self.config}:{line}:{column}: "), result.stderr)
+            self.assertIn(words, result.stderr)
+        result = dwarfprof("agent", "--check", "--otlp", "http://h", "--relabel", "regex=")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("replace needs target_label", result.stderr)
 
 
 if __name__ == "__main__":
