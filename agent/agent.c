@@ -103,6 +103,7 @@ static void give_figures(void *arg, struct figures *ret)
 	ret->is_healthy = is_healthy(&ret->run);
 	ret->intervals_written = a->counts.written;
 	ret->intervals_failed = a->counts.failed;
+	ret->processes_unlabelled = a->counts.unlabelled;
 }
 
 static void wake_run(void *arg)

@@ -17,6 +17,7 @@
 #define AGENT_BACKENDS 8
 #define AGENT_DELIVER_NS UINT64_C(10000000000)
 #define AGENT_SPOOL_SIZE (UINT64_C(256) << 20)
+#define AGENT_LABEL_SETS 500
 #define AGENT_MEMORY (UINT64_C(256) << 20)
 
 struct agent_options {

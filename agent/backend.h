@@ -7,6 +7,8 @@
 #include "deliver/deliver.h"
 #include "report/report.h"
 
+struct relabel;
+
 #define BACKEND_HEADERS 16
 #define BACKEND_LABELS 16
 
@@ -16,6 +18,14 @@ struct backend_options {
 	const char *name;                   /* NULL: it has none */
 	const struct deliver_label *labels; /* added to all profiles */
 	size_t n_labels;
+	const struct relabel *all_rules, *own_rules; /* NULL: none */
+	size_t max_label_sets; /* of a profile; beyond it they are not told apart */
+};
+
+struct backend_counts {
+	struct deliver_counts deliver;
+	uint64_t filtered; /* samples that rules drop */
+	uint64_t folded;   /* samples that are not told apart by their labels */
 };
 
 /*
@@ -42,7 +52,7 @@ bool backend_is(const struct backend *backend, const struct backend_options *opt
 int backend_configure(struct backend *backend, const struct backend_options *options);
 /* Its name, or else its URL, in which nothing is secret. */
 const char *backend_name(const struct backend *backend);
-struct deliver_counts backend_counts(struct backend *backend);
+struct backend_counts backend_counts(struct backend *backend);
 
 /*
  * Makes a report that puts its samples into the spool when it is finished. The context's start may

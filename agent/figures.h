@@ -12,11 +12,12 @@ struct figures {
 	struct run_figures run;
 	uint64_t started_real_ns; /* when the agent began */
 	uint64_t intervals_written, intervals_failed;
+	uint64_t processes_unlabelled; /* that ended before their cgroup was read */
 	bool has_store;
 	struct store_state store;
 	struct {
 		char name[256];
-		struct deliver_counts counts;
+		struct backend_counts counts;
 	} backends[AGENT_BACKENDS];
 	size_t n_backends;
 	uint64_t reloads, reloads_failed; /* by SIGHUP */

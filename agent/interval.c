@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/backend.h"
+#include "agent/process_labels.h"
 #include "agent/store.h"
 #include "log/log.h"
 
@@ -19,6 +20,7 @@ struct written {
 struct interval {
 	struct report report;
 	const struct window *window;
+	struct process_labels *labels;
 	struct interval_counts *counts;
 	struct totals out; /* of samples outside the window */
 	bool has_begun;
@@ -51,10 +53,14 @@ static int interval_add(struct report *report, const struct sample *sample,
 	struct interval *i = (struct interval *)report;
 	struct sample own = *sample;
 	struct totals counted;
+	int err;
 
 	if (!window_cut(i->window, &own, &i->out))
 		return 0;
 	begin(i);
+	err = process_labels_of(i->labels, sample, &own.labels);
+	if (err < 0)
+		return err;
 	counted = totals_since(totals, &i->out);
 	for (size_t k = 0; k < i->n; k++)
 		if (i->written[k].err == 0)
@@ -95,7 +101,8 @@ static int add_output(struct interval *i, const struct interval_output *output)
 
 int interval_new(const struct interval_output *outputs, size_t n,
 		 const struct report_context *context, const struct window *window,
-		 struct interval_counts *counts, struct interval **ret)
+		 struct process_labels *labels, struct interval_counts *counts,
+		 struct interval **ret)
 {
 	struct interval *i = calloc(1, sizeof(*i));
 
@@ -108,6 +115,7 @@ int interval_new(const struct interval_output *outputs, size_t n,
 	i->report.streams = true;
 	i->report.add = interval_add;
 	i->window = window;
+	i->labels = labels;
 	i->counts = counts;
 	for (size_t k = 0; k < n; k++)
 		if (add_output(i, &outputs[k]) < 0)

@@ -10,6 +10,7 @@
 
 struct backend;
 struct backend_options;
+struct process_labels;
 struct store;
 
 /* What each interval becomes: a recording in a store, or requests to a backend. */
@@ -28,15 +29,17 @@ struct interval;
 /* What became of intervals; any thread may read it. */
 struct interval_counts {
 	_Atomic uint64_t written, failed; /* outputs */
+	_Atomic uint64_t unlabelled;      /* processes, see process_labels.h */
 };
 
 /*
- * Everything given must outlive the interval. It begins at context.started_ns, or at the window's
+ * Everything given must outlive the interval. Samples get the labels of their processes. It begins at context.started_ns, or at the window's
  * begin. Logs errors. 0 or negative errno.
  */
 int interval_new(const struct interval_output *outputs, size_t n,
 		 const struct report_context *context, const struct window *window,
-		 struct interval_counts *counts, struct interval **ret);
+		 struct process_labels *labels, struct interval_counts *counts,
+		 struct interval **ret);
 
 struct report *interval_report(struct interval *interval);
 

@@ -100,22 +100,26 @@ static void put_label(FILE *to, const char *text)
 
 static void put_backends(const struct figures *f, FILE *to)
 {
-#define COUNT(member) offsetof(struct deliver_counts, member)
+#define COUNT(member) offsetof(struct backend_counts, member)
 	static const struct {
 		const char *name, *unit, *help;
 		enum kind kind;
 		size_t offset;
 	} rows[] = {
-		{ "delivered", NULL, "Requests delivered.", COUNTER, COUNT(delivered) },
-		{ "delivery_failed", NULL, "Requests given up.", COUNTER, COUNT(failed) },
+		{ "samples_filtered", NULL, "Samples that rules drop.", COUNTER, COUNT(filtered) },
+		{ "samples_folded", NULL, "Samples of too many sets of labels, delivered as other.",
+		  COUNTER, COUNT(folded) },
+		{ "delivered", NULL, "Requests delivered.", COUNTER, COUNT(deliver.delivered) },
+		{ "delivery_failed", NULL, "Requests given up.", COUNTER, COUNT(deliver.failed) },
 		{ "delivery_dropped", NULL, "Requests without room in the spool.", COUNTER,
-		  COUNT(dropped) },
-		{ "delivery_retried", NULL, "Attempts after the first.", COUNTER, COUNT(retried) },
+		  COUNT(deliver.dropped) },
+		{ "delivery_retried", NULL, "Attempts after the first.", COUNTER,
+		  COUNT(deliver.retried) },
 		{ "profiles_rejected", NULL, "Profiles that a backend did not want.", COUNTER,
-		  COUNT(rejected) },
-		{ "spooled", NULL, "Requests that wait.", GAUGE, COUNT(spooled) },
-		{ "spooled_bytes", "bytes", "Their size.", GAUGE, COUNT(spooled_bytes) },
-		{ "sent_bytes", "bytes", "Bytes delivered.", COUNTER, COUNT(sent_bytes) },
+		  COUNT(deliver.rejected) },
+		{ "spooled", NULL, "Requests that wait.", GAUGE, COUNT(deliver.spooled) },
+		{ "spooled_bytes", "bytes", "Their size.", GAUGE, COUNT(deliver.spooled_bytes) },
+		{ "sent_bytes", "bytes", "Bytes delivered.", COUNTER, COUNT(deliver.sent_bytes) },
 	};
 #undef COUNT
 
@@ -144,6 +148,8 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	put(to, "intervals_written", COUNTER, NULL, "Files of intervals.", f->intervals_written);
 	put(to, "intervals_failed", COUNTER, NULL, "Files that could not be written.",
 	    f->intervals_failed);
+	put(to, "processes_unlabelled", COUNTER, NULL,
+	    "Processes that ended before their cgroup was read.", f->processes_unlabelled);
 	if (f->has_store)
 		put_store(&f->store, to);
 	put_backends(f, to);

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "agent/process_labels.h"
 #include "agent/pulls.h"
 #include "base/signals.h"
 #include "log/clock.h"
@@ -39,6 +40,7 @@ struct run {
 	const struct run_options *options;
 	struct profiler_options profiled;
 	struct names *names;
+	struct process_labels *labels; /* of the thread that writes reports */
 	struct profiler *profiler;
 	struct report_context context;
 	struct window window;
@@ -88,6 +90,8 @@ static int open_profiler(struct run *r)
 {
 	int err = names_new(&r->options->names, &r->names);
 
+	if (err == 0)
+		err = process_labels_new("/proc", &r->options->counts->unlabelled, &r->labels);
 	if (err < 0)
 		return err;
 	r->profiled = r->options->profiler;
@@ -104,7 +108,7 @@ static int open_profiler(struct run *r)
 
 static int new_interval(struct run *r, const struct track *t, struct interval **ret)
 {
-	return interval_new(t->options->outputs, t->options->n, &r->context, &r->window,
+	return interval_new(t->options->outputs, t->options->n, &r->context, &r->window, r->labels,
 			    r->options->counts, ret);
 }
 
@@ -276,6 +280,7 @@ static void done(struct run *r)
 	}
 	if (r->pulled)
 		pulls_report_free(r->pulled, &(struct totals){ 0 });
+	r->labels = process_labels_free(r->labels);
 	r->names = names_free(r->names);
 }
 

@@ -86,6 +86,8 @@ static void put_files(const struct figures *f, FILE *to)
 		put_number(to, "old ones removed", f->store.n_removed);
 		put_number(to, "half written ones of a killed agent, removed", f->store.n_cleaned);
 	}
+	put_number(to, "processes that ended before their cgroup was read",
+		   f->processes_unlabelled);
 	put_number(to, "configurations taken", f->reloads);
 	put_number(to, "configurations refused", f->reloads_failed);
 	put_number(to, "new runs because of the memory limit", f->renewals);
@@ -98,15 +100,17 @@ static void put_backends(const struct figures *f, FILE *to)
 		return;
 	fputs("<h2>Backends</h2>\n<table>\n", to);
 	for (size_t i = 0; i < f->n_backends; i++) {
-		const struct deliver_counts *c = &f->backends[i].counts;
+		const struct deliver_counts *c = &f->backends[i].counts.deliver;
 
 		fputs("<tr><th>", to);
 		(void)markup_put_text(f->backends[i].name, to);
 		fprintf(to,
 			"</th><td>%" PRIu64 " requests delivered, %" PRIu64 " wait, %" PRIu64
-			" given up, %" PRIu64 " without room, %" PRIu64
-			" attempts more</td></tr>\n",
-			c->delivered, c->spooled, c->failed, c->dropped, c->retried);
+			" given up, %" PRIu64 " without room, %" PRIu64 " attempts more; %" PRIu64
+			" samples dropped by rules, %" PRIu64
+			" of too many sets of labels, as other</td></tr>\n",
+			c->delivered, c->spooled, c->failed, c->dropped, c->retried,
+			f->backends[i].counts.filtered, f->backends[i].counts.folded);
 	}
 	fputs("</table>\n", to);
 }

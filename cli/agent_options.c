@@ -22,6 +22,7 @@ enum {
 	OPTION_CHECK = 4352,
 	OPTION_DELIVER,
 	OPTION_INTERVAL,
+	OPTION_LABEL_SETS,
 	OPTION_MAX_RATE,
 	OPTION_MEMORY,
 	OPTION_MIN_BLOCK,
@@ -75,6 +76,9 @@ static const struct argp_option argp_options[] = {
 	  "keep there what waits for backends, also if the agent is killed (in memory)", 5 },
 	{ "spool-size", OPTION_SPOOL_SIZE, "SIZE", 0,
 	  "drop the oldest that waits beyond this size, for each backend (256M)", 5 },
+	{ "label-sets", OPTION_LABEL_SETS, "N", 0,
+	  "at most N sets of labels in a profile; the samples of others are of the service `other' (500)",
+	  5 },
 	{ .doc = "What it may cost", .group = 7 },
 	{ "memory", OPTION_MEMORY, "SIZE", 0,
 	  "begin anew, without a gap, above this much memory beside the tables (256M)", 7 },
@@ -96,15 +100,15 @@ static void parse_size(struct argp_state *state, const char *option, const char 
 		argp_error(state, "%s takes a size such as 500M or 10G, not '%s'", option, text);
 }
 
-static void parse_max_rate(struct agent_settings *s, struct argp_state *state, const char *text)
+static unsigned int parse_number(struct argp_state *state, const char *option, const char *text)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
 
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 1 || value > 1000000)
-		argp_error(state, "--max-rate takes a whole number from 1 to 1000000, not '%s'",
+		argp_error(state, "%s takes a whole number from 1 to 1000000, not '%s'", option,
 			   text);
-	s->options.record.profiler.max_rate = (unsigned int)value;
+	return (unsigned int)value;
 }
 
 static void parse_pull(struct agent_settings *s, struct argp_state *state, const char *text)
@@ -135,6 +139,9 @@ static error_t parse_delivery(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPTION_DELIVER:
 		parse_time(state, "--deliver", arg, 100000000, &s->agent.deliver_ns);
+		return 0;
+	case OPTION_LABEL_SETS:
+		s->label_sets = parse_number(state, "--label-sets", arg);
 		return 0;
 	case OPTION_SPOOL:
 		s->agent.spool = arg;
@@ -196,6 +203,8 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 	if (!s->agent.store && !s->agent.pull && s->backends.n == 0)
 		argp_error(state, "profiles go nowhere: give --store DIR, --otlp URL, --pyroscope "
 				  "URL or --pull ADDRESS:PORT");
+	for (size_t i = 0; i < s->backends.n; i++)
+		s->backends.items[i].max_label_sets = s->label_sets;
 	s->agent.backends = s->backends.items;
 	s->agent.n_backends = s->backends.n;
 	p->helper = HELPER_SELF;
@@ -236,7 +245,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 				   arg);
 		return 0;
 	case OPTION_MAX_RATE:
-		parse_max_rate(s, state, arg);
+		s->options.record.profiler.max_rate = parse_number(state, "--max-rate", arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);
@@ -326,7 +335,8 @@ static ssize_t write_error(void *cookie, const char *text, size_t size)
 	if (size <= skip || strncmp(text, ARGP_HINT, strlen(ARGP_HINT)) == 0)
 		return (ssize_t)size;
 	n = strcspn(text + skip, "\n");
-	fail(c, c->entry->value_column, "%.*s", (int)n, text + skip);
+	fail(c, c->entry->value_column + (unsigned int)c->settings->backends.wrong_at, "%.*s",
+	     (int)n, text + skip);
 }
 
 static int parse_word(struct configuration *c, char *word)
@@ -464,6 +474,7 @@ static void init(struct agent_settings *s, char **argv)
 	s->agent.spool_size = AGENT_SPOOL_SIZE;
 	s->agent.store_limits = (struct store_limits){ AGENT_STORE_SIZE, AGENT_STORE_AGE_NS };
 	s->agent.memory = AGENT_MEMORY;
+	s->label_sets = AGENT_LABEL_SETS;
 }
 
 /* Parsing changes words and their order, and the options point to them. */
@@ -513,6 +524,7 @@ struct agent_settings *agent_settings_free(struct agent_settings *s)
 	if (!s)
 		return NULL;
 	options_done(&s->options);
+	backend_settings_done(&s->backends);
 	for (size_t i = 0; i < s->n_words; i++)
 		free(s->words[i]);
 	free(s->words);

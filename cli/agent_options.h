@@ -17,6 +17,7 @@ struct agent_settings {
 	const char *config; /* -c; NULL: none */
 	bool check;         /* --check */
 	bool off_cpu;
+	unsigned int label_sets;
 	bool is_partial; /* more is to be parsed */
 	FILE *errors;    /* where messages about a configuration go; NULL: stderr */
 	char **words;    /* owned, like the strings, which the options point to */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/backend_options.h"
 
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -18,6 +19,7 @@ enum {
 	OPTION_LABEL,
 	OPTION_OTLP,
 	OPTION_PYROSCOPE,
+	OPTION_RELABEL,
 	OPTION_TENANT,
 	OPTION_TOKEN_FILE,
 };
@@ -47,6 +49,10 @@ static const struct argp_option argp_options[] = {
 	  "its password: the first line, read anew for each request", GROUP },
 	{ "tenant", OPTION_TENANT, "NAME", 0, "send it as X-Scope-OrgID", GROUP },
 	{ "label", OPTION_LABEL, "KEY=VALUE", 0, "add a label to all profiles, repeatable", GROUP },
+	{ "relabel", OPTION_RELABEL, "RULE", 0,
+	  "keep, drop or change by labels, as Prometheus's relabel_config, repeatable; before all "
+	  "backends, for all: 'source_labels=service_name regex=test-.* action=drop'",
+	  GROUP },
 	{ 0 },
 };
 
@@ -60,6 +66,8 @@ static struct backend_options *add(struct backend_settings *s, struct argp_state
 	b = &s->items[s->n];
 	b->deliver.headers = s->headers[s->n];
 	b->labels = s->labels[s->n];
+	b->all_rules = &s->all_rules;
+	b->own_rules = &s->rules[s->n];
 	s->n++;
 	s->has_current = true;
 	return b;
@@ -133,6 +141,19 @@ static void add_label(struct backend_settings *s, struct argp_state *state, char
 	s->labels[s->n - 1][b->n_labels++] = (struct deliver_label){ text, equals + 1 };
 }
 
+static void add_rule(struct backend_settings *s, struct argp_state *state, const char *text)
+{
+	struct relabel *rules = s->has_current ? &s->rules[s->n - 1] : &s->all_rules;
+	struct relabel_error error = { 0 };
+	int err = relabel_add(rules, text, &error);
+
+	s->wrong_at = error.at;
+	if (err == -ENOMEM)
+		argp_failure(state, 1, ENOMEM, "--relabel");
+	if (err < 0)
+		argp_error(state, "%s, at '%s'", error.why, text + error.at);
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct backend_settings *s = state->input;
@@ -174,6 +195,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_TENANT:
 		current(s, state)->deliver.tenant = arg;
 		return 0;
+	case OPTION_RELABEL:
+		add_rule(s, state, arg);
+		return 0;
 	case OPTION_LABEL:
 		add_label(s, state, arg);
 		return 0;
@@ -191,6 +215,13 @@ void backend_settings_end(struct backend_settings *s)
 bool backend_settings_lack_url(const struct backend_settings *s)
 {
 	return s->n > 0 && !s->items[s->n - 1].deliver.url;
+}
+
+void backend_settings_done(struct backend_settings *s)
+{
+	for (size_t i = 0; i < AGENT_BACKENDS; i++)
+		relabel_done(&s->rules[i]);
+	relabel_done(&s->all_rules);
 }
 
 /* A secret in a header or a password would be seen by all on the way. */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "agent/agent.h"
+#include "agent/relabel.h"
 
 /*
  * The options of `dwarfprof agent` about where profiles are delivered to. A URL begins a backend, and
@@ -17,6 +18,9 @@ struct backend_settings {
 	/* Of each: what its options point to. */
 	const char *headers[AGENT_BACKENDS][BACKEND_HEADERS];
 	struct deliver_label labels[AGENT_BACKENDS][BACKEND_LABELS];
+	struct relabel rules[AGENT_BACKENDS];
+	struct relabel all_rules; /* of all of them */
+	size_t wrong_at;          /* where in its argument an option is wrong; 0: not known */
 	size_t n;
 	bool has_current; /* options belong to the last one */
 };
@@ -30,6 +34,8 @@ void backend_settings_end(struct backend_settings *settings);
 
 /* Whether the last backend lacks its URL. */
 bool backend_settings_lack_url(const struct backend_settings *settings);
+
+void backend_settings_done(struct backend_settings *settings);
 
 /* Checks all after parsing. For wrong usage, prints a message and ends the program. */
 void backend_settings_complete(struct backend_settings *settings, struct argp_state *state);

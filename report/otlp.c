@@ -15,6 +15,7 @@
 #include "report/own_label.h"
 #include "report/profile.h"
 #include "report/report.h"
+#include "report/resource_label.h"
 #include "report/symbolized.h"
 
 /* An event of a stack. */
@@ -344,7 +345,7 @@ static int add_labels(struct otlp *otlp, const struct label_set *labels, bool ha
 	while (err == 0 && label_set_next(labels, &at, &label)) {
 		_cleanup_free_ char *key = NULL;
 
-		if (otlp_is_of_resource(label.key) || (has_link && is_id(label.key)) ||
+		if (resource_label_has_key(label.key) || (has_link && is_id(label.key)) ||
 		    (otlp->report.context.n_several > 0 && strcmp(label.key, REPORT_EVENT) == 0))
 			continue;
 		if (asprintf(&key, "%s%s", is_own_attribute(label.key) ? "label:" : "", label.key) <

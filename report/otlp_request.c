@@ -9,14 +9,10 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "report/resource_label.h"
 
 /* The semantic conventions that name the attributes, of 2026. */
 #define SCHEMA_URL "https://opentelemetry.io/schemas/1.43.0"
-
-/* Labels that are facts about a process or what it runs in, not about a sample. */
-static const char *const resource_prefixes[] = { REPORT_RESOURCE, "service.",   "host.",
-						 "process.",      "container.", "deployment.",
-						 "k8s.",          "os.",        "cloud." };
 
 struct event_sample {
 	int32_t stack, link;
@@ -46,14 +42,6 @@ struct otlp_resource {
 		char comm[DP_COMM_SIZE + 8];
 	} key;
 };
-
-bool otlp_is_of_resource(const char *key)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(resource_prefixes); i++)
-		if (strncmp(key, resource_prefixes[i], strlen(resource_prefixes[i])) == 0)
-			return true;
-	return false;
-}
 
 int otlp_request_init(struct otlp_request *r, const struct report_context *context,
 		      const struct otlp_type *types, size_t n_types)
@@ -99,7 +87,7 @@ static int take_labels(const struct sample *sample, struct label_set **ret)
 
 	*ret = NULL;
 	while (err == 0 && label_set_next(sample->labels, &at, &label))
-		if (otlp_is_of_resource(label.key))
+		if (resource_label_has_key(label.key))
 			err = label_list_add(&list, &label);
 	return err == 0 && list.n > 0 ? label_set_new(&list, ret) : err;
 }
@@ -350,25 +338,21 @@ static int pack_profile(struct otlp_request *r, struct otlp_resource *resource, 
 	return 0;
 }
 
-/* Attributes of a resource while they are packed. A label replaces what we know by ourselves. */
+/*
+ * Attributes of a resource while they are packed. A label replaces what we know by ourselves; with
+ * an empty text, there is to be no such attribute.
+ */
 struct attributes {
 	const struct label_set *labels;
 	struct bytes packed; /* a Resource */
 };
-
-static const char *without_mark(const char *key)
-{
-	size_t n = strlen(REPORT_RESOURCE);
-
-	return strncmp(key, REPORT_RESOURCE, n) == 0 ? key + n : key;
-}
 
 static void pack_attribute(struct attributes *a, const char *key, const char *text, int64_t number)
 {
 	Otlp__Resource resource = OTLP__RESOURCE__INIT;
 	Otlp__KeyValue attribute = OTLP__KEY_VALUE__INIT, *attributes[] = { &attribute };
 	Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
-	_cleanup_free_ char *plain_key = strdup(without_mark(key)),
+	_cleanup_free_ char *plain_key = strdup(resource_label_plain(key)),
 			    *plain = strdup(text ? text : "");
 
 	if (!plain_key || !plain) {
@@ -396,7 +380,7 @@ static void pack_own(struct attributes *a, const char *key, const char *text, in
 	size_t at = 0;
 
 	while (label_set_next(a->labels, &at, &label))
-		if (strcmp(without_mark(label.key), key) == 0)
+		if (strcmp(resource_label_plain(label.key), key) == 0)
 			return;
 	pack_attribute(a, key, text, number);
 }
@@ -411,12 +395,14 @@ static void pack_attributes(const struct otlp_request *r, const struct otlp_reso
 	pack_own(a, "service.name", resource->key.comm, 0);
 	if (r->context->host)
 		pack_own(a, "host.name", r->context->host, 0);
-	pack_own(a, "process.pid", NULL, resource->key.pid);
+	if (resource->key.pid > 0) /* not of one process */
+		pack_own(a, "process.pid", NULL, resource->key.pid);
 	pack_own(a, "process.executable.name", program ? program->name : resource->key.comm, 0);
 	if (program)
 		pack_own(a, "process.executable.path", program->path, 0);
 	while (label_set_next(resource->labels, &at, &label))
-		pack_attribute(a, label.key, label.text, label.number);
+		if (!label.text || *label.text)
+			pack_attribute(a, label.key, label.text, label.number);
 }
 
 /* The profiles of a resource have one scope: us. */

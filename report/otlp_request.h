@@ -47,11 +47,10 @@ void otlp_request_done(struct otlp_request *r);
 
 /*
  * Returns the resource of a sample: its process, and those of its labels that describe that, such
- * as `service.name` (otlp_is_of_resource()). It remains after otlp_request_write(). 0 or -ENOMEM.
+ * as `service.name` (resource_label.h). It remains after otlp_request_write(). 0 or -ENOMEM.
  */
 int otlp_request_resource(struct otlp_request *r, const struct sample *sample,
 			  struct otlp_resource **ret);
-bool otlp_is_of_resource(const char *key);
 
 /* Tells that a process uses a binary: which may be its program, by its name. */
 void otlp_resource_use(struct otlp_resource *resource, const struct module *module);

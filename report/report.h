@@ -25,9 +25,6 @@ struct report_event {
  */
 #define REPORT_EVENT "-e"
 
-/* With this before its key, a label is about the process of the sample: for otlp, which has a place. */
-#define REPORT_RESOURCE "resource:"
-
 /*
  * For a format whose readers take files of a limited size (otlp): it writes several. `end` is called
  * when one has been written, and what is written then belongs to the next one. 0 or a negative errno,

@@ -54,6 +54,19 @@ Test(backend_options, belong_to_a_name_also_before_its_url)
 	cr_assert_null(settings.items[2].name);
 }
 
+Test(backend_options, rules_of_all_and_of_one)
+{
+	PARSE("--relabel=target_label=a replacement=1", "--otlp=http://a",
+	      "--relabel=target_label=b replacement=1", "--otlp=http://b");
+	cr_assert_eq(settings.all_rules.n, 1);
+	cr_assert_eq(settings.items[0].all_rules, &settings.all_rules);
+	cr_assert_eq(settings.items[0].own_rules->n, 1);
+	cr_assert_eq(settings.items[1].all_rules, &settings.all_rules);
+	cr_assert_eq(settings.items[1].own_rules->n, 0);
+	cr_assert_not(backend_options_are_equal(&settings.items[0], &settings.items[1]));
+	backend_settings_done(&settings);
+}
+
 Test(backend_options, what_lacks_a_url)
 {
 	PARSE("--otlp=http://a");
