@@ -7,6 +7,7 @@ usage: check_rules.py
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import unittest
 
@@ -133,6 +134,17 @@ class Tables(unittest.TestCase):
         self.expect(False, "/usr/b: 0 rows compared, 0 refused, 0 different")
         self.expect(False, "/usr/b: not compared: it cannot be read")
         self.expect(False, "")
+
+
+class Package(unittest.TestCase):
+    """debian/control"""
+
+    def test_it_is_built_with_what_setup_installs(self):
+        said = re.search(r"^Build-Depends: (.*(?:\n .*)*)", harness.read(os.path.join(CI, "../debian/control")), re.M)[1]
+        setup = re.search(r'^build="([^"]*)"', harness.read(os.path.join(CI, "setup")), re.M)[1]
+        essential = {"gcc", "libc6-dev"}  # build-essential's
+        own = {"debhelper-compat (= 13)", "python3:any"}
+        self.assertEqual({name.strip() for name in said.split(",")} - own, set(setup.split()) - essential)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 // A receiver of OpenTelemetry's profiles, by the collector's own code.
 //
 //	receiver FILE            writes what a request in a file says to stdout, as JSON
-//	receiver -serve DIR [-listen ADDRESS] [-tls CERT,KEY [-client-ca CA]]
+//	receiver -serve DIR [-listen ADDRESS] [-http-port PORT] [-tls CERT,KEY [-client-ca CA]]
 //	         [-requests FAULTS] [-connections FAULTS]
 //
 // The latter listens on two ports, of 127.0.0.1, for gRPC and for HTTP, and says which on stdout, as
@@ -104,8 +104,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, from *http.Request) {
 	w.Write(answer)
 }
 
-func (r *receiver) listen(address string) (net.Listener, int) {
-	listener, err := net.Listen("tcp", address+":0")
+func (r *receiver) listen(address string, port int) (net.Listener, int) {
+	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", address, port))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -134,9 +134,9 @@ func configure(files, clientCA string) *tls.Config {
 	return config
 }
 
-func serve(r *receiver, address string, config *tls.Config) {
-	byGRPC, portGRPC := r.listen(address)
-	byHTTP, portHTTP := r.listen(address)
+func serve(r *receiver, address string, port int, config *tls.Config) {
+	byGRPC, portGRPC := r.listen(address, 0)
+	byHTTP, portHTTP := r.listen(address, port)
 	options := []grpc.ServerOption{grpc.UnaryInterceptor(r.disturbGRPC)}
 	if config != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(config)))
@@ -160,13 +160,14 @@ func main() {
 	files := flag.String("tls", "", "")
 	clientCA := flag.String("client-ca", "", "")
 	address := flag.String("listen", "127.0.0.1", "")
+	port := flag.Int("http-port", 0, "")
 	badRequests := flag.String("requests", "", "")
 	badConnections := flag.String("connections", "", "")
 	flag.Parse()
 	if *directory != "" {
 		r := &receiver{directory: *directory, requests: newFaults(*badRequests, *directory, answers),
 			connections: newFaults(*badConnections, *directory, connections)}
-		serve(r, *address, configure(*files, *clientCA))
+		serve(r, *address, *port, configure(*files, *clientCA))
 	}
 	data, err := os.ReadFile(flag.Arg(0))
 	if err != nil {
