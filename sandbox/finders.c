@@ -358,6 +358,16 @@ int finders_open_debug(struct finders *f, uid_t user, const struct debug_place *
 	return err < 0 ? err : found.fd;
 }
 
+int finders_open_map(struct finders *f, uid_t user, int root, pid_t pid, uid_t owner)
+{
+	const struct find_request request = { .kind = FIND_MAP, .pid = pid, .user = owner };
+	const struct question q = { &request, { root, -1 }, user, 0 };
+	struct found_file found;
+	int err = find(f, &q, &found);
+
+	return err < 0 ? err : found.fd;
+}
+
 /* The file itself does not come here. */
 static int send_on(struct finders *f, uid_t user, int reference, int to,
 		   const struct find_request *request)

@@ -58,6 +58,9 @@ int finders_look_up(struct finders *finders, uid_t user, int root, const char *p
 int finders_open_debug(struct finders *finders, uid_t user, const struct debug_place *place,
 		       int root);
 
+/* Likewise the perf map of a process with that number in its own PID namespace, of `owner` (jit_map_open()). */
+int finders_open_map(struct finders *finders, uid_t user, int root, pid_t pid, uid_t owner);
+
 /*
  * A helper that has read such a file for a user was killed, and may not end: it costs the user as a finder
  * would. Takes over its pidfd; -1: it will end.

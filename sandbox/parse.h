@@ -8,6 +8,7 @@
 
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
+#include "symbols/jit_reader.h"
 #include "symbols/parameters.h"
 #include "tables/image.h"
 
@@ -23,6 +24,7 @@ enum parse_kind {
 	PARSE_SAME,       /* do the file and the other one result in the same image? */
 	PARSE_DEBUG,      /* is the other file the separate debug file of the first? */
 	PARSE_PARAMETERS, /* where are parameters of a function? */
+	PARSE_JIT,        /* what does it say about code that a process generates? */
 	PARSE_N_KINDS,
 };
 
@@ -36,6 +38,12 @@ struct parse_request {
 	uint64_t offset;
 	const struct parameter_wanted *wanted;
 	size_t n_wanted;
+	/* JIT: read from this position on, with names demangled in this style */
+	enum jit_kind jit_kind;
+	struct jit_position position;
+	enum names_demangle style;
+	/* How long a parser may sleep over a file that may not answer, in ns; 0: PARSERS_STUCK of its time */
+	uint64_t stuck_ns;
 };
 
 /* The name of a debug file, as in .gnu_debuglink. */
@@ -51,6 +59,10 @@ struct parse_result {
 	bool is_so;
 	/* PARAMETERS */
 	struct parameter parameters[DP_MAX_ARGUMENTS];
+	/* JIT: as jit_file_read() */
+	bool has_more;
+	struct jit_position position;
+	struct jit_pieces pieces;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };

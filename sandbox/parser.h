@@ -12,7 +12,7 @@
  * other file if there is one; a socket in place of a file brings it (passage.h). A reply is one message; the values of variable number are in the file
  * for the result:
  *
- *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
+ *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells | n_pieces |
  */
 
 struct parser_request {
@@ -21,6 +21,8 @@ struct parser_request {
 	/* PARAMETERS */
 	uint64_t offset;
 	uint64_t n_wanted;
+	uint32_t jit_kind, style;
+	struct jit_position position;
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS];
 };
 
@@ -33,6 +35,9 @@ struct parser_reply {
 	uint8_t lacks_cfi, is_so; /* 0 or 1: in C, other bytes must not even be read as bool */
 	uint32_t n_cells;
 	struct image_stats stats;
+	uint64_t n_pieces; /* bytes */
+	uint64_t position, lines_at;
+	uint8_t has_more, has_times, is_closed;
 	struct parameter parameters[DP_MAX_ARGUMENTS];
 };
 

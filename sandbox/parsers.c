@@ -285,6 +285,9 @@ static int send_request(const struct parser *parser, const struct parse_request 
 		.has_other = request->other >= 0,
 		.offset = request->offset,
 		.n_wanted = request->n_wanted,
+		.jit_kind = request->jit_kind,
+		.style = request->style,
+		.position = request->position,
 	};
 	const int fds[] = { passage_end(&files->file), files->result, passage_end(&files->other) };
 
@@ -394,7 +397,8 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	_cleanup_(files_done) struct files files;
 	const struct owner owner = { st->st_dev, st->st_uid };
 	uint64_t size = stored_size(st);
-	uint64_t stuck = are_foreign(request) ? PARSERS_STUCK * p->cpu_ns : 0;
+	uint64_t patience = request->stuck_ns ? request->stuck_ns : PARSERS_STUCK * p->cpu_ns;
+	uint64_t stuck = are_foreign(request) ? patience : 0;
 	bool is_mixed = is_of_another(request, &owner), answered, is_stuck = false;
 	struct parser_reply reply;
 	struct parser parser;
