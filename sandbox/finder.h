@@ -28,10 +28,10 @@ enum find_kind {
 enum { FIND_FROM, FIND_TO, FIND_N_FDS };
 
 struct find_request {
-	uint32_t kind;            /* enum find_kind */
-	uint64_t inode;           /* PATH; 0: any */
-	uint64_t id;              /* ADD: of the attempt */
-	pid_t pid;                /* MAP: in its own PID namespace, and its user */
+	uint32_t kind;  /* enum find_kind */
+	uint64_t inode; /* PATH; 0: any */
+	uint64_t id;    /* ADD: of the attempt */
+	pid_t pid;      /* MAP: in its own PID namespace, and its user */
 	uid_t user;
 	struct debug_place place; /* DEBUG; PATH: its path and root alone */
 };

@@ -42,8 +42,11 @@ struct parse_request {
 	enum jit_kind jit_kind;
 	struct jit_position position;
 	enum names_demangle style;
-	/* How long a parser may sleep over a file that may not answer, in ns; 0: PARSERS_STUCK of its time */
-	uint64_t stuck_ns;
+	/*
+	 * How long a parser may compute, and sleep over a file that may not answer, in ns. 0: PARSERS_CPU_NS,
+	 * and PARSERS_STUCK of it
+	 */
+	uint64_t cpu_ns, stuck_ns;
 };
 
 /* The name of a debug file, as in .gnu_debuglink. */

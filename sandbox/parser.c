@@ -146,7 +146,8 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       r->is_so <= 1 && r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
-	       r->n_pieces < JIT_PIECES_MAX && (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
+	       r->n_pieces < JIT_PIECES_MAX &&
+	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
 /* Whatever they are, the kernel reads only the process that hits the probe. */

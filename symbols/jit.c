@@ -23,6 +23,10 @@
 /* The minimum time between two reads of the files: if an address is not found, and if it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)
 #define AGAIN_FOUND_NS UINT64_C(100000000)
+/* How long who takes samples goes on reading with a reader: what is left has to wait for the next look-up. */
+#define TURN_NS UINT64_C(100000000)
+/* And who waits for the rest. */
+#define END_NS UINT64_C(2000000000)
 
 /*
  * A located address: the index of the source, the number of the piece of code in it, and the offset
@@ -57,8 +61,8 @@ struct places {
 	pid_t pid;
 	uid_t user;
 	uid_t payer; /* for the reader (jit_reader.h) */
-	int dump;   /* refers to a jitdump to open; -1: none */
-	char *path; /* not NULL: it is below `dump`, a root, and has this inode */
+	int dump;    /* refers to a jitdump to open; -1: none */
+	char *path;  /* not NULL: it is below `dump`, a root, and has this inode */
 	uint64_t inode;
 };
 
@@ -234,6 +238,17 @@ static int open_dump(const struct jit *jit, const struct places *given)
 			     file_reopen(given->dump);
 }
 
+/* As of the files that are given. */
+static uid_t payer_of(struct jit *jit)
+{
+	uid_t payer;
+
+	pthread_mutex_lock(&jit->given_lock);
+	payer = jit->given.payer;
+	pthread_mutex_unlock(&jit->given_lock);
+	return payer;
+}
+
 /* Without a reader, opening and reading the dump may take as long as its file system likes. */
 static void take_given(struct jit *jit)
 {
@@ -246,7 +261,11 @@ static void take_given(struct jit *jit)
 	pthread_mutex_unlock(&jit->given_lock);
 	if (given.root >= 0) {
 		close_place(&jit->at.root);
-		jit->at = given;
+		jit->at = (struct places){ .root = given.root,
+					   .pid = given.pid,
+					   .user = given.user,
+					   .payer = given.payer,
+					   .dump = -1 };
 	}
 	if (given.dump < 0)
 		return;
@@ -294,14 +313,12 @@ static int read_part(struct jit *jit, size_t i)
 	more = reader ? reader->read(jit->names->jit_reader_arg, jit->at.payer, (enum jit_kind)i,
 				     source->fd, &source->at, &pieces) :
 			jit_file_read((enum jit_kind)i, source->fd, &source->at, &pieces);
-	err = jit_pieces_place(&pieces, index);
-	if (err == 0 && index->memory > limit)
-		err = -E2BIG;
+	err = jit_pieces_place(&pieces, limit, index);
 	return err < 0 ? err : more;
 }
 
-/* A damaged or too large file is read no further. */
-static void read_source(struct jit *jit, size_t i)
+/* A damaged or too large file is read no further. False: there is more. */
+static bool read_source(struct jit *jit, size_t i, uint64_t until)
 {
 	struct source *source = &jit->files[i];
 	struct jit_index *index = &jit->indexes[i];
@@ -309,46 +326,73 @@ static void read_source(struct jit *jit, size_t i)
 	int more = 1;
 
 	if (jit->names->jit_reader && is_unchanged(source))
-		return;
+		return true;
 	/* What is written from now on is read later. */
 	(void)file_stat(source->fd, &st);
-	while (more > 0 && !names_disabled(jit->names)) {
+	while (more > 0 && now_ns() < until && !names_disabled(jit->names)) {
 		size_t before = index->memory;
 
 		more = read_part(jit, i);
 		jit->names->jit_memory += index->memory - before;
 	}
-	source->seen = st;
-	if (more < 0)
+	if (more == 0)
+		source->seen = st;
+	else if (more < 0 && more != -EAGAIN)
 		close_source(jit, i);
+	return more <= 0 && more != -EAGAIN;
 }
 
-static void read_dump(struct jit *jit)
+static void read_dump(struct jit *jit, uint64_t until)
 {
+	uint64_t begun;
+
 	take_given(jit);
-	jit->timed_read = now_ns();
-	if (jit->files[SOURCE_DUMP].fd >= 0)
-		read_source(jit, SOURCE_DUMP);
+	begun = now_ns();
+	if (jit->files[SOURCE_DUMP].fd < 0 || read_source(jit, SOURCE_DUMP, until))
+		jit->timed_read = begun;
 }
 
-/* Reads what has been added to the files. */
-static void read_on(struct jit *jit)
+static void read_all(struct jit *jit, uint64_t until)
 {
 	unsigned int n_settled = jit->names->n_settled;
 
 	take_given(jit);
 	if (open_map(jit, now_ns(), n_settled != jit->n_settled))
-		read_source(jit, SOURCE_MAP);
-	read_dump(jit);
+		(void)read_source(jit, SOURCE_MAP, until);
+	read_dump(jit, until);
 	jit->read = now_ns();
 	jit->n_settled = n_settled;
+}
+
+/*
+ * Reads what has been added to the files, or to a dump alone. To the end if sampling has ended. A reader is not
+ * asked for a user who has had their share of its time.
+ */
+static void read_on(struct jit *jit, bool dump_only, bool to_end)
+{
+	const struct jit_reader *reader = jit->names->jit_reader;
+	void *arg = jit->names->jit_reader_arg;
+	uint64_t begun = now_ns(), turn = to_end ? END_NS : TURN_NS;
+	uint64_t until = reader ? begun + turn : UINT64_MAX;
+	uid_t payer = payer_of(jit);
+
+	if (reader && !reader->may_read(arg, payer)) {
+		jit->read = begun;
+		return;
+	}
+	if (dump_only)
+		read_dump(jit, until);
+	else
+		read_all(jit, until);
+	if (reader)
+		reader->charge(arg, payer, now_ns() - begun);
 }
 
 void jit_close(struct jit *jit)
 {
 	LOCK(jit);
 
-	read_on(jit);
+	read_on(jit, false, true);
 	for (size_t i = 0; i < N_SOURCES; i++)
 		close_source(jit, i);
 }
@@ -392,19 +436,20 @@ static bool may_read_dump(const struct jit *jit, uint64_t now)
 
 static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
 {
+	bool is_settled = jit->n_settled != jit->names->n_settled;
 	uint64_t now = now_ns(), located;
 
 	if (names_disabled(jit->names))
 		return address;
-	if (now >= jit->read + AGAIN_FOUND_NS || jit->n_settled != jit->names->n_settled)
-		read_on(jit);
+	if (now >= jit->read + AGAIN_FOUND_NS || is_settled)
+		read_on(jit, false, is_settled);
 	/* Another piece of code may have replaced the known one since. */
-	if (time != UINT64_MAX && ((time >= jit->timed_read && may_read_dump(jit, now)) ||
-				   has_given_dump(jit)))
-		read_dump(jit);
+	if (time != UINT64_MAX &&
+	    ((time >= jit->timed_read && may_read_dump(jit, now)) || has_given_dump(jit)))
+		read_on(jit, true, false);
 	located = look_up(jit, address, time);
 	if (located == address && now >= jit->read + AGAIN_MISSING_NS) {
-		read_on(jit);
+		read_on(jit, false, false);
 		located = look_up(jit, address, time);
 	}
 	return located;

@@ -84,9 +84,8 @@ static int move(const struct head *head, struct jit_index *index)
 {
 	uint32_t number = jit_index_find_start(index, head->from);
 
-	return number == JIT_CODE_NONE ?
-		       0 :
-		       jit_index_place(index, number, head->start, head->time);
+	return number == JIT_CODE_NONE ? 0 :
+					 jit_index_place(index, number, head->start, head->time);
 }
 
 /* A copy of at least one byte; NULL if memory is short. */
@@ -139,7 +138,7 @@ static int add(const struct head *head, const uint8_t *bytes, struct jit_index *
 	return err < 0 ? err : jit_index_place(index, number, head->start, head->time);
 }
 
-int jit_pieces_place(const struct jit_pieces *p, struct jit_index *index)
+int jit_pieces_place(const struct jit_pieces *p, size_t limit, struct jit_index *index)
 {
 	struct head head;
 	uint64_t size;
@@ -157,6 +156,8 @@ int jit_pieces_place(const struct jit_pieces *p, struct jit_index *index)
 		err = head.size == 0 ? move(&head, index) : add(&head, p->bytes + at, index);
 		if (err < 0 && err != -EINVAL)
 			return err;
+		if (index->memory > limit)
+			return -E2BIG;
 	}
 	return 0;
 }

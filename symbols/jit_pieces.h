@@ -50,9 +50,9 @@ int jit_pieces_add(struct jit_pieces *pieces, const struct jit_code *code, uint6
 int jit_pieces_move(struct jit_pieces *pieces, uint64_t from, uint64_t to, uint64_t time);
 
 /*
- * Puts all of them into the index. The bytes may be anyone's: 0, -EPROTO if they are not what the functions
- * above write, -E2BIG or -ENOMEM.
+ * Puts all of them into the index, which is to have at most `limit` bytes. The bytes may be anyone's: 0,
+ * -EPROTO if they are not what the functions above write, -E2BIG or -ENOMEM.
  */
-int jit_pieces_place(const struct jit_pieces *pieces, struct jit_index *index);
+int jit_pieces_place(const struct jit_pieces *pieces, size_t limit, struct jit_index *index);
 
 #endif

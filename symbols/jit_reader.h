@@ -2,6 +2,7 @@
 #ifndef DP_SYMBOLS_JIT_READER_H
 #define DP_SYMBOLS_JIT_READER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,11 +26,18 @@ int jit_file_read(enum jit_kind kind, int fd, struct jit_position *at, struct ji
  * any thread.
  */
 struct jit_reader {
+	/* May time be spent on this user's files now? */
+	bool (*may_read)(void *arg, uid_t payer);
+	/* So much was, in ns. */
+	void (*charge)(void *arg, uid_t payer, uint64_t ns);
 	/* As jit_map_open(). */
 	int (*open_map)(void *arg, uid_t payer, int root, pid_t pid, uid_t user);
 	/* As file_reopen(), or rooted_file_open() if path is not NULL. What it returns is for read(). */
 	int (*open_dump)(void *arg, uid_t payer, int place, const char *path, uint64_t inode);
-	/* As jit_file_read(); other errors: nothing of the file is to be read again. */
+	/*
+	 * As jit_file_read(); -EAGAIN: it cannot be read now; other errors: nothing of the file is to be read
+	 * again.
+	 */
 	int (*read)(void *arg, uid_t payer, enum jit_kind kind, int fd, struct jit_position *at,
 		    struct jit_pieces *to);
 	void (*free)(void *arg);

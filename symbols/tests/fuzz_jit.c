@@ -30,7 +30,8 @@ static int read_on(enum jit_kind kind, int fd, struct jit_position *at, struct j
 		struct jit_pieces pieces = { .bytes = NULL };
 
 		more = jit_file_read(kind, fd, at, &pieces);
-		EXPECT(pieces.n < JIT_PIECES_MAX && jit_pieces_place(&pieces, index) == 0);
+		EXPECT(pieces.n < JIT_PIECES_MAX &&
+		       jit_pieces_place(&pieces, SIZE_MAX, index) == 0);
 		jit_pieces_done(&pieces);
 	}
 	return more;

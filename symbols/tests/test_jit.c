@@ -42,7 +42,7 @@ static int read_on(enum jit_kind kind, struct file *file, struct jit_index *inde
 
 		more = jit_file_read(kind, file->fd, &file->at, &pieces);
 		cr_assert_lt(pieces.n, JIT_PIECES_MAX);
-		cr_assert_eq(jit_pieces_place(&pieces, index), 0);
+		cr_assert_eq(jit_pieces_place(&pieces, SIZE_MAX, index), 0);
 		jit_pieces_done(&pieces);
 	}
 	return more;
@@ -297,7 +297,8 @@ Test(jit, looks_its_dump_up_in_the_process_s_root)
 		struct jit *jit;
 
 		cr_assert(jit_new(some_names(), &jit) == 0);
-		jit_set_dump_path(jit, root, path + strlen("/tmp"), st.st_ino + (ino_t)other, getuid());
+		jit_set_dump_path(jit, root, path + strlen("/tmp"), st.st_ino + (ino_t)other,
+				  getuid());
 		expect_name(jit, jit_locate(jit, 0x1000, ANY_TIME), other ? NULL : "one");
 		jit_free(jit);
 	}

@@ -25,7 +25,7 @@ Test(jit_pieces, arrive_as_they_were_written)
 	struct jit_index index = { 0 };
 	uint64_t offset;
 
-	cr_assert_eq(jit_pieces_place(&pieces, &index), 0);
+	cr_assert_eq(jit_pieces_place(&pieces, SIZE_MAX, &index), 0);
 	cr_assert_eq(jit_index_find(&index, 0x2008, 6, &offset), 0);
 	cr_assert_eq(offset, 8);
 	cr_assert_str_eq(index.codes[0].name, "a::b");
@@ -43,7 +43,7 @@ Test(jit_pieces, are_whole)
 
 	for (pieces.n = 0; pieces.n <= n; pieces.n++) {
 		struct jit_index index = { 0 };
-		int err = jit_pieces_place(&pieces, &index);
+		int err = jit_pieces_place(&pieces, SIZE_MAX, &index);
 
 		cr_assert(err == 0 || err == -EPROTO);
 		n_good += err == 0;
@@ -53,10 +53,35 @@ Test(jit_pieces, are_whole)
 	jit_pieces_done(&pieces);
 }
 
+/* Whatever their number: one that was taken over says more than any file. */
+Test(jit_pieces, stop_where_memory_ends)
+{
+	struct jit_pieces pieces = honest();
+	struct jit_index index = { 0 };
+	size_t limit, n;
+
+	cr_assert_eq(jit_pieces_place(&pieces, SIZE_MAX, &index), 0);
+	limit = index.memory;
+	jit_index_done(&index);
+	cr_assert_eq(jit_pieces_place(&pieces, limit, &index), 0);
+	jit_index_done(&index);
+	for (size_t i = 0; i < 100; i++) {
+		char name[] = "x";
+		struct jit_code code = { .name = name, .size = 1 };
+
+		cr_assert_eq(jit_pieces_add(&pieces, &code, 0x3000 + i, 7), 0);
+	}
+	cr_assert_eq(jit_pieces_place(&pieces, limit, &index), -E2BIG);
+	n = index.n_codes;
+	cr_assert_eq(n, 2, "%zu", n);
+	jit_index_done(&index);
+	jit_pieces_done(&pieces);
+}
+
 /* Each byte in turn: whatever is accepted can be read. */
 Test(jit_pieces, may_be_any_bytes)
 {
-	const uint8_t values[] = { 0, 1, 2, 0x7f, 0xff };
+	const uint8_t values[] = { 0, 1, 2, sizeof("a.js"), 0x7f, 0xff };
 	size_t n_refused = 0;
 
 	for (size_t i = 0; i < 200; i++) {
@@ -70,16 +95,18 @@ Test(jit_pieces, may_be_any_bytes)
 				return;
 			}
 			pieces.bytes[i] = values[j];
-			err = jit_pieces_place(&pieces, &index);
+			err = jit_pieces_place(&pieces, SIZE_MAX, &index);
 			cr_assert(err == 0 || err == -EPROTO);
 			n_refused += err < 0;
 			for (size_t k = 0; k < index.n_codes; k++) {
 				const struct jit_code *code = &index.codes[k];
 
 				cr_assert(strlen(code->name) < pieces.n);
-				for (size_t l = 0; l < code->n_lines; l++)
+				for (size_t l = 0; l < code->n_lines; l++) {
+					cr_assert_lt(code->lines[l].file, code->files_size);
 					cr_assert(strlen(code->files + code->lines[l].file) <
 						  pieces.n);
+				}
 			}
 			jit_index_done(&index);
 			jit_pieces_done(&pieces);
