@@ -68,10 +68,11 @@ static struct fetch_waited *find_waited(struct fetch_shares *s, uid_t user)
 bool fetch_shares_allow(struct fetch_shares *s, uid_t user, uint64_t now)
 {
 	const struct fetch_waited *w = find_waited(s, user);
+	uint64_t limit = s->waited_ns ? s->waited_ns : FETCHERS_WAITED_NS;
 	size_t in_all;
 
 	return fetch_shares_room(s, user, now, &in_all) > 0 &&
-	       (w->since == 0 || w->user != user || w->ns < FETCHERS_WAITED_NS ||
+	       (w->since == 0 || w->user != user || w->ns < limit ||
 		now >= w->since + FETCHERS_WAITED_IN_NS);
 }
 

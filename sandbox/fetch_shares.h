@@ -20,6 +20,7 @@
 
 /* Starts as zero; fetch_shares_done() ends it. */
 struct fetch_shares {
+	uint64_t waited_ns; /* of FETCHERS_WAITED_IN_NS; 0: FETCHERS_WAITED_NS */
 	struct fetch_lost {
 		uid_t user;
 		uint64_t when; /* 0: there is none */

@@ -12,6 +12,7 @@
 #include "elf/mapped_file.h"
 #include "sandbox/message.h"
 #include "sandbox/opener.h"
+#include "symbols/jit_map.h"
 
 static bool needs_file(const struct find_request *r)
 {
@@ -32,6 +33,8 @@ static int open_wanted(const struct find_request *r, int from)
 					   regular_file_open(r->place.path, r->inode);
 	case FIND_DEBUG:
 		return debug_place_open(&r->place, r->place.has_root ? from : -1);
+	case FIND_MAP:
+		return jit_map_open(from, r->pid, r->user);
 	default:
 		return -EINVAL;
 	}

@@ -18,6 +18,7 @@ enum find_kind {
 	FIND_FILE,  /* what a descriptor refers to (O_PATH) */
 	FIND_PATH,  /* a regular file by its path */
 	FIND_DEBUG, /* a debug file, if it may be used */
+	FIND_MAP,   /* a perf map (jit_map_open()) */
 	FIND_PASS,  /* as FILE; goes to a socket, and the reply has no file */
 	FIND_ADD,   /* as FILE; goes to who has tried to open it (opener_add()), likewise */
 };
@@ -27,9 +28,11 @@ enum find_kind {
 enum { FIND_FROM, FIND_TO, FIND_N_FDS };
 
 struct find_request {
-	uint32_t kind;            /* enum find_kind */
-	uint64_t inode;           /* PATH; 0: any */
-	uint64_t id;              /* ADD: of the attempt */
+	uint32_t kind;  /* enum find_kind */
+	uint64_t inode; /* PATH; 0: any */
+	uint64_t id;    /* ADD: of the attempt */
+	pid_t pid;      /* MAP: in its own PID namespace, and its user */
+	uid_t user;
 	struct debug_place place; /* DEBUG; PATH: its path and root alone */
 };
 

@@ -57,7 +57,8 @@ struct question {
 	const struct find_request *request;
 	int fds[FIND_N_FDS]; /* without gaps; others are -1 */
 	uid_t user;
-	dev_t device; /* where the file is; 0: not known */
+	dev_t device;     /* where the file is; 0: not known */
+	uint64_t time_ns; /* 0: FINDERS_TIME_NS */
 };
 
 int finders_new(struct starter *starter, struct finders **ret)
@@ -179,12 +180,17 @@ static int wait_for_one(struct finders *f, const struct question *q, uint64_t un
 	}
 }
 
+static uint64_t time_of(const struct question *q)
+{
+	return q->time_ns ? q->time_ns : FINDERS_TIME_NS;
+}
+
 static int take(struct finders *f, const struct question *q, struct finder **ret)
 {
 	int err;
 
 	pthread_mutex_lock(&f->lock);
-	err = wait_for_one(f, q, clock_now_ns() + FINDERS_TIME_NS, ret);
+	err = wait_for_one(f, q, clock_now_ns() + time_of(q), ret);
 	pthread_mutex_unlock(&f->lock);
 	return err;
 }
@@ -233,11 +239,12 @@ static int start(struct finders *f, struct finder *finder)
 	return err;
 }
 
-static int await_reply(const struct spawned *process)
+static int await_reply(const struct spawned *process, const struct question *q)
 {
+	uint64_t stopped_ns = q->time_ns ? SPAWNED_STOPPED_NS : STOPPED_NS;
 	struct pollfd fd = { .fd = process->socket, .events = POLLIN };
 	struct patience patience;
-	int err = patience_begin(process, FINDERS_TIME_NS, STOPPED_NS, true, &patience);
+	int err = patience_begin(process, time_of(q), stopped_ns, true, &patience);
 
 	while (err == 0 && poll(&fd, 1, PATIENCE_LOOK_MS) <= 0)
 		err = patience_look(&patience, process);
@@ -254,7 +261,7 @@ static int exchange(const struct spawned *process, const struct question *q, str
 	int err = message_send(process->socket, q->request, sizeof(*q->request), q->fds, n_fds);
 
 	if (err == 0)
-		err = await_reply(process);
+		err = await_reply(process, q);
 	if (err == -ETIME)
 		return err;
 	if (err == 0)
@@ -335,11 +342,11 @@ int finders_open(struct finders *f, uid_t user, int reference, struct found_file
 	return find(f, &q, ret);
 }
 
-int finders_look_up(struct finders *f, uid_t user, int root, const char *path, uint64_t inode,
-		    struct found_file *ret)
+static int look_up(struct finders *f, uid_t user, int root, const char *path, uint64_t inode,
+		   uint64_t time_ns, struct found_file *ret)
 {
 	struct find_request request = { .kind = FIND_PATH, .inode = inode };
-	const struct question q = { &request, { root, -1 }, user, 0 };
+	const struct question q = { &request, { root, -1 }, user, 0, time_ns };
 
 	request.place.has_root = root >= 0;
 	if (strlen(path) >= sizeof(request.place.path))
@@ -348,12 +355,41 @@ int finders_look_up(struct finders *f, uid_t user, int root, const char *path, u
 	return find(f, &q, ret);
 }
 
+int finders_look_up(struct finders *f, uid_t user, int root, const char *path, uint64_t inode,
+		    struct found_file *ret)
+{
+	return look_up(f, user, root, path, inode, 0, ret);
+}
+
 int finders_open_debug(struct finders *f, uid_t user, const struct debug_place *place, int root)
 {
 	const struct find_request request = { .kind = FIND_DEBUG, .place = *place };
 	const struct question q = { &request, { root, -1 }, user, 0 };
 	struct found_file found;
 	int err = find(f, &q, &found);
+
+	return err < 0 ? err : found.fd;
+}
+
+int finders_open_map(struct finders *f, uid_t user, int root, pid_t pid, uid_t owner)
+{
+	const struct find_request request = { .kind = FIND_MAP, .pid = pid, .user = owner };
+	const struct question q = { &request, { root, -1 }, user, 0, FINDERS_SHORT_NS };
+	struct found_file found;
+	int err = find(f, &q, &found);
+
+	return err < 0 ? err : found.fd;
+}
+
+int finders_open_dump(struct finders *f, uid_t user, int place, const char *path, uint64_t inode)
+{
+	const struct find_request request = { .kind = FIND_FILE };
+	const struct question q = {
+		&request, { place, -1 }, user, device_of(place), FINDERS_SHORT_NS
+	};
+	struct found_file found;
+	int err = path ? look_up(f, user, place, path, inode, FINDERS_SHORT_NS, &found) :
+			 find(f, &q, &found);
 
 	return err < 0 ? err : found.fd;
 }

@@ -24,6 +24,9 @@ struct starter;
 /* How long one may wait for a file. */
 #define FINDERS_TIME_NS UINT64_C(2000000000)
 
+/* And for one that samples wait for. */
+#define FINDERS_SHORT_NS UINT64_C(200000000)
+
 /* Whoever is to blame is not known. */
 #define FINDERS_NOBODY ((uid_t)-1)
 
@@ -57,6 +60,14 @@ int finders_look_up(struct finders *finders, uid_t user, int root, const char *p
 /* Does debug_place_open() for a user. Returns as that does, or with the errors above. */
 int finders_open_debug(struct finders *finders, uid_t user, const struct debug_place *place,
 		       int root);
+
+/*
+ * Likewise the perf map of a process with that number in its own PID namespace, of `owner` (jit_map_open());
+ * and a jitdump: what `place` refers to, or what has that path and inode below it. Waits FINDERS_SHORT_NS.
+ */
+int finders_open_map(struct finders *finders, uid_t user, int root, pid_t pid, uid_t owner);
+int finders_open_dump(struct finders *finders, uid_t user, int place, const char *path,
+		      uint64_t inode);
 
 /*
  * A helper that has read such a file for a user was killed, and may not end: it costs the user as a finder

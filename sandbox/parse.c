@@ -17,6 +17,7 @@ void parse_result_done(struct parse_result *r)
 	image_done(&r->image);
 	free(r->usdt);
 	function_list_done(&r->functions);
+	jit_pieces_done(&r->pieces);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -174,12 +175,30 @@ static int parse_file(const struct parse_request *request, struct elf_file *file
 	return err;
 }
 
+static int parse_jit(const struct parse_request *request, struct parse_result *ret)
+{
+	int more;
+
+	*ret = (struct parse_result){
+		.position = request->position,
+		.pieces = { .demangles = true, .style = request->style },
+	};
+	more = jit_file_read(request->jit_kind, request->fd, &ret->position, &ret->pieces);
+	ret->has_more = more > 0;
+	if (more < 0)
+		parse_result_done(ret);
+	return more < 0 ? more : 0;
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
-	int err = elf_file_init_fd_only(&file, request->fd);
+	int err;
 
+	if (request->kind == PARSE_JIT)
+		return parse_jit(request, ret);
 	*ret = (struct parse_result){ 0 };
+	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }
 

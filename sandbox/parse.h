@@ -9,6 +9,7 @@
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "elf/function_list.h"
+#include "symbols/jit_reader.h"
 #include "symbols/parameters.h"
 #include "symbols/usdt.h"
 #include "tables/image.h"
@@ -27,6 +28,7 @@ enum parse_kind {
 	PARSE_PARAMETERS, /* where are parameters of a function? */
 	PARSE_USDT,       /* its USDT probes */
 	PARSE_FUNCTIONS,  /* its functions */
+	PARSE_JIT,        /* what does it say about code that a process generates? */
 	PARSE_N_KINDS,
 };
 
@@ -40,6 +42,15 @@ struct parse_request {
 	uint64_t offset;
 	const struct parameter_wanted *wanted;
 	size_t n_wanted;
+	/* JIT: read from this position on, with names demangled in this style */
+	enum jit_kind jit_kind;
+	struct jit_position position;
+	enum names_demangle style;
+	/*
+	 * How long a parser may compute, and sleep over a file that may not answer, in ns. 0: PARSERS_CPU_NS,
+	 * and PARSERS_STUCK of it
+	 */
+	uint64_t cpu_ns, stuck_ns;
 };
 
 /* The name of a debug file, as in .gnu_debuglink. */
@@ -60,6 +71,10 @@ struct parse_result {
 	size_t n_usdt;
 	/* FUNCTIONS */
 	struct function_list functions;
+	/* JIT: as jit_file_read() */
+	bool has_more;
+	struct jit_position position;
+	struct jit_pieces pieces;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };

@@ -49,6 +49,8 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, r->usdt, r->n_usdt * sizeof(*r->usdt));
 	if (err == 0)
 		err = write_all(fd, r->functions.bytes, r->functions.size);
+	if (err == 0)
+		err = write_all(fd, r->pieces.bytes, r->pieces.n);
 	return err;
 }
 
@@ -62,6 +64,9 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 		.offset = request->offset,
 		.wanted = request->wanted,
 		.n_wanted = request->n_wanted,
+		.jit_kind = request->jit_kind,
+		.position = request->position,
+		.style = request->style,
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	int err = parse_here(&todo, &result);
@@ -80,6 +85,12 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->stats = result.image.stats;
 	ret->n_usdt = (uint32_t)result.n_usdt;
 	ret->functions_size = (uint32_t)result.functions.size;
+	ret->n_pieces = result.pieces.n;
+	ret->position = result.position.at;
+	ret->lines_at = result.position.lines_at;
+	ret->has_times = result.position.has_times;
+	ret->is_closed = result.position.is_closed;
+	ret->has_more = result.has_more;
 	memcpy(ret->parameters, result.parameters, sizeof(ret->parameters));
 	return err;
 }
@@ -141,7 +152,8 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       r->is_so <= 1 && r->n_usdt <= USDT_MAX_PLACES &&
-	       r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
+	       r->functions_size <= FUNCTION_LIST_MAX_SIZE && r->has_more <= 1 &&
+	       r->has_times <= 1 && r->is_closed <= 1 && r->n_pieces < JIT_PIECES_MAX &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
@@ -226,7 +238,7 @@ static bool is_whole(const struct parser_reply *r, int file)
 					       r->facts.n_code * sizeof(struct elf_code) +
 					       (uint64_t)r->n_cells * DP_CELL_SIZE +
 					       r->n_usdt * sizeof(struct usdt_place) +
-					       r->functions_size;
+					       r->functions_size + r->n_pieces;
 }
 
 static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
@@ -247,7 +259,7 @@ static int take_probes(const struct parser_reply *r, int file, off_t *at, struct
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
 		struct parse_result *ret)
 {
-	void *segments = NULL, *code = NULL, *cells = NULL;
+	void *segments = NULL, *code = NULL, *cells = NULL, *pieces = NULL;
 	off_t at = 0;
 	int err;
 
@@ -255,7 +267,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	if (is_parse_error(r->err))
 		return r->err;
 	if (!is_plausible(r, size) || !is_whole(r, file) || !are_parameters(r->parameters) ||
-	    (kind == PARSE_IMAGE) != (r->n_cells > 0))
+	    (kind == PARSE_IMAGE) != (r->n_cells > 0) || (kind != PARSE_JIT && r->n_pieces > 0))
 		return -EPROTO;
 	ret->facts = r->facts;
 	ret->lacks_cfi = r->lacks_cfi;
@@ -275,6 +287,12 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	ret->image = (struct image){ .cells = cells, .n_cells = r->n_cells, .stats = r->stats };
 	if (err == 0)
 		err = take_probes(r, file, &at, ret);
+	if (err == 0)
+		err = read_values(file, &at, r->n_pieces, 1, &pieces);
+	ret->pieces = (struct jit_pieces){ .bytes = pieces, .n = pieces ? r->n_pieces : 0 };
+	ret->position = (struct jit_position){ r->position, r->lines_at, r->has_times == 1,
+					       r->is_closed == 1 };
+	ret->has_more = r->has_more == 1;
 	if (err == 0 && r->n_cells > 0 && !image_is_sound(cells, r->n_cells))
 		err = -EPROTO;
 	if (err < 0)

@@ -13,7 +13,7 @@
  * for the result:
  *
  *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
- *     | struct usdt_place * n_usdt | functions_size bytes |
+ *     | struct usdt_place * n_usdt | functions_size bytes | n_pieces |
  */
 
 struct parser_request {
@@ -22,6 +22,8 @@ struct parser_request {
 	/* PARAMETERS */
 	uint64_t offset;
 	uint64_t n_wanted;
+	uint32_t jit_kind, style;
+	struct jit_position position;
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS];
 };
 
@@ -36,6 +38,9 @@ struct parser_reply {
 	uint32_t n_usdt;
 	uint32_t functions_size; /* of struct function_list */
 	struct image_stats stats;
+	uint64_t n_pieces; /* bytes */
+	uint64_t position, lines_at;
+	uint8_t has_more, has_times, is_closed;
 	struct parameter parameters[DP_MAX_ARGUMENTS];
 };
 

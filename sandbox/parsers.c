@@ -25,7 +25,7 @@
 #include "sandbox/starter.h"
 
 /* More idle ones than threads that ask are of no use. */
-#define MAX_IDLE 4
+#define MAX_IDLE 6
 /* Larger files get no more time than one of this size. */
 #define MAX_MIB 4096
 /* Of st_blocks, stat(2). File systems that compress binaries save up to this factor. */
@@ -41,7 +41,13 @@
 struct owner {
 	dev_t device;
 	uid_t user;
+	bool is_of_jit; /* what root's programs write there may be others' words */
 };
+
+static bool owner_equals(const struct owner *a, const struct owner *b)
+{
+	return a->device == b->device && a->user == b->user && a->is_of_jit == b->is_of_jit;
+}
 
 struct parser {
 	struct spawned process;
@@ -176,9 +182,7 @@ static int take(struct parsers *p, const struct owner *owner, struct parser *ret
 {
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = p->n_idle; i-- > 0;) {
-		const struct owner *o = &p->idle[i].owner;
-
-		if (o->device != owner->device || o->user != owner->user)
+		if (!owner_equals(&p->idle[i].owner, owner))
 			continue;
 		*ret = p->idle[i];
 		remove_idle(p, i);
@@ -285,6 +289,9 @@ static int send_request(const struct parser *parser, const struct parse_request 
 		.has_other = request->other >= 0,
 		.offset = request->offset,
 		.n_wanted = request->n_wanted,
+		.jit_kind = request->jit_kind,
+		.style = request->style,
+		.position = request->position,
 	};
 	const int fds[] = { passage_end(&files->file), files->result, passage_end(&files->other) };
 
@@ -349,17 +356,18 @@ static uint64_t stored_size(const struct stat *st)
 static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *request,
 			  uint64_t size)
 {
+	uint64_t limit = request->cpu_ns ? request->cpu_ns : p->cpu_ns;
 	struct stat st;
 	uint64_t mib;
 
 	if (request->other >= 0 && file_stat(request->other, &st) == 0)
 		size += stored_size(&st);
 	mib = size >> 20;
-	return p->cpu_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (p->cpu_ns / 100);
+	return limit + (mib < MAX_MIB ? mib : MAX_MIB) * (limit / 100);
 }
 
 /* No file has this owner, so it gets a parser that has met none. */
-static const struct owner no_owner = { (dev_t)-1, (uid_t)-1 };
+static const struct owner no_owner = { (dev_t)-1, (uid_t)-1, false };
 
 /* A parser that gets files of two owners meets no others. */
 static bool is_of_another(const struct parse_request *request, const struct owner *owner)
@@ -392,9 +400,10 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 		    clockid_t *clock, struct parse_result *ret)
 {
 	_cleanup_(files_done) struct files files;
-	const struct owner owner = { st->st_dev, st->st_uid };
+	const struct owner owner = { st->st_dev, st->st_uid, request->kind == PARSE_JIT };
 	uint64_t size = stored_size(st);
-	uint64_t stuck = are_foreign(request) ? PARSERS_STUCK * p->cpu_ns : 0;
+	uint64_t patience = request->stuck_ns ? request->stuck_ns : PARSERS_STUCK * p->cpu_ns;
+	uint64_t stuck = are_foreign(request) ? patience : 0;
 	bool is_mixed = is_of_another(request, &owner), answered, is_stuck = false;
 	struct parser_reply reply;
 	struct parser parser;

@@ -34,15 +34,15 @@ struct jit *jit_free(struct jit *jit);
 /*
  * Sets where the perf map is: /tmp/perf-PID.map below the directory `root`, which is taken over.
  * `pid` is the process's number in its own PID namespace. The map must be a regular file of this
- * user or of root.
+ * user or of root. `payer` here and below: whose process it is, for a reader (jit_reader.h).
  */
-void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user);
+void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user, uid_t payer);
 
 /* The process has mapped a jitdump. Takes over fd, which may only refer to the file (O_PATH). */
-void jit_set_dump(struct jit *jit, int fd);
+void jit_set_dump(struct jit *jit, int fd, uid_t payer);
 
 /* Likewise; it has this path and inode in the process's root, which is taken over. */
-void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t inode);
+void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t inode, uid_t payer);
 
 /*
  * Adds a function and a line of it from a recording; `file` is "" and `line` 0 if unknown. *ret is

@@ -34,6 +34,7 @@ struct names *names_free(struct names *n)
 	while (n->modules)
 		module_free(n->modules);
 	names_set_reader(n, NULL, NULL);
+	names_set_jit_reader(n, NULL, NULL);
 	debug_server_free(n->server);
 	pthread_mutex_destroy(&n->lock);
 	free(n);

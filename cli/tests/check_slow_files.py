@@ -253,6 +253,53 @@ class HangingFiles(Files):
         self.check(3, (FLUSH,), is_deaf=True)
 
 
+class HangingDump(HangingFiles):
+    """A file about generated code: who maps it runs on, in memory that is in no file."""
+    PROGRAM = """
+import ctypes, mmap, os, sys
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(bytes.fromhex("b9ffffff00" "ffc9" "75fc" "c3"))  # a loop
+run = ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+sys.stdin.readline()
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+fd = os.open(os.path.join(sys.argv[1], f"jit-{os.getpid()}.dump"), os.O_RDONLY)
+assert libc.mmap(None, ctypes.c_size_t(4096), 5, 2, fd, ctypes.c_long(0)) != 2**64 - 1
+while True:
+    run()
+"""
+
+    def profile(self, n_files, hangs, is_deaf):
+        compiler = self.start_program(self.PROGRAM, os.path.join(self.directory, "mounted"))
+        files = self.mount(harness.program("fibonacci"), [f"jit-{compiler.pid}.dump"], hangs=hangs, is_deaf=is_deaf)
+        busy = self.start_program("while True: pass")
+        path, said = (os.path.join(self.directory, name) for name in ("samples.jsonl", "said"))
+        with open(said, "w") as file:
+            profiler = start("-v", "--no-cache", "-F", "999", "-d", str(self.DURATION), "-p",
+                             f"{busy.pid},{compiler.pid}", "-o", path, stderr=file)
+        self.addCleanup(profiler.kill)  # it may not end before the file system does
+        files.hang_for(profiler.pid)
+        wait_for(lambda: "sampling " in harness.read(said))
+        began = time.monotonic()
+        compiler.stdin.write(b"\n")
+        compiler.stdin.flush()
+        self.assertEqual(profiler.wait(30), 0, harness.read(said))
+        self.assertLess(time.monotonic() - began, self.DURATION + self.PATIENCE)
+        with open(path) as file:
+            *samples, totals = map(json.loads, file)
+        self.assertEqual(totals["lost"], 0, harness.read(said))
+        self.assertGreater(len([s for s in samples if s["pid"] == compiler.pid]), 100)
+        return busy.pid, samples
+
+    def check(self, n_files, hangs, is_deaf=False):
+        busy, samples = self.profile(n_files, hangs, is_deaf)
+        of = [s for s in samples if s["pid"] == busy]
+        self.assertGreater(len(of), 100)
+        self.assertEqual({s["outcome"] for s in of} - {"no_user_stack"}, {"complete"})
+
+    test_many_that_are_not_read = test_many_that_are_not_opened = test_endless_status_of_the_file_system = None
+
+
 class HangingMemory(Files):
     """A stack in a page that nobody ever provides. The profiler has it read, so that the next walk finds it."""
     DURATION = 3

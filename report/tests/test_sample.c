@@ -33,7 +33,7 @@ Test(frame, is_where_its_call_is_in_compiled_code)
 	put_lines(dump, 0x1000, 0x1000, 0x1008);
 	put_load(dump, 0, 0x1000, 16, "caller");
 	put_load(dump, 0, 0x1010, 16, "next");
-	jit_set_dump(compiled.jit, dump);
+	jit_set_dump(compiled.jit, dump, getuid());
 	expect_location(0x1008, DP_METHOD_LEAF, "caller", 8);
 	expect_location(0x1008, DP_METHOD_TABLE, "caller", 7);
 	expect_location(0x100a, DP_METHOD_TABLE, "caller", 8);

@@ -99,4 +99,8 @@ Test(fetch_shares, count_time)
 	cr_assert(!fetch_shares_allow(&shares, USER, NOW + FETCHERS_WAITED_IN_NS - 1));
 	cr_assert(fetch_shares_allow(&shares, OTHER, NOW));
 	cr_assert(fetch_shares_allow(&shares, USER, NOW + FETCHERS_WAITED_IN_NS));
+	shares.waited_ns = FETCHERS_WAITED_NS + 1;
+	cr_assert(fetch_shares_allow(&shares, USER, NOW));
+	fetch_shares_charge(&shares, USER, NOW, 1);
+	cr_assert(!fetch_shares_allow(&shares, USER, NOW));
 }

@@ -337,6 +337,37 @@ Test(finders, pass_files_on)
 	close(found.fd);
 }
 
+/* About generated code: who takes samples waits for it. */
+Test(finders, open_what_samples_wait_for)
+{
+	_cleanup_close_ int endless = make(ENDLESS), self = refer_to("/proc/self/exe");
+	_cleanup_close_ int root = refer_to(directory), dump = -1, again = -1, map = -1;
+	uint64_t begun = clock_now_ns();
+	char path[64];
+
+	cr_assert_eq(finders_open_dump(finders, USER, endless, NULL, 0), -ETIMEDOUT);
+	cr_assert_lt(clock_now_ns() - begun, FINDERS_TIME_NS / 2);
+	dump = finders_open_dump(finders, USER, self, NULL, 0);
+	again = finders_open_dump(finders, USER, root, "program", 0);
+	cr_assert(dump >= 0 && again >= 0);
+	begun = clock_now_ns();
+	kill(finder(), SIGSTOP);
+	cr_assert_eq(finders_open_map(finders, USER, root, 7, geteuid()), -ENOENT);
+	cr_assert_lt(clock_now_ns() - begun, FINDERS_TIME_NS / 2);
+	cr_assert_eq(finders_open_map(finders, USER, root, 7, geteuid()), -ENOENT);
+	snprintf(path, sizeof(path), "%s/tmp", directory);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/tmp/perf-7.map", directory);
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	map = finders_open_map(finders, USER, root, 7, geteuid());
+	cr_assert_geq(map, 0);
+	cr_assert_eq(finders_open_map(finders, USER, root, 7, OTHER), -ENOENT);
+	cr_assert_eq(finders_open_map(finders, USER, root, 8, geteuid()), -ENOENT);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/tmp", directory);
+	rmdir(path);
+}
+
 /* The other helper waits no more then. */
 Test(finders, pass_nothing_on)
 {

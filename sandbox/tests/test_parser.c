@@ -91,6 +91,35 @@ Test(parser, says_where_parameters_can_be)
 	}
 }
 
+/* About generated code, and about that alone. */
+Test(parser, says_how_far_it_has_read)
+{
+	struct parser_reply reply = { .position = 7, .lines_at = 3, .has_more = 1, .has_times = 1 };
+	struct parse_result result;
+
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, "piece", 5, 0), 5);
+	reply.n_pieces = 5;
+	cr_assert_eq(parser_take(PARSE_JIT, &reply, result_fd, FILE_SIZE, &result), 0);
+	cr_assert(result.position.at == 7 && result.position.lines_at == 3);
+	cr_assert(result.has_more && result.position.has_times && !result.position.is_closed);
+	cr_assert(result.pieces.n == 5 && memcmp(result.pieces.bytes, "piece", 5) == 0);
+	parse_result_done(&result);
+	cr_assert_eq(take_as(PARSE_FACTS, &reply), -EPROTO);
+	for (size_t i = 0; i < 4; i++) {
+		struct parser_reply wrong = reply;
+
+		wrong.has_more += i == 0;
+		wrong.has_times += i == 1;
+		wrong.is_closed += i == 2 ? 2 : 0;
+		wrong.n_pieces += i == 3;
+		cr_assert_eq(take_as(PARSE_JIT, &wrong), -EPROTO, "%zu", i);
+	}
+	cr_assert_eq(ftruncate(result_fd, JIT_PIECES_MAX), 0);
+	reply.n_pieces = JIT_PIECES_MAX;
+	cr_assert_eq(take_as(PARSE_JIT, &reply), -EPROTO);
+}
+
 static int take(const struct parser_reply *reply)
 {
 	return take_as(PARSE_IMAGE, reply);
