@@ -101,6 +101,19 @@ int elf_facts_bias(const struct elf_facts *facts, uint64_t start, uint64_t offse
 	return -ENOENT;
 }
 
+bool elf_facts_begin_code(const struct elf_facts *facts, uint64_t offset)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < facts->n_segments; i++) {
+		const struct elf_segment *s = &facts->segments[i];
+
+		if (s->executable && offset == (s->offset & ~(page - 1)))
+			return true;
+	}
+	return false;
+}
+
 int elf_facts_code_before(const struct elf_facts *facts, uint64_t end, size_t size,
 			  uint64_t *ret_offset, size_t *ret_n)
 {

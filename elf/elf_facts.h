@@ -2,6 +2,7 @@
 #ifndef DP_ELF_ELF_FACTS_H
 #define DP_ELF_ELF_FACTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,9 @@ void elf_facts_done(struct elf_facts *facts);
  * from `offset` on. -ENOENT if no segment of the file is there.
  */
 int elf_facts_bias(const struct elf_facts *facts, uint64_t start, uint64_t offset, uint64_t *ret);
+
+/* True if a mapping of the file from `offset` on has code from the start of a segment on. */
+bool elf_facts_begin_code(const struct elf_facts *facts, uint64_t offset);
 
 /*
  * Finds the up to `size` bytes of code that end at an address: their offset in the file and number

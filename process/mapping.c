@@ -165,13 +165,29 @@ static void resolve_other(struct process_table *table, struct process *p, struct
 }
 
 /*
+ * What does not begin where the file's code does may have been mapped alone, as V8 does with its
+ * builtins: then other memory is where the cookie would be.
+ */
+static bool has_cookie(const struct process_table *table, const struct process *p,
+		       const struct mapping *m)
+{
+	uint64_t found;
+
+	if (!mapping_has_cookie(m) || elf_facts_begin_code(&m->binary->elf, m->offset))
+		return mapping_has_cookie(m);
+	return fetchers_read(table->fetchers, p->thread, mapping_cookie_address(m), &found,
+			     sizeof(found)) == 0 &&
+	       found == m->binary->elf.cookie;
+}
+
+/*
  * Most programs touch the page of the cookie while they start, or a neighbour, and the kernel maps
  * both. To bring it for all would cost more than the rest of a new mapping.
  */
 static void resolve_cookie(const struct process_table *table, const struct process *p,
 			   struct mapping *m)
 {
-	m->has_cookie = mapping_has_cookie(m);
+	m->has_cookie = has_cookie(table, p, m);
 	/* On failure the process may have unmapped the binary meanwhile. */
 	if (m->has_cookie && p->lacks_cookies)
 		fetchers_bring(table->fetchers, p->thread, mapping_cookie_address(m));
@@ -244,7 +260,7 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 	if (err == 0)
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
-		m->has_cookie = mapping_has_cookie(m);
+		m->has_cookie = has_cookie(table, p, m);
 		if (m->died == TIME_NEVER)
 			hotspot_meet(p, m);
 		return true;

@@ -287,11 +287,32 @@ static int find_inlined(struct runtime_names *n, const struct dp_runtime_frame *
 	return 0;
 }
 
+/* The name of code without what is inlined there, if it is kept: that is the same at each position. */
+static struct entry *find_own(const struct runtime_names *n, const struct dp_runtime_frame *frame)
+{
+	const struct key key = { frame->code, frame->tag, 0 };
+	struct entry *own;
+
+	HASH_FIND(hh, n->lines, &key, sizeof(key), own);
+	return own;
+}
+
+/* Positions of code are read one by one, and the last ones when it may be gone: then its name is known. */
 static int find_all(struct runtime_names *n, const struct dp_runtime_frame *frame, struct entry *e)
 {
 	int err = n->runtime->expand ? find_inlined(n, frame, e) : 1;
+	struct entry *own = err != 1 ? find_own(n, frame) : NULL;
+	uint64_t located;
 
-	return err == 1 ? find_frame(n, frame, &e->located) : err;
+	if (err == 1)
+		return find_frame(n, frame, &e->located);
+	if (err == 0 && !own)
+		(void)find_frame(n, frame, &located);
+	/* Memory that is slow to read has what is inlined, later. */
+	if (err == 0 || !own || err == -ETIMEDOUT || err == -EAGAIN)
+		return err;
+	e->located = own->located;
+	return 0;
 }
 
 static size_t located_of(const struct entry *e, const uint64_t **ret)

@@ -264,7 +264,12 @@ static int read_compiled(const struct reader *r, const struct dp_runtime_frame *
 				  &method);
 	if (err == 0)
 		err = read_member(r, method, HOTSPOT_METHOD_CONST, &constant);
-	return err < 0 ? err : read_method(r, constant, ret);
+	if (err == 0)
+		err = read_method(r, constant, ret);
+	if (err == 0 && r->memory->forget)
+		r->memory->forget(r->memory->arg);
+	/* Until here it may have become another one's. */
+	return err < 0 ? err : check_id(r, frame);
 }
 
 /* Where a blob's code begins, as an offset in the blob. */

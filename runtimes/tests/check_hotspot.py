@@ -12,7 +12,7 @@ samples are in the middle of making or leaving a frame.
 
 Each JVM runs interpreted, compiled by C1, by C2, and with both, without inlining: SHARE of samples have to
 be whole and complete. With its default flags, functions that are inlined are missing: what is there must be
-in order, and COMPLETE of the stacks complete. Never may a stack have something else, or be complete without
+in order, and COMPLETE of the stacks complete. Code without a name is neither whole nor wrong. Never may a stack have something else, or be complete without
 the thread's root.
 
 Samples that a JVM's start precedes are not complete, up to 0.3 s of a run on a busy machine, so too small
@@ -46,6 +46,8 @@ RING = {"Chain.ringA": {"Chain.storm", "Chain.ringC", "Chain.ringD"}, "Chain.rin
         "Chain.ringC": {"Chain.ringB"}, "Chain.ringD": {"Chain.ringC"}}
 # What computing calls, or the JVM on its behalf.
 LEAVES = {"java.lang.System.nanoTime"}
+# Compiled code that the JVM has thrown away, or a JVM that has ended, before its name was read.
+UNLOADED = "[java, unloaded]"
 ROOTS = {"clone3", "__clone3", "__clone", "clone"}
 
 
@@ -70,7 +72,7 @@ def parse(text):
 def java_frames(sample):
     """The functions of Java, leaf first; without stubs, whose names are in brackets."""
     frames = [f["symbol"] or "?" for f in sample["user_stack"] if f["kind"] == "java"]
-    frames = [plain(f) for f in frames if not f.startswith("[") or f == "[java, unloaded]"]
+    frames = [plain(f) for f in frames if not f.startswith("[") or f == UNLOADED]
     while frames and frames[0] in LEAVES:
         frames.pop(0)
     return frames
@@ -83,8 +85,11 @@ def is_part(frames, chain):
 
 
 def judge(frames, window, inlines):
-    """whole, part or wrong"""
+    """whole, part, unloaded (what there is of it is a part) or wrong"""
     ring = 0
+    if UNLOADED in frames:
+        known = [f for f in frames if f != UNLOADED]
+        return "wrong" if judge(known, window, True) == "wrong" else "unloaded"
     if window["mark"] == "storm":
         while ring < len(frames) and frames[ring] in RING:
             ring += 1
@@ -127,7 +132,7 @@ class Run:
 
     def check(self):
         for seconds in self.options.seconds or SECONDS:
-            counts = {"whole": 0, "part": 0, "wrong": 0}
+            counts = {"whole": 0, "part": 0, "unloaded": 0, "wrong": 0}
             n = complete = rootless = 0
             for sample, window in self.samples(seconds):
                 verdict = judge(java_frames(sample), window, self.mode == "default")
@@ -140,11 +145,12 @@ class Run:
             wanted = 0 if self.mode == "default" else SHARE
             right = counts["wrong"] == 0 and rootless == 0
             good = (right and n >= MIN_SAMPLES and counts["whole"] >= wanted * n and
-                    complete >= COMPLETE * n)
+                    counts["unloaded"] <= (1 - SHARE) * n and complete >= COMPLETE * n)
             if good or not right:
                 break
         print(f"{self.name}: {n} samples, {100 * complete / max(n, 1):.1f} % complete, "
-              f"{100 * counts['whole'] / max(n, 1):.1f} % whole, {counts['wrong']} wrong, "
+              f"{100 * counts['whole'] / max(n, 1):.1f} % whole, {counts['unloaded']} unloaded, "
+              f"{counts['wrong']} wrong, "
               f"{rootless} without a root{'' if good else ': FAILED'}", flush=True)
         return good
 

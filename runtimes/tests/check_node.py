@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that stacks have node's functions of JavaScript, all of them and in order.
 
-usage: check_node.py [--seconds S] [--seed N] [--mode MODE] DWARFPROF [NODE...]
+usage: check_node.py [--seconds S] [--seed N] [--mode MODE] [--pinned] DWARFPROF [NODE...]
 
 Generates programs whose chain of calls is known: functions of ten kinds, which call each other in random
 order, once each or recursively, and at the end spin(), which computes, calls a small function and makes
 garbage. In the samples of spin(), what is above it must be the chain, from main() on.
 
-Each node runs interpreted, with its baseline compiler, and optimised without inlining: SHARE of samples must
+NODE is that in PATH, or with --pinned all of `ci/setup nodes`, of which 24 maps its builtins a second time.
+Each runs interpreted, with its baseline compiler, and optimised without inlining: SHARE of samples must
 have the whole chain. With its default flags, functions that are inlined are missing: what is there must be in
 order. Never may a stack have something else, but for functions whose names the collector has moved.
 """
 import argparse
+import glob
 import json
 import os
 import random
@@ -26,9 +28,9 @@ SHARE = 0.98
 MIN_SAMPLES = 150
 SECONDS = (1.5, 5, 15)
 MODES = {
-    "interpreted": ["--no-opt", "--no-sparkplug"],
-    "baseline": ["--no-opt", "--always-sparkplug"],
-    "optimised": ["--no-turbo-inlining"],
+    "interpreted": ["--no-opt", "--no-maglev", "--no-sparkplug"],
+    "baseline": ["--no-opt", "--no-maglev", "--always-sparkplug"],
+    "optimised": ["--no-turbo-inlining", "--no-maglev-inlining"],
     "default": [],
 }
 # What {0} is called, and {1} calls.
@@ -66,6 +68,8 @@ function spin() {
 # Builtins that call functions, and functions that spin() calls.
 BUILTINS = {"map", "forEach", "sort", "apply", "next", "return"}
 BELOW = {"small", "now", "push"}
+# Of other versions, as `ci/setup nodes` installs them.
+PINNED = sorted(glob.glob(os.path.join(os.path.dirname(__file__), "../../ci/nodes/node_modules/*/bin/node")))
 # Its name, or where it was, has changed since the sample.
 MOVED = "[javascript, moved]"
 
@@ -110,6 +114,12 @@ def judge(chain, stack):
     return functions == chain, None
 
 
+def flags_of(node, mode):
+    """Without those that this version does not know."""
+    known = subprocess.run([node, "--v8-options"], check=True, capture_output=True, text=True).stdout.split()
+    return [f for f in MODES[mode] if f in known or f.replace("--no-", "--") in known]
+
+
 def record(dwarfprof, node, flags, program):
     with tempfile.TemporaryDirectory() as directory:
         path, out = directory + "/chain.js", directory + "/out"
@@ -124,7 +134,7 @@ def record(dwarfprof, node, flags, program):
 def check_once(args, node, mode, seconds, rng):
     program, chain = generate(rng, seconds)
     whole = n = 0
-    for sample in record(args.dwarfprof, node, MODES[mode], program):
+    for sample in record(args.dwarfprof, node, flags_of(node, mode), program):
         if "user_stack" not in sample or sample.get("comm") not in ("node", "MainThread"):
             continue
         judged = judge(chain, sample["user_stack"])
@@ -158,10 +168,11 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mode", choices=MODES)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--pinned", action="store_true")
     parser.add_argument("dwarfprof")
     parser.add_argument("nodes", nargs="*")
     args = parser.parse_args()
-    nodes = args.nodes or [n for n in [shutil.which("node")] if n]
+    nodes = args.nodes or (PINNED if args.pinned else [n for n in [shutil.which("node")] if n])
     if os.geteuid() != 0 or not nodes:
         return 77
     rng = random.Random(args.seed)
