@@ -88,6 +88,17 @@ void event_options_set_probe(struct options *o, struct argp_state *state, const 
 	o->record.profiler.label_probe = text;
 }
 
+void event_options_set_redaction(struct options *o, struct argp_state *state, const char *regex)
+{
+	char why[REDACTION_WHY_SIZE];
+
+	if (o->redaction.is_set)
+		argp_error(state, "there may be one --redact: A|B");
+	if (redaction_init(&o->redaction, regex, why) < 0)
+		argp_error(state, "--redact %s: %s", regex, why);
+	o->record.profiler.label_sources.redaction = &o->redaction;
+}
+
 static void check_periods(const struct options *o, struct argp_state *state,
 			  const struct event *event)
 {

@@ -40,6 +40,7 @@ enum {
 	OPTION_UNWIND,
 	OPTION_VALUE,
 	OPTION_PROBE,
+	OPTION_REDACT,
 	OPTION_VERIFY,
 	OPTION_WALL,
 };
@@ -114,6 +115,8 @@ static const struct argp_option sampling_options[] = {
 	  "weigh samples by a number that -e reads, such as bytes, instead of counting them", 2 },
 	{ "probe", OPTION_PROBE, "label:PATH:NAME(VALUES)", 0,
 	  "give samples taken during calls of these functions the values as labels", 2 },
+	{ "redact", OPTION_REDACT, "REGEX", 0,
+	  "put <redacted> in the place of what matches in values and labels", 2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
 	  "at most about N samples per second and process, chosen at random; counts are scaled",
 	  2 },
@@ -305,6 +308,9 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_PROBE:
 		event_options_set_probe(o, state, arg);
+		return 0;
+	case OPTION_REDACT:
+		event_options_set_redaction(o, state, arg);
 		return 0;
 	case OPTION_MAX_RATE:
 		o->record.profiler.max_rate =
@@ -583,6 +589,7 @@ void options_done(struct options *options)
 	free(options->pids);
 	free(options->tids);
 	filter_done(&options->filter);
+	redaction_done(&options->redaction);
 	free(options->command_line);
 	output_options_done(&options->output);
 }

@@ -10,6 +10,7 @@
 #include "cli/name_options.h"
 #include "cli/output_options.h"
 #include "kernel/filter.h"
+#include "samples/redaction.h"
 #include "profiler/record.h"
 
 /* The parsed command line. */
@@ -19,6 +20,7 @@ struct options {
 	struct output_options output; /* owns what record.outputs point to */
 	bool hz_given;                /* -F was given */
 	bool event_given;             /* -e, --off-cpu or --wall was given */
+	struct redaction redaction;   /* --redact; record.profiler.label_sources points to it */
 	/* Owned; record.profiler.target.pids, tids and filter point to them. */
 	pid_t *pids, *tids;
 	struct filter filter;

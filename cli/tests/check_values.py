@@ -4,7 +4,9 @@
 
 usage: check_values.py DWARFPROF PROGRAM-DIR
 """
+import base64
 import errno
+import gzip
 import json
 import os
 import re
@@ -15,8 +17,12 @@ import tempfile
 import unittest
 
 import harness
+import readers
 from harness import dwarfprof, program, refuse, start, wait_until_it_says
 
+# A file of each format: of HTML, only if the build has its viewer.
+EXTENSIONS = ["jsonl", "json", "folded", "perf", "speedscope.json", "svg", "pb.gz", "otlp", "txt", "firefox.json", "firefox.json.gz",
+              "dwarfprof"] + ["html"] * os.path.isdir(readers.VIEWERS)
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 N = 100000
 # Of take(), by position: struct request has its header at 8, and so on.
@@ -33,13 +39,26 @@ STATIC = ("id=arg1, path=arg2:str, status=arg3, version=arg4, level=arg5, elemen
 MEMBERS = "route=route, code=code, name=this->name, level=this->limits.level, owner=this->owner, id=id"
 
 
+def plain_bytes(path):
+    """What a report says, also where it is packed."""
+    with open(path, "rb") as file:
+        written = file.read()
+    if path.endswith(".gz"):
+        return gzip.decompress(written)
+    if path.endswith(".dwarfprof"):
+        return written + dwarfprof("convert", path, "--format", "jsonl", "-o", "/dev/stdout").stdout.encode()
+    packed = re.search(rb'id="profile">\s*([\w+/=\s]+?)\s*</script>', written) if path.endswith(".html") else None
+    return written + (gzip.decompress(base64.b64decode(packed[1])) if packed else b"")
+
+
 class Values(unittest.TestCase):
     def record(self, probe, n, *options, form="jsonl", target="valued", **kwargs):
         """Returns what dwarfprof wrote, what the program logged by id, and how many samples were lost."""
         with tempfile.TemporaryDirectory() as directory:
             log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
             with subprocess.Popen([program(target), str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
-                profiler = start("-p", str(target.pid), "-e", probe, "--no-symbols", "--format", form, "-o", out, *options,
+                profiler = start("-p", str(target.pid), "-e", probe, "--no-symbols", *options,
+                                 *(["--format", form, "-o", out] if form else []),
                                  stderr=subprocess.PIPE, text=True, **kwargs)
                 wait_until_it_says(profiler, "sampling")
                 target.stdin.write("\n")
@@ -52,6 +71,8 @@ class Values(unittest.TestCase):
             lost = int(re.search(r" (\d+) lost", said)[1])
             with open(log) as file:
                 logged = {values["id"]: values for values in map(json.loads, file)}
+            if not form:
+                return None, logged, lost, said
             with open(out) as file:
                 return file.read(), logged, lost, said
 
@@ -209,6 +230,26 @@ class Values(unittest.TestCase):
             self.assertIn(f"[size={values['size']}]", written)
             self.assertIn(f"[host={values['host']}]", written)
 
+    def secrets_in_formats(self, *options):
+        """Returns how many of the program's own secrets are in a report of each format, and the jsonl."""
+        with tempfile.TemporaryDirectory() as directory:
+            paths = [os.path.join(directory, f"report.{extension}") for extension in EXTENSIONS]
+            _, logged, _, _ = self.record(f"uprobe:{program('valued')}:take(size=arg1:u64, path=arg2:str)", 300, "--by", "label:path",
+                                          *(word for path in paths for word in ("-o", path)), *options, form=None)
+            with open(paths[0]) as file:
+                samples = [json.loads(line) for line in file]
+            secrets = {match[1].encode() for values in logged.values() for match in [re.match("/p/([0-9a-f]{12,})", values["path"])] if match}
+            self.assertGreater(len(secrets), 200)
+            return {path.partition(".")[2]: sum(secret in said for secret in secrets)
+                    for path in paths for said in [plain_bytes(path)]}, samples
+
+    def test_secrets_are_in_no_report(self):
+        found, _ = self.secrets_in_formats()
+        self.assertTrue(all(found.values()), found)
+        found, samples = self.secrets_in_formats("--redact", "/p/[0-9a-f]+x*|^-?[0-9]{10,}$")
+        self.assertFalse(any(found.values()), found)
+        self.assertGreater(sum(s["labels"]["size"] == "<redacted>" and s["labels"]["path"].startswith("<redacted>") for s in samples), 200)
+
     def test_numbers_without_a_name_or_type(self):
         written, logged, _, _ = self.record(f"uprobe:{program('valued')}:take(arg1, arg4->0)", 50)
         samples = [json.loads(line) for line in written.splitlines()]
@@ -216,6 +257,13 @@ class Values(unittest.TestCase):
         for s in samples:
             size = int(logged[s["labels"]["arg4->0"]]["size"])
             self.assertEqual(s["labels"]["arg1"], size - (size >> 63 << 64))
+
+    def test_expressions_that_are_wrong(self):
+        for options, said in ((["--redact", "("], "--redact (: "), (["--redact", r"(a)\1"], "back-references are not allowed"),
+                              (["--redact", "a", "--redact", "b"], "there may be one --redact")):
+            result = dwarfprof(*options, "--", "true")
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(said, result.stderr)
 
     def test_what_is_wrong(self):
         for values, said in (("(size=arg1:u46)", "at 'u46)': there must be a type: u8, u16,"),

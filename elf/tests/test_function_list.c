@@ -61,5 +61,5 @@ Test(function_list, may_be_damaged)
 	cr_assert(!function_list_is_sound(&(struct function_list){ bytes, 16 }), "no symbol");
 	cr_assert(!function_list_is_sound(&(struct function_list){ bytes, 35 }));
 	bytes[34] = '\0';
-	cr_assert(!function_list_is_sound(&(struct function_list){ bytes, 36 }), "an empty symbol");
+	cr_assert(!function_list_is_sound(&(struct function_list){ bytes, 35 }), "an empty symbol");
 }

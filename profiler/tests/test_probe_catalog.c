@@ -19,7 +19,7 @@ static __attribute__((noipa)) void hit(int number, const char *text, double frac
 	if (number)
 		DTRACE_PROBE2(provider, twice, number + 1, text);
 	DTRACE_PROBE1(provider, fraction, fraction);
-	DTRACE_PROBE(apart, none);
+	DTRACE_PROBE(zone, none);
 }
 
 __attribute__((noipa)) void catalog_one(void)
@@ -66,12 +66,12 @@ Test(probe_catalog, has_usdt_probes_in_order)
 	read_self("*");
 	catalog();
 	cr_assert_eq(c.n_usdt, 4);
-	expect_usdt(0, "none", "");
-	expect_usdt(1, "fraction", "arg1:?");
-	expect_usdt(2, "twice", "arg1:s32, arg2:u64");
-	cr_assert(catalog_usdt_is_same(&c.usdt[2], &c.usdt[3]));
-	cr_assert(!catalog_usdt_is_same(&c.usdt[1], &c.usdt[2]));
-	cr_assert_lt(c.usdt[2].offset, c.usdt[3].offset);
+	expect_usdt(0, "fraction", "arg1:?");
+	expect_usdt(1, "twice", "arg1:s32, arg2:u64");
+	expect_usdt(3, "none", "");
+	cr_assert(catalog_usdt_is_same(&c.usdt[1], &c.usdt[2]));
+	cr_assert(!catalog_usdt_is_same(&c.usdt[0], &c.usdt[1]));
+	cr_assert_lt(c.usdt[1].offset, c.usdt[2].offset);
 }
 
 Test(probe_catalog, has_those_of_a_glob)
