@@ -35,6 +35,23 @@ static void binary_free(struct binary *binary)
 	free(binary);
 }
 
+void binary_use(struct binary *b)
+{
+	static const char *const words[] = {
+#define X(name, word) word,
+		DP_RUNTIMES(X)
+#undef X
+	};
+
+	if (b->is_sampled)
+		return;
+	b->is_sampled = true;
+	if (b->table && b->table->runtime_kind & DP_RUNTIME_UNKNOWN)
+		log_warning(
+			"%s: its runtime (%s) is of an unknown version: only native functions are shown",
+			b->module->path, words[b->table->runtime_kind & ~DP_RUNTIME_UNKNOWN]);
+}
+
 void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names)
 {
 	*store = (struct binary_store){ .names = names };

@@ -117,6 +117,9 @@ static inline bool binary_is_pending(const struct binary *binary)
 	return binary->is_loading || (binary->table && binary->table->is_filling);
 }
 
+/* A sample has it: reports refer to its module. Says once that its runtime's version is not known. */
+void binary_use(struct binary *binary);
+
 /* Applies the results of finished jobs. True: something is no longer pending. */
 bool binary_store_collect(struct binary_store *store);
 

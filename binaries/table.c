@@ -151,13 +151,13 @@ static void keep_runtime(struct table *t, const uint64_t *cells)
 {
 	const struct dp_image *head = (const void *)cells;
 
-	if (head->runtime_kind == DP_RUNTIME_NONE || t->runtime)
+	t->runtime_kind = head->runtime_kind;
+	if (!runtime_is_known(head->runtime_kind) || t->runtime)
 		return;
 	t->runtime = malloc(sizeof(*t->runtime));
 	if (!t->runtime)
 		return;
 	memcpy(t->runtime, head + 1, sizeof(*t->runtime));
-	t->runtime_kind = head->runtime_kind;
 }
 
 void table_fill(struct table_store *store, struct table *t, const void *cells, uint64_t took)

@@ -43,7 +43,7 @@ struct table {
 	bool is_leaving; /* evicted, but snapshots still refer to it */
 	bool has_labels; /* its image marks labels */
 	struct dp_runtime_image *runtime; /* a copy of its image's; NULL: none, or not known yet */
-	uint32_t runtime_kind;            /* enum dp_runtime_kind */
+	uint32_t runtime_kind;            /* as in struct dp_image */
 	bool is_lost;       /* it cannot be rebuilt, for example if the file has changed */
 	uint32_t n_failed;  /* builds in a row that failed */
 	size_t n_binaries;  /* those that share it */

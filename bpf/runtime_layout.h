@@ -28,6 +28,14 @@
 enum dp_runtime_kind { DP_RUNTIMES(X) DP_N_RUNTIMES };
 #undef X
 
+/* With this bit, a kind whose version is not known: nothing follows, and native frames are all. */
+#define DP_RUNTIME_UNKNOWN (1U << 8)
+
+static inline int runtime_is_known(__u32 kind)
+{
+	return kind != DP_RUNTIME_NONE && !(kind & DP_RUNTIME_UNKNOWN);
+}
+
 /*
  * How the reading of a runtime's frames ended. Append-only, because other programs read the
  * numbers.

@@ -14,14 +14,14 @@ const struct runtime_source *runtime_source(unsigned int kind)
 	return kind < DP_N_RUNTIMES ? sources[kind] : NULL;
 }
 
-int runtime_find(const struct elf_file *file, struct dp_runtime_image *ret)
+unsigned int runtime_find(const struct elf_file *file, struct dp_runtime_image *ret)
 {
 	for (unsigned int kind = 0; kind < DP_N_RUNTIMES; kind++) {
 		bool is_in_files = sources[kind] && sources[kind]->find;
 		int err = is_in_files ? sources[kind]->find(file, ret) : -ENOENT;
 
 		if (err != -ENOENT)
-			return err < 0 ? err : (int)kind;
+			return err < 0 ? kind | DP_RUNTIME_UNKNOWN : kind;
 	}
 	return DP_RUNTIME_NONE;
 }

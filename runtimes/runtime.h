@@ -73,7 +73,10 @@ extern const struct runtime_source runtime_python, runtime_hotspot, runtime_v8, 
 /* By enum dp_runtime_kind; NULL: there is none. */
 const struct runtime_source *runtime_source(unsigned int kind);
 
-/* Tries all: the kind that was found, DP_RUNTIME_NONE, or a negative errno as above. */
-int runtime_find(const struct elf_file *file, struct dp_runtime_image *ret);
+/*
+ * Tries all: the kind that was found, with DP_RUNTIME_UNKNOWN if its version is not known and *ret says
+ * nothing; or DP_RUNTIME_NONE.
+ */
+unsigned int runtime_find(const struct elf_file *file, struct dp_runtime_image *ret);
 
 #endif

@@ -205,7 +205,7 @@ static size_t resolve_frames(struct drain *d, const struct snapshot *s, const st
 		if (!m || !m->binary)
 			continue;
 		f->module = m->binary->module;
-		m->binary->is_sampled = true;
+		binary_use(m->binary);
 		f->offset = f->address - m->bias;
 		last = m->binary->table;
 		table_use(last, raw->time_ns);

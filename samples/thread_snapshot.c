@@ -359,7 +359,7 @@ static size_t resolve_frames(const struct snapshot *snapshot, const struct threa
 		}
 		if (!m || !m->binary)
 			continue;
-		m->binary->is_sampled = true; /* reports refer to its module */
+		binary_use(m->binary);
 		f->module = m->binary->module;
 		f->offset = f->address - m->bias;
 	}

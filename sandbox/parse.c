@@ -34,13 +34,10 @@ static int get_image(const struct elf_file *file, struct parse_result *ret)
 {
 	struct image_extent extent = file->code;
 	struct dp_runtime_image runtime;
-	int kind = runtime_find(file, &runtime);
 	int err;
 
-	if (kind > DP_RUNTIME_NONE) {
-		extent.runtime = &runtime;
-		extent.runtime_kind = (unsigned int)kind;
-	}
+	extent.runtime_kind = runtime_find(file, &runtime);
+	extent.runtime = &runtime;
 	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;
@@ -91,10 +88,10 @@ static bool is_same_memory(const void *a, const void *b, size_t size)
 static bool is_same_runtime(const struct elf_file *a, const struct elf_file *b)
 {
 	struct dp_runtime_image of_a = { 0 }, of_b = { 0 };
-	int kind = runtime_find(a, &of_a);
+	unsigned int kind = runtime_find(a, &of_a);
 
 	return runtime_find(b, &of_b) == kind &&
-	       (kind <= DP_RUNTIME_NONE || is_same_memory(&of_a, &of_b, sizeof(of_a)));
+	       (!runtime_is_known(kind) || is_same_memory(&of_a, &of_b, sizeof(of_a)));
 }
 
 /*

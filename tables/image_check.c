@@ -49,9 +49,11 @@ static bool check_runtime(const struct dp_image *h)
 {
 	uint32_t head = CELLS(struct dp_image);
 
-	if (h->runtime_kind == DP_RUNTIME_NONE)
-		return h->rules == head;
-	return h->runtime_kind < DP_N_RUNTIMES && h->rules == head + CELLS(struct dp_runtime_image);
+	if ((h->runtime_kind & ~DP_RUNTIME_UNKNOWN) >= DP_N_RUNTIMES)
+		return false;
+	if (runtime_is_known(h->runtime_kind))
+		head += CELLS(struct dp_runtime_image);
+	return h->rules == head;
 }
 
 /* Finds the parts of the dictionary: in order, each with whole records. */

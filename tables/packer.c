@@ -325,7 +325,7 @@ static int writer_put_head(struct writer *w)
 
 	h->rules = CELLS(struct dp_image);
 	h->runtime_kind = (__u16)p->runtime_kind;
-	if (h->runtime_kind != DP_RUNTIME_NONE)
+	if (runtime_is_known(h->runtime_kind))
 		h->rules += CELLS(struct dp_runtime_image);
 	h->full = h->rules + h->n_rules;
 	h->saves = h->full + (uint32_t)p->rules.n_full * CELLS(struct dp_rule);
@@ -342,7 +342,7 @@ static int writer_put_head(struct writer *w)
 	if (!w->bytes)
 		return -ENOMEM;
 	cells = (void *)w->bytes;
-	if (h->runtime_kind)
+	if (runtime_is_known(h->runtime_kind))
 		memcpy(cells + CELLS(*h), p->runtime, sizeof(*p->runtime));
 	memcpy(cells + h->rules, p->rules.words, p->rules.n_rules * sizeof(*p->rules.words));
 	rule_set_copy(&p->rules, (struct dp_rule *)(cells + h->full),
