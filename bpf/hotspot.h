@@ -93,14 +93,30 @@ static __always_inline void hotspot_note(struct walk *w, __u64 code, __u64 posit
 	r->head.n++;
 }
 
+/* Reads the address of an interpreter's frame's bytecode: the innermost one has it in a register. */
+static __always_inline void hotspot_read_bytecode(struct walk *w, const struct dp_hotspot *h)
+{
+	struct walk_hotspot *s = &w->hotspot;
+
+	if (w->at.n_frames == 1)
+		s->bytecode = w->in.regs.reg[DP_REG_BYTECODE];
+	else if (walk_read(w, w->at.fp + h->frame_bytecode, &s->bytecode) < 0)
+		s->bytecode = 0;
+	s->bytecode -= s->constant;
+	if (s->bytecode >= DP_HOTSPOT_BYTECODES)
+		s->bytecode = 0;
+}
+
 /* An unreadable one has no name. */
 static __always_inline void hotspot_note_interpreted(struct walk *w, const struct dp_hotspot *h)
 {
 	struct walk_hotspot *s = &w->hotspot;
 
 	if (walk_read(w, w->at.fp + h->frame_method, &s->method) == 0 &&
-	    hotspot_peek(w, &s->constant, sizeof(s->constant), s->method + h->method_const) == 0)
-		hotspot_note(w, s->method, DP_HOTSPOT_INTERPRETED, s->constant);
+	    hotspot_peek(w, &s->constant, sizeof(s->constant), s->method + h->method_const) == 0) {
+		hotspot_read_bytecode(w, h);
+		hotspot_note(w, s->method, DP_HOTSPOT_INTERPRETED | s->bytecode, s->constant);
+	}
 }
 
 static __always_inline void hotspot_note_compiled(struct walk *w, const struct dp_hotspot *h)

@@ -25,9 +25,12 @@ struct dp_hotspot_heap {
 /*
  * A struct dp_runtime_frame of HotSpot stands for a native one, and has its number. Compiled code: the
  * address of its blob, the position in it, and for a method its compile id. Interpreted: the Method,
- * 0, and its ConstMethod; user space puts the number of the bytecode there, plus 1.
+ * the distance of its bytecode from its ConstMethod or 0, and that; user space puts the number of the
+ * bytecode there, plus 1.
  */
 #define DP_HOTSPOT_INTERPRETED (1ULL << 62)
+/* A method has less than 64 KiB of bytecodes; what is in front of them is smaller. */
+#define DP_HOTSPOT_BYTECODES (1U << 17)
 /* Set in user space: the position is no return address. */
 #define DP_HOTSPOT_EXACT (1ULL << 61)
 
@@ -47,8 +50,8 @@ struct dp_hotspot {
 	__u32 method_const; /* in a Method: its ConstMethod */
 	/* In an interpreter's frame, in bytes from fp: its Method, */
 	__s32 frame_method;
-	__u32 zero;
-	__s32 sender_sp; /* and the caller's stack pointer */
+	__s32 frame_bytecode; /* the address of its bytecode, */
+	__s32 sender_sp;      /* and the caller's stack pointer */
 };
 
 DP_ASSERT(sizeof(struct dp_hotspot) % DP_CELL_SIZE == 0, "dp_hotspot consists of cells");

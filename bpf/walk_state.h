@@ -259,7 +259,7 @@ struct walk_hotspot {
 	__s32 complete;   /* from which distance from `code` on the frame is complete */
 	__u32 is_caller;  /* the frame to leave was called from it */
 	/* What is read: not on the program's stack, which has no room for it */
-	__u64 pc, fp, cfa, bytes, method, constant;
+	__u64 pc, fp, cfa, bytes, method, constant, bytecode;
 	__u8 blob[DP_HOTSPOT_BLOB_SIZE + sizeof(__u64)];
 };
 

@@ -6,6 +6,12 @@
 /* The fixed part of an interpreter's frame has about ten words. */
 #define MAX_FRAME_WORDS 256
 
+/*
+ * Where an interpreter's frame has the address of its bytecode: since JDK 9 (frame_x86.hpp). No table has
+ * it, but what is there is used only if it is in the method's bytecodes.
+ */
+#define BYTECODE_BELOW_METHOD ((int32_t)(5 * sizeof(uint64_t)))
+
 struct code_reader {
 	const struct hotspot_layout *layout;
 	hotspot_read *read;
@@ -127,6 +133,7 @@ static int set_layout(const struct hotspot_layout *l, struct dp_hotspot *ret)
 	ret->method_const = (uint32_t)l->at[HOTSPOT_METHOD_CONST];
 	ret->sender_sp = l->sender_sp * (int32_t)sizeof(uint64_t);
 	ret->frame_method = (l->last_sp - 1) * (int32_t)sizeof(uint64_t);
+	ret->frame_bytecode = ret->frame_method - BYTECODE_BELOW_METHOD;
 	return 0;
 }
 

@@ -171,7 +171,11 @@ static int read_lines(const struct reader *r, uint64_t constant,
 	/* The flags have a structure of their own since JDK 21, and numbers have no zeros since JDK 20. */
 	stream.excluded = hotspot_layout_has(l, HOTSPOT_CONST_FLAGS_APART);
 	err = hotspot_lines_read(&stream, code_size, ret, &n);
-	return err == -ESTALE ? 0 : err < 0 ? err : (int)n;
+	if (err < 0 || n == 0)
+		return err == -ESTALE ? 0 : err;
+	/* Behind the bytecodes, which may be where a position of a sample is, are no lines. */
+	ret[n++] = (struct hotspot_line){ .bci = code_size };
+	return (int)n;
 }
 
 static int read_file(const struct reader *r, uint64_t constant, char ret[RUNTIME_NAME_SIZE])

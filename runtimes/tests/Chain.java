@@ -27,7 +27,8 @@ public class Chain {
 		line.append(mark).append('\t').append(Thread.currentThread().getName());
 		line.append('\t').append(began).append('\t').append(end);
 		for (StackTraceElement f : frames)
-			line.append('\t').append(f.getClassName()).append('.').append(f.getMethodName());
+			line.append('\t').append(f.getClassName()).append('.').append(f.getMethodName())
+				.append(':').append(f.getLineNumber());
 		synchronized (results) {
 			results.add(line.toString());
 		}

@@ -10,10 +10,13 @@ between which times it holds. In each sample from in between, the Java frames ha
 its leaf, the functions of a ring that call each other without end, in the order of the ring. Some of these
 samples are in the middle of making or leaving a frame.
 
-Each JVM runs interpreted, compiled by C1, by C2, and with both, without inlining: SHARE of samples have to
-be whole and complete. With its default flags, functions that are inlined are missing: what is there must be
-in order, and COMPLETE of the stacks complete. Code without a name is neither whole nor wrong. Never may a stack have something else, or be complete without
-the thread's root.
+SHARE of the callers in whole stacks must have their lines, and all that have one must have the JVM's.
+
+Each JVM runs interpreted, compiled by C1, by C2, and with both, without inlining: SHARE of samples have
+to be whole and complete. With its default flags, and with descriptions between safepoints, functions that
+are inlined may be missing: what is there must be in order, and COMPLETE of the stacks complete. Code without
+a name is neither whole nor wrong. Never may a stack have something else, or be complete without the
+thread's root.
 
 Samples that a JVM's start precedes are not complete, up to 0.3 s of a run on a busy machine, so too small
 shares are measured again for longer. Of 20,000 samples none was wrong, and of those after the start, one in
@@ -40,7 +43,10 @@ MODES = {
     "C2": ["-XX:-TieredCompilation", "-XX:-Inline"],
     "tiered": ["-XX:-Inline"],
     "default": [],
+    "described": ["-XX:+DebugNonSafepoints"],
 }
+# Those in which functions are inlined.
+INLINING = ("default", "described")
 # Who calls whom in the ring.
 RING = {"Chain.ringA": {"Chain.storm", "Chain.ringC", "Chain.ringD"}, "Chain.ringB": {"Chain.ringA"},
         "Chain.ringC": {"Chain.ringB"}, "Chain.ringD": {"Chain.ringC"}}
@@ -65,8 +71,9 @@ def parse(text):
     for line in text.splitlines():
         mark, thread, began, end, *frames = line.split("\t")
         # Without getStackTrace() itself.
+        names, lines = zip(*(f.rsplit(":", 1) for f in frames[1:]))
         yield {"mark": mark, "thread": thread, "began": int(began), "end": int(end),
-               "frames": [plain(f) for f in frames[1:]]}
+               "frames": [plain(n) for n in names], "lines": [int(n) for n in lines]}
 
 
 def java_frames(sample):
@@ -76,6 +83,13 @@ def java_frames(sample):
     while frames and frames[0] in LEAVES:
         frames.pop(0)
     return frames
+
+
+def callers_lines(sample, window):
+    """Pairs of a function's line and the JVM's, of all of a whole stack but the innermost function."""
+    lines = [f["line"] for f in sample["user_stack"] if f["kind"] == "java" and not f["symbol"].startswith("[")]
+    n = len(window["lines"]) - 1
+    return [(found, line) for found, line in zip(lines[-n:], window["lines"][-n:]) if line > 0]
 
 
 def is_part(frames, chain):
@@ -133,23 +147,31 @@ class Run:
     def check(self):
         for seconds in self.options.seconds or SECONDS:
             counts = {"whole": 0, "part": 0, "unloaded": 0, "wrong": 0}
-            n = complete = rootless = 0
+            n = complete = rootless = with_lines = without_lines = 0
             for sample, window in self.samples(seconds):
-                verdict = judge(java_frames(sample), window, self.mode == "default")
+                verdict = judge(java_frames(sample), window, self.mode in INLINING)
+                pairs = callers_lines(sample, window) if verdict == "whole" else []
+                with_lines += sum(found is not None for found, line in pairs)
+                without_lines += sum(found is None for found, line in pairs)
+                if any(found not in (line, None) for found, line in pairs):
+                    verdict = "wrong"
+                    print("  lines", pairs)
                 counts[verdict] += 1
                 n += 1
                 complete += sample["outcome"] == "complete"
                 rootless += not is_rooted(sample)
                 if verdict == "wrong" or (self.options.show and verdict == "part"):
                     self.show(sample, window)
-            wanted = 0 if self.mode == "default" else SHARE
+            wanted = 0 if self.mode in INLINING else SHARE
             right = counts["wrong"] == 0 and rootless == 0
-            good = (right and n >= MIN_SAMPLES and counts["whole"] >= wanted * n and
+            lines = with_lines / max(with_lines + without_lines, 1)
+            good = (right and n >= MIN_SAMPLES and lines >= SHARE and counts["whole"] >= wanted * n and
                     counts["unloaded"] <= (1 - SHARE) * n and complete >= COMPLETE * n)
             if good or not right:
                 break
         print(f"{self.name}: {n} samples, {100 * complete / max(n, 1):.1f} % complete, "
-              f"{100 * counts['whole'] / max(n, 1):.1f} % whole, {counts['unloaded']} unloaded, "
+              f"{100 * counts['whole'] / max(n, 1):.1f} % whole, "
+              f"{100 * lines:.1f} % of lines, {counts['unloaded']} unloaded, "
               f"{counts['wrong']} wrong, "
               f"{rootless} without a root{'' if good else ': FAILED'}", flush=True)
         return good

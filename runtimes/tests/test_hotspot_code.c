@@ -19,6 +19,17 @@ static int read_with(int32_t sender_sp, int32_t last_sp)
 	return hotspot_code_read(&layout, read_nothing, NULL, &code);
 }
 
+/* As JDK 17's frame_x86.hpp has them, in words: interpreter_frame_method_offset, and ..._bcp_offset. */
+Test(hotspot_code, knows_what_a_frame_has)
+{
+	const struct hotspot_layout layout = { .sender_sp = -1, .last_sp = -1 };
+	struct dp_hotspot code;
+
+	cr_assert_eq(hotspot_code_read(&layout, read_nothing, NULL, &code), -EAGAIN);
+	cr_expect_eq(code.frame_method, -2 * 8);
+	cr_expect_eq(code.frame_bytecode, -7 * 8);
+}
+
 Test(hotspot_code, places_in_a_frame_are_near_its_fp)
 {
 	cr_expect_eq(read_with(-1, -2), -EAGAIN);
