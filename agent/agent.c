@@ -19,6 +19,7 @@
 #include "profiler/file_limit.h"
 #include "profiler/record.h"
 #include "report/report.h"
+#include "sandbox/cpu_budget.h"
 
 /* From the order to end: names are left out, and then the program ends without the rest. */
 #define HURRY_NS UINT64_C(2500000000)
@@ -52,6 +53,7 @@ struct agent {
 	struct server *server; /* NULL: none */
 	int event_fd;
 	struct interval_counts counts;
+	struct cpu_budget_counts cpu_counts;
 	uint64_t looked_ns, renewed_ns;
 	uint64_t ends_ns; /* when the order to end came; 0: not yet */
 	bool is_hurried, is_ready;
@@ -89,6 +91,7 @@ static void give_figures(void *arg, struct figures *ret)
 	if (a->now) {
 		ret->run = run_figures(a->now->run);
 		ret->memory_limit = a->now->options->memory;
+		ret->cpu_share = a->now->options->cpu_share;
 		ret->has_store = a->now->store;
 	}
 	if (ret->has_store)
@@ -103,6 +106,8 @@ static void give_figures(void *arg, struct figures *ret)
 	ret->is_healthy = is_healthy(&ret->run);
 	ret->intervals_written = a->counts.written;
 	ret->intervals_failed = a->counts.failed;
+	ret->helpers_spent_ns = a->cpu_counts.spent_ns;
+	ret->helpers_waited_ns = a->cpu_counts.waited_ns;
 	ret->processes_unlabelled = a->counts.unlabelled;
 }
 
@@ -210,6 +215,8 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 	g->run_options = options->run;
 	g->run_options.pulls = options->pull ? a->pulls : NULL;
 	g->run_options.counts = &a->counts;
+	g->run_options.cpu_share = options->cpu_share;
+	g->run_options.cpu_counts = &a->cpu_counts;
 	g->run_options.event_fd = a->event_fd;
 	err = open_outputs(a, g);
 	if (err == 0)

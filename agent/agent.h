@@ -32,7 +32,8 @@ struct agent_options {
 	uint64_t spool_size;
 	const char *pull; /* where to answer requests (address.h); NULL: nowhere */
 	const char *pull_token_file;
-	uint64_t memory; /* private bytes, above which the profiler is begun anew; 0: any */
+	double cpu_share; /* of a CPU, for helpers, which read binaries; 0: any */
+	uint64_t memory;  /* private bytes, above which the profiler is begun anew; 0: any */
 };
 
 enum agent_order { AGENT_NONE, AGENT_END, AGENT_RELOAD };

@@ -22,7 +22,10 @@ struct figures {
 	size_t n_backends;
 	uint64_t reloads, reloads_failed; /* by SIGHUP */
 	uint64_t renewals;                /* of the profiler, because of --memory */
-	uint64_t memory_limit;            /* 0: none */
+	double cpu_share;                 /* of --cpu-budget; 0: none */
+	uint64_t helpers_spent_ns,
+		helpers_waited_ns; /* of it: CPU time, and for it (cpu_budget.h) */
+	uint64_t memory_limit;     /* 0: none */
 	bool is_healthy;
 	char host[65], kernel[192];
 };

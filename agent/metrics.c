@@ -25,6 +25,12 @@ static void put(FILE *to, const char *name, enum kind kind, const char *unit, co
 	fprintf(to, "dwarfprof_%s%s %" PRIu64 "\n", name, kind == COUNTER ? "_total" : "", value);
 }
 
+static void put_seconds(FILE *to, const char *name, const char *help, uint64_t ns)
+{
+	put_family(to, name, COUNTER, "seconds", help);
+	fprintf(to, "dwarfprof_%s_total %.3f\n", name, (double)ns / 1e9);
+}
+
 static void put_totals(const struct totals *t, FILE *to)
 {
 	put(to, "samples", COUNTER, NULL, "Samples taken.", t->samples);
@@ -155,6 +161,10 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	put_backends(f, to);
 	put_tables(&f->run.usage, to);
 	put_own_use(to);
+	put_seconds(to, "budget_spent_seconds", "CPU time of tables and names under --cpu-budget.",
+		    f->helpers_spent_ns);
+	put_seconds(to, "budget_wait_seconds", "Time that tables and names have waited for it.",
+		    f->helpers_waited_ns);
 	put(to, "memory_limit_bytes", GAUGE, "bytes", "Limit of private memory; 0: none.",
 	    f->memory_limit);
 	put(to, "renewals", COUNTER, NULL, "New runs because of that limit.", f->renewals);

@@ -27,13 +27,13 @@ struct process_labels;
  */
 int process_labels_new(const char *proc, _Atomic uint64_t *missed, struct process_labels **ret);
 /* Accepts NULL. Returns NULL. */
-struct process_labels *process_labels_free(struct process_labels *labels);
+struct process_labels *process_labels_free(struct process_labels *processes);
 
 /*
  * The labels of a sample with those of its process, which its own come before. *ret is valid until
  * the next call. 0 or -ENOMEM.
  */
-int process_labels_of(struct process_labels *labels, const struct sample *sample,
+int process_labels_of(struct process_labels *processes, const struct sample *sample,
 		      const struct label_set **ret);
 
 #endif

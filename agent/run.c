@@ -16,13 +16,15 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "loop/loop.h"
+#include "sandbox/cpu_budget.h"
 
 /* Both runs learn that far ahead when one ends and the other begins. */
 #define TAKE_OVER_NS UINT64_C(300000000)
 /* How long after the end of its time a run still reads: events of then may be written later. */
 #define LINGER_NS UINT64_C(50000000)
-/* How long to wait at least. */
+/* How long to wait at least; and if the thread that writes reports has yet to end an interval. */
 #define RETRY_NS UINT64_C(2000000)
+#define BUSY_NS UINT64_C(20000000)
 /* How often the figures are brought up to date. */
 #define FIGURES_NS UINT64_C(1000000000)
 
@@ -41,12 +43,14 @@ struct run {
 	struct profiler_options profiled;
 	struct names *names;
 	struct process_labels *labels; /* of the thread that writes reports */
+	struct cpu_budget *budget;     /* NULL: no limit */
 	struct profiler *profiler;
 	struct report_context context;
 	struct window window;
 	struct track tracks[RUN_TRACKS];
 	struct report *pulled;
 	uint64_t figured_ns;
+	bool is_busy; /* an interval that is over has to wait for another one's end */
 	int wake_fd;
 	pthread_t thread;
 	bool has_thread;
@@ -96,6 +100,7 @@ static int open_profiler(struct run *r)
 		return err;
 	r->profiled = r->options->profiler;
 	r->profiled.names = r->names;
+	r->profiled.cpu_budget = r->budget;
 	r->profiled.is_interrupted = is_to_end;
 	r->profiled.interrupt_arg = r;
 	err = profiler_open(&r->profiled, &r->profiler);
@@ -158,6 +163,7 @@ static int end_interval(struct run *r, size_t i, uint64_t now)
 		return err;
 	err = profiler_take(r->profiler, i, interval_report(t->next), finish_interval, t->interval,
 			    &time);
+	r->is_busy |= err == -EBUSY;
 	if (err < 0)
 		return err == -EBUSY ? 0 : err;
 	interval_begin(t->next, time, to_real_ns(time));
@@ -182,6 +188,7 @@ static int turn_pulls(struct run *r, uint64_t now)
 	if (now < pulls_time(r))
 		return 0;
 	err = profiler_take(r->profiler, SLOT_PULLS, r->pulled, pulls_taken, r->pulled, &time);
+	r->is_busy |= err == -EBUSY;
 	if (err < 0)
 		return err == -EBUSY ? 0 : err;
 	pulls_plan(r->pulled, time, to_real_ns(time));
@@ -214,12 +221,12 @@ static bool is_over(const struct run *r, uint64_t now)
 /* When there is something to do; soon, if it is due and has to wait for another boundary. */
 static uint64_t next_time(struct run *r, uint64_t now)
 {
-	uint64_t next = pulls_time(r);
+	uint64_t next = pulls_time(r), least = now + (r->is_busy ? BUSY_NS : RETRY_NS);
 
 	for (size_t i = 0; i < RUN_TRACKS; i++)
 		if (r->tracks[i].ends_ns < next)
 			next = r->tracks[i].ends_ns;
-	return next > now + RETRY_NS ? next : now + RETRY_NS;
+	return next > least ? next : least;
 }
 
 static int sample(struct run *r)
@@ -231,6 +238,7 @@ static int sample(struct run *r)
 	while (err == 0 && !is_over(r, now)) {
 		err = profiler_run(r->profiler, next_time(r, now));
 		now = clock_now_ns();
+		r->is_busy = false;
 		for (size_t i = 0; err == 0 && i < RUN_TRACKS; i++)
 			err = end_interval(r, i, now);
 		if (err == 0)
@@ -295,6 +303,8 @@ static void *run_thread(void *arg)
 	}
 	if (err == 0) {
 		note_figures(r, clock_now_ns());
+		if (r->budget)
+			cpu_budget_begin(r->budget);
 		change_state(r, RUN_SAMPLES);
 		err = sample(r);
 		if (err == 0)
@@ -323,8 +333,10 @@ int run_new(const struct run_options *options, struct run **ret)
 	r->window.from_ns = r->window.until_ns = UINT64_MAX;
 	pthread_mutex_init(&r->lock, NULL);
 	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (r->wake_fd < 0) {
-		err = -errno;
+	err = r->wake_fd < 0 ? -errno : 0;
+	if (err == 0 && options->cpu_share > 0)
+		err = cpu_budget_new(options->cpu_share, options->cpu_counts, &r->budget);
+	if (err < 0) {
 		run_free(r);
 		return err;
 	}
@@ -385,6 +397,8 @@ void run_serve(struct run *r)
 
 void run_end(struct run *r)
 {
+	if (r->budget)
+		cpu_budget_lift(r->budget);
 	atomic_store(&r->ends, true);
 	wake(r);
 }
@@ -405,6 +419,9 @@ struct run *run_free(struct run *r)
 		pthread_join(r->thread, NULL);
 	if (r->wake_fd >= 0)
 		close(r->wake_fd);
+	if (r->budget)
+		cpu_budget_lift(r->budget);
+	cpu_budget_drop(r->budget);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 	return NULL;

@@ -9,6 +9,7 @@
 #include "profiler/profiler.h"
 #include "symbols/names.h"
 
+struct cpu_budget_counts;
 struct pulls;
 
 /*
@@ -33,6 +34,8 @@ struct run_options {
 	/* The rest is the agent's. */
 	struct track_options tracks[RUN_TRACKS];
 	struct pulls *pulls; /* NULL: none */
+	double cpu_share;    /* of a CPU, for helpers; 0: any */
+	struct cpu_budget_counts *cpu_counts;
 	struct interval_counts *counts;
 	int event_fd; /* is written to when the state changes */
 };

@@ -67,6 +67,12 @@ static void put_costs(const struct figures *f, FILE *to)
 	fputs("<h2>Costs</h2>\n<table>\n", to);
 	fprintf(to, "<tr><th>CPU time</th><td>%.2f s, helpers %.2f s</td></tr>\n", own.cpu_seconds,
 		helpers.cpu_seconds);
+	if (f->cpu_share > 0)
+		fprintf(to,
+			"<tr><th>for tables and names, at most %.3g %% of a CPU</th><td>%.2f s; "
+			"they have waited %.2f s</td></tr>\n",
+			100 * f->cpu_share, (double)f->helpers_spent_ns / 1e9,
+			(double)f->helpers_waited_ns / 1e9);
 	put_mib(to, "private memory", own.private_bytes);
 	put_mib(to, "private memory of helpers", helpers.private_bytes);
 	put_mib(to, "tables in the kernel", f->run.usage.table_bytes);

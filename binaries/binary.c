@@ -73,6 +73,8 @@ void binary_store_start_workers(struct binary_store *store)
 
 	if (err < 0)
 		log_debug("tables are built without worker threads: %s", strerror(-err));
+	else
+		workers_set_budget(store->workers, store->cpu_budget);
 }
 
 void binary_hold(struct binary *b)

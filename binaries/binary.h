@@ -59,6 +59,7 @@ struct binary_store {
 	bool vdso_tried;
 	struct disk_cache *cache;         /* NULL: no cache */
 	struct workers *workers;          /* NULL: callers wait for a binary to be loaded */
+	struct cpu_budget *cpu_budget;    /* the host's, of workers; NULL: no limit */
 	struct parsers *parsers;          /* the host's. NULL: files are parsed in this process */
 	struct job_cache *job_cache;      /* the same cache for jobs; NULL: none needed it yet */
 	STAILQ_HEAD(, job) deferred;      /* for copies of a binary that is being loaded */

@@ -20,6 +20,7 @@
 
 enum {
 	OPTION_CHECK = 4352,
+	OPTION_CPU_BUDGET,
 	OPTION_DELIVER,
 	OPTION_INTERVAL,
 	OPTION_LABEL_SETS,
@@ -80,6 +81,8 @@ static const struct argp_option argp_options[] = {
 	  "at most N sets of labels in a profile; the samples of others are of the service `other' (500)",
 	  5 },
 	{ .doc = "What it may cost", .group = 7 },
+	{ "cpu-budget", OPTION_CPU_BUDGET, "PERCENT", 0,
+	  "let tables and names wait rather than take more than this share of a CPU (any)", 7 },
 	{ "memory", OPTION_MEMORY, "SIZE", 0,
 	  "begin anew, without a gap, above this much memory beside the tables (256M)", 7 },
 	{ 0 },
@@ -109,6 +112,16 @@ static unsigned int parse_number(struct argp_state *state, const char *option, c
 		argp_error(state, "%s takes a whole number from 1 to 1000000, not '%s'", option,
 			   text);
 	return (unsigned int)value;
+}
+
+static void parse_cpu_budget(struct agent_settings *s, struct argp_state *state, const char *text)
+{
+	char *end;
+	double percent = strtod(text, &end);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || percent < 0.01 || percent > 100000)
+		argp_error(state, "--cpu-budget takes a share of a CPU in percent, not '%s'", text);
+	s->agent.cpu_share = percent / 100;
 }
 
 static void parse_pull(struct agent_settings *s, struct argp_state *state, const char *text)
@@ -175,6 +188,9 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_PULL_TOKEN_FILE:
 		s->agent.pull_token_file = arg;
+		return 0;
+	case OPTION_CPU_BUDGET:
+		parse_cpu_budget(s, state, arg);
 		return 0;
 	case OPTION_MEMORY:
 		parse_size(state, "--memory", arg, &s->agent.memory);

@@ -15,6 +15,7 @@
 #include "report/report_queue.h"
 #include "samples/labels.h"
 
+struct cpu_budget;
 struct loop;
 struct names;
 struct thread_set;
@@ -88,6 +89,7 @@ struct profiler_options {
 	bool symbols;              /* reports need names */
 	const char *helper;        /* the program for parsers_new(); NULL: files are parsed here */
 	enum sandbox_mode sandbox; /* OFF as without a helper, with which REQUIRE fails */
+	struct cpu_budget *cpu_budget; /* the host's, of these processes; NULL: no limit */
 	struct names *names; /* its options set the form of names; not to be shared meanwhile */
 
 	/* May be NULL. Called while tables are built: should the profiler give up? */

@@ -29,6 +29,8 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 
 	if (err < 0)
 		return err;
+	if (ret->parsers)
+		parsers_set_budget(ret->parsers, o->cpu_budget);
 	ret->named = o->names;
 	/* Without the capability, only this process may read the memory of its own children. */
 	if (ret->parsers && permission_has(CAP_SYS_PTRACE)) {
@@ -73,6 +75,7 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 	binary_store_init(&ret->binaries, pool, o->names);
 	ret->binaries.symbols = o->symbols;
 	ret->binaries.parsers = ret->parsers;
+	ret->binaries.cpu_budget = o->cpu_budget;
 	if (o->cache)
 		ret->binaries.cache = image_cache_open_default(&ret->cache);
 	if (o->symbols)

@@ -18,6 +18,7 @@
 #include "elf/mapped_file.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/cpu_budget.h"
 #include "sandbox/finders.h"
 #include "sandbox/message.h"
 #include "sandbox/parser.h"
@@ -59,12 +60,23 @@ struct parsers {
 	uint64_t cpu_ns;
 	struct starter *starter;
 	struct finders *finders;      /* NULL: none */
+	struct cpu_budget *budget;    /* NULL: no limit */
 	pthread_mutex_t lock;         /* protects what follows */
 	struct parser idle[MAX_IDLE]; /* the least recently used first */
 	size_t n_idle;
 	size_t n_users;
 	size_t n_failures;
 };
+
+void parsers_set_budget(struct parsers *p, struct cpu_budget *budget)
+{
+	p->budget = cpu_budget_hold(budget);
+}
+
+struct cpu_budget *parsers_budget(const struct parsers *p)
+{
+	return p->budget;
+}
 
 int parsers_new(const char *program, struct parsers **ret)
 {
@@ -131,6 +143,7 @@ struct parsers *parsers_drop(struct parsers *p)
 		spawned_end(&p->idle[--p->n_idle].process);
 	finders_free(p->finders);
 	starter_free(p->starter);
+	cpu_budget_drop(p->budget);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 	return NULL;
@@ -304,7 +317,7 @@ static int send_request(const struct parser *parser, const struct parse_request 
 }
 
 static int receive_reply(const struct parser *parser, uint64_t limit, uint64_t stuck,
-			 clockid_t *clock, struct parser_reply *ret)
+			 clockid_t *clock, struct cpu_budget *budget, struct parser_reply *ret)
 {
 	int fds[MESSAGE_MAX_FDS];
 	struct patience patience;
@@ -316,6 +329,7 @@ static int receive_reply(const struct parser *parser, uint64_t limit, uint64_t s
 	__atomic_store_n(clock, patience.clock, __ATOMIC_RELAXED);
 	err = wait_for_answer(&parser->process, &patience);
 	__atomic_store_n(clock, 0, __ATOMIC_RELAXED);
+	cpu_budget_spend(budget, patience_cpu_ns(&patience));
 	if (err < 0)
 		return err;
 	err = message_receive(parser->process.socket, ret, sizeof(*ret), fds);
@@ -415,7 +429,8 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 		return err;
 	err = files_complete(&files, p->finders, request->user);
 	if (err == 0) {
-		err = receive_reply(&parser, cpu_limit(p, request, size), stuck, clock, &reply);
+		err = receive_reply(&parser, cpu_limit(p, request, size), stuck, clock, p->budget,
+				    &reply);
 		is_stuck = err == -ETIMEDOUT;
 	}
 	answered = err == 0;

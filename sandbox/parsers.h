@@ -15,6 +15,7 @@
  * one that crashes, exhausts its memory or takes too long is replaced. Where no parser can be started
  * at all, or none can parse even this program, this process parses the files, and a warning says so.
  */
+struct cpu_budget;
 struct parsers;
 
 /*
@@ -56,6 +57,10 @@ void parsers_note_failure(struct parsers *parsers, const char *path, const char 
 
 /* Ends those that have been idle for so long. Callable from any thread. */
 void parsers_rest(struct parsers *parsers, uint64_t idle_ns);
+
+/* What they and namers may use, which they hold; NULL: any. To be called before the first request. */
+void parsers_set_budget(struct parsers *parsers, struct cpu_budget *budget);
+struct cpu_budget *parsers_budget(const struct parsers *parsers);
 
 /* What starts them, as long as the parsers are held. */
 struct starter *parsers_starter(struct parsers *parsers);

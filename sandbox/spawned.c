@@ -103,9 +103,14 @@ void patience_charge(struct patience *p, uint64_t ns)
 	p->charged_ns += ns;
 }
 
-uint64_t patience_spent(const struct patience *p)
+uint64_t patience_cpu_ns(const struct patience *p)
 {
 	uint64_t now = clock_read_ns(p->clock);
 
-	return (now > p->last ? now : p->last) - p->begun + p->asleep_ns;
+	return (now > p->last ? now : p->last) - p->begun;
+}
+
+uint64_t patience_spent(const struct patience *p)
+{
+	return patience_cpu_ns(p) + p->asleep_ns;
 }

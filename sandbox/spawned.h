@@ -54,5 +54,7 @@ int patience_look(struct patience *patience, const struct spawned *spawned);
 void patience_charge(struct patience *patience, uint64_t ns);
 /* What limit_ns is for, so far; what a helper that has ended used since the last look is not known. */
 uint64_t patience_spent(const struct patience *patience);
+/* The helper's CPU time since it was begun, up to the last look if it has ended. */
+uint64_t patience_cpu_ns(const struct patience *patience);
 
 #endif

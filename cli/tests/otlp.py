@@ -78,11 +78,13 @@ def labels(attributes):
 
 
 def streamed_labels(sample):
-    """With the unit of those that have one."""
+    """With the unit of those that have one; without those of a resource, which no sample has."""
     units = sample.get("label_units") or {}
     found = {}
     for key, value in (sample["labels"] or {}).items():
         if key == "-e":  # of several events, which the type says
+            continue
+        if key.startswith(("process.", "service.", "container.", "k8s.")):
             continue
         unit = units.get(key)
         found[plain(key)] = str([value, unit]) if unit else plain(value) if isinstance(value, str) else str(value)
