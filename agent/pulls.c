@@ -224,7 +224,8 @@ static int begin(struct pull *pull, const struct report_context *context)
 	pull->to = open_memstream(&pull->text, &pull->size);
 	if (!pull->to)
 		return -ENOMEM;
-	return report_new(report_format_by_name("pprof"), &own, pull->to, &pull->report);
+	return report_new(report_format_by_name(pull->request.format), &own, pull->to,
+			  &pull->report);
 }
 
 /* Looks up the names of what was sampled. Without the lock. */

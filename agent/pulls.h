@@ -25,10 +25,11 @@ struct pulls;
 
 struct pull_request {
 	uint64_t duration_ns;
-	bool blocked;     /* with the time that threads are off the CPU, if that is sampled */
-	pid_t pid;        /* only this process; 0: any */
-	char comm[64];    /* only processes of this name; "": any */
-	char cgroup[256]; /* only in this cgroup or below, as in /proc/PID/cgroup; "": any */
+	const char *format; /* of reports, a constant */
+	bool blocked;       /* with the time that threads are off the CPU, if that is sampled */
+	pid_t pid;          /* only this process; 0: any */
+	char comm[64];      /* only processes of this name; "": any */
+	char cgroup[256];   /* only in this cgroup or below, as in /proc/PID/cgroup; "": any */
 };
 
 struct pull;
@@ -50,7 +51,7 @@ struct pulls *pulls_free(struct pulls *pulls);
  */
 int pulls_ask(struct pulls *pulls, const struct pull_request *request, void (*done)(void *arg),
 	      void *arg, struct pull **ret);
-/* After done(): the profile (pprof, compressed), which belongs to the pull, or a negative errno. */
+/* After done(): the profile (pprof is compressed), which belongs to the pull, or a negative errno. */
 int pull_result(const struct pull *pull, const char **ret, size_t *ret_size);
 /* After done(). */
 void pull_free(struct pull *pull);

@@ -21,6 +21,8 @@
 #define SECONDS_DEFAULT 30
 #define SECONDS_MAX 3600
 #define BEARER "Bearer "
+#define PPROF "pprof"
+#define PICTURE "svg"
 
 struct server {
 	struct server_options options;
@@ -35,6 +37,7 @@ struct request {
 	struct MHD_Connection *connection;
 	bool is_seen;
 	struct pull *pull;
+	bool is_picture;
 	int err; /* of asking for it */
 };
 
@@ -209,14 +212,14 @@ static void on_done(void *arg)
 	MHD_resume_connection(request->connection);
 }
 
-static enum MHD_Result ask(struct server *s, struct request *request, bool blocked)
+static enum MHD_Result ask(struct server *s, struct request *request, struct pull_request wanted)
 {
 	struct MHD_Connection *connection = request->connection;
-	struct pull_request wanted = { .blocked = blocked };
 	const char *wrong = read_request(connection, &wanted);
 
 	if (wrong)
 		return refuse(connection, MHD_HTTP_BAD_REQUEST, wrong);
+	request->is_picture = strcmp(wanted.format, PICTURE) == 0;
 	MHD_suspend_connection(connection);
 	request->err = pulls_ask(s->options.pulls, &wanted, on_done, request, &request->pull);
 	if (request->err < 0) {
@@ -249,7 +252,9 @@ static enum MHD_Result reply_profile(struct request *request)
 
 	if (err < 0)
 		return reply_error(request->connection, err);
-	return reply(request->connection, MHD_HTTP_OK, "application/octet-stream", data, size);
+	return reply(request->connection, MHD_HTTP_OK,
+		     request->is_picture ? "image/svg+xml" : "application/octet-stream", data,
+		     size);
 }
 
 static enum MHD_Result answer(struct server *s, struct request *request, const char *url)
@@ -257,9 +262,11 @@ static enum MHD_Result answer(struct server *s, struct request *request, const c
 	struct MHD_Connection *connection = request->connection;
 
 	if (strcmp(url, "/debug/pprof/profile") == 0)
-		return ask(s, request, false);
+		return ask(s, request, (struct pull_request){ .format = PPROF });
 	if (strcmp(url, "/debug/pprof/fgprof") == 0)
-		return ask(s, request, true);
+		return ask(s, request, (struct pull_request){ .format = PPROF, .blocked = true });
+	if (strcmp(url, "/flame-graph") == 0)
+		return ask(s, request, (struct pull_request){ .format = PICTURE });
 	if (strcmp(url, "/metrics") == 0)
 		return reply_figures(s, connection,
 				     "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -269,8 +276,8 @@ static enum MHD_Result answer(struct server *s, struct request *request, const c
 	if (strcmp(url, "/healthz") == 0)
 		return reply_health(s, connection);
 	return refuse(connection, MHD_HTTP_NOT_FOUND,
-		      "there are /debug/pprof/profile, /debug/pprof/fgprof, /metrics, /healthz "
-		      "and /status\n");
+		      "there are /debug/pprof/profile, /debug/pprof/fgprof, /flame-graph, "
+		      "/metrics, /healthz and /status\n");
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,

@@ -30,7 +30,7 @@ static struct report *new_report(struct pulls *pulls, struct names *names,
 
 Test(pulls, a_run_that_never_served_leaves_them_alone)
 {
-	const struct pull_request request = { .duration_ns = 1000 };
+	const struct pull_request request = { .duration_ns = 1000, .format = "pprof" };
 	struct window window = { .from_ns = 0, .until_ns = UINT64_MAX };
 	struct totals totals = { .duration_ns = 2000 };
 	struct names *names;
@@ -65,7 +65,7 @@ Test(pulls, a_run_that_never_served_leaves_them_alone)
 
 Test(pulls, closed_while_one_runs)
 {
-	const struct pull_request request = { .duration_ns = 1000 };
+	const struct pull_request request = { .duration_ns = 1000, .format = "pprof" };
 	struct window window = { .from_ns = 0, .until_ns = UINT64_MAX };
 	struct totals totals = { .duration_ns = 2000 };
 	struct names *names;

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import unittest
+from xml.etree import ElementTree
 
 import harness
 from harness import dwarfprof, start, wait_for, wait_until_it_says
@@ -307,6 +308,20 @@ class Requests(Agent):
         self.assertEqual(set(re.findall(r"^ +pid: +(\d+)", text, re.M)), {pid})
         self.assertIn("fibonacci", text)
         self.assertAlmostEqual(float(re.search(r"Duration: ([\d.]+)s", text).group(1)), 3, delta=0.5)
+
+    def test_a_picture(self):
+        """Of one process alone, as a browser takes it; the page has a way there."""
+        self.agent("--pull", self.address, "-F", "99")
+        page = self.curl(f"{self.url}/status")[1].decode()
+        path = re.search(r'href="(/[\w-]+)\?seconds=\d+"', page).group(1)
+        with harness.busy() as pid, harness.busy():
+            status, picture = self.curl("-D", self.out + ".head", f"{self.url}{path}?seconds=3&pid={pid}")
+        self.assertEqual(status, 200)
+        self.assertIn("Content-Type: image/svg+xml", harness.read(self.out + ".head"))
+        root = ElementTree.fromstring(picture)
+        self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+        boxes = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertTrue(any(text.startswith("fibonacci") for text in boxes), boxes)
 
     def test_each_call_is_in_a_profile(self):
         """Two at once, which begin and end at other times than the intervals."""
