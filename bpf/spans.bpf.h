@@ -18,10 +18,13 @@ const volatile bool dp_has_spans;
 #define SPANS 8
 #define SPAN_CELLS (WALK_SPAN_CELLS - sizeof(struct dp_values) / DP_CELL_SIZE)
 
-struct span {
+struct span_key {
 	__u64 cfa; /* 0: none */
 	__u32 place;
-	__u32 n_cells;
+	__u32 n_cells; /* of its values */
+};
+
+struct span {
 	struct dp_values head;
 	__u64 cells[SPAN_CELLS];
 };
@@ -31,9 +34,10 @@ DP_ASSERT(__builtin_offsetof(struct span, cells) ==
 
 /* Written by the thread alone. The event that samples it may interrupt that. */
 struct thread_spans {
+	struct span_key keys[SPANS]; /* in two cache lines: a sample looks at all of them */
+	struct span of[SPANS];
 	struct dp_regs regs; /* of the last call, and its values */
 	struct values values;
-	struct span of[SPANS];
 };
 
 /* By process and thread, as in its samples. */
@@ -77,7 +81,7 @@ static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa
 	__u32 best = 0, best_rank = 0;
 
 	for (__u32 i = 0; i < SPANS; i++) {
-		__u64 other = t->of[port_index(i, SPANS)].cfa;
+		__u64 other = t->keys[port_index(i, SPANS)].cfa;
 		__u32 rank = other == cfa ? 4 : other == 0 ? 3 : other < cfa ? 2 : 1;
 
 		if (rank > best_rank || (rank == 1 && best_rank == 1 && other > best_cfa)) {
@@ -120,12 +124,16 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 	struct thread_spans *t = thread_spans_of(pid_tgid);
 	__u64 cookie = bpf_get_attach_cookie(ctx), cfa = DP_FRAME_CFA(REGS_SP(ctx));
 	__u32 n_cells, place = (__u32)(cookie >> 16) & (DP_MAX_SPAN_PLACES - 1);
+	struct span_key *key;
 	struct span *s;
+	__u32 chosen;
 
 	if (!t)
 		return;
-	s = &t->of[port_index(span_choose(t, cfa), SPANS)];
-	*(volatile __u64 *)&s->cfa = 0;
+	chosen = port_index(span_choose(t, cfa), SPANS);
+	key = &t->keys[chosen];
+	s = &t->of[chosen];
+	*(volatile __u64 *)&key->cfa = 0;
 	REGS_COPY(&t->regs, ctx);
 	span_code_note(pid_tgid >> 32, place, t->regs.reg[DP_REG_PC]);
 	values_fill(&t->values, &t->regs, (__u32)cookie & 0xffff, 0, SPAN_CELLS);
@@ -133,15 +141,15 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 		DP_RECORD_VALUES,
 		(__u16)(sizeof(s->head) + t->values.n_cells * DP_CELL_SIZE),
 	};
-	s->place = place;
+	key->place = place;
 	n_cells = t->values.n_cells;
 	n_cells = port_opaque(n_cells);
-	s->n_cells = n_cells;
+	key->n_cells = n_cells;
 	if (n_cells > SPAN_CELLS ||
 	    bpf_probe_read_kernel(&s->head, sizeof(s->head) + n_cells * DP_CELL_SIZE,
 				  &t->values.head) < 0)
 		return;
-	*(volatile __u64 *)&s->cfa = cfa;
+	*(volatile __u64 *)&key->cfa = cfa;
 }
 
 struct span_search {
@@ -178,9 +186,9 @@ static __always_inline __u32 span_place_of(const struct dp_span_places *places,
 static __always_inline __u32 span_with_cfa(const struct thread_spans *t, __u64 cfa, __u32 place)
 {
 	for (__u32 i = 0; t && i < SPANS; i++) {
-		const struct span *s = &t->of[port_index(i, SPANS)];
+		const struct span_key *key = &t->keys[port_index(i, SPANS)];
 
-		if (s->cfa == cfa && s->place == place)
+		if (key->cfa == cfa && key->place == place)
 			return i + 1;
 	}
 	return SPAN_UNKNOWN;
@@ -246,8 +254,9 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n)
 	key = (__u64)w->out.sample.pid << 32 | w->out.sample.tid;
 	t = found < SPAN_UNKNOWN ? bpf_map_lookup_elem(&dp_spans, &key) : NULL;
 	if (t) {
-		const struct span *s = &t->of[port_index(found - 1, SPANS)];
-		__u32 n_cells = s->n_cells;
+		__u32 at = port_index(found - 1, SPANS);
+		const struct span *s = &t->of[at];
+		__u32 n_cells = t->keys[at].n_cells;
 
 		n_cells = port_opaque(n_cells);
 		if (n_cells <= SPAN_CELLS &&

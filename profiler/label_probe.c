@@ -9,12 +9,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_functions.h"
+#include "elf/function_list.h"
 #include "elf/mapped_file.h"
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "profiler/event.h"
+#include "profiler/probe_catalog.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/profiler.h"
@@ -55,16 +56,14 @@ struct extents {
 	char *symbols[DP_MAX_SPAN_PLACES]; /* of the size */
 };
 
-static int note_size(void *arg, const char *symbol, uint64_t offset, uint64_t size)
+static int note_size(struct extents *e, const struct listed_function *f)
 {
-	struct extents *e = arg;
-
 	for (size_t i = 0; i < e->places->n; i++) {
-		if (e->places->offsets[i] != offset || size <= e->code.of[i].size)
+		if (e->places->offsets[i] != f->offset || f->size <= e->code.of[i].size)
 			continue;
-		e->code.of[i].size = size;
+		e->code.of[i].size = f->size;
 		free(e->symbols[i]);
-		e->symbols[i] = strdup(symbol);
+		e->symbols[i] = strdup(f->symbol);
 		if (!e->symbols[i])
 			return -ENOMEM;
 	}
@@ -72,33 +71,34 @@ static int note_size(void *arg, const char *symbol, uint64_t offset, uint64_t si
 }
 
 /* GCC and clang put code that rarely runs elsewhere, as a function of its own. */
-static int note_cold(void *arg, const char *symbol, uint64_t offset, uint64_t size)
+static void note_cold(struct extents *e, const struct listed_function *f)
 {
-	struct extents *e = arg;
-
 	for (size_t i = 0; i < e->places->n; i++) {
 		size_t n = e->symbols[i] ? strlen(e->symbols[i]) : 0;
 
-		if (n == 0 || strncmp(symbol, e->symbols[i], n) != 0 ||
-		    strcmp(symbol + n, ".cold") != 0)
+		if (n == 0 || strncmp(f->symbol, e->symbols[i], n) != 0 ||
+		    strcmp(f->symbol + n, ".cold") != 0)
 			continue;
-		e->code.of[i].cold = (int64_t)(offset - e->places->offsets[i]);
-		e->code.of[i].cold_size = size;
+		e->code.of[i].cold = (int64_t)(f->offset - e->places->offsets[i]);
+		e->code.of[i].cold_size = f->size;
 	}
-	return 0;
 }
 
 /* -ENODATA, logged: where a function ends is not known. */
-static int measure(const struct probe_parts *parts, const struct uprobe_places *places,
-		   struct probed_code *ret)
+static int measure(struct parsers *parsers, const struct probe_parts *parts,
+		   const struct uprobe_places *places, struct probed_code *ret)
 {
 	struct extents e = { .places = places };
+	_cleanup_(function_list_done) struct function_list list = { 0 };
 	_cleanup_close_ int fd = regular_file_open(places->path, 0);
-	int err = fd < 0 ? fd : elf_functions_each(fd, note_size, &e);
+	int err = fd < 0 ? fd : probe_catalog_list(parsers, fd, &list);
+	struct listed_function f;
 	struct stat st;
 
-	if (err == 0)
-		err = elf_functions_each(fd, note_cold, &e);
+	for (size_t at = 0; err == 0 && function_list_next(&list, &at, &f);)
+		err = note_size(&e, &f);
+	for (size_t at = 0; err == 0 && function_list_next(&list, &at, &f);)
+		note_cold(&e, &f);
 	for (size_t i = 0; err == 0 && i < places->n; i++)
 		if (e.code.of[i].size == 0)
 			err = -ENODATA;
@@ -122,7 +122,7 @@ static int measure(const struct probe_parts *parts, const struct uprobe_places *
 static int find(struct parsers *parsers, const struct probe_parts *parts,
 		struct uprobe_places *places, struct probe_lists *lists)
 {
-	int err = uprobe_places_find(parts->path, parts->name, places);
+	int err = uprobe_places_find(parts->path, parts->name, probe_catalog_list, parsers, places);
 
 	if (err == 0 && places->n > DP_MAX_SPAN_PLACES) {
 		log_error("%s has %zu functions %s; calls of at most %d can label samples",
@@ -144,7 +144,7 @@ static int attach(struct session *session, struct parsers *parsers, const struct
 	int err = find(parsers, parts, &places, &lists);
 
 	if (err == 0)
-		err = measure(parts, &places, &ret->code);
+		err = measure(parsers, parts, &places, &ret->code);
 	if (err == 0)
 		err = session_set_arguments(session, lists.lists, lists.n);
 	if (err == 0)

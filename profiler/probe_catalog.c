@@ -124,21 +124,28 @@ static int choose_functions(struct probe_catalog *c, const struct function_patte
 	return err;
 }
 
-static int read_functions(struct parsers *parsers, int fd, const char *file, const char *text,
-			  struct probe_catalog *c)
+int probe_catalog_list(void *parsers, int fd, struct function_list *ret)
 {
 	const struct parse_request request = { .kind = PARSE_FUNCTIONS, .fd = fd, .other = -1 };
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	struct function_pattern pattern;
 	clockid_t clock = 0;
 	int err = parsers_ask(parsers, &request, &clock, &result);
+
+	*ret = result.functions;
+	result.functions = (struct function_list){ 0 };
+	return err;
+}
+
+static int read_functions(struct parsers *parsers, int fd, const char *file, const char *text,
+			  struct probe_catalog *c)
+{
+	struct function_pattern pattern;
+	int err = probe_catalog_list(parsers, fd, &c->list);
 
 	if (err < 0) {
 		log_error("cannot look for functions in %s: %s", file, strerror(-err));
 		return err;
 	}
-	c->list = result.functions;
-	result.functions = (struct function_list){ 0 };
 	err = function_pattern_init(&pattern, text);
 	if (err == 0)
 		err = choose_functions(c, &pattern);

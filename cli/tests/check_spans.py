@@ -91,6 +91,10 @@ class Labels(unittest.TestCase):
     def test_of_another_compiler(self):
         self.check("spans-O1", 4, 500, "-F", "1999")
 
+    def test_values_by_name(self):
+        """As debug information has them: a `const char *` is a text."""
+        self.check("spans-O2", 2, 200, "-F", "999", values="route=route, number")
+
     def test_off_cpu_samples(self):
         self.check("spans-O2", 4, 200, "--wall", "-F", "199")
 
