@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "binaries/file_budget.h"
 #include "binaries/foreign_file.h"
 #include "binaries/load.h"
 #include "kernel/proc_maps.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/finders.h"
+#include "sandbox/process_user.h"
 
 static void unmap_bytes(struct binary *b)
 {
@@ -85,7 +86,7 @@ void binary_store_done(struct binary_store *store)
 	load_end(store);
 	HASH_CLEAR(by_build_id, store->originals);
 	HASH_ITER(hh, store->binaries, b, next) {
-		HASH_DEL(store->binaries, b);
+		load_forget(store, b);
 		binary_free(b);
 	}
 	while ((b = store->closed) != NULL) {
@@ -93,6 +94,7 @@ void binary_store_done(struct binary_store *store)
 		binary_free(b);
 	}
 	binary_free(store->vdso);
+	file_budget_done(&store->files);
 	table_store_done(&store->tables);
 }
 
@@ -117,7 +119,7 @@ static void binary_let_go(struct binary_store *store, struct binary *b)
 {
 	struct binary *original;
 
-	HASH_DEL(store->binaries, b);
+	load_forget(store, b);
 	HASH_FIND(by_build_id, store->originals, b->elf.origin.build_id,
 		  sizeof(b->elf.origin.build_id), original);
 	if (original == b)
@@ -247,7 +249,7 @@ static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, 
 	err = load_binary(store, b, pid, path_fd, mapping);
 	if (err < 0) { /* no job was created */
 		if (HASH_IS_ADDED(hh, b))
-			HASH_DEL(store->binaries, b);
+			load_forget(store, b);
 		b->err = err;
 	}
 	err = b->err;
@@ -262,6 +264,12 @@ static int add_binary(struct binary_store *store, const struct file_id *id, pid_
 {
 	_cleanup_close_ int own = fd;
 	struct binary *b;
+	uid_t user;
+
+	if (process_user(pid, &user) < 0)
+		user = FINDERS_NOBODY;
+	if (!file_budget_has_room(&store->files, user, fd))
+		return -EMFILE;
 
 	if (binary_store_is_cancelled(store))
 		return -ECANCELED;
@@ -269,11 +277,13 @@ static int add_binary(struct binary_store *store, const struct file_id *id, pid_
 	if (!b)
 		return -ENOMEM;
 	b->id = *id;
+	b->user = user;
 	HASH_ADD(hh, store->binaries, id, sizeof(*id), b);
 	if (!HASH_IS_ADDED(hh, b)) {
 		binary_free(b);
 		return -ENOMEM;
 	}
+	file_budget_take(&store->files, user);
 	return binary_load(store, b, pid, steal_fd(&own), mapping, ret);
 }
 
@@ -290,8 +300,6 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 	if (err < 0)
 		return err;
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), b);
-	if (!b && !file_budget_allows(fd))
-		return -EMFILE;
 	if (!b)
 		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, ret);
 	load_again(store, b);
