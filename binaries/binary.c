@@ -259,15 +259,20 @@ static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, 
 	return err;
 }
 
+static uid_t user_of(pid_t pid)
+{
+	uid_t user;
+
+	return process_user(pid, &user) < 0 ? FINDERS_NOBODY : user;
+}
+
 static int add_binary(struct binary_store *store, const struct file_id *id, pid_t pid, int fd,
 		      const struct file_mapping *mapping, const char *path, struct binary **ret)
 {
 	_cleanup_close_ int own = fd;
 	struct binary *b;
-	uid_t user;
+	uid_t user = user_of(pid);
 
-	if (process_user(pid, &user) < 0)
-		user = FINDERS_NOBODY;
 	if (!file_budget_has_room(&store->files, user, fd))
 		return -EMFILE;
 
@@ -307,14 +312,17 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 	return 0;
 }
 
-/* A unique id on a device of its own identifies the file until it is found. */
+/*
+ * A unique id, on a device of its user's own, identifies the file until it is found: who makes jobs wait for the
+ * lock of a process's mappings does so to those of their own processes alone.
+ */
 int binary_store_find_later(struct binary_store *store, const struct file_mapping *mapping,
 			    const char *path, struct binary **ret)
 {
 	struct file_id id;
 
 	memset(&id, 0, sizeof(id));
-	id.device = UINT64_MAX - (uint64_t)mapping->pid;
+	id.device = UINT64_MAX - (uint64_t)user_of(mapping->pid);
 	id.inode = mapping->inode;
 	id.size = store->n_known;
 	return add_binary(store, &id, mapping->pid, -1, mapping, path, ret);
