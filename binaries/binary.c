@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "binaries/file_budget.h"
 #include "binaries/foreign_file.h"
 #include "binaries/load.h"
 #include "kernel/proc_maps.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/finders.h"
+#include "sandbox/process_user.h"
 
 static void unmap_bytes(struct binary *b)
 {
@@ -104,7 +105,7 @@ void binary_store_done(struct binary_store *store)
 	load_end(store);
 	HASH_CLEAR(by_build_id, store->originals);
 	HASH_ITER(hh, store->binaries, b, next) {
-		HASH_DEL(store->binaries, b);
+		load_forget(store, b);
 		binary_free(b);
 	}
 	while ((b = store->closed) != NULL) {
@@ -112,6 +113,7 @@ void binary_store_done(struct binary_store *store)
 		binary_free(b);
 	}
 	binary_free(store->vdso);
+	file_budget_done(&store->files);
 	table_store_done(&store->tables);
 }
 
@@ -136,7 +138,7 @@ static void binary_let_go(struct binary_store *store, struct binary *b)
 {
 	struct binary *original;
 
-	HASH_DEL(store->binaries, b);
+	load_forget(store, b);
 	HASH_FIND(by_build_id, store->originals, b->elf.origin.build_id,
 		  sizeof(b->elf.origin.build_id), original);
 	if (original == b)
@@ -266,7 +268,7 @@ static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, 
 	err = load_binary(store, b, pid, path_fd, mapping);
 	if (err < 0) { /* no job was created */
 		if (HASH_IS_ADDED(hh, b))
-			HASH_DEL(store->binaries, b);
+			load_forget(store, b);
 		b->err = err;
 	}
 	err = b->err;
@@ -276,11 +278,22 @@ static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, 
 	return err;
 }
 
+static uid_t user_of(pid_t pid)
+{
+	uid_t user;
+
+	return process_user(pid, &user) < 0 ? FINDERS_NOBODY : user;
+}
+
 static int add_binary(struct binary_store *store, const struct file_id *id, pid_t pid, int fd,
 		      const struct file_mapping *mapping, const char *path, struct binary **ret)
 {
 	_cleanup_close_ int own = fd;
 	struct binary *b;
+	uid_t user = user_of(pid);
+
+	if (!file_budget_has_room(&store->files, user, fd))
+		return -EMFILE;
 
 	if (binary_store_is_cancelled(store))
 		return -ECANCELED;
@@ -288,11 +301,13 @@ static int add_binary(struct binary_store *store, const struct file_id *id, pid_
 	if (!b)
 		return -ENOMEM;
 	b->id = *id;
+	b->user = user;
 	HASH_ADD(hh, store->binaries, id, sizeof(*id), b);
 	if (!HASH_IS_ADDED(hh, b)) {
 		binary_free(b);
 		return -ENOMEM;
 	}
+	file_budget_take(&store->files, user);
 	return binary_load(store, b, pid, steal_fd(&own), mapping, ret);
 }
 
@@ -309,8 +324,6 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 	if (err < 0)
 		return err;
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), b);
-	if (!b && !file_budget_allows(fd))
-		return -EMFILE;
 	if (!b)
 		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, ret);
 	load_again(store, b);
@@ -318,14 +331,17 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 	return 0;
 }
 
-/* A unique id on a device of its own identifies the file until it is found. */
+/*
+ * A unique id, on a device of its user's own, identifies the file until it is found: who makes jobs wait for the
+ * lock of a process's mappings does so to those of their own processes alone.
+ */
 int binary_store_find_later(struct binary_store *store, const struct file_mapping *mapping,
 			    const char *path, struct binary **ret)
 {
 	struct file_id id;
 
 	memset(&id, 0, sizeof(id));
-	id.device = UINT64_MAX - (uint64_t)mapping->pid;
+	id.device = UINT64_MAX - (uint64_t)user_of(mapping->pid);
 	id.inode = mapping->inode;
 	id.size = store->n_known;
 	return add_binary(store, &id, mapping->pid, -1, mapping, path, ret);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/hash.h"
+#include "binaries/file_budget.h"
 #include "binaries/image_cache.h"
 #include "binaries/module_users.h"
 #include "binaries/table.h"
@@ -40,6 +41,7 @@ struct binary {
 	bool is_unopened;    /* opening the file failed */
 	struct binary *same; /* another binary of the same file; or NULL */
 	struct table *table; /* owned by the store; NULL: no unwind information */
+	uid_t user;          /* whose process has mapped it first */
 	size_t n_users;      /* mappings of processes and of snapshots, and jobs */
 	uint64_t idle_from;  /* when it was first seen without users; 0: it has some */
 	bool is_sampled;     /* reports refer to its module (module_users) */
@@ -53,6 +55,7 @@ struct binary_store {
 	struct names *names;
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
+	struct file_budget files; /* how many of these are whose */
 	struct binary *originals; /* those that have or will have a table, by build id */
 	struct binary *closed;    /* only reports still refer to these; the newest first */
 	struct binary *vdso;

@@ -71,6 +71,12 @@ static void end_job(struct binary_store *store, struct table_job *j)
 	store->n_jobs--;
 }
 
+void load_forget(struct binary_store *store, struct binary *b)
+{
+	HASH_DEL(store->binaries, b);
+	file_budget_give(&store->files, b->user);
+}
+
 /* Removes a binary that could not be loaded from the store; the next mapping tries again. */
 static void fail(struct binary_store *store, struct binary *b, int err)
 {
@@ -78,7 +84,7 @@ static void fail(struct binary_store *store, struct binary *b, int err)
 	b->err = err;
 	forget_original(store, b);
 	if (HASH_IS_ADDED(hh, b))
-		HASH_DEL(store->binaries, b);
+		load_forget(store, b);
 }
 
 /* Mapping the file does not read it. One that is only referred to cannot be mapped. */
@@ -146,14 +152,16 @@ static bool is_known_as_another(struct binary_store *store, struct table_job *j)
 	b->changed_ns = j->changed_ns;
 	if (b->module->memory || memcmp(&b->id, &j->id, sizeof(b->id)) == 0)
 		return false;
-	HASH_DEL(store->binaries, b);
+	load_forget(store, b);
 	HASH_FIND(hh, store->binaries, &j->id, sizeof(j->id), known);
 	b->id = j->id;
 	j->job.source = b->id.device;
 	if (!known)
 		HASH_ADD(hh, store->binaries, id, sizeof(b->id), b);
-	if (!known && HASH_IS_ADDED(hh, b))
+	if (!known && HASH_IS_ADDED(hh, b)) {
+		file_budget_take(&store->files, b->user);
 		return false;
+	}
 	b->is_loading = false;
 	b->err = known ? 0 : -ENOMEM;
 	b->same = known;

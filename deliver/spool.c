@@ -15,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/write_all.h"
 
 /* Digits of a number, so that names are in order. */
 #define NAME_FORMAT "%020" PRIu64
@@ -176,23 +177,6 @@ static void make_room(struct spool *spool, size_t size)
 		remove_entry(spool, first);
 		spool->counts.dropped++;
 	}
-}
-
-static int write_all(int fd, const void *data, size_t size)
-{
-	const char *at = data;
-
-	while (size > 0) {
-		ssize_t n = write(fd, at, size);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			at += n;
-			size -= (size_t)n;
-		}
-	}
-	return 0;
 }
 
 /* Written beside, and renamed when it is on disk. */

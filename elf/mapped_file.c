@@ -205,6 +205,19 @@ int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, co
 	return refused ? -EACCES : place;
 }
 
+int mapped_file_find_named(pid_t pid, uint64_t inode, const char *name)
+{
+	struct ways w;
+	int place, program;
+
+	list_ways(&w, pid, 0, 0, name);
+	place = find_in_root(&w, inode);
+	if (place >= 0)
+		return place;
+	program = find_by(&w, WAY_PROGRAM, inode);
+	return program >= 0 || program == -ENOENT || program == -ESRCH ? program : -EAGAIN;
+}
+
 bool mapped_file_is_refused(pid_t pid, uint64_t start, uint64_t end)
 {
 	_cleanup_close_ int place = -1;

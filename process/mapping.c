@@ -49,7 +49,7 @@ static void explain_unopened(struct process_table *table, pid_t pid, const char 
 static void set_dump(const struct process *p, const struct mapping *m, uint64_t inode,
 		     const char *name)
 {
-	int fd = mapped_file_find(p->thread, m->start, m->end, inode, name);
+	int fd = mapped_file_find_named(p->thread, inode, name);
 
 	if (fd == -EAGAIN)
 		jitted_set_dump_path(m->jitted, p->thread, name, inode);
@@ -140,7 +140,7 @@ static int find_binary(struct process_table *table, const struct process *p,
 		return binary_store_get_vdso(table->binaries, ret);
 	if (name[0] != '/' || inode == 0)
 		return -ENOENT;
-	fd = mapped_file_find(p->thread, m->start, m->end, inode, name);
+	fd = mapped_file_find_named(p->thread, inode, name);
 	if (fd >= 0)
 		return binary_store_get(table->binaries, p->thread, fd, name, ret);
 	if (fd == -EAGAIN)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/write_all.h"
 #include "sandbox/message.h"
 #include "sandbox/passage.h"
 #include "tables/image_check.h"
@@ -18,23 +19,6 @@
 enum { FILE_FD, RESULT_FD, OTHER_FD };
 
 static_assert(OTHER_FD + 1 == MESSAGE_MAX_FDS, "a request has at most these");
-
-static int write_all(int fd, const void *bytes, size_t size)
-{
-	const char *next = bytes;
-
-	while (size > 0) {
-		ssize_t n = write(fd, next, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		next += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
 
 static int write_result(int fd, const struct parse_result *r)
 {

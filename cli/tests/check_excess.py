@@ -160,17 +160,20 @@ class Excess(unittest.TestCase):
             self.addCleanup(profiler.kill)
             said = harness.wait_until_it_says(profiler, "sampling")
             harness.wait_until_it_runs(busy, 0.6)
-            with harness.Target(shutil.copy(harness.program("fibonacci"), os.path.join(self.directory, "new")),
-                                "3600") as new:
+            others = [shutil.copy(harness.program("fibonacci"), os.path.join(self.directory, name)) for name in "ab"]
+            os.chown(others[1], 65532, 65532)
+            as_another = "setpriv", "--reuid=65532", "--regid=65532", "--clear-groups"
+            with harness.Target(others[0], "3600") as new, harness.Target(*as_another, others[1], "3600") as users:
                 harness.wait_until_it_runs(new, 0.6)
+                harness.wait_until_it_runs(users, 0.6)
             profiler.terminate()
             said += profiler.communicate(timeout=180)[1]
         self.assertEqual(profiler.returncode, 0, said)
         self.assertIn("more files are mapped as code than may be open", said)
-        # Those of root, also one that comes later, have tables.
+        # Those of root, also one that comes later, have tables; and so has another user's own.
         with open(os.path.join(self.directory, "out.jsonl")) as file:
             samples = [s for s in map(json.loads, file) if s.get("user_stack")]
-        for pid in busy, new:
+        for pid in busy, new, users:
             outcomes = collections.Counter(s["outcome"] for s in samples if s["pid"] == int(pid))
             self.assert_nearly_all(outcomes, said)
 

@@ -300,6 +300,69 @@ while True:
     test_many_that_are_not_read = test_many_that_are_not_opened = test_endless_status_of_the_file_system = None
 
 
+class LockedMappings(Files):
+    """Another user's process whose mappings are locked for ever, so that nobody sees which files these are.
+
+    The kernel tries a page fault that has failed again, with the lock held this time (filemap_fault(), mm/filemap.c).
+    Who wants to change the mappings waits for that, and whoever comes later for this one.
+    """
+    DURATION = 3
+    PATIENCE = HangingFiles.PATIENCE
+    PROGRAM = """
+import ctypes, mmap, os, sys, threading, time
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.strnlen.argtypes = libc.munmap.argtypes = ctypes.c_void_p, ctypes.c_size_t
+fd = os.open(sys.argv[1], os.O_RDONLY)
+page = libc.mmap(None, ctypes.c_size_t(4096), 5, 2, fd, ctypes.c_long(0))
+other = libc.mmap(None, ctypes.c_size_t(4096), 3, 0x22, -1, ctypes.c_long(0))
+sys.stdin.readline()
+threading.Thread(target=libc.strnlen, args=(page, 1)).start()
+time.sleep(0.5)
+libc.munmap(other, 4096)
+"""
+
+    def are_locked(self, pid):
+        """Reading what needs the lock takes long."""
+        reader = subprocess.Popen(["cat", f"/proc/{pid}/smaps"], stdout=subprocess.DEVNULL)
+        try:
+            return reader.wait(0.3) is None
+        except subprocess.TimeoutExpired:
+            return True
+        finally:
+            reader.kill()
+            reader.wait()
+
+    def test_run_is_over_in_time(self):
+        os.chmod(self.directory, 0o755)
+        files = self.mount(harness.program("fibonacci"), ["file"], hangs=(READ,), n_errors=2)
+        locked = self.start_program(self.PROGRAM, *files.paths())
+        files.hang_for(locked.pid)
+        locked.stdin.write(b"\n")
+        locked.stdin.flush()
+        wait_for(lambda: self.are_locked(locked.pid))
+        busy = self.start_program("while True: pass")
+        path = os.path.join(self.directory, "samples.jsonl")
+        began = time.monotonic()
+        profiler = start("--no-cache", "-F", "999", "-d", str(self.DURATION), "-p", f"{busy.pid},{locked.pid}", "-o", path)
+        self.addCleanup(profiler.kill)
+        # Before Linux 6.17, the list of mappings waits as well.
+        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 17):
+            return
+        self.assertEqual(profiler.wait(30), 0)
+        took = time.monotonic() - began
+        print(f"it ended after {took:.1f} s", flush=True)
+        self.assertTrue(self.are_locked(locked.pid))
+        self.assertLess(took, self.DURATION + self.PATIENCE)
+        with open(path) as file:
+            *samples, totals = map(json.loads, file)
+        self.assertEqual(totals["lost"], 0)
+        of = collections.Counter(s["outcome"] for s in samples if s["pid"] == busy.pid)
+        self.assertGreater(of["complete"], 100)
+        self.assertEqual(set(of) - {"no_user_stack"}, {"complete"})
+
+
 class HangingMemory(Files):
     """A stack in a page that nobody ever provides. The profiler has it read, so that the next walk finds it."""
     DURATION = 3

@@ -38,9 +38,9 @@ def ancestry(thread):
 class Server:
     """Answers what the kernel asks until the file system is unmounted."""
 
-    def __init__(self, fd, names, path, seconds, hangs, whose, is_deaf):
+    def __init__(self, fd, names, path, seconds, hangs, whose, is_deaf, n_errors):
         self.fd, self.names, self.seconds, self.hangs = fd, [name.encode() for name in names], seconds, hangs
-        self.is_deaf = is_deaf
+        self.is_deaf, self.n_errors = is_deaf, n_errors
         self.whose = whose  # the process whose requests hang, and those of its descendants
         self.file = os.open(path, os.O_RDONLY)
         self.size = os.fstat(self.file).st_size
@@ -74,7 +74,10 @@ class Server:
             self.answer(number, errno.EINTR)
 
     def handle(self, opcode, number, inode, thread, body):
-        if self.is_to_hang(opcode, thread):
+        if opcode == READ and self.n_errors > 0:
+            self.n_errors -= 1
+            self.answer(number, errno.EIO)
+        elif self.is_to_hang(opcode, thread):
             self.hanging.add(number)
         elif opcode == INIT:
             readahead, = struct.unpack_from("<I", body, 8)
@@ -113,13 +116,13 @@ class SlowFiles:
     """The file at `path`, under some names in a directory.
 
     Each read takes so long, and some kinds of requests for ever: those of a process that is told later, and of its descendants.
-    If it is deaf, not even SIGKILL ends who waits for it.
+    If it is deaf, not even SIGKILL ends who waits for it. So many reads fail before any other thing is done.
     """
 
-    def __init__(self, directory, path, names, seconds=0, hangs=(), is_deaf=False):
+    def __init__(self, directory, path, names, seconds=0, hangs=(), is_deaf=False, n_errors=0):
         self.directory, self.names = directory, names
         self.whose = multiprocessing.Value("i", 0)
-        self.server = path, seconds, hangs, self.whose, is_deaf
+        self.server = path, seconds, hangs, self.whose, is_deaf, n_errors
 
     def hang_for(self, pid):
         self.whose.value = pid

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <link.h>
@@ -93,12 +94,21 @@ Test(mapped_file, finds_the_file_that_is_meant)
 	fd = mapped_file_find(getpid(), 0, 0, st.st_ino, path);
 	cr_assert(fd >= 0 && (fcntl(fd, F_GETFL) & O_PATH));
 	cr_assert_eq(mapped_file_find(getpid(), 0, 0, st.st_ino + 1, path), -ESTALE);
-	unlink(path);
-	rmdir(directory);
 	close(fd);
+	fd = mapped_file_find_named(getpid(), st.st_ino, path);
+	cr_assert(fd >= 0 && (fcntl(fd, F_GETFL) & O_PATH));
+	close(fd);
+	cr_assert_eq(mapped_file_find_named(getpid(), st.st_ino + 1, path), -EAGAIN);
+	cr_assert_eq(mapped_file_find_named(INT_MAX, st.st_ino, path), -ENOENT);
+	unlink(path);
+	cr_assert_eq(mapped_file_find_named(getpid(), st.st_ino, path), -EAGAIN);
+	rmdir(directory);
 
 	cr_assert(stat("/proc/self/exe", &st) == 0);
 	fd = mapped_file_find(getpid(), 0, 0, st.st_ino, "/nonexistent");
+	cr_assert(fd >= 0);
+	close(fd);
+	fd = mapped_file_find_named(getpid(), st.st_ino, "/nonexistent");
 	cr_assert(fd >= 0);
 	close(fd);
 	fd = mapped_file_find_program(getpid());
