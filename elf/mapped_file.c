@@ -215,7 +215,10 @@ int mapped_file_find_named(pid_t pid, uint64_t inode, const char *name)
 	if (place >= 0)
 		return place;
 	program = find_by(&w, WAY_PROGRAM, inode);
-	return program >= 0 || program == -ENOENT || program == -ESRCH ? program : -EAGAIN;
+	if (program >= 0)
+		return program;
+	/* It has ended; others find it here. */
+	return program == -ENOENT || program == -ESRCH ? find_now_by(&w, WAY_NAME, inode) : -EAGAIN;
 }
 
 bool mapped_file_is_refused(pid_t pid, uint64_t start, uint64_t end)
