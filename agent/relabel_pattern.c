@@ -32,21 +32,35 @@ static size_t skip_bracket(const char *text)
 	return i + (text[i] == ']');
 }
 
+/* glibc gives \< \> \` \' a meaning of their own, too. */
+static bool is_escape_known(char c)
+{
+	return isalnum((unsigned char)c) ? strchr("wWsSbB", c) != NULL : !strchr("<>`'", c);
+}
+
 /* What RE2 and POSIX have in common only in its looks. NULL: nothing. */
 static const char *check_syntax(const char *text, size_t *ret_at)
 {
-	size_t depth = 0, i = 0;
+	size_t depth = 0, i = 0, n;
+	const char *slash;
 
 	while (text[i]) {
 		*ret_at = i;
 		switch (text[i]) {
 		case '[':
-			i += skip_bracket(text + i);
+			n = skip_bracket(text + i);
+			slash = memchr(text + i, '\\', n);
+			if (slash) {
+				*ret_at = (size_t)(slash - text);
+				return "in brackets, POSIX takes a backslash as itself: write "
+				       "[[:alnum:]_] for [\\w]";
+			}
+			i += n;
 			continue;
 		case '\\':
 			if (!text[i + 1])
 				return "a backslash at the end";
-			if (isalnum((unsigned char)text[i + 1]) && !strchr("wWsSbB", text[i + 1]))
+			if (!is_escape_known(text[i + 1]))
 				return "POSIX regular expressions have no such escape: write [0-9] "
 				       "for \\d";
 			i += 2;

@@ -147,7 +147,7 @@ static void add_rule(struct backend_settings *s, struct argp_state *state, const
 	struct relabel_error error = { 0 };
 	int err = relabel_add(rules, text, &error);
 
-	s->wrong_at = error.at;
+	s->wrong_at = err < 0 ? error.at : 0;
 	if (err == -ENOMEM)
 		argp_failure(state, 1, ENOMEM, "--relabel");
 	if (err < 0)

@@ -43,6 +43,29 @@ Test(relabel_pattern, groups)
 	check("(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)", "abcdefghijk", "$11${1}1", "ka1");
 }
 
+static void check_refused(const char *regex, size_t expected_at)
+{
+	struct relabel_pattern pattern;
+	char why[100];
+	size_t at;
+
+	cr_assert_eq(relabel_pattern_init(&pattern, regex, &at, why, sizeof(why)), -EINVAL, "%s",
+		     regex);
+	cr_assert_eq(at, expected_at, "%s: %zu", regex, at);
+}
+
+/* It would match something else here than in Prometheus. */
+Test(relabel_pattern, other_meanings)
+{
+	check_refused("a\\d", 1);
+	check_refused("[\\w.-]+", 1);
+	check_refused("x[^]\\]", 4);
+	check_refused("\\<a", 0);
+	check_refused("a*?", 1);
+	check("\\.", ".", "$0", ".");
+	check("[[:alnum:]_.-]+", "a_b.c", "$0", "a_b.c");
+}
+
 Test(relabel_pattern, too_many_groups)
 {
 	struct relabel_pattern pattern;

@@ -185,7 +185,8 @@ class Rules(Labels):
                 ("relabel = source_labels=a regex=(b action=drop\n", 1, 35, "a ( has no ), at ' action=drop'"),
                 ("relabel = source_labels=a regex=b action=kep\n", 1, 42, "there is no action 'kep'"),
                 (url + "relabel = action=drop\n", 3, 11, "drop needs source_labels"),
-                (url + "relabel = source_labels=a regex=\\d action=drop\n", 3, 33, "write [0-9] for \\d")):
+                (url + "relabel = source_labels=a regex=\\d action=drop\n", 3, 33, "write [0-9] for \\d"),
+                ("relabel = source_labels=a regex=b action=drop\ninterval = x\n", 2, 12, "'x'")):
             with open(self.config, "w", encoding="utf-8") as file:
                 file.write(text)
             result = dwarfprof("agent", "-c", self.config, "--check")
