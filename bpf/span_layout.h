@@ -10,6 +10,7 @@
 #define DP_MAX_SPAN_PLACES 8
 #define DP_MAX_SPAN_THREADS 4096
 #define DP_MAX_SPAN_PROCESSES 1024
+#define DP_MAX_SPAN_OWNERS 65536
 
 /* The code of a probed function, and of a part of it that the compiler has put elsewhere. */
 struct dp_span_place {

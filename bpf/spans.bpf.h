@@ -6,7 +6,9 @@
  * Labels of samples by the calls on their stack. A probe at a function's entry keeps the values of
  * the call with its CFA, for the thread. A sample has the label if its walk meets a frame with that
  * CFA and an address within that function. Nothing is done when a call returns: exceptions, longjmp()
- * and tail calls need no care. A frame within a function that no kept call fits has an unknown label.
+ * and tail calls need no care. A frame within a function that no kept call fits has an unknown label:
+ * also one on a stack that another thread has begun the call on, such as a goroutine's, where what this
+ * thread keeps is of an earlier call.
  */
 
 #include "bpf/values.bpf.h"
@@ -67,6 +69,19 @@ struct {
 	__type(value, struct dp_span_places);
 } dp_span_places SEC(".maps");
 
+struct span_owner_key {
+	__u64 cfa;
+	__u32 pid, place;
+};
+
+/* The thread that began the last call with a CFA. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct span_owner_key);
+	__type(value, __u32);
+} dp_span_owners SEC(".maps");
+
 /* What a sample's walk has found (walk_output.span): nothing, a call and 1, or this. */
 #define SPAN_UNKNOWN (SPANS + 1)
 
@@ -118,6 +133,23 @@ static __always_inline void span_code_note(__u32 pid, __u32 place, __u64 start)
 		code->start[port_index(place, DP_MAX_SPAN_PLACES)] = start;
 }
 
+static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 place)
+{
+	struct span_owner_key key = { cfa, pid_tgid >> 32, place };
+	__u32 tid = (__u32)pid_tgid;
+
+	bpf_map_update_elem(&dp_span_owners, &key, &tid, BPF_ANY);
+}
+
+/* Is a kept call the last one that began at its CFA? */
+static __always_inline bool span_is_own(const struct span_key *kept, __u32 pid, __u32 tid)
+{
+	struct span_owner_key key = { kept->cfa, pid, kept->place };
+	const __u32 *owner = bpf_map_lookup_elem(&dp_span_owners, &key);
+
+	return owner && *owner == tid;
+}
+
 /* Keeps the values of a call that begins. */
 static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 {
@@ -135,6 +167,7 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 	s = &t->of[chosen];
 	*(volatile __u64 *)&key->cfa = 0;
 	REGS_COPY(&t->regs, ctx);
+	span_own(cfa, pid_tgid, place);
 	span_code_note(pid_tgid >> 32, place, t->regs.reg[DP_REG_PC]);
 	values_fill(&t->values, &t->regs, (__u32)cookie & 0xffff, 0, SPAN_CELLS);
 	t->values.head.part = (struct dp_part){
@@ -232,6 +265,10 @@ PORT_GLOBAL int span_find(struct walk *w)
 	if (is_walked)
 		bpf_loop(w->at.n_frames, span_step, &search, 0);
 	if (search.found == 0 && w->out.sample.outcome != DP_COMPLETE)
+		search.found = SPAN_UNKNOWN;
+	if (search.spans && search.found > 0 && search.found < SPAN_UNKNOWN &&
+	    !span_is_own(&search.spans->keys[port_index(search.found - 1, SPANS)], pid,
+			 w->out.sample.tid))
 		search.found = SPAN_UNKNOWN;
 	w->out.span = search.found;
 	return 0;

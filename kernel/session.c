@@ -194,6 +194,7 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
 	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 0);
 	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 0);
+	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 0);
 	set_map(bpf->maps.dp_span_places, needs->has_spans);
 }
 

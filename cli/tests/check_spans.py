@@ -129,6 +129,14 @@ class Labels(unittest.TestCase):
         self.check_early("-F", "999")
         self.check_early("--wall", "-F", "199")
 
+    def test_calls_that_another_thread_began(self):
+        """The thread has kept a call with the same CFA, which is another one."""
+        counts = self.judge(*self.record("moved", 3, "-F", "999"))
+        print(f"moved: {dict(counts)}", flush=True)
+        self.assertEqual(counts["wrong"], 0)
+        self.assertGreater(counts["right"], 100)
+        self.assertGreater(counts["unknown"], 100)
+
     def test_sums_by_label(self):
         written, log = self.record("spans-O2", 3, "-F", "999", "--by", "label:route", form="folded")
         numbers = {number for numbers in log.numbers.values() for number in numbers}
