@@ -48,7 +48,8 @@ void binary_use(struct binary *b)
 		return;
 	b->is_sampled = true;
 	if (b->table && b->table->runtime_kind & DP_RUNTIME_UNKNOWN)
-		log_warning(
+		log_message(
+			b->warns_of_runtime ? LOG_WARNING : LOG_DEBUG,
 			"%s: its runtime (%s) is of an unknown version: only native functions are shown",
 			b->module->path, words[b->table->runtime_kind & ~DP_RUNTIME_UNKNOWN]);
 }

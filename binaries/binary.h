@@ -45,7 +45,9 @@ struct binary {
 	size_t n_users;      /* mappings of processes and of snapshots, and jobs */
 	uint64_t idle_from;  /* when it was first seen without users; 0: it has some */
 	bool is_sampled;     /* reports refer to its module (module_users) */
-	uint64_t closed_ns;  /* when it was closed */
+	/* Its runtime is of an unknown version; it is one of the first such, of which there may be many */
+	bool warns_of_runtime;
+	uint64_t closed_ns; /* when it was closed */
 	struct binary *next_closed;
 	UT_hash_handle hh;
 	UT_hash_handle by_build_id; /* only the first of several copies; its table serves all */
@@ -74,9 +76,10 @@ struct binary_store {
 	const void *interrupt_arg;
 	uint64_t n_rows; /* of all tables built, each counted once */
 	uint64_t n_cells;
-	uint64_t n_known;        /* number of binaries so far */
-	uint64_t looked;         /* when idle binaries were last looked for */
-	bool symbols;            /* reports will need names */
+	uint64_t n_known; /* number of binaries so far */
+	uint64_t looked;  /* when idle binaries were last looked for */
+	bool symbols;     /* reports will need names */
+	size_t n_unknown_runtimes;
 	bool has_warned;         /* that the pool has no room for all tables */
 	bool has_warned_of_file; /* that a file cannot be read for lack of permission */
 	bool has_warned_of_many; /* that there are more files than may be open */

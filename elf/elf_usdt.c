@@ -118,16 +118,16 @@ int elf_usdt_each(int fd, elf_usdt_fn fn, void *arg)
 {
 	_cleanup_elf_ Elf *elf = elf_open(fd);
 	struct search s = { .elf = elf, .fn = fn, .arg = arg };
-	Elf_Scn *section = NULL;
+	Elf_Scn *section;
 	GElf_Shdr header;
-	int result = 0;
 
-	if (!elf)
+	/* Addresses in the notes of others have four bytes. */
+	if (!elf || gelf_getclass(elf) != ELFCLASS64)
 		return -ENOEXEC;
 	if (next_named(elf, NULL, ".stapsdt.base", &header))
 		s.base = header.sh_addr;
-	while (result == 0 && (section = next_named(elf, section, ".note.stapsdt", &header)))
-		if (header.sh_type == SHT_NOTE)
-			result = read_notes(&s, elf_getdata(section, NULL));
-	return result;
+	/* Linkers make one; many could all be the same bytes. */
+	section = next_named(elf, NULL, ".note.stapsdt", &header);
+	return section && header.sh_type == SHT_NOTE ? read_notes(&s, elf_getdata(section, NULL)) :
+						       0;
 }

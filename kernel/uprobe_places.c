@@ -7,12 +7,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "log/log.h"
 #include "log/suggestion.h"
 #include "symbols/function_pattern.h"
+
+/* Does not wait for a FIFO's other end. */
+static int open_regular(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (!S_ISREG(st.st_mode)) {
+		errno = S_ISDIR(st.st_mode) ? EISDIR : ENOEXEC;
+		return -1;
+	}
+	return steal_fd(&fd);
+}
 
 /* Opens a file in the first directory of a colon-separated list that has it; else returns -1. */
 static int open_from_list(const char *list, const char *name, char path[PATH_MAX])
@@ -23,7 +40,7 @@ static int open_from_list(const char *list, const char *name, char path[PATH_MAX
 		size_t n = strcspn(list, ":");
 
 		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, name) < PATH_MAX)
-			fd = open(path, O_RDONLY | O_CLOEXEC);
+			fd = open_regular(path);
 		list += n + (list[n] == ':');
 	}
 	return fd;
@@ -39,7 +56,7 @@ static int open_file(const char *file, char path[PATH_MAX])
 			errno = ENAMETOOLONG;
 			return -1;
 		}
-		return open(path, O_RDONLY | O_CLOEXEC);
+		return open_regular(path);
 	}
 	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, path);
 	if (fd >= 0)
@@ -212,7 +229,8 @@ int uprobe_places_open(const char *file, char ret_path[PATH_MAX])
 
 	if (fd >= 0)
 		return fd;
-	log_error("cannot read %s: %s", file, strerror(-err));
+	log_error("cannot read %s: %s", file,
+		  err == -ENOEXEC ? "it is no regular file" : strerror(-err));
 	if (!strchr(file, '/'))
 		log_detail("try:  its full path; only the usual directories are searched");
 	return err;

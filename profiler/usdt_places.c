@@ -29,7 +29,7 @@ int usdt_places_list(struct parsers *parsers, int fd, const char *file, struct u
 	int err = parsers_ask(parsers, &request, &clock, &result);
 
 	if (err == -ENOEXEC)
-		log_error("%s is not an ELF file", file);
+		log_error("%s is not an ELF file of 64 bits", file);
 	else if (err < 0)
 		log_error("cannot look for probes in %s: %s", file, strerror(-err));
 	if (err < 0)
@@ -65,6 +65,10 @@ static int add(struct usdt_places *p, const struct usdt_place *place)
 {
 	size_t n = p->at.n;
 
+	/* One that is noted twice is still hit once. */
+	for (size_t i = 0; i < n; i++)
+		if (p->at.offsets[i] == place->offset)
+			return 0;
 	if (n == UPROBE_MAX_PLACES)
 		return -E2BIG;
 	p->at.offsets[n] = place->offset;
@@ -81,8 +85,10 @@ static int choose(struct usdt_places *p, size_t n, const char *file, const char 
 	p->at.offsets = calloc(UPROBE_MAX_PLACES, sizeof(*p->at.offsets));
 	p->at.counters = calloc(UPROBE_MAX_PLACES, sizeof(*p->at.counters));
 	p->notes = calloc(UPROBE_MAX_PLACES, sizeof(struct usdt_place *));
-	if (!p->at.offsets || !p->at.counters || !p->notes)
+	if (!p->at.offsets || !p->at.counters || !p->notes) {
+		log_error("%s", strerror(ENOMEM));
 		return -ENOMEM;
+	}
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		char name[FULL_SIZE];
 

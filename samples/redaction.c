@@ -65,18 +65,21 @@ static void put(struct output *out, const char *text, size_t size)
 static bool replace(const regex_t *regex, const char *text, struct output *out)
 {
 	bool has_matched = false, follows = false;
-	const char *at = text;
-	regmatch_t match;
+	const char *at = text, *end = text + strlen(text);
+	regmatch_t match = { 0, end - text };
 	int error;
 
-	while ((error = regexec(regex, at, 1, &match, at == text ? 0 : REG_NOTBOL)) == 0) {
-		size_t before = (size_t)match.rm_so, size = (size_t)(match.rm_eo - match.rm_so);
+	/* Within the whole text, whose beginning decides what \b and the like match. */
+	while ((error = regexec(regex, text, 1, &match, REG_STARTEND)) == 0) {
+		size_t before = (size_t)(text + match.rm_so - at);
+		size_t size = (size_t)(match.rm_eo - match.rm_so);
 
 		if (size == 0) {
 			if (at[before] == '\0')
 				break;
 			put(out, at, before + 1);
 			at += before + 1;
+			match = (regmatch_t){ (regoff_t)(at - text), (regoff_t)(end - text) };
 			follows = false;
 			continue;
 		}
@@ -85,6 +88,7 @@ static bool replace(const regex_t *regex, const char *text, struct output *out)
 		if (!follows || before > 0)
 			put(out, REDACTED, strlen(REDACTED));
 		at += before + size;
+		match = (regmatch_t){ (regoff_t)(at - text), (regoff_t)(end - text) };
 		has_matched = follows = true;
 	}
 	put(out, at, strlen(at));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "log/clock.h"
+#include "sandbox/cpu_budget.h"
 #include "sandbox/fetch_shares.h"
 #include "sandbox/finders.h"
 #include "sandbox/parsers.h"
@@ -27,6 +28,9 @@ static bool may_read(void *arg, uid_t payer)
 	struct jit_files *files = arg;
 	bool may;
 
+	/* They are read once there is something to spend, as tables and names are. */
+	if (cpu_budget_pause_ns(parsers_budget(files->parsers)) > 0)
+		return false;
 	pthread_mutex_lock(&files->lock);
 	may = fetch_shares_allow(&files->shares, payer, clock_now_ns());
 	pthread_mutex_unlock(&files->lock);

@@ -151,7 +151,8 @@ static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS])
 		    (p->type == VALUE_N_TYPES && p->why[0] == '\0') ||
 		    p->how.base > DP_BASE_CONSTANT || p->how.reg >= DP_N_REGISTERS ||
 		    p->how.n_derefs > DP_MAX_DEREFS || p->how.size > sizeof(uint64_t) ||
-		    p->how.is_text > 1)
+		    p->how.is_text > 1 || p->how.index > DP_N_REGISTERS || p->how.shift > 3 ||
+		    p->how.zero[0] != 0)
 			return false;
 	}
 	return true;

@@ -370,12 +370,15 @@ static uint64_t stored_size(const struct stat *st)
 static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *request,
 			  uint64_t size)
 {
-	uint64_t limit = request->cpu_ns ? request->cpu_ns : p->cpu_ns;
+	uint64_t limit = p->cpu_ns;
 	struct stat st;
 	uint64_t mib;
 
 	if (request->other >= 0 && file_stat(request->other, &st) == 0)
 		size += stored_size(&st);
+	/* Of a part, which has one size. */
+	if (request->cpu_ns)
+		return request->cpu_ns;
 	mib = size >> 20;
 	return limit + (mib < MAX_MIB ? mib : MAX_MIB) * (limit / 100);
 }

@@ -250,6 +250,30 @@ static uid_t payer_of(struct jit *jit)
 }
 
 /* Without a reader, opening and reading the dump may take as long as its file system likes. */
+/* Is it an error that may be over soon, as a program maps its dump once? */
+static bool is_for_now(int err)
+{
+	return err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT || err == -EMFILE ||
+	       err == -ENFILE;
+}
+
+/* Leaves a dump for the next turn, unless there is a newer one. */
+static bool give_back(struct jit *jit, const struct places *dump)
+{
+	bool is_back;
+
+	pthread_mutex_lock(&jit->given_lock);
+	is_back = jit->given.dump < 0;
+	if (is_back) {
+		jit->given.dump = dump->dump;
+		jit->given.path = dump->path;
+		jit->given.inode = dump->inode;
+		jit->given.payer = dump->payer;
+	}
+	pthread_mutex_unlock(&jit->given_lock);
+	return is_back;
+}
+
 static void take_given(struct jit *jit)
 {
 	struct places given;
@@ -271,6 +295,8 @@ static void take_given(struct jit *jit)
 		return;
 	jit->at.payer = given.payer;
 	jit->files[SOURCE_DUMP].fd = open_dump(jit, &given);
+	if (is_for_now(jit->files[SOURCE_DUMP].fd) && give_back(jit, &given))
+		return;
 	close(given.dump);
 	free(given.path);
 	if (jit->files[SOURCE_DUMP].fd >= 0)

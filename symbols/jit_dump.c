@@ -279,7 +279,9 @@ static int read_lines_again(struct dump *dump, struct window *window, uint64_t f
 	uint64_t at = dump->at->at;
 	int err;
 
-	if (dump->at->lines_at == 0 || dump->at->lines_at >= at)
+	/* They are for the next record, if that is there. */
+	if (dump->at->lines_at == 0 || dump->at->lines_at >= at || file_size < at ||
+	    file_size - at < sizeof(struct record_header))
 		return 0;
 	dump->at->at = dump->at->lines_at;
 	err = read_next(dump, window, file_size);

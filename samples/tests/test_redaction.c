@@ -48,6 +48,10 @@ Test(redaction, takes_what_matches)
 	expect("x*", "axxb", "a<redacted>b");
 	expect("x*", "ab", "ab");
 	expect("", "ab", "ab");
+	/* What follows a match is no beginning. */
+	expect("\\B[0-9]{2}", "a12345", "a<redacted>5");
+	expect("\\b[0-9]", "123", "<redacted>23");
+	expect("^ab|^c", "abc", "<redacted>c");
 }
 
 /* Nothing of it is shown rather than all. */
