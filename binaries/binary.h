@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/hash.h"
+#include "binaries/file_budget.h"
 #include "binaries/image_cache.h"
 #include "binaries/module_users.h"
 #include "binaries/table.h"
@@ -30,7 +31,8 @@ struct binary {
 	uint64_t changed_ns;   /* ctime of the file when it was read */
 	struct module *module; /* owned */
 	struct elf_facts elf;  /* empty until the file has been read */
-	const uint8_t *bytes;  /* of its mapped file or its module's memory; NULL: closed */
+	/* Of its mapped file or its module's memory; NULL: closed, or only helpers read it */
+	const uint8_t *bytes;
 	size_t n_bytes;
 	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
 	bool is_loading;     /* its file is being read, or its first table is being built */
@@ -39,6 +41,7 @@ struct binary {
 	bool is_unopened;    /* opening the file failed */
 	struct binary *same; /* another binary of the same file; or NULL */
 	struct table *table; /* owned by the store; NULL: no unwind information */
+	uid_t user;          /* whose process has mapped it first */
 	size_t n_users;      /* mappings of processes and of snapshots, and jobs */
 	uint64_t idle_from;  /* when it was first seen without users; 0: it has some */
 	bool is_sampled;     /* reports refer to its module (module_users) */
@@ -52,12 +55,14 @@ struct binary_store {
 	struct names *names;
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
+	struct file_budget files; /* how many of these are whose */
 	struct binary *originals; /* those that have or will have a table, by build id */
 	struct binary *closed;    /* only reports still refer to these; the newest first */
 	struct binary *vdso;
 	bool vdso_tried;
 	struct disk_cache *cache;         /* NULL: no cache */
 	struct workers *workers;          /* NULL: callers wait for a binary to be loaded */
+	struct cpu_budget *cpu_budget;    /* the host's, of workers; NULL: no limit */
 	struct parsers *parsers;          /* the host's. NULL: files are parsed in this process */
 	struct job_cache *job_cache;      /* the same cache for jobs; NULL: none needed it yet */
 	STAILQ_HEAD(, job) deferred;      /* for copies of a binary that is being loaded */
@@ -115,6 +120,9 @@ static inline bool binary_is_pending(const struct binary *binary)
 {
 	return binary->is_loading || (binary->table && binary->table->is_filling);
 }
+
+/* A sample has it: reports refer to its module. Says once that its runtime's version is not known. */
+void binary_use(struct binary *binary);
 
 /* Applies the results of finished jobs. True: something is no longer pending. */
 bool binary_store_collect(struct binary_store *store);

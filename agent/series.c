@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/series.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/named_labels.h"
+#include "agent/relabel.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "deliver/deliver.h"
+#include "report/resource_label.h"
+
+/* What makes samples of one profile: the rest of it follows. */
+struct source_key {
+	int64_t pid;
+	char comm[DP_COMM_SIZE + 8];
+	char thread_name[DP_COMM_SIZE + 8];
+};
+
+/* Samples with the same key have the same profile. */
+struct source {
+	UT_hash_handle hh;
+	struct label_set *profile; /* NULL: a rule drops them */
+	char key[];                /* struct source_key and a label set */
+};
+
+/* A set of labels that the backend gets. */
+struct set {
+	UT_hash_handle hh;
+	char bytes[];
+};
+
+struct series {
+	const struct series_options *options;
+	struct source *sources;
+	struct set *sets;
+	struct label_set *other;
+	struct label_set *own; /* of the last sample */
+};
+
+static bool is_about_process(const char *key)
+{
+	return strncmp(key, "process.", strlen("process.")) == 0;
+}
+
+/* Whatever its key, it is about the resource. */
+static int put_label(struct label_list *list, const char *key, const char *value)
+{
+	_cleanup_free_ char *marked = NULL;
+
+	if (resource_label_has_key(key))
+		return label_list_add(list, &(struct label){ .key = key, .text = value });
+	if (asprintf(&marked, REPORT_RESOURCE "%s", key) < 0)
+		return -ENOMEM;
+	return label_list_add(list, &(struct label){ .key = marked, .text = value });
+}
+
+/*
+ * `process`: labels of which those go along that are about the process; NULL: none. A label that a
+ * profile would have by itself is empty if it is to have none.
+ */
+static int put_labels(const struct named_labels *from, const struct label_set *process,
+		      struct label_set **ret)
+{
+	static const char *const usual[] = { "service.name", "host.name" };
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	struct label label;
+	size_t at = 0;
+	int err = 0;
+
+	while (err == 0 && label_set_next(process, &at, &label))
+		if (is_about_process(label.key) || !label.text)
+			err = label_list_add(&list, &label);
+	for (size_t i = 0; err == 0 && i < from->n; i++)
+		if (!named_label_is_internal(&from->items[i]) &&
+		    !is_about_process(from->items[i].key))
+			err = put_label(&list, from->items[i].key, from->items[i].value);
+	for (size_t i = 0; err == 0 && i < ARRAY_SIZE(usual); i++)
+		if (!*named_labels_get(from, usual[i]))
+			err = put_label(&list, usual[i], "");
+	return err == 0 ? label_set_new(&list, ret) : err;
+}
+
+/* The backend's labels come before others. */
+static int add_labels(const struct series_options *o, struct named_labels *to)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < o->n_labels; i++)
+		err = named_labels_set(to, o->labels[i].name, o->labels[i].value);
+	return err;
+}
+
+static int make_other(struct series *s)
+{
+	_cleanup_(named_labels_done) struct named_labels labels = { 0 };
+	int err = named_labels_set(&labels, "host.name", s->options->host);
+
+	if (err == 0)
+		err = add_labels(s->options, &labels);
+	if (err == 0)
+		err = named_labels_set(&labels, "service.name", SERIES_OTHER);
+	return err == 0 ? put_labels(&labels, NULL, &s->other) : err;
+}
+
+int series_new(const struct series_options *options, struct series **ret)
+{
+	struct series *s = calloc(1, sizeof(*s));
+
+	*ret = NULL;
+	if (!s)
+		return -ENOMEM;
+	s->options = options;
+	if (make_other(s) < 0) {
+		series_free(s);
+		return -ENOMEM;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct series *series_free(struct series *s)
+{
+	struct source *source, *next_source;
+	struct set *set, *next_set;
+
+	if (!s)
+		return NULL;
+	HASH_ITER(hh, s->sources, source, next_source) {
+		HASH_DEL(s->sources, source);
+		label_set_free(source->profile);
+		free(source);
+	}
+	HASH_ITER(hh, s->sets, set, next_set) {
+		HASH_DEL(s->sets, set);
+		free(set);
+	}
+	label_set_free(s->other);
+	label_set_free(s->own);
+	free(s);
+	return NULL;
+}
+
+/* Labels about the process, and the others. */
+static int split(const struct label_set *from, struct label_set **ret_process,
+		 struct label_set **ret_own)
+{
+	_cleanup_(label_list_done) struct label_list process = { 0 }, own = { 0 };
+	struct label label;
+	size_t at = 0;
+	int err = 0;
+
+	*ret_process = *ret_own = NULL;
+	while (err == 0 && label_set_next(from, &at, &label))
+		err = label_list_add(resource_label_has_key(label.key) ? &process : &own, &label);
+	own.is_cut = from && from->is_cut;
+	if (err == 0)
+		err = label_set_new(&process, ret_process);
+	if (err == 0 && (own.n > 0 || own.is_cut))
+		err = label_set_new(&own, ret_own);
+	return err;
+}
+
+/* What is only for rules. */
+static int add_internal(const struct sample *sample, struct named_labels *to)
+{
+	char pid[16];
+	int err = named_labels_set(to, "__meta_process_comm", sample->comm);
+
+	snprintf(pid, sizeof(pid), "%d", sample->pid);
+	if (err == 0)
+		err = named_labels_set(to, "__meta_process_pid", pid);
+	return err == 0 ? named_labels_set(to, "__meta_thread_name", sample->thread_name) : err;
+}
+
+static int find_labels(const struct series *s, const struct sample *sample,
+		       const struct label_set *process, struct named_labels *to, bool *ret_keep)
+{
+	const struct series_options *o = s->options;
+	struct label label;
+	size_t at = 0;
+	int err = named_labels_set(to, "service.name", sample->comm);
+
+	if (err == 0)
+		err = named_labels_set(to, "host.name", o->host);
+	if (err == 0)
+		err = add_internal(sample, to);
+	while (err == 0 && label_set_next(process, &at, &label))
+		if (label.text)
+			err = named_labels_set(to, resource_label_plain(label.key), label.text);
+	if (err == 0)
+		err = relabel_apply(o->all_rules, to, ret_keep);
+	if (err == 0 && *ret_keep)
+		err = add_labels(o, to);
+	return err == 0 && *ret_keep ? relabel_apply(o->own_rules, to, ret_keep) : err;
+}
+
+/* NULL in *ret: a rule drops them. */
+static int make_profile(const struct series *s, const struct sample *sample,
+			const struct label_set *process, struct label_set **ret)
+{
+	_cleanup_(named_labels_done) struct named_labels labels = { 0 };
+	bool keep = true;
+	int err = find_labels(s, sample, process, &labels, &keep);
+
+	*ret = NULL;
+	if (err < 0 || !keep)
+		return err;
+	return put_labels(&labels, s->options->by_process ? process : NULL, ret);
+}
+
+static bool has_rules(const struct series *s)
+{
+	const struct series_options *o = s->options;
+
+	return (o->all_rules && o->all_rules->n > 0) || (o->own_rules && o->own_rules->n > 0);
+}
+
+static int find_source(struct series *s, const struct sample *sample,
+		       const struct label_set *process, const struct source **ret)
+{
+	size_t labels_size = label_set_size(process),
+	       size = sizeof(struct source_key) + labels_size;
+	_cleanup_free_ struct source *made = calloc(1, sizeof(*made) + size);
+	struct source_key key = { 0 };
+	struct source *source;
+	int err;
+
+	if (!made)
+		return -ENOMEM;
+	snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
+	if (has_rules(s)) {
+		key.pid = sample->pid;
+		snprintf(key.thread_name, sizeof(key.thread_name), "%s", sample->thread_name);
+	}
+	memcpy(made->key, &key, sizeof(key));
+	memcpy(made->key + sizeof(key), process, labels_size);
+	HASH_FIND(hh, s->sources, made->key, size, source);
+	if (!source) {
+		err = make_profile(s, sample, process, &made->profile);
+		if (err < 0)
+			return err;
+		HASH_ADD(hh, s->sources, key, size, made);
+		if (!HASH_IS_ADDED(hh, made)) {
+			label_set_free(made->profile);
+			return -ENOMEM;
+		}
+		source = steal_ptr(made);
+	}
+	*ret = source;
+	return 0;
+}
+
+/* Numbers of spans are no labels to search for, and differ in each sample. */
+static bool is_id(const char *key)
+{
+	return strcmp(key, "trace_id") == 0 || strcmp(key, "span_id") == 0;
+}
+
+static int count_labels(const struct label_set *own, struct label_set **ret)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	struct label label;
+	size_t at = 0;
+	int err = 0;
+
+	while (err == 0 && label_set_next(own, &at, &label))
+		if (!is_id(label.key))
+			err = label_list_add(&list, &label);
+	return err == 0 ? label_set_new(&list, ret) : err;
+}
+
+/* Whether the backend gets a set of labels of its own for it. 0 or -ENOMEM. */
+static int find_set(struct series *s, const struct sample *sample, const struct label_set *profile,
+		    bool *ret)
+{
+	_cleanup_(label_set_freep) struct label_set *own = NULL;
+	_cleanup_free_ struct set *set = NULL;
+	int64_t pid = s->options->by_process ? sample->pid : 0;
+	size_t profile_size = label_set_size(profile), size;
+	struct set *found;
+
+	if (count_labels(s->own, &own) < 0)
+		return -ENOMEM;
+	size = sizeof(pid) + profile_size + label_set_size(own);
+	set = calloc(1, sizeof(*set) + size);
+	if (!set)
+		return -ENOMEM;
+	memcpy(set->bytes, &pid, sizeof(pid));
+	memcpy(set->bytes + sizeof(pid), profile, profile_size);
+	memcpy(set->bytes + sizeof(pid) + profile_size, own, label_set_size(own));
+	HASH_FIND(hh, s->sets, set->bytes, size, found);
+	*ret = found || HASH_COUNT(s->sets) < s->options->max_sets;
+	if (found || !*ret)
+		return 0;
+	HASH_ADD(hh, s->sets, bytes, size, set);
+	if (!HASH_IS_ADDED(hh, set))
+		return -ENOMEM;
+	set = NULL;
+	return 0;
+}
+
+int series_find(struct series *s, const struct sample *sample, struct series_sample *ret)
+{
+	_cleanup_(label_set_freep) struct label_set *process = NULL;
+	const struct source *source = NULL;
+	bool has_set = false;
+	int err;
+
+	s->own = label_set_free(s->own);
+	err = split(sample->labels, &process, &s->own);
+	if (err == 0)
+		err = find_source(s, sample, process, &source);
+	*ret = (struct series_sample){ .is_dropped = err == 0 && !source->profile };
+	if (err < 0 || ret->is_dropped)
+		return err;
+	err = find_set(s, sample, source->profile, &has_set);
+	if (err < 0)
+		return err;
+	*ret = (struct series_sample){ .is_folded = !has_set,
+				       .profile = has_set ? source->profile : s->other,
+				       .sample = has_set ? s->own : NULL };
+	return 0;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The labels of processes in a made /proc. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/process_labels.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static char proc[] = "/tmp/test_process_labels.XXXXXX";
+static struct process_labels *labels;
+static _Atomic uint64_t missed;
+
+static void write_process(int pid, const char *cgroup, const char *exe)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%d", proc, pid);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/%d/cgroup", proc, pid);
+	file = fopen(path, "w");
+	cr_assert(file);
+	fprintf(file, "0::%s\n", cgroup);
+	fclose(file);
+	snprintf(path, sizeof(path), "%s/%d/exe", proc, pid);
+	cr_assert_eq(symlink(exe, path), 0);
+}
+
+static void remove_process(int pid)
+{
+	char path[128];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%d/%s", proc, pid,
+			 i == 0 ? "cgroup" :
+			 i == 1 ? "exe" :
+				  "");
+		remove(path);
+	}
+}
+
+static void set_up(void)
+{
+	cr_assert(mkdtemp(proc));
+	cr_assert_eq(process_labels_new(proc, &missed, &labels), 0);
+}
+
+static void tear_down(void)
+{
+	process_labels_free(labels);
+	remove_process(7);
+	rmdir(proc);
+}
+
+TestSuite(process_labels, .init = set_up, .fini = tear_down);
+
+static const struct label_set *get(const char *comm, uint64_t time_ns, const struct label_set *own)
+{
+	struct sample sample = { .pid = 7, .time_ns = time_ns, .labels = own };
+	const struct label_set *set = NULL;
+
+	strcpy(sample.comm, comm);
+	cr_assert_eq(process_labels_of(labels, &sample, &set), 0);
+	return set;
+}
+
+static bool has(const struct label_set *set, const char *key, const char *text)
+{
+	return label_set_has(set, key, text);
+}
+
+Test(process_labels, of_a_service)
+{
+	const struct label_set *set;
+
+	write_process(7, "/system.slice/a.service", "/bin/a (deleted)");
+	set = get("a", SECOND, NULL);
+	cr_assert(has(set, "service.name", "a"));
+	cr_assert(has(set, "process.linux.cgroup", "/system.slice/a.service"));
+	cr_assert(has(set, "process.executable.path", "/bin/a"));
+	cr_assert_eq(missed, 0);
+}
+
+Test(process_labels, are_read_again)
+{
+	write_process(7, "/init.scope", "/bin/a");
+	cr_assert_not(has(get("(a)", SECOND, NULL), "service.name", "a"));
+	remove_process(7);
+	write_process(7, "/system.slice/a.service", "/bin/a");
+	cr_assert_not(has(get("(a)", 2 * SECOND, NULL), "service.name", "a"));
+	cr_assert(has(get("a", 2 * SECOND, NULL), "service.name", "a"));
+	remove_process(7);
+	write_process(7, "/system.slice/b.service", "/bin/a");
+	cr_assert(has(get("a", 11 * SECOND, NULL), "service.name", "a"));
+	cr_assert(has(get("a", 12 * SECOND, NULL), "service.name", "b"));
+	/* What was known of one that has ended stays. */
+	remove_process(7);
+	cr_assert(has(get("a", 23 * SECOND, NULL), "service.name", "b"));
+	cr_assert_eq(missed, 1);
+}
+
+Test(process_labels, of_none)
+{
+	cr_assert_null(get("a", SECOND, NULL));
+	cr_assert_eq(missed, 1);
+}
+
+Test(process_labels, come_after_those_of_the_sample)
+{
+	struct label_list list = { 0 };
+	struct label_set *own;
+	const struct label_set *set;
+
+	write_process(7, "/system.slice/a.service", "/bin/a");
+	cr_assert_eq(label_list_add(&list, &(struct label){ .key = "service.name", .text = "b" }),
+		     0);
+	cr_assert_eq(label_list_add(&list, &(struct label){ .key = "route", .text = "/" }), 0);
+	cr_assert_eq(label_set_new(&list, &own), 0);
+	set = get("a", SECOND, own);
+	cr_assert(has(set, "service.name", "b"));
+	cr_assert_not(has(set, "service.name", "a"));
+	cr_assert(has(set, "route", "/"));
+	cr_assert(has(set, "process.executable.path", "/bin/a"));
+	label_set_free(own);
+	label_list_done(&list);
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which profile a sample belongs to, and how many there are. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/relabel.h"
+#include "agent/series.h"
+#include "deliver/deliver.h"
+
+static struct series_options options;
+static struct series *series;
+static struct relabel all, own;
+static struct series_sample found;
+
+static void begin(bool by_process, size_t max_sets)
+{
+	options.host = "h";
+	options.by_process = by_process;
+	options.max_sets = max_sets;
+	cr_assert_eq(series_new(&options, &series), 0);
+}
+
+static void tear_down(void)
+{
+	series_free(series);
+	relabel_done(&all);
+	relabel_done(&own);
+}
+
+TestSuite(series, .fini = tear_down);
+
+/* A sample with one label. */
+static bool find(int pid, const char *comm, const char *key, const char *text)
+{
+	struct sample sample = { .pid = pid };
+	struct label_list list = { 0 };
+	struct label_set *labels = NULL;
+
+	strcpy(sample.comm, comm);
+	if (key) {
+		cr_assert_eq(label_list_add(&list, &(struct label){ .key = key, .text = text }), 0);
+		cr_assert_eq(label_set_new(&list, &labels), 0);
+	}
+	sample.labels = labels;
+	cr_assert_eq(series_find(series, &sample, &found), 0);
+	label_set_free(labels);
+	label_list_done(&list);
+	return !found.is_folded;
+}
+
+static bool has(const char *key, const char *text)
+{
+	return label_set_has(found.profile, key, text);
+}
+
+Test(series, service_is_the_unit_or_the_name)
+{
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("service.name", "a"));
+	cr_assert(has("host.name", "h"));
+	cr_assert_null(found.sample);
+	find(1, "a", "service.name", "b");
+	cr_assert(has("service.name", "b"));
+	cr_assert_not(has("service.name", "a"));
+	cr_assert_null(found.sample);
+}
+
+Test(series, labels_of_a_sample_are_not_the_profiles)
+{
+	begin(false, 10);
+	find(1, "a", "route", "/");
+	cr_assert_not(has("route", "/"));
+	cr_assert(label_set_has(found.sample, "route", "/"));
+}
+
+Test(series, labels_of_the_backend)
+{
+	const struct deliver_label labels[] = { { "rack.row", "7" }, { "service_name", "s" } };
+
+	options.labels = labels;
+	options.n_labels = 2;
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("resource:rack.row", "7"));
+	cr_assert(has("service.name", "s"));
+}
+
+Test(series, facts_about_a_process_are_for_those_that_tell_them_apart)
+{
+	begin(false, 10);
+	find(1, "a", "process.linux.cgroup", "/x");
+	cr_assert_not(has("process.linux.cgroup", "/x"));
+	series_free(series);
+	begin(true, 10);
+	find(1, "a", "process.linux.cgroup", "/x");
+	cr_assert(has("process.linux.cgroup", "/x"));
+}
+
+Test(series, sets_are_limited)
+{
+	begin(false, 2);
+	cr_assert(find(1, "a", NULL, NULL));
+	cr_assert(find(2, "a", NULL, NULL));
+	cr_assert(find(1, "b", NULL, NULL));
+	cr_assert_not(find(1, "c", NULL, NULL));
+	cr_assert(has("service.name", SERIES_OTHER));
+	cr_assert(has("host.name", "h"));
+	cr_assert_not(find(1, "a", "route", "/"));
+	cr_assert_null(found.sample);
+	cr_assert(find(1, "b", NULL, NULL));
+	cr_assert(has("service.name", "b"));
+}
+
+Test(series, sets_of_processes)
+{
+	begin(true, 2);
+	cr_assert(find(1, "a", NULL, NULL));
+	cr_assert(find(2, "a", NULL, NULL));
+	cr_assert_not(find(3, "a", NULL, NULL));
+	cr_assert(find(1, "a", NULL, NULL));
+}
+
+Test(series, spans_are_no_sets)
+{
+	begin(false, 1);
+	cr_assert(find(1, "a", "span_id", "0123456789abcdef"));
+	cr_assert(find(1, "a", "span_id", "fedcba9876543210"));
+	cr_assert(label_set_has(found.sample, "span_id", "fedcba9876543210"));
+}
+
+static void rule(struct relabel *rules, const char *text)
+{
+	struct relabel_error error;
+
+	cr_assert_eq(relabel_add(rules, text, &error), 0);
+	options.all_rules = &all;
+	options.own_rules = &own;
+}
+
+Test(series, rules_drop)
+{
+	rule(&all, "action=drop source_labels=__meta_process_comm regex=a");
+	rule(&own, "action=keep source_labels=service_name regex=[abc]");
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(found.is_dropped);
+	find(1, "b", NULL, NULL);
+	cr_assert_not(found.is_dropped);
+	find(1, "d", NULL, NULL);
+	cr_assert(found.is_dropped);
+}
+
+/* The rules of all come before the labels of the backend, and its rules after them. */
+Test(series, rules_are_in_order)
+{
+	const struct deliver_label labels[] = { { "team", "backend" } };
+
+	options.labels = labels;
+	options.n_labels = 1;
+	rule(&all, "target_label=team replacement=all");
+	rule(&all, "source_labels=team target_label=before");
+	rule(&own, "source_labels=team target_label=after");
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("resource:before", "all"));
+	cr_assert(has("resource:team", "backend"));
+	cr_assert(has("resource:after", "backend"));
+}
+
+Test(series, rules_see_what_is_not_sent)
+{
+	rule(&all, "source_labels=__meta_process_cgroup,__meta_process_pid,__meta_process_comm "
+		   "target_label=x");
+	begin(true, 10);
+	find(7, "a", "process.linux.cgroup", "/c");
+	cr_assert(has("resource:x", "/c;7;a"));
+	cr_assert(has("process.linux.cgroup", "/c"));
+	cr_assert_not(has("resource:__meta_process_comm", "a"));
+	find(8, "a", "process.linux.cgroup", "/c");
+	cr_assert(has("resource:x", "/c;8;a"));
+}
+
+/* Otherwise a report would set it by itself. */
+Test(series, a_dropped_label_is_empty)
+{
+	rule(&all, "action=labeldrop regex=host|service_name");
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("host.name", ""));
+	cr_assert(has("service.name", ""));
+}
