@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "agent/cgroup_path.h"
+#include "agent/named_labels.h"
+#include "base/array.h"
 #include "base/hash.h"
+#include "report/resource_label.h"
 
 /* A process may be moved, and its number used again. */
 #define READ_AGAIN_NS UINT64_C(10000000000)
@@ -177,47 +180,71 @@ static bool has_key(const struct label_set *set, const char *key)
 	size_t at = 0;
 
 	while (label_set_next(set, &at, &label))
-		if (strcmp(label.key, key) == 0)
+		if (strcmp(resource_label_plain(label.key), key) == 0)
 			return true;
 	return false;
 }
 
+/*
+ * Whether a label tells where a process runs, by either of its names. A program may choose what service
+ * it is, but not whose pod, cgroup or host it is in. -ENOMEM.
+ */
+static int is_fact(const char *key)
+{
+	static const char *const prefixes[] = { "__", "process_", "container_", "k8s_", "host_" };
+	_cleanup_free_ char *name = NULL;
+
+	if (!resource_label_has_key(key))
+		return false;
+	name = named_label_name(resource_label_plain(key));
+	if (!name)
+		return -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return strcmp(name, "host") == 0;
+}
+
+/* NULL in *ret: no labels. */
 static int merge(struct process_labels *p, const struct label_set *own,
-		 const struct label_set *process)
+		 const struct label_set *process, const struct label_set **ret)
 {
 	_cleanup_(label_list_done) struct label_list list = { .is_cut = own->is_cut };
 	struct label label;
 	size_t at = 0;
 	int err = 0;
 
-	while (err == 0 && label_set_next(own, &at, &label))
-		err = label_list_add(&list, &label);
-	at = 0;
+	*ret = NULL;
+	/* There may be no room for all. */
 	while (err == 0 && label_set_next(process, &at, &label))
-		if (!has_key(own, label.key))
+		if (strncmp(label.key, "service.", strlen("service.")) != 0 ||
+		    !has_key(own, label.key))
 			err = label_list_add(&list, &label);
+	at = 0;
+	while (err == 0 && label_set_next(own, &at, &label)) {
+		err = is_fact(label.key);
+		if (err >= 0)
+			err = err ? 0 : label_list_add(&list, &label);
+	}
 	p->merged = label_set_free(p->merged);
-	return err == 0 ? label_set_new(&list, &p->merged) : err;
+	if (err < 0 || (list.n == 0 && !list.is_cut))
+		return err;
+	err = label_set_new(&list, &p->merged);
+	*ret = p->merged;
+	return err;
 }
 
 int process_labels_of(struct process_labels *p, const struct sample *sample,
 		      const struct label_set **ret)
 {
 	struct entry *e = find_entry(p, sample);
-	int err;
 
-	*ret = sample->labels;
+	*ret = NULL;
 	if (!e)
 		return -ENOMEM;
 	e->used_ns = sample->time_ns;
-	if (!e->labels)
-		return 0;
-	if (!sample->labels) {
-		*ret = e->labels;
-		return 0;
-	}
-	err = merge(p, sample->labels, e->labels);
-	if (err == 0)
-		*ret = p->merged;
-	return err;
+	if (sample->labels)
+		return merge(p, sample->labels, e->labels, ret);
+	*ret = e->labels;
+	return 0;
 }

@@ -30,8 +30,9 @@ int process_labels_new(const char *proc, _Atomic uint64_t *missed, struct proces
 struct process_labels *process_labels_free(struct process_labels *processes);
 
 /*
- * The labels of a sample with those of its process, which its own come before. *ret is valid until
- * the next call. 0 or -ENOMEM.
+ * The labels of a sample with those of its process. A program may set its own service.*; what it sets
+ * of process.*, container.*, k8s.*, host.* and __* for its resource is left out. *ret is valid until
+ * the next call; NULL: none. 0 or -ENOMEM.
  */
 int process_labels_of(struct process_labels *processes, const struct sample *sample,
 		      const struct label_set **ret);

@@ -165,6 +165,47 @@ static int split(const struct label_set *from, struct label_set **ret_process,
 	return err;
 }
 
+/*
+ * What the agent knows better, and programs would set to be taken for others. A process's own facts may
+ * have such names. -ENOMEM.
+ */
+static int is_reserved(const char *key)
+{
+	_cleanup_free_ char *name = named_label_name(key);
+
+	if (!name)
+		return -ENOMEM;
+	return strcmp(name, "host") == 0 || (strncmp(name, "__", 2) == 0 && !is_about_process(key));
+}
+
+/* Where a process is, which it does not set by itself (process_labels.h). */
+static bool is_fact(const char *key)
+{
+	return is_about_process(key) || strncmp(key, "container.", strlen("container.")) == 0 ||
+	       strncmp(key, "k8s.", strlen("k8s.")) == 0;
+}
+
+/* First the facts, as a program may set as many others as there is room for. */
+static int add_process(const struct label_set *process, struct named_labels *to)
+{
+	struct label label;
+	size_t at = 0;
+	int err = 0;
+
+	while (err == 0 && label_set_next(process, &at, &label))
+		if (is_fact(label.key) && label.text)
+			err = named_labels_set(to, label.key, label.text);
+	at = 0;
+	while (err == 0 && label_set_next(process, &at, &label)) {
+		const char *key = resource_label_plain(label.key);
+
+		err = label.text ? is_reserved(key) : true;
+		if (err >= 0)
+			err = err ? 0 : named_labels_set(to, key, label.text);
+	}
+	return err;
+}
+
 /* What is only for rules. */
 static int add_internal(const struct sample *sample, struct named_labels *to)
 {
@@ -181,17 +222,14 @@ static int find_labels(const struct series *s, const struct sample *sample,
 		       const struct label_set *process, struct named_labels *to, bool *ret_keep)
 {
 	const struct series_options *o = s->options;
-	struct label label;
-	size_t at = 0;
 	int err = named_labels_set(to, "service.name", sample->comm);
 
 	if (err == 0)
 		err = named_labels_set(to, "host.name", o->host);
 	if (err == 0)
 		err = add_internal(sample, to);
-	while (err == 0 && label_set_next(process, &at, &label))
-		if (label.text)
-			err = named_labels_set(to, resource_label_plain(label.key), label.text);
+	if (err == 0)
+		err = add_process(process, to);
 	if (err == 0)
 		err = relabel_apply(o->all_rules, to, ret_keep);
 	if (err == 0 && *ret_keep)

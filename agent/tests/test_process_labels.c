@@ -129,3 +129,58 @@ Test(process_labels, come_after_those_of_the_sample)
 	label_set_free(own);
 	label_list_done(&list);
 }
+
+static struct label_set *make(const char *key, const char *text)
+{
+	struct label_list list = { 0 };
+	struct label_set *set;
+
+	cr_assert_eq(label_list_add(&list, &(struct label){ .key = key, .text = text }), 0);
+	cr_assert_eq(label_set_new(&list, &set), 0);
+	label_list_done(&list);
+	return set;
+}
+
+/* A program cannot say that it is another's. */
+Test(process_labels, facts_are_not_the_programs)
+{
+	static const char *const forged[] = {
+		"process.linux.cgroup",
+		"resource:process.linux.cgroup",
+		"k8s.pod.uid",
+		"resource:k8s_pod_uid",
+		"container.id",
+		"resource:host",
+		"host.name",
+		"resource:__meta_process_cgroup",
+		"resource:..x",
+	};
+
+	for (int has_process = 0; has_process < 2; has_process++) {
+		if (has_process)
+			write_process(7, "/user.slice/a.scope", "/bin/a");
+		for (size_t i = 0; i < sizeof(forged) / sizeof(*forged); i++) {
+			struct label_set *own = make(forged[i], "/b");
+			const struct label_set *set =
+				get("a", (has_process * 20 + 1) * SECOND, own);
+
+			cr_assert_not(has(set, forged[i], "/b"), "%s", forged[i]);
+			cr_assert_eq(has(set, "process.linux.cgroup", "/user.slice/a.scope"),
+				     has_process);
+			label_set_free(own);
+		}
+	}
+}
+
+Test(process_labels, what_else_a_program_sets_stays)
+{
+	static const char *const free_keys[] = { "route", "host", "resource:team", "cloud.region",
+						 "service.version" };
+
+	for (size_t i = 0; i < sizeof(free_keys) / sizeof(*free_keys); i++) {
+		struct label_set *own = make(free_keys[i], "b");
+
+		cr_assert(has(get("a", SECOND, own), free_keys[i], "b"), "%s", free_keys[i]);
+		label_set_free(own);
+	}
+}

@@ -30,23 +30,34 @@ static void tear_down(void)
 
 TestSuite(series, .fini = tear_down);
 
-/* A sample with one label. */
-static bool find(int pid, const char *comm, const char *key, const char *text)
+static void add(struct label_list *list, const char *key, const char *text)
+{
+	cr_assert_eq(label_list_add(list, &(struct label){ .key = key, .text = text }), 0);
+}
+
+static bool find_with(int pid, const char *comm, struct label_list *list)
 {
 	struct sample sample = { .pid = pid };
-	struct label_list list = { 0 };
 	struct label_set *labels = NULL;
 
 	strcpy(sample.comm, comm);
-	if (key) {
-		cr_assert_eq(label_list_add(&list, &(struct label){ .key = key, .text = text }), 0);
-		cr_assert_eq(label_set_new(&list, &labels), 0);
-	}
+	if (list->n > 0)
+		cr_assert_eq(label_set_new(list, &labels), 0);
 	sample.labels = labels;
 	cr_assert_eq(series_find(series, &sample, &found), 0);
 	label_set_free(labels);
-	label_list_done(&list);
+	label_list_done(list);
 	return !found.is_folded;
+}
+
+/* A sample with one label. */
+static bool find(int pid, const char *comm, const char *key, const char *text)
+{
+	struct label_list list = { 0 };
+
+	if (key)
+		add(&list, key, text);
+	return find_with(pid, comm, &list);
 }
 
 static bool has(const char *key, const char *text)
@@ -190,4 +201,35 @@ Test(series, a_dropped_label_is_empty)
 	find(1, "a", NULL, NULL);
 	cr_assert(has("host.name", ""));
 	cr_assert(has("service.name", ""));
+}
+
+Test(series, rules_see_what_the_agent_knows)
+{
+	static const char *const forged[] = { "resource:__meta_process_comm",
+					      "resource:..meta_process_comm", "resource:host",
+					      "host.name" };
+
+	rule(&all, "source_labels=__meta_process_comm,host target_label=x");
+	begin(false, 10);
+	for (size_t i = 0; i < sizeof(forged) / sizeof(*forged); i++) {
+		find(1, "a", forged[i], "b");
+		cr_assert(has("resource:x", "a;h"), "%s", forged[i]);
+	}
+}
+
+Test(series, facts_have_room)
+{
+	struct label_list list = { 0 };
+	char key[32];
+
+	rule(&all, "source_labels=__meta_process_cgroup,k8s_pod_uid target_label=service_name");
+	begin(false, 10);
+	for (int i = 0; i < NAMED_LABELS_MAX; i++) {
+		snprintf(key, sizeof(key), "cloud.%d", i);
+		add(&list, key, "x");
+	}
+	add(&list, "process.linux.cgroup", "/c");
+	add(&list, "k8s.pod.uid", "1");
+	find_with(1, "a", &list);
+	cr_assert(has("service.name", "/c;1"));
 }
