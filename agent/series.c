@@ -25,7 +25,15 @@ struct source_key {
 struct source {
 	UT_hash_handle hh;
 	struct label_set *profile; /* NULL: a rule drops them */
+	struct label_set *service; /* the same without facts about the process */
 	char key[];                /* struct source_key and a label set */
+};
+
+/* What all processes of a service have in common. */
+struct service {
+	UT_hash_handle hh;
+	size_t n_sets; /* of its processes and samples */
+	char labels[]; /* a label set */
 };
 
 /* A set of labels that the backend gets. */
@@ -37,10 +45,19 @@ struct set {
 struct series {
 	const struct series_options *options;
 	struct source *sources;
+	struct service *services;
 	struct set *sets;
 	struct label_set *other;
 	struct label_set *own; /* of the last sample */
 };
+
+static void source_free(struct source *source)
+{
+	label_set_free(source->profile);
+	label_set_free(source->service);
+	free(source);
+}
+DEFINE_CLEANUP(struct source *, source_free)
 
 static bool is_about_process(const char *key)
 {
@@ -126,14 +143,18 @@ int series_new(const struct series_options *options, struct series **ret)
 struct series *series_free(struct series *s)
 {
 	struct source *source, *next_source;
+	struct service *service, *next_service;
 	struct set *set, *next_set;
 
 	if (!s)
 		return NULL;
 	HASH_ITER(hh, s->sources, source, next_source) {
 		HASH_DEL(s->sources, source);
-		label_set_free(source->profile);
-		free(source);
+		source_free(source);
+	}
+	HASH_ITER(hh, s->services, service, next_service) {
+		HASH_DEL(s->services, service);
+		free(service);
 	}
 	HASH_ITER(hh, s->sets, set, next_set) {
 		HASH_DEL(s->sets, set);
@@ -237,18 +258,20 @@ static int find_labels(const struct series *s, const struct sample *sample,
 	return err == 0 && *ret_keep ? relabel_apply(o->own_rules, to, ret_keep) : err;
 }
 
-/* NULL in *ret: a rule drops them. */
+/* Sets what follows of a source. */
 static int make_profile(const struct series *s, const struct sample *sample,
-			const struct label_set *process, struct label_set **ret)
+			const struct label_set *process, struct source *source)
 {
 	_cleanup_(named_labels_done) struct named_labels labels = { 0 };
 	bool keep = true;
 	int err = find_labels(s, sample, process, &labels, &keep);
 
-	*ret = NULL;
 	if (err < 0 || !keep)
 		return err;
-	return put_labels(&labels, s->options->by_process ? process : NULL, ret);
+	err = put_labels(&labels, NULL, &source->service);
+	if (err < 0)
+		return err;
+	return put_labels(&labels, s->options->by_process ? process : NULL, &source->profile);
 }
 
 static bool has_rules(const struct series *s)
@@ -263,7 +286,7 @@ static int find_source(struct series *s, const struct sample *sample,
 {
 	size_t labels_size = label_set_size(process),
 	       size = sizeof(struct source_key) + labels_size;
-	_cleanup_free_ struct source *made = calloc(1, sizeof(*made) + size);
+	_cleanup_(source_freep) struct source *made = calloc(1, sizeof(*made) + size);
 	struct source_key key = { 0 };
 	struct source *source;
 	int err;
@@ -279,14 +302,12 @@ static int find_source(struct series *s, const struct sample *sample,
 	memcpy(made->key + sizeof(key), process, labels_size);
 	HASH_FIND(hh, s->sources, made->key, size, source);
 	if (!source) {
-		err = make_profile(s, sample, process, &made->profile);
+		err = make_profile(s, sample, process, made);
 		if (err < 0)
 			return err;
 		HASH_ADD(hh, s->sources, key, size, made);
-		if (!HASH_IS_ADDED(hh, made)) {
-			label_set_free(made->profile);
+		if (!HASH_IS_ADDED(hh, made))
 			return -ENOMEM;
-		}
 		source = steal_ptr(made);
 	}
 	*ret = source;
@@ -299,6 +320,7 @@ static bool is_id(const char *key)
 	return strcmp(key, "trace_id") == 0 || strcmp(key, "span_id") == 0;
 }
 
+/* NULL: none. */
 static int count_labels(const struct label_set *own, struct label_set **ret)
 {
 	_cleanup_(label_list_done) struct label_list list = { 0 };
@@ -309,30 +331,26 @@ static int count_labels(const struct label_set *own, struct label_set **ret)
 	while (err == 0 && label_set_next(own, &at, &label))
 		if (!is_id(label.key))
 			err = label_list_add(&list, &label);
-	return err == 0 ? label_set_new(&list, ret) : err;
+	return err == 0 && list.n > 0 ? label_set_new(&list, ret) : err;
 }
 
-/* Whether the backend gets a set of labels of its own for it. 0 or -ENOMEM. */
-static int find_set(struct series *s, const struct sample *sample, const struct label_set *profile,
-		    bool *ret)
+/* Whether the backend has this set, or gets it as one of at most `max`. 0 or -ENOMEM. */
+static int use_set(struct series *s, int64_t pid, const struct label_set *profile,
+		   const struct label_set *own, size_t max, bool *ret)
 {
-	_cleanup_(label_set_freep) struct label_set *own = NULL;
-	_cleanup_free_ struct set *set = NULL;
-	int64_t pid = s->options->by_process ? sample->pid : 0;
-	size_t profile_size = label_set_size(profile), size;
+	size_t profile_size = label_set_size(profile), own_size = label_set_size(own),
+	       size = sizeof(pid) + profile_size + own_size;
+	_cleanup_free_ struct set *set = calloc(1, sizeof(*set) + size);
 	struct set *found;
 
-	if (count_labels(s->own, &own) < 0)
-		return -ENOMEM;
-	size = sizeof(pid) + profile_size + label_set_size(own);
-	set = calloc(1, sizeof(*set) + size);
 	if (!set)
 		return -ENOMEM;
 	memcpy(set->bytes, &pid, sizeof(pid));
 	memcpy(set->bytes + sizeof(pid), profile, profile_size);
-	memcpy(set->bytes + sizeof(pid) + profile_size, own, label_set_size(own));
+	if (own)
+		memcpy(set->bytes + sizeof(pid) + profile_size, own, own_size);
 	HASH_FIND(hh, s->sets, set->bytes, size, found);
-	*ret = found || HASH_COUNT(s->sets) < s->options->max_sets;
+	*ret = found || HASH_COUNT(s->sets) < max;
 	if (found || !*ret)
 		return 0;
 	HASH_ADD(hh, s->sets, bytes, size, set);
@@ -342,11 +360,81 @@ static int find_set(struct series *s, const struct sample *sample, const struct 
 	return 0;
 }
 
+/* NULL: it has no sets yet. */
+static struct service *find_service(const struct series *s, const struct label_set *labels)
+{
+	struct service *service;
+
+	HASH_FIND(hh, s->services, labels, label_set_size(labels), service);
+	return service;
+}
+
+static int count_set(struct series *s, const struct label_set *labels)
+{
+	struct service *service = find_service(s, labels);
+	size_t size = label_set_size(labels);
+
+	if (!service) {
+		service = calloc(1, sizeof(*service) + size);
+		if (!service)
+			return -ENOMEM;
+		memcpy(service->labels, labels, size);
+		HASH_ADD(hh, s->services, labels, size, service);
+		if (!HASH_IS_ADDED(hh, service)) {
+			free(service);
+			return -ENOMEM;
+		}
+	}
+	service->n_sets++;
+	return 0;
+}
+
+/*
+ * The most sets with which a sample still gets one of its own. A program makes up labels, and a
+ * service starts processes: it gets a part, and another part is for the first of other services.
+ */
+static size_t find_limit(const struct series *s, const struct label_set *service,
+			 const struct label_set *own)
+{
+	const struct service *counted = find_service(s, service);
+	size_t max = s->options->max_sets, part = max / SERIES_PARTS,
+	       n = counted ? counted->n_sets : 0;
+
+	if (!own && (n == 0 || !s->options->by_process))
+		return max;
+	return n == 0 || n < part ? max - part : 0;
+}
+
+/* Sets what the backend gets as labels. 0 or -ENOMEM. */
+static int find_set(struct series *s, const struct sample *sample, const struct source *source,
+		    struct series_sample *ret)
+{
+	_cleanup_(label_set_freep) struct label_set *own = NULL;
+	int64_t pid = s->options->by_process ? sample->pid : 0;
+	size_t limit, before = HASH_COUNT(s->sets);
+	bool has_set = false;
+
+	*ret = (struct series_sample){ .profile = source->profile, .sample = s->own };
+	if (count_labels(s->own, &own) < 0)
+		return -ENOMEM;
+	limit = find_limit(s, source->service, own);
+	if (use_set(s, pid, source->profile, own, limit, &has_set) < 0)
+		return -ENOMEM;
+	if (has_set && HASH_COUNT(s->sets) > before && (s->options->by_process || own))
+		return count_set(s, source->service);
+	if (has_set)
+		return 0;
+	if (use_set(s, 0, source->service, NULL, s->options->max_sets, &has_set) < 0)
+		return -ENOMEM;
+	*ret = (struct series_sample){ .is_folded = true,
+				       .profile = has_set ? source->service : s->other };
+	return 0;
+}
+
 int series_find(struct series *s, const struct sample *sample, struct series_sample *ret)
 {
 	_cleanup_(label_set_freep) struct label_set *process = NULL;
 	const struct source *source = NULL;
-	bool has_set = false;
 	int err;
 
 	s->own = label_set_free(s->own);
@@ -356,11 +444,5 @@ int series_find(struct series *s, const struct sample *sample, struct series_sam
 	*ret = (struct series_sample){ .is_dropped = err == 0 && !source->profile };
 	if (err < 0 || ret->is_dropped)
 		return err;
-	err = find_set(s, sample, source->profile, &has_set);
-	if (err < 0)
-		return err;
-	*ret = (struct series_sample){ .is_folded = !has_set,
-				       .profile = has_set ? source->profile : s->other,
-				       .sample = has_set ? s->own : NULL };
-	return 0;
+	return find_set(s, sample, source, ret);
 }

@@ -119,6 +119,7 @@ Test(series, sets_are_limited)
 	cr_assert(has("service.name", SERIES_OTHER));
 	cr_assert(has("host.name", "h"));
 	cr_assert_not(find(1, "a", "route", "/"));
+	cr_assert(has("service.name", "a"));
 	cr_assert_null(found.sample);
 	cr_assert(find(1, "b", NULL, NULL));
 	cr_assert(has("service.name", "b"));
@@ -126,11 +127,60 @@ Test(series, sets_are_limited)
 
 Test(series, sets_of_processes)
 {
-	begin(true, 2);
-	cr_assert(find(1, "a", NULL, NULL));
-	cr_assert(find(2, "a", NULL, NULL));
-	cr_assert_not(find(3, "a", NULL, NULL));
-	cr_assert(find(1, "a", NULL, NULL));
+	begin(true, 4);
+	cr_assert(find(1, "a", "process.linux.cgroup", "/x"));
+	cr_assert_not(find(2, "a", "process.linux.cgroup", "/x"));
+	cr_assert(has("service.name", "a"));
+	cr_assert_not(has("process.linux.cgroup", "/x"));
+	cr_assert(find(1, "a", "process.linux.cgroup", "/x"));
+	cr_assert(has("process.linux.cgroup", "/x"));
+}
+
+/* One that starts processes, or makes up labels, does not take the others' place. */
+static int find_many(const char *comm, bool by_label)
+{
+	char text[16];
+	int n = 0;
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(text, sizeof(text), "%d", i);
+		n += find(by_label ? 1 : 1000 + i, comm, by_label ? "id" : NULL, text);
+		cr_assert(has("service.name", comm));
+	}
+	return n;
+}
+
+Test(series, a_service_has_a_part_of_the_sets)
+{
+	for (int i = 0; i < 3; i++) {
+		begin(i > 0, 40);
+		cr_assert_eq(find_many("a", i < 2), 10);
+		cr_assert_eq(find_many("b", i < 2), 10);
+		cr_assert(find(1, "c", NULL, NULL));
+		cr_assert(find(1, "c", "route", "/"));
+		series_free(series);
+	}
+	series = NULL;
+}
+
+Test(series, the_first_of_services_have_room)
+{
+	char comm[8];
+
+	for (int by_process = 0; by_process < 2; by_process++) {
+		begin(by_process, 40);
+		for (int i = 0; i < 4; i++) {
+			snprintf(comm, sizeof(comm), "s%d", i);
+			find_many(comm, true);
+		}
+		for (int i = 0; i < 4; i++) {
+			snprintf(comm, sizeof(comm), "t%d", i);
+			cr_assert(find(1, comm, NULL, NULL));
+			cr_assert_not(find(1, comm, "route", "/"));
+		}
+		series_free(series);
+	}
+	series = NULL;
 }
 
 Test(series, spans_are_no_sets)
