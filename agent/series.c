@@ -36,10 +36,16 @@ struct service {
 	char labels[]; /* a label set */
 };
 
+/* What else tells resources apart (otlp_request.h); all zero: nothing. */
+struct set_key {
+	int64_t pid;
+	char comm[DP_COMM_SIZE + 8];
+};
+
 /* A set of labels that the backend gets. */
 struct set {
 	UT_hash_handle hh;
-	char bytes[];
+	char bytes[]; /* struct set_key and label sets */
 };
 
 struct series {
@@ -335,20 +341,20 @@ static int count_labels(const struct label_set *own, struct label_set **ret)
 }
 
 /* Whether the backend has this set, or gets it as one of at most `max`. 0 or -ENOMEM. */
-static int use_set(struct series *s, int64_t pid, const struct label_set *profile,
+static int use_set(struct series *s, const struct set_key *key, const struct label_set *profile,
 		   const struct label_set *own, size_t max, bool *ret)
 {
 	size_t profile_size = label_set_size(profile), own_size = label_set_size(own),
-	       size = sizeof(pid) + profile_size + own_size;
+	       size = sizeof(*key) + profile_size + own_size;
 	_cleanup_free_ struct set *set = calloc(1, sizeof(*set) + size);
 	struct set *found;
 
 	if (!set)
 		return -ENOMEM;
-	memcpy(set->bytes, &pid, sizeof(pid));
-	memcpy(set->bytes + sizeof(pid), profile, profile_size);
+	memcpy(set->bytes, key, sizeof(*key));
+	memcpy(set->bytes + sizeof(*key), profile, profile_size);
 	if (own)
-		memcpy(set->bytes + sizeof(pid) + profile_size, own, own_size);
+		memcpy(set->bytes + sizeof(*key) + profile_size, own, own_size);
 	HASH_FIND(hh, s->sets, set->bytes, size, found);
 	*ret = found || HASH_COUNT(s->sets) < max;
 	if (found || !*ret)
@@ -410,21 +416,26 @@ static int find_set(struct series *s, const struct sample *sample, const struct 
 		    struct series_sample *ret)
 {
 	_cleanup_(label_set_freep) struct label_set *own = NULL;
-	int64_t pid = s->options->by_process ? sample->pid : 0;
+	struct set_key key = { 0 };
 	size_t limit, before = HASH_COUNT(s->sets);
 	bool has_set = false;
 
 	*ret = (struct series_sample){ .profile = source->profile, .sample = s->own };
 	if (count_labels(s->own, &own) < 0)
 		return -ENOMEM;
+	if (s->options->by_process) {
+		key.pid = sample->pid;
+		snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
+	}
 	limit = find_limit(s, source->service, own);
-	if (use_set(s, pid, source->profile, own, limit, &has_set) < 0)
+	if (use_set(s, &key, source->profile, own, limit, &has_set) < 0)
 		return -ENOMEM;
 	if (has_set && HASH_COUNT(s->sets) > before && (s->options->by_process || own))
 		return count_set(s, source->service);
 	if (has_set)
 		return 0;
-	if (use_set(s, 0, source->service, NULL, s->options->max_sets, &has_set) < 0)
+	key = (struct set_key){ 0 };
+	if (use_set(s, &key, source->service, NULL, s->options->max_sets, &has_set) < 0)
 		return -ENOMEM;
 	*ret = (struct series_sample){ .is_folded = true,
 				       .profile = has_set ? source->service : s->other };

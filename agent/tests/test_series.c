@@ -136,6 +136,20 @@ Test(series, sets_of_processes)
 	cr_assert(has("process.linux.cgroup", "/x"));
 }
 
+/* A process has a resource for each name that it takes, also of the same service. */
+Test(series, names_of_processes_are_sets)
+{
+	begin(true, 8);
+	cr_assert(find(1, "a", "service.name", "s"));
+	cr_assert(find(1, "b", "service.name", "s"));
+	cr_assert_not(find(1, "c", "service.name", "s"));
+	cr_assert(has("service.name", "s"));
+	series_free(series);
+	begin(false, 1);
+	cr_assert(find(1, "a", "service.name", "s"));
+	cr_assert(find(1, "b", "service.name", "s"));
+}
+
 /* One that starts processes, or makes up labels, does not take the others' place. */
 static int find_many(const char *comm, bool by_label)
 {
