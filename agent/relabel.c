@@ -311,6 +311,34 @@ bool relabel_is_same(const struct relabel *a, const struct relabel *b)
 	return i == n;
 }
 
+static bool is_source(const struct relabel_rule *rule, const char *name)
+{
+	const char *at = value(rule, FIELD_SOURCE, "");
+
+	while (*at) {
+		size_t n = strcspn(at, ",");
+		_cleanup_free_ char *one = strndup(at, n),
+				    *made = one ? named_label_name(one) : NULL;
+
+		if (!made || strcmp(made, name) == 0)
+			return true;
+		at += n + (at[n] == ',');
+	}
+	return false;
+}
+
+bool relabel_reads(const struct relabel *r, const char *name)
+{
+	struct relabel_match match;
+
+	for (size_t i = 0; r && i < r->n; i++)
+		if (is_source(r->rules[i], name) ||
+		    (r->rules[i]->action == ACTION_LABELMAP &&
+		     relabel_pattern_match(&r->rules[i]->pattern, name, &match)))
+			return true;
+	return false;
+}
+
 /* The values of the source labels; NULL: no memory. */
 static char *join_source(const struct relabel_rule *rule, const struct named_labels *labels)
 {

@@ -14,7 +14,10 @@
 #include "deliver/deliver.h"
 #include "report/resource_label.h"
 
-/* What makes samples of one profile: the rest of it follows. */
+/* For each set of labels, so many sources of samples are remembered; then all are forgotten. */
+#define SOURCES 16
+
+/* What makes samples of one profile: the rest of it follows. What no rule reads is 0. */
 struct source_key {
 	int64_t pid;
 	char comm[DP_COMM_SIZE + 8];
@@ -50,6 +53,7 @@ struct set {
 
 struct series {
 	const struct series_options *options;
+	bool reads_pid, reads_thread; /* the rules */
 	struct source *sources;
 	struct service *services;
 	struct set *sets;
@@ -130,6 +134,21 @@ static int make_other(struct series *s)
 	return err == 0 ? put_labels(&labels, NULL, &s->other) : err;
 }
 
+static bool rules_read(const struct series_options *o, const char *name)
+{
+	return relabel_reads(o->all_rules, name) || relabel_reads(o->own_rules, name);
+}
+
+static void forget_sources(struct series *s)
+{
+	struct source *source, *next;
+
+	HASH_ITER(hh, s->sources, source, next) {
+		HASH_DEL(s->sources, source);
+		source_free(source);
+	}
+}
+
 int series_new(const struct series_options *options, struct series **ret)
 {
 	struct series *s = calloc(1, sizeof(*s));
@@ -138,6 +157,8 @@ int series_new(const struct series_options *options, struct series **ret)
 	if (!s)
 		return -ENOMEM;
 	s->options = options;
+	s->reads_pid = rules_read(options, "__meta_process_pid");
+	s->reads_thread = rules_read(options, "__meta_thread_name");
 	if (make_other(s) < 0) {
 		series_free(s);
 		return -ENOMEM;
@@ -148,16 +169,12 @@ int series_new(const struct series_options *options, struct series **ret)
 
 struct series *series_free(struct series *s)
 {
-	struct source *source, *next_source;
 	struct service *service, *next_service;
 	struct set *set, *next_set;
 
 	if (!s)
 		return NULL;
-	HASH_ITER(hh, s->sources, source, next_source) {
-		HASH_DEL(s->sources, source);
-		source_free(source);
-	}
+	forget_sources(s);
 	HASH_ITER(hh, s->services, service, next_service) {
 		HASH_DEL(s->services, service);
 		free(service);
@@ -280,13 +297,6 @@ static int make_profile(const struct series *s, const struct sample *sample,
 	return put_labels(&labels, s->options->by_process ? process : NULL, &source->profile);
 }
 
-static bool has_rules(const struct series *s)
-{
-	const struct series_options *o = s->options;
-
-	return (o->all_rules && o->all_rules->n > 0) || (o->own_rules && o->own_rules->n > 0);
-}
-
 static int find_source(struct series *s, const struct sample *sample,
 		       const struct label_set *process, const struct source **ret)
 {
@@ -300,10 +310,10 @@ static int find_source(struct series *s, const struct sample *sample,
 	if (!made)
 		return -ENOMEM;
 	snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
-	if (has_rules(s)) {
+	if (s->reads_pid)
 		key.pid = sample->pid;
+	if (s->reads_thread)
 		snprintf(key.thread_name, sizeof(key.thread_name), "%s", sample->thread_name);
-	}
 	memcpy(made->key, &key, sizeof(key));
 	memcpy(made->key + sizeof(key), process, labels_size);
 	HASH_FIND(hh, s->sources, made->key, size, source);
@@ -311,6 +321,8 @@ static int find_source(struct series *s, const struct sample *sample,
 		err = make_profile(s, sample, process, made);
 		if (err < 0)
 			return err;
+		if (HASH_COUNT(s->sources) / SOURCES >= s->options->max_sets)
+			forget_sources(s);
 		HASH_ADD(hh, s->sources, key, size, made);
 		if (!HASH_IS_ADDED(hh, made))
 			return -ENOMEM;

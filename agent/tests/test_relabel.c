@@ -186,3 +186,22 @@ Test(relabel, brackets_are_no_syntax)
 	apply("source_labels=a regex='\\(\\?\\]\\W' target_label=c replacement=y");
 	expect("c", "y");
 }
+
+static bool reads(const char *text, const char *name)
+{
+	apply(text);
+	return relabel_reads(&rules, name);
+}
+
+Test(relabel, reads)
+{
+	cr_assert(reads("source_labels=a,__meta_x target_label=c", "__meta_x"));
+	cr_assert(reads("source_labels=process.linux.cgroup target_label=c",
+			"__meta_process_cgroup"));
+	cr_assert(reads("source_labels=__meta_x regex=b action=drop", "__meta_x"));
+	cr_assert(reads("action=labelmap regex=__meta_(.+)", "__meta_x"));
+	cr_assert_not(reads("action=labelmap regex=__meta_(y)", "__meta_x"));
+	cr_assert_not(reads("source_labels=a,__meta_x2 target_label=__meta_x", "__meta_x"));
+	cr_assert_not(reads("action=labeldrop regex=.*", "__meta_x"));
+	cr_assert_not(relabel_reads(NULL, "a"));
+}

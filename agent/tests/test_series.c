@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which profile a sample belongs to, and how many there are. */
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -296,4 +297,49 @@ Test(series, facts_have_room)
 	add(&list, "k8s.pod.uid", "1");
 	find_with(1, "a", &list);
 	cr_assert(has("service.name", "/c;1"));
+}
+
+/* Bytes that are kept for n sources, which the service or the thread tells apart. */
+static size_t measure(size_t max_sets, bool by_service, int n)
+{
+	struct sample sample = { .comm = "a" };
+	size_t before;
+
+	begin(false, max_sets);
+	cr_assert_eq(series_find(series, &sample, &found), 0);
+	before = mallinfo2().uordblks;
+	for (int i = 0; i < n; i++) {
+		sample.pid = i;
+		snprintf(sample.thread_name, sizeof(sample.thread_name), "%d", i);
+		if (by_service)
+			snprintf(sample.comm, sizeof(sample.comm), "%d", i);
+		cr_assert_eq(series_find(series, &sample, &found), 0);
+	}
+	return mallinfo2().uordblks - before;
+}
+
+Test(series, sources_are_limited)
+{
+	cr_assert_leq(measure(4, true, 10000), 256 << 10);
+	cr_assert(find(1, "a", NULL, NULL));
+	cr_assert_not(find(1, "b", NULL, NULL));
+}
+
+Test(series, sources_are_what_rules_tell_apart)
+{
+	rule(&all, "source_labels=service_name target_label=x");
+	cr_assert_leq(measure(1000, false, 1000), 16 << 10);
+}
+
+Test(series, threads_that_rules_tell_apart)
+{
+	struct sample sample = { .comm = "a" };
+
+	rule(&own, "source_labels=__meta_thread_name target_label=x");
+	begin(false, 10);
+	for (int i = 0; i < 3; i++) {
+		snprintf(sample.thread_name, sizeof(sample.thread_name), "%d", i);
+		cr_assert_eq(series_find(series, &sample, &found), 0);
+		cr_assert(has("resource:x", sample.thread_name));
+	}
 }
