@@ -235,6 +235,16 @@ static int parse_pattern(struct relabel_rule *rule, struct relabel_error *error)
 	return err;
 }
 
+/* The names of the labels that the rule sets. */
+static int check_target(const struct relabel_rule *rule, struct relabel_error *error)
+{
+	enum field field = rule->action == ACTION_LABELMAP ? FIELD_REPLACEMENT : FIELD_TARGET;
+
+	if (named_label_is_fact(value(rule, field, "")))
+		return fail(error, rule->at[field], "%s", NAMED_LABELS_FACTS);
+	return 0;
+}
+
 static int parse_templates(struct relabel_rule *rule, struct relabel_error *error)
 {
 	static const enum field fields[] = { FIELD_REPLACEMENT, FIELD_TARGET };
@@ -276,6 +286,8 @@ static int parse(struct relabel_rule *rule, struct relabel_error *error)
 		err = parse_source(rule, error);
 	if (err == 0)
 		err = parse_pattern(rule, error);
+	if (err == 0)
+		err = check_target(rule, error);
 	return err == 0 ? parse_templates(rule, error) : err;
 }
 

@@ -69,11 +69,6 @@ static void source_free(struct source *source)
 }
 DEFINE_CLEANUP(struct source *, source_free)
 
-static bool is_about_process(const char *key)
-{
-	return strncmp(key, "process.", strlen("process.")) == 0;
-}
-
 /* Whatever its key, it is about the resource. */
 static int put_label(struct label_list *list, const char *key, const char *value)
 {
@@ -100,11 +95,11 @@ static int put_labels(const struct named_labels *from, const struct label_set *p
 	int err = 0;
 
 	while (err == 0 && label_set_next(process, &at, &label))
-		if (is_about_process(label.key) || !label.text)
+		if (named_label_is_fact(label.key) || !label.text)
 			err = label_list_add(&list, &label);
 	for (size_t i = 0; err == 0 && i < from->n; i++)
 		if (!named_label_is_internal(&from->items[i]) &&
-		    !is_about_process(from->items[i].key))
+		    !named_label_is_fact(from->items[i].key))
 			err = put_label(&list, from->items[i].key, from->items[i].value);
 	for (size_t i = 0; err == 0 && i < ARRAY_SIZE(usual); i++)
 		if (!*named_labels_get(from, usual[i]))
@@ -219,13 +214,14 @@ static int is_reserved(const char *key)
 
 	if (!name)
 		return -ENOMEM;
-	return strcmp(name, "host") == 0 || (strncmp(name, "__", 2) == 0 && !is_about_process(key));
+	return strcmp(name, "host") == 0 ||
+	       (strncmp(name, "__", 2) == 0 && !named_label_is_fact(key));
 }
 
-/* Where a process is, which it does not set by itself (process_labels.h). */
+/* What it is and where, which a process does not set by itself (process_labels.h). */
 static bool is_fact(const char *key)
 {
-	return is_about_process(key) || strncmp(key, "container.", strlen("container.")) == 0 ||
+	return named_label_is_fact(key) || strncmp(key, "container.", strlen("container.")) == 0 ||
 	       strncmp(key, "k8s.", strlen("k8s.")) == 0;
 }
 

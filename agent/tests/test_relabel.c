@@ -178,6 +178,19 @@ Test(relabel, what_is_wrong)
 	wrong("source_labels=a target_label=a$2", 30, "fewer groups");
 }
 
+Test(relabel, facts_cannot_be_set)
+{
+	const char *why = "labels process.* are facts about the process and cannot be set";
+
+	wrong("source_labels=a target_label=process.team", 29, why);
+	wrong("source_labels=a target_label=process.$1", 29, why);
+	wrong("action=lowercase source_labels=a target_label=process.linux.cgroup", 46, why);
+	wrong("action=labelmap regex=x_(.*) replacement=process.$1", 41, why);
+	apply("source_labels=process.linux.cgroup target_label=a");
+	apply("target_label=a replacement=process.x");
+	expect("a", "process.x");
+}
+
 Test(relabel, brackets_are_no_syntax)
 {
 	set("a", "(?]\\");
