@@ -15,9 +15,10 @@
  *   service.name              its systemd unit, or else its container's name
  *   container.id, container.name, k8s.pod.uid      cgroup_path.h
  *
- * /proc is read when a process is first sampled, and again after a while or another name: a service
- * gets its cgroup just before it is executed. One that ended before that has no labels. Only one
- * thread at a time may use it.
+ * /proc is read when the first sample of a process arrives, which is some time after it was taken, and
+ * again after a while or another name: a service gets its cgroup just before it is executed. One that
+ * has ended by then has no labels; those of a later one with its number, which started after the sample,
+ * are not taken for its own. Only one thread at a time may use it.
  */
 struct process_labels;
 
