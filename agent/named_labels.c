@@ -147,3 +147,8 @@ bool named_label_is_internal(const struct named_label *label)
 {
 	return strncmp(label->name, "__", 2) == 0;
 }
+
+bool named_label_is_fact(const char *key)
+{
+	return strncmp(key, "process.", strlen("process.")) == 0;
+}

@@ -32,6 +32,10 @@ void named_labels_remove(struct named_labels *labels, size_t i);
 /* Whether it is for rules only. */
 bool named_label_is_internal(const struct named_label *label);
 
+/* Whether a key is one of the facts about a process, which neither rules nor backends set. */
+bool named_label_is_fact(const char *key);
+#define NAMED_LABELS_FACTS "labels process.* are facts about the process and cannot be set"
+
 /* Prometheus's name for a key, in new memory; NULL: none left. */
 char *named_label_name(const char *key);
 

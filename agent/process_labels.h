@@ -15,9 +15,10 @@
  *   service.name              its systemd unit, or else its container's name
  *   container.id, container.name, k8s.pod.uid      cgroup_path.h
  *
- * /proc is read when a process is first sampled, and again after a while or another name: a service
- * gets its cgroup just before it is executed. One that ended before that has no labels. Only one
- * thread at a time may use it.
+ * /proc is read when the first sample of a process arrives, which is some time after it was taken, and
+ * again after a while or another name: a service gets its cgroup just before it is executed. One that
+ * has ended by then has no labels; those of a later one with its number, which started after the sample,
+ * are not taken for its own. Only one thread at a time may use it.
  */
 struct process_labels;
 
@@ -30,8 +31,9 @@ int process_labels_new(const char *proc, _Atomic uint64_t *missed, struct proces
 struct process_labels *process_labels_free(struct process_labels *processes);
 
 /*
- * The labels of a sample with those of its process, which its own come before. *ret is valid until
- * the next call. 0 or -ENOMEM.
+ * The labels of a sample with those of its process. A program may set its own service.*; what it sets
+ * of process.*, container.*, k8s.*, host.* and __* for its resource is left out. *ret is valid until
+ * the next call; NULL: none. 0 or -ENOMEM.
  */
 int process_labels_of(struct process_labels *processes, const struct sample *sample,
 		      const struct label_set **ret);

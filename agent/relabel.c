@@ -235,6 +235,16 @@ static int parse_pattern(struct relabel_rule *rule, struct relabel_error *error)
 	return err;
 }
 
+/* The names of the labels that the rule sets. */
+static int check_target(const struct relabel_rule *rule, struct relabel_error *error)
+{
+	enum field field = rule->action == ACTION_LABELMAP ? FIELD_REPLACEMENT : FIELD_TARGET;
+
+	if (named_label_is_fact(value(rule, field, "")))
+		return fail(error, rule->at[field], "%s", NAMED_LABELS_FACTS);
+	return 0;
+}
+
 static int parse_templates(struct relabel_rule *rule, struct relabel_error *error)
 {
 	static const enum field fields[] = { FIELD_REPLACEMENT, FIELD_TARGET };
@@ -276,6 +286,8 @@ static int parse(struct relabel_rule *rule, struct relabel_error *error)
 		err = parse_source(rule, error);
 	if (err == 0)
 		err = parse_pattern(rule, error);
+	if (err == 0)
+		err = check_target(rule, error);
 	return err == 0 ? parse_templates(rule, error) : err;
 }
 
@@ -309,6 +321,34 @@ bool relabel_is_same(const struct relabel *a, const struct relabel *b)
 	while (i < n && strcmp(a->rules[i]->text, b->rules[i]->text) == 0)
 		i++;
 	return i == n;
+}
+
+static bool is_source(const struct relabel_rule *rule, const char *name)
+{
+	const char *at = value(rule, FIELD_SOURCE, "");
+
+	while (*at) {
+		size_t n = strcspn(at, ",");
+		_cleanup_free_ char *one = strndup(at, n),
+				    *made = one ? named_label_name(one) : NULL;
+
+		if (!made || strcmp(made, name) == 0)
+			return true;
+		at += n + (at[n] == ',');
+	}
+	return false;
+}
+
+bool relabel_reads(const struct relabel *r, const char *name)
+{
+	struct relabel_match match;
+
+	for (size_t i = 0; r && i < r->n; i++)
+		if (is_source(r->rules[i], name) ||
+		    (r->rules[i]->action == ACTION_LABELMAP &&
+		     relabel_pattern_match(&r->rules[i]->pattern, name, &match)))
+			return true;
+	return false;
 }
 
 /* The values of the source labels; NULL: no memory. */

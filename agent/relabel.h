@@ -34,6 +34,9 @@ void relabel_done(struct relabel *relabel);
 /* Whether both have the same rules, as they were written. Accept NULL. */
 bool relabel_is_same(const struct relabel *a, const struct relabel *b);
 
+/* Whether what they do may depend on the label of this (Prometheus's) name. NULL: no rules. */
+bool relabel_reads(const struct relabel *relabel, const char *name);
+
 /*
  * Applies the rules in their order; NULL: none. *ret is false if one of them drops what has these
  * labels, or keeps only others. 0 or -ENOMEM.

@@ -18,11 +18,14 @@ struct relabel;
  * __meta_process_comm, __meta_process_pid, __meta_thread_name, __meta_process_cgroup and
  * __meta_process_exe. A backend keeps something for each set of labels
  * that it has ever seen, so the number of sets is limited: beyond it, samples go to a profile
- * of the service SERIES_OTHER.
+ * of their service without its processes and their own labels, and if there is no room for that, of
+ * the service SERIES_OTHER. A service gets at most one of SERIES_PARTS parts for its processes and
+ * samples, and one is left to the first of each service.
  */
 struct series;
 
 #define SERIES_OTHER "other"
+#define SERIES_PARTS 4
 
 struct series_options {
 	const char *host;                   /* "": not known */
@@ -36,7 +39,7 @@ struct series_options {
 
 struct series_sample {
 	bool is_dropped; /* by a rule; the rest is not set */
-	bool is_folded;  /* into SERIES_OTHER */
+	bool is_folded;  /* into its service, or SERIES_OTHER */
 	/* Of the profile. An empty text: it lacks a label that it would have otherwise. */
 	const struct label_set *profile;
 	const struct label_set *sample; /* the other labels of the sample; NULL: none */

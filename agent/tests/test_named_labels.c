@@ -67,3 +67,10 @@ Test(named_labels, for_rules_only)
 	cr_assert(named_label_is_internal(&labels.items[0]));
 	cr_assert_not(named_label_is_internal(&labels.items[1]));
 }
+
+Test(named_labels, facts)
+{
+	cr_assert(named_label_is_fact("process.x"));
+	cr_assert_not(named_label_is_fact("processes"));
+	cr_assert_not(named_label_is_fact("x.process.x"));
+}

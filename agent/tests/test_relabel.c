@@ -178,6 +178,19 @@ Test(relabel, what_is_wrong)
 	wrong("source_labels=a target_label=a$2", 30, "fewer groups");
 }
 
+Test(relabel, facts_cannot_be_set)
+{
+	const char *why = "labels process.* are facts about the process and cannot be set";
+
+	wrong("source_labels=a target_label=process.team", 29, why);
+	wrong("source_labels=a target_label=process.$1", 29, why);
+	wrong("action=lowercase source_labels=a target_label=process.linux.cgroup", 46, why);
+	wrong("action=labelmap regex=x_(.*) replacement=process.$1", 41, why);
+	apply("source_labels=process.linux.cgroup target_label=a");
+	apply("target_label=a replacement=process.x");
+	expect("a", "process.x");
+}
+
 Test(relabel, brackets_are_no_syntax)
 {
 	set("a", "(?]\\");
@@ -185,4 +198,23 @@ Test(relabel, brackets_are_no_syntax)
 	expect("b", "y");
 	apply("source_labels=a regex='\\(\\?\\]\\W' target_label=c replacement=y");
 	expect("c", "y");
+}
+
+static bool reads(const char *text, const char *name)
+{
+	apply(text);
+	return relabel_reads(&rules, name);
+}
+
+Test(relabel, reads)
+{
+	cr_assert(reads("source_labels=a,__meta_x target_label=c", "__meta_x"));
+	cr_assert(reads("source_labels=process.linux.cgroup target_label=c",
+			"__meta_process_cgroup"));
+	cr_assert(reads("source_labels=__meta_x regex=b action=drop", "__meta_x"));
+	cr_assert(reads("action=labelmap regex=__meta_(.+)", "__meta_x"));
+	cr_assert_not(reads("action=labelmap regex=__meta_(y)", "__meta_x"));
+	cr_assert_not(reads("source_labels=a,__meta_x2 target_label=__meta_x", "__meta_x"));
+	cr_assert_not(reads("action=labeldrop regex=.*", "__meta_x"));
+	cr_assert_not(relabel_reads(NULL, "a"));
 }
