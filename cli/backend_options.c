@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/named_labels.h"
 #include "base/array.h"
 
 enum {
@@ -138,6 +139,8 @@ static void add_label(struct backend_settings *s, struct argp_state *state, char
 	if (b->n_labels == BACKEND_LABELS)
 		argp_error(state, "there are more than %d labels", BACKEND_LABELS);
 	*equals = '\0';
+	if (named_label_is_fact(text))
+		argp_error(state, "%s", NAMED_LABELS_FACTS);
 	s->labels[s->n - 1][b->n_labels++] = (struct deliver_label){ text, equals + 1 };
 }
 
