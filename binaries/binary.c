@@ -14,6 +14,7 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/finders.h"
+#include "sandbox/parsers.h"
 #include "sandbox/process_user.h"
 
 static void unmap_bytes(struct binary *b)
@@ -49,7 +50,8 @@ void binary_use(struct binary *b)
 	b->is_sampled = true;
 	if (b->table && b->table->runtime_kind & DP_RUNTIME_UNKNOWN)
 		log_message(
-			b->warns_of_runtime ? LOG_WARNING : LOG_DEBUG,
+			(*b->n_unknown_runtimes)++ < PARSERS_SHOWN_FAILURES ? LOG_WARNING :
+									      LOG_DEBUG,
 			"%s: its runtime (%s) is of an unknown version: only native functions are shown",
 			b->module->path, words[b->table->runtime_kind & ~DP_RUNTIME_UNKNOWN]);
 }
@@ -249,6 +251,7 @@ static struct binary *binary_new(struct binary_store *store, const char *path)
 	if (!b)
 		return NULL;
 	b->number = ++store->n_known;
+	b->n_unknown_runtimes = &store->n_unknown_runtimes;
 	b->module = module_new(store->names, path, "", -1);
 	if (b->module)
 		return b;

@@ -34,20 +34,19 @@ struct binary {
 	/* Of its mapped file or its module's memory; NULL: closed, or only helpers read it */
 	const uint8_t *bytes;
 	size_t n_bytes;
-	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
-	bool is_loading;     /* its file is being read, or its first table is being built */
-	uint64_t asked_ns;   /* loading started then */
-	int err;             /* why it could not be loaded; it is then in no store. Or 0 */
-	bool is_unopened;    /* opening the file failed */
-	struct binary *same; /* another binary of the same file; or NULL */
-	struct table *table; /* owned by the store; NULL: no unwind information */
-	uid_t user;          /* whose process has mapped it first */
-	size_t n_users;      /* mappings of processes and of snapshots, and jobs */
-	uint64_t idle_from;  /* when it was first seen without users; 0: it has some */
-	bool is_sampled;     /* reports refer to its module (module_users) */
-	/* Its runtime is of an unknown version; it is one of the first such, of which there may be many */
-	bool warns_of_runtime;
-	uint64_t closed_ns; /* when it was closed */
+	bool is_foreign;            /* reading the bytes may take long (stored_file_is_foreign()) */
+	bool is_loading;            /* its file is being read, or its first table is being built */
+	uint64_t asked_ns;          /* loading started then */
+	int err;                    /* why it could not be loaded; it is then in no store. Or 0 */
+	bool is_unopened;           /* opening the file failed */
+	struct binary *same;        /* another binary of the same file; or NULL */
+	struct table *table;        /* owned by the store; NULL: no unwind information */
+	uid_t user;                 /* whose process has mapped it first */
+	size_t n_users;             /* mappings of processes and of snapshots, and jobs */
+	uint64_t idle_from;         /* when it was first seen without users; 0: it has some */
+	bool is_sampled;            /* reports refer to its module (module_users) */
+	size_t *n_unknown_runtimes; /* the store's */
+	uint64_t closed_ns;         /* when it was closed */
 	struct binary *next_closed;
 	UT_hash_handle hh;
 	UT_hash_handle by_build_id; /* only the first of several copies; its table serves all */
@@ -76,13 +75,13 @@ struct binary_store {
 	const void *interrupt_arg;
 	uint64_t n_rows; /* of all tables built, each counted once */
 	uint64_t n_cells;
-	uint64_t n_known; /* number of binaries so far */
-	uint64_t looked;  /* when idle binaries were last looked for */
-	bool symbols;     /* reports will need names */
-	size_t n_unknown_runtimes;
-	bool has_warned;         /* that the pool has no room for all tables */
-	bool has_warned_of_file; /* that a file cannot be read for lack of permission */
-	bool has_warned_of_many; /* that there are more files than may be open */
+	uint64_t n_known;          /* number of binaries so far */
+	uint64_t looked;           /* when idle binaries were last looked for */
+	bool symbols;              /* reports will need names */
+	size_t n_unknown_runtimes; /* of sampled binaries: anyone can make many */
+	bool has_warned;           /* that the pool has no room for all tables */
+	bool has_warned_of_file;   /* that a file cannot be read for lack of permission */
+	bool has_warned_of_many;   /* that there are more files than may be open */
 };
 
 /*

@@ -219,11 +219,9 @@ static void log_no_room(struct binary_store *store, const struct binary *b)
 }
 
 /* From now on, holders of the binary also hold its table. */
-static void set_table(struct binary_store *store, struct binary *b, struct table *t)
+static void set_table(struct binary *b, struct table *t)
 {
 	b->table = t;
-	if (t->runtime_kind & DP_RUNTIME_UNKNOWN)
-		b->warns_of_runtime = store->n_unknown_runtimes++ < PARSERS_SHOWN_FAILURES;
 	t->n_mappings += b->n_users;
 }
 
@@ -234,7 +232,7 @@ static int take_first_table(struct binary_store *store, struct table_job *j)
 	int err;
 
 	if (j->is_copy) {
-		set_table(store, b, j->original->table);
+		set_table(b, j->original->table);
 		b->table->n_binaries++;
 		log_debug("%s: shares the table of %s", b->module->path, j->original->module->path);
 		load_again(store, b);
@@ -243,7 +241,7 @@ static int take_first_table(struct binary_store *store, struct table_job *j)
 	err = table_new(&store->tables, b, j->image.n_cells, j->took, &t);
 	if (err < 0)
 		return err;
-	set_table(store, b, t);
+	set_table(b, t);
 	store->n_rows += j->image.stats.n_rows;
 	store->n_cells += j->image.n_cells;
 	if (table_find_room(&store->tables, t) == 0)

@@ -192,10 +192,10 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 		needs->has_values || needs->has_spans ? DP_MAX_ARGUMENT_LISTS : 0);
 	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
 	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
-	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 0);
-	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 0);
-	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 0);
-	set_map(bpf->maps.dp_span_places, needs->has_spans);
+	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
+	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 1);
+	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 1);
+	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 1);
 }
 
 static void set_options(struct session *s, const struct session_options *options)

@@ -66,7 +66,7 @@ static bool replace(const regex_t *regex, const char *text, struct output *out)
 {
 	bool has_matched = false, follows = false;
 	const char *at = text, *end = text + strlen(text);
-	regmatch_t match = { 0, end - text };
+	regmatch_t match = { 0, (regoff_t)(end - text) };
 	int error;
 
 	/* Within the whole text, whose beginning decides what \b and the like match. */

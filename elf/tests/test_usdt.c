@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-static __attribute__((noipa)) void hit(int number)
+static __attribute__((noinline)) void hit(int number)
 {
 	DTRACE_PROBE1(provider, one, number);
 	DTRACE_PROBE(provider, two);
