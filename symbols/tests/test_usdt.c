@@ -78,7 +78,7 @@ Test(usdt, others_are_told)
 		     USDT_MAX_ARGUMENTS);
 }
 
-static __attribute__((noipa)) void hit(int number, const char *text)
+static __attribute__((noinline)) void hit(int number, const char *text)
 {
 	DTRACE_PROBE2(dwarfprof_test, two, number, text);
 	if (number > 3)
