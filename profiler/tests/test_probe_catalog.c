@@ -7,13 +7,20 @@
 #include <string.h>
 #include <sys/sdt.h>
 
+/* As it is: gcc would make copies for known arguments. */
+#if __has_attribute(noipa)
+#define APART __attribute__((noipa))
+#else
+#define APART __attribute__((noinline))
+#endif
+
 #define SELF "/proc/self/exe"
 
 void catalog_one(void);
 void catalog_two(void);
 void catalog(void);
 
-static __attribute__((noipa)) void hit(int number, const char *text, double fraction)
+static APART void hit(int number, const char *text, double fraction)
 {
 	DTRACE_PROBE2(provider, twice, number, text);
 	if (number)
@@ -22,17 +29,17 @@ static __attribute__((noipa)) void hit(int number, const char *text, double frac
 	DTRACE_PROBE(zone, none);
 }
 
-__attribute__((noipa)) void catalog_one(void)
+APART void catalog_one(void)
 {
 	hit(1, "", 0.5);
 }
 
-__attribute__((noipa)) void catalog_two(void)
+APART void catalog_two(void)
 {
 	catalog_one();
 }
 
-__attribute__((noipa)) void catalog(void)
+APART void catalog(void)
 {
 	catalog_two();
 }

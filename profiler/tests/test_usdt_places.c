@@ -6,9 +6,16 @@
 #include <errno.h>
 #include <sys/sdt.h>
 
+/* As it is: gcc would make copies for known arguments. */
+#if __has_attribute(noipa)
+#define APART __attribute__((noipa))
+#else
+#define APART __attribute__((noinline))
+#endif
+
 #define SELF "/proc/self/exe"
 
-static __attribute__((noipa)) void hit(int number)
+static APART void hit(int number)
 {
 	DTRACE_PROBE1(provider, one, number);
 	if (number)

@@ -13,6 +13,13 @@
 
 #include "base/cleanup.h"
 
+/* As it is: gcc would make copies for known arguments. */
+#if __has_attribute(noipa)
+#define APART __attribute__((noipa))
+#else
+#define APART __attribute__((noinline))
+#endif
+
 static struct usdt_argument a[USDT_MAX_ARGUMENTS];
 
 static struct dp_argument parse(const char *text, enum value_type type)
@@ -78,7 +85,7 @@ Test(usdt, others_are_told)
 		     USDT_MAX_ARGUMENTS);
 }
 
-static __attribute__((noinline)) void hit(int number, const char *text)
+static APART void hit(int number, const char *text)
 {
 	DTRACE_PROBE2(dwarfprof_test, two, number, text);
 	if (number > 3)
