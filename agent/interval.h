@@ -33,8 +33,8 @@ struct interval_counts {
 };
 
 /*
- * Everything given must outlive the interval. Samples get the labels of their processes. It begins at context.started_ns, or at the window's
- * begin. Logs errors. 0 or negative errno.
+ * Everything given must outlive the interval. Samples get the labels of their processes. It begins at
+ * context.started_ns, or at the window's begin. Logs errors. 0 or negative errno.
  */
 int interval_new(const struct interval_output *outputs, size_t n,
 		 const struct report_context *context, const struct window *window,

@@ -113,7 +113,8 @@ static void put_backends(const struct figures *f, FILE *to)
 		size_t offset;
 	} rows[] = {
 		{ "samples_filtered", NULL, "Samples that rules drop.", COUNTER, COUNT(filtered) },
-		{ "samples_folded", NULL, "Samples of too many sets of labels, delivered as other.",
+		{ "samples_folded", NULL,
+		  "Samples of too many sets of labels, delivered as their service or as other.",
 		  COUNTER, COUNT(folded) },
 		{ "delivered", NULL, "Requests delivered.", COUNTER, COUNT(deliver.delivered) },
 		{ "delivery_failed", NULL, "Requests given up.", COUNTER, COUNT(deliver.failed) },

@@ -114,7 +114,7 @@ static void put_backends(const struct figures *f, FILE *to)
 			"</th><td>%" PRIu64 " requests delivered, %" PRIu64 " wait, %" PRIu64
 			" given up, %" PRIu64 " without room, %" PRIu64 " attempts more; %" PRIu64
 			" samples dropped by rules, %" PRIu64
-			" of too many sets of labels, as other</td></tr>\n",
+			" of too many sets of labels, as other, or as their service</td></tr>\n",
 			c->delivered, c->spooled, c->failed, c->dropped, c->retried,
 			f->backends[i].counts.filtered, f->backends[i].counts.folded);
 	}

@@ -10,12 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* As it is: gcc would make copies for known arguments. */
-#if __has_attribute(noipa)
-#define APART __attribute__((noipa))
-#else
-#define APART __attribute__((noinline))
-#endif
+#include "base/as_it_is.h"
 
 #define ROUND_NS UINT64_C(200000000)
 
@@ -31,7 +26,7 @@ static uint64_t now(clockid_t clock)
 
 uint64_t probed(uint64_t a, uint64_t b, const char *text, uint64_t period_ns);
 
-APART uint64_t probed(uint64_t a, uint64_t b, const char *text, uint64_t period_ns)
+AS_IT_IS uint64_t probed(uint64_t a, uint64_t b, const char *text, uint64_t period_ns)
 {
 	uint64_t end = period_ns ? now(CLOCK_MONOTONIC) + period_ns : 0;
 

@@ -147,18 +147,7 @@ struct table_job *table_job_free(struct table_job *j)
 /* Why no parser has answered; NULL: one has. */
 static const char *parser_failure(int err)
 {
-	switch (err) {
-	case -ETIME:
-		return "parser took too long";
-	case -EPROTO:
-		return "parser gave a wrong answer";
-	case -ECONNABORTED:
-		return "parser crashed or was ended";
-	case -EAGAIN:
-		return "parser could not be started";
-	default:
-		return NULL;
-	}
+	return err == -EAGAIN ? "parser could not be started" : parsers_failure(err);
 }
 
 /* Why a file was not opened (finders.h), if that is neither for lack of it nor of rights. */

@@ -6,8 +6,8 @@
 
 /*
  * Called with each function in the symbol tables of an ELF file: its symbol, which lives as long as
- * the call, where it begins in the file, and its size, 0 if that is not told. A function may have several symbols, and be in both
- * tables. Nonzero ends the search.
+ * the call, where it begins in the file, and its size, 0 if that is not told. A function may have several
+ * symbols, and be in both tables. Nonzero ends the search.
  */
 typedef int (*elf_function_fn)(void *arg, const char *symbol, uint64_t offset, uint64_t size);
 

@@ -15,8 +15,9 @@ struct elf_usdt {
 typedef int (*elf_usdt_fn)(void *arg, const struct elf_usdt *note);
 
 /*
- * The notes in .note.stapsdt of the file behind fd, which the caller keeps, without damaged ones.
- * Returns 0, the first nonzero result of fn, or -ENOEXEC if it is no ELF file.
+ * The notes in .note.stapsdt, the first such section, of the file behind fd, which the caller keeps,
+ * without damaged ones. Returns 0, the first nonzero result of fn, or -ENOEXEC if it is no ELF file of
+ * 64 bits.
  */
 int elf_usdt_each(int fd, elf_usdt_fn fn, void *arg);
 

@@ -36,8 +36,8 @@ int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, co
 int mapped_file_find_program(pid_t pid);
 
 /*
- * Likewise, never waits: the program, or the file with this inode and that name in the process's root. -EAGAIN: if it
- * is mapped, mapped_file_find() may know. If the process has ended, the file of that name here.
+ * Likewise, never waits: the program, or the file with this inode and that name in the process's root.
+ * -EAGAIN: if it is mapped, mapped_file_find() may know. If the process has ended, the file of that name here.
  */
 int mapped_file_find_named(pid_t pid, uint64_t inode, const char *name);
 

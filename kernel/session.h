@@ -137,8 +137,8 @@ int session_time_calls(struct session *session, const struct uprobe_places *plac
 int session_label_calls(struct session *session, const struct uprobe_places *places,
 			const struct dp_span_places *code);
 /*
- * Before that, with needs.has_values or has_spans: the values that are read there. A place's cookie is the number
- * of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
+ * Before that, with needs.has_values or has_spans: the values that are read there. A place's cookie
+ * is the number of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
  */
 int session_set_arguments(struct session *session, const struct dp_arguments *lists, size_t n);
 /* Start sampling threads that block. */

@@ -16,7 +16,7 @@
 /* Where functions of a file begin, or where its USDT probes are. */
 struct uprobe_places {
 	char path[PATH_MAX];
-	uint64_t *offsets; /* in the file, ascending */
+	uint64_t *offsets; /* in the file, each once; of functions ascending */
 	uint64_t *cookies; /* of each, for the program; NULL: 0. The owner's to set */
 	/* Of each, where in the file the kernel counts who watches it; 0: nowhere; NULL: of all */
 	uint64_t *counters;

@@ -62,18 +62,7 @@ static int open_dump(void *arg, uid_t payer, int place, const char *path, uint64
 
 static const char *failure(int err)
 {
-	switch (err) {
-	case -ETIME:
-		return "parser took too long";
-	case -EPROTO:
-		return "parser gave a wrong answer";
-	case -ECONNABORTED:
-		return "parser crashed or was ended";
-	case -ETIMEDOUT:
-		return "file system does not answer";
-	default:
-		return NULL;
-	}
+	return err == -ETIMEDOUT ? "file system does not answer" : parsers_failure(err);
 }
 
 static void note_failure(const struct jit_files *files, int fd, int err)

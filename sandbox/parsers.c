@@ -108,6 +108,20 @@ struct parsers *parsers_hold(struct parsers *p)
 	return p;
 }
 
+const char *parsers_failure(int err)
+{
+	switch (err) {
+	case -ETIME:
+		return "parser took too long";
+	case -EPROTO:
+		return "parser gave a wrong answer";
+	case -ECONNABORTED:
+		return "parser crashed or was ended";
+	default:
+		return NULL;
+	}
+}
+
 void parsers_note_failure(struct parsers *p, const char *path, const char *lacks, const char *why)
 {
 	bool is_shown;

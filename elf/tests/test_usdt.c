@@ -10,9 +10,10 @@
 #include <sys/sdt.h>
 #include <unistd.h>
 
+#include "base/as_it_is.h"
 #include "base/cleanup.h"
 
-static __attribute__((noinline)) void hit(int number)
+static AS_IT_IS void hit(int number)
 {
 	DTRACE_PROBE1(provider, one, number);
 	DTRACE_PROBE(provider, two);

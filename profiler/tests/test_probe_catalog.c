@@ -7,12 +7,7 @@
 #include <string.h>
 #include <sys/sdt.h>
 
-/* As it is: gcc would make copies for known arguments. */
-#if __has_attribute(noipa)
-#define APART __attribute__((noipa))
-#else
-#define APART __attribute__((noinline))
-#endif
+#include "base/as_it_is.h"
 
 #define SELF "/proc/self/exe"
 
@@ -20,7 +15,7 @@ void catalog_one(void);
 void catalog_two(void);
 void catalog(void);
 
-static APART void hit(int number, const char *text, double fraction)
+static AS_IT_IS void hit(int number, const char *text, double fraction)
 {
 	DTRACE_PROBE2(provider, twice, number, text);
 	if (number)
@@ -29,17 +24,17 @@ static APART void hit(int number, const char *text, double fraction)
 	DTRACE_PROBE(zone, none);
 }
 
-APART void catalog_one(void)
+AS_IT_IS void catalog_one(void)
 {
 	hit(1, "", 0.5);
 }
 
-APART void catalog_two(void)
+AS_IT_IS void catalog_two(void)
 {
 	catalog_one();
 }
 
-APART void catalog(void)
+AS_IT_IS void catalog(void)
 {
 	catalog_two();
 }

@@ -6,16 +6,11 @@
 #include <errno.h>
 #include <sys/sdt.h>
 
-/* As it is: gcc would make copies for known arguments. */
-#if __has_attribute(noipa)
-#define APART __attribute__((noipa))
-#else
-#define APART __attribute__((noinline))
-#endif
+#include "base/as_it_is.h"
 
 #define SELF "/proc/self/exe"
 
-static APART void hit(int number)
+static AS_IT_IS void hit(int number)
 {
 	DTRACE_PROBE1(provider, one, number);
 	if (number)

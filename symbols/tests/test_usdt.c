@@ -11,14 +11,8 @@
 #include <sys/sdt.h>
 #include <unistd.h>
 
+#include "base/as_it_is.h"
 #include "base/cleanup.h"
-
-/* As it is: gcc would make copies for known arguments. */
-#if __has_attribute(noipa)
-#define APART __attribute__((noipa))
-#else
-#define APART __attribute__((noinline))
-#endif
 
 static struct usdt_argument a[USDT_MAX_ARGUMENTS];
 
@@ -85,7 +79,7 @@ Test(usdt, others_are_told)
 		     USDT_MAX_ARGUMENTS);
 }
 
-static APART void hit(int number, const char *text)
+static AS_IT_IS void hit(int number, const char *text)
 {
 	DTRACE_PROBE2(dwarfprof_test, two, number, text);
 	if (number > 3)
