@@ -12,6 +12,8 @@
 #include "binaries/module_users.h"
 #include "binaries/file_budget.h"
 #include "log/clock.h"
+#include "sandbox/finders.h"
+#include "sandbox/process_user.h"
 #include "symbols/jit.h"
 
 /* Same as for unmapped binaries: samples that are still to come refer to them. */
@@ -99,10 +101,17 @@ bool jitted_is_dump(pid_t pid, const char *path)
 	       name[end] == '\0' && read_status(pid, &own, &user) == 0 && number == own;
 }
 
+static uid_t payer_of(const struct jitted *j)
+{
+	uid_t user;
+
+	return process_user(j->pid, &user) == 0 ? user : FINDERS_NOBODY;
+}
+
 void jitted_set_dump(struct jitted *j, int fd)
 {
 	if (file_budget_allows(fd))
-		jit_set_dump(j->module->jit, fd);
+		jit_set_dump(j->module->jit, fd, payer_of(j));
 	else
 		close(fd);
 }
@@ -123,7 +132,7 @@ void jitted_set_dump_path(struct jitted *j, pid_t thread, const char *path, uint
 	if (root >= 0 && !file_budget_allows(root))
 		close(root);
 	else if (root >= 0)
-		jit_set_dump_path(j->module->jit, root, path, inode);
+		jit_set_dump_path(j->module->jit, root, path, inode, payer_of(j));
 }
 
 void jitted_meet(struct jitted *j)
@@ -141,7 +150,7 @@ void jitted_meet(struct jitted *j)
 	if (root >= 0 && !file_budget_allows(root))
 		close(root);
 	else if (root >= 0)
-		jit_set_root(j->module->jit, root, own, user);
+		jit_set_root(j->module->jit, root, own, user, payer_of(j));
 }
 
 static void free_object(void *object)

@@ -11,6 +11,7 @@
 
 #include "base/signals.h"
 #include "log/clock.h"
+#include "sandbox/cpu_budget.h"
 
 STAILQ_HEAD(job_list, job);
 
@@ -35,6 +36,7 @@ struct workers {
 	struct job_list queued, done;
 	size_t n_done;
 	bool ends, is_left;
+	struct cpu_budget *budget; /* NULL: no limit */
 	size_t n_alive, n_hanging;
 	struct worker workers[WORKERS_MAX];
 };
@@ -62,7 +64,8 @@ static struct job *next_job(const struct workers *w)
 {
 	struct job *job;
 
-	if (w->n_done >= w->max_done)
+	if (w->n_done >= w->max_done || STAILQ_EMPTY(&w->queued) ||
+	    cpu_budget_pause_ns(w->budget) > 0)
 		return NULL;
 	STAILQ_FOREACH(job, &w->queued, next)
 	if (may_begin(w, job))
@@ -76,12 +79,25 @@ static bool is_one_too_many(const struct workers *w)
 	return w->n_alive - w->n_hanging > w->n_wanted;
 }
 
+/* For a job, or the budget for one. */
+static void wait_for_more(struct workers *w)
+{
+	uint64_t pause = STAILQ_EMPTY(&w->queued) ? 0 : cpu_budget_pause_ns(w->budget);
+	uint64_t end_ns = clock_now_ns() + pause;
+	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
+
+	if (pause > 0)
+		(void)pthread_cond_timedwait(&w->more, &w->lock, &end);
+	else
+		pthread_cond_wait(&w->more, &w->lock);
+}
+
 static struct job *wait_for_job(struct workers *w)
 {
 	struct job *job = NULL;
 
 	while (!w->ends && !is_one_too_many(w) && !(job = next_job(w)))
-		pthread_cond_wait(&w->more, &w->lock);
+		wait_for_more(w);
 	if (job)
 		STAILQ_REMOVE(&w->queued, job, job, next);
 	return job;
@@ -118,12 +134,15 @@ static void workers_destroy(struct workers *w)
 static void run_job(struct worker *worker, struct job *job)
 {
 	struct workers *w = worker->all;
+	uint64_t began = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool is_left;
 
 	begin_job(worker, job);
 	pthread_mutex_unlock(&w->lock);
 	job->run(job);
 	pthread_mutex_lock(&w->lock);
+	if (!w->is_left) /* the budget may be gone with the workers' owner */
+		cpu_budget_spend(w->budget, clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 	set_hanging(worker, false);
 	worker->job = NULL;
 	is_left = w->is_left;
@@ -216,9 +235,9 @@ int workers_new(size_t n_threads, size_t max_done, struct workers **ret)
 	STAILQ_INIT(&w->queued);
 	STAILQ_INIT(&w->done);
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->more, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->more, &monotonic);
 	pthread_cond_init(&w->gone, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	for (size_t i = 0; i < WORKERS_MAX; i++)
@@ -229,6 +248,13 @@ int workers_new(size_t n_threads, size_t max_done, struct workers **ret)
 		w = workers_free(w);
 	*ret = w;
 	return err;
+}
+
+void workers_set_budget(struct workers *w, struct cpu_budget *budget)
+{
+	pthread_mutex_lock(&w->lock);
+	w->budget = budget;
+	pthread_mutex_unlock(&w->lock);
 }
 
 static void drop_all(struct job_list *jobs)

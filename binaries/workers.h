@@ -19,6 +19,7 @@
  *
  * All functions must be called from the thread that created the workers.
  */
+struct cpu_budget;
 struct workers;
 
 /* A job that has used no CPU time for this long may never end. */
@@ -51,6 +52,9 @@ struct job {
  * ones have not been taken. 0 or a negative errno.
  */
 int workers_new(size_t n_threads, size_t max_done, struct workers **ret);
+
+/* Jobs wait for this budget, and spend from it; the caller keeps it. */
+void workers_set_budget(struct workers *workers, struct cpu_budget *budget);
 
 /*
  * Waits for running jobs for up to WORKERS_END_NS and ends the threads. Drops jobs that have not

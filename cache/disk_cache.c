@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/write_all.h"
 
 /* Bytes of a build id that are stored, in hex. */
 #define BUILD_ID_BYTES 20
@@ -266,19 +267,6 @@ static int make_room(struct disk_cache *cache, uint64_t size)
 	}
 	cache->budget = budget;
 	return size <= budget ? 0 : -EFBIG;
-}
-
-static int write_all(int fd, const void *from, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = write(fd, from, size);
-
-		if (n < 0)
-			return -errno;
-		from = (const char *)from + n;
-		size -= (size_t)n;
-	}
-	return 0;
 }
 
 /*

@@ -36,8 +36,15 @@ bool stored_file_is_on_disk(uint64_t fs_type)
 	}
 }
 
+static bool is_word(const char *at, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncmp(at, word, n) == 0 && at[n] == ' ';
+}
+
 /* proc_pid_mountinfo(5): mount, parent, device, ..., "-", type, ...; spaces in names are escaped. */
-bool stored_file_is_overlay_of(const char *mountinfo_path, dev_t device)
+bool stored_file_is_mounted(const char *mountinfo_path, dev_t device, const char *type)
 {
 	_cleanup_fclose_ FILE *file = fopen(mountinfo_path, "re");
 	_cleanup_free_ char *line = NULL;
@@ -45,12 +52,26 @@ bool stored_file_is_overlay_of(const char *mountinfo_path, dev_t device)
 
 	while (file && getline(&line, &size, file) > 0) {
 		unsigned int major, minor;
+		const char *end = strstr(line, " - ");
 
 		if (sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 &&
-		    makedev(major, minor) == device && strstr(line, " - overlay "))
+		    makedev(major, minor) == device && end && (!type || is_word(end + 3, type)))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * One that a user has mounted in a namespace of their own reads what the same user serves. A container's
+ * is mounted for the first process, if not for this one.
+ */
+static bool is_overlay_of_user(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ||
+	       (!stored_file_is_mounted("/proc/self/mountinfo", st.st_dev, "overlay") &&
+		!stored_file_is_mounted("/proc/1/mountinfo", st.st_dev, "overlay"));
 }
 
 bool stored_file_is_foreign(int fd)
@@ -66,6 +87,8 @@ bool stored_file_is_foreign(int fd)
 	case SMB2_SUPER_MAGIC:
 	case V9FS_MAGIC:
 		return true;
+	case OVERLAYFS_SUPER_MAGIC:
+		return is_overlay_of_user(fd);
 	default:
 		return false;
 	}
@@ -91,7 +114,7 @@ int stored_file_identify(int fd, struct stored_file *ret)
 		return -EPERM;
 	if (fstat(fd, &st) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
 		return -errno;
-	if (!is_on_disk && !stored_file_is_overlay_of("/proc/self/mountinfo", st.st_dev))
+	if (!is_on_disk && !stored_file_is_mounted("/proc/self/mountinfo", st.st_dev, "overlay"))
 		return -EPERM;
 	if (st.st_ctim.tv_sec + SETTLE_TIME >= now.tv_sec)
 		return -ESTALE;

@@ -33,10 +33,13 @@ int stored_file_identify(int fd, struct stored_file *ret);
 /* Whether this machine stores file systems of a type (f_type of statfs(2)) itself. */
 bool stored_file_is_on_disk(uint64_t fs_type);
 
-/* Whether an overlay is mounted as a device, according to a file as /proc/self/mountinfo. */
-bool stored_file_is_overlay_of(const char *mountinfo_path, dev_t device);
+/*
+ * Whether a file system is mounted as a device, according to a file as /proc/self/mountinfo. `type`: only
+ * one of that type counts; or NULL.
+ */
+bool stored_file_is_mounted(const char *mountinfo_path, dev_t device, const char *type);
 
-/* Whether reading a file may take long, since someone else, such as a server, decides about it. */
+/* Whether reading a file may take long, since someone else, such as a server, decides about it. May wait. */
 bool stored_file_is_foreign(int fd);
 
 #endif

@@ -152,12 +152,13 @@ static bool belongs(void *arg, int fd, const struct debug_wanted *wanted)
 
 Elf *debug_file_open(Elf *file, int fd, const char *build_id)
 {
+	const struct debug_reader reader = { .belongs = belongs };
 	struct debug_wanted wanted = { .build_id = build_id };
 	_cleanup_close_ int found = -1;
 	_cleanup_elf_ Elf *elf = NULL;
 
 	wanted.link = debug_link_read(file, &wanted.checksum);
-	found = debug_search(fd, &wanted, belongs, NULL);
+	found = debug_search(fd, &wanted, &reader);
 	if (found < 0)
 		return NULL;
 	elf = elf_open(found);

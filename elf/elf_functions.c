@@ -67,7 +67,7 @@ static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, el
 		if (bytes > max_bytes)
 			return -EFBIG;
 		if (name && *name && find_offset(elf, sym.st_value, &offset) == 0)
-			result = fn(arg, name, offset);
+			result = fn(arg, name, offset, sym.st_size);
 	}
 	return result;
 }

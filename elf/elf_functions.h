@@ -6,10 +6,10 @@
 
 /*
  * Called with each function in the symbol tables of an ELF file: its symbol, which lives as long as
- * the call, and where it begins in the file. A function may have several symbols, and be in both
- * tables. Nonzero ends the search.
+ * the call, where it begins in the file, and its size, 0 if that is not told. A function may have several
+ * symbols, and be in both tables. Nonzero ends the search.
  */
-typedef int (*elf_function_fn)(void *arg, const char *symbol, uint64_t offset);
+typedef int (*elf_function_fn)(void *arg, const char *symbol, uint64_t offset, uint64_t size);
 
 /*
  * Functions of the file behind fd, which the caller keeps: those of .symtab, and those that a

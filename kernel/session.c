@@ -174,6 +174,30 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
 }
 
+/* Without entries, it is not made. */
+static void set_map(struct bpf_map *map, unsigned int n_entries)
+{
+	bpf_map__set_autocreate(map, n_entries > 0);
+	if (n_entries > 0)
+		bpf_map__set_max_entries(map, n_entries);
+}
+
+static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *needs,
+		       unsigned int n_walks)
+{
+	bpf->rodata->dp_has_values = needs->has_values;
+	bpf->rodata->dp_has_times = needs->has_times;
+	bpf->rodata->dp_has_spans = needs->has_spans;
+	set_map(bpf->maps.dp_arguments,
+		needs->has_values || needs->has_spans ? DP_MAX_ARGUMENT_LISTS : 0);
+	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
+	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
+	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
+	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 1);
+	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 1);
+	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 1);
+}
+
 static void set_options(struct session *s, const struct session_options *options)
 {
 	struct dwarfprof_bpf *bpf = s->bpf;
@@ -189,6 +213,8 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf->rodata->dp_by_period = needs->by_period;
 	bpf->rodata->dp_has_several = needs->has_several;
 	bpf->rodata->dp_sides = options->sides;
+	bpf->rodata->dp_runtimes = !options->no_runtimes;
+	bpf->rodata->dp_hotspot = options->sides != DP_SIDES_KERNEL;
 	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !needs->user_only &&
 					kallsyms_are_hidden("/proc/kallsyms");
 	bpf->rodata->dp_pid_namespace = session_pid_namespace();
@@ -197,20 +223,23 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf->rodata->dp_max_rate = options->max_rate;
 	if (options->max_rate > 0)
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
+	set_values(bpf, needs, n_cpus * needs->levels);
 	bpf_map__set_max_entries(bpf->maps.dp_rings, s->n_rings);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * needs->levels);
 	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, loads(options, DP_EVENT_CPU));
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
+	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
 }
 
 /* A program is loaded for one way of attaching. Prefer the one that needs fewer permissions. */
 static void choose_uprobe(struct session *s)
 {
-	s->uprobe_multi = uprobe_multi_works() > 0;
-	if (s->uprobe_multi)
-		bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe,
-						      (enum bpf_attach_type)UPROBE_MULTI);
+	const int type = uprobe_multi_works() > 0 ? UPROBE_MULTI : 0;
+
+	s->uprobe_multi = type != 0;
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
 }
 
 /*
@@ -250,7 +279,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 		.filter = options->filter,
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
-		.uprobe_fd = -1,
+		.uprobe_fds = { -1, -1, -1 },
 		.rings.epoll_fd = -1,
 	};
 	pool_init(&s->pool, add_segment, s);
@@ -266,7 +295,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 		return err;
 	}
 	set_options(s, options);
-	if (loads(options, DP_EVENT_UPROBE))
+	if (loads(options, DP_EVENT_UPROBE) || options->needs.has_spans)
 		choose_uprobe(s);
 	err = load(s, refusal, options->btf);
 	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
@@ -308,7 +337,7 @@ void session_close(struct session *s)
 		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
 	pool_done(&s->pool);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ .uprobe_fd = -1, .rings.epoll_fd = -1 };
+	*s = (struct session){ .uprobe_fds = { -1, -1, -1 }, .rings.epoll_fd = -1 };
 }
 
 int session_publish(struct session *s, pid_t pid, uint32_t cell)
@@ -396,33 +425,71 @@ int session_sample_events(struct session *s, const struct event_kind *kinds,
 }
 
 /* Without links for many functions, each has its own. */
-static int attach_each(struct session *s, const struct uprobe_places *places)
+static int attach_each(struct session *s, const struct bpf_program *program,
+		       const struct uprobe_places *places)
 {
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = places->are_returns);
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < places->n; i++)
-		err = link_add(s, bpf_program__attach_uprobe(s->bpf->progs.dp_sample_uprobe, false,
-							     -1, places->path, places->offsets[i]));
+	for (size_t i = 0; err == 0 && i < places->n; i++) {
+		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
+		opts.ref_ctr_offset = places->counters ? places->counters[i] : 0;
+		err = link_add(s, bpf_program__attach_uprobe_opts(program, -1, places->path,
+								  places->offsets[i], &opts));
+	}
 	return err;
 }
 
-int session_sample_uprobe(struct session *s, const char *path, const char *function, size_t *ret_n)
+static int attach_places(struct session *s, const struct bpf_program *program,
+			 const struct uprobe_places *places, int *ret_fd)
 {
-	_cleanup_uprobe_places_ struct uprobe_places places;
-	int err = uprobe_places_find(path, function, &places);
+	int err = s->uprobe_multi ? uprobe_attach_multi(bpf_program__fd(program), places) :
+				    attach_each(s, program, places);
 
 	if (err < 0)
-		return err;
-	*ret_n = places.n;
-	if (s->uprobe_multi) {
-		s->uprobe_fd = uprobe_attach_multi(bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
-						   &places);
-		err = s->uprobe_fd < 0 ? s->uprobe_fd : 0;
-	} else {
-		err = attach_each(s, &places);
-	}
-	if (err < 0)
 		permission_explain_uprobe(err);
+	else if (s->uprobe_multi)
+		*ret_fd = err;
+	return err < 0 ? err : 0;
+}
+
+int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
+{
+	return attach_places(s, s->bpf->progs.dp_sample_uprobe, places, &s->uprobe_fds[0]);
+}
+
+int session_time_calls(struct session *s, const struct uprobe_places *places)
+{
+	_cleanup_free_ uint64_t *cookies = calloc(places->n, sizeof(*cookies));
+	struct uprobe_places begins = *places;
+
+	if (!cookies)
+		return -ENOMEM;
+	for (size_t i = 0; i < places->n; i++)
+		cookies[i] = DP_COOKIE_BEGINS;
+	begins.cookies = cookies;
+	begins.are_returns = false;
+	return attach_places(s, s->bpf->progs.dp_sample_uprobe, &begins, &s->uprobe_fds[1]);
+}
+
+int session_label_calls(struct session *s, const struct uprobe_places *places,
+			const struct dp_span_places *code)
+{
+	const uint32_t zero = 0;
+
+	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_span_places), &zero, code, BPF_ANY) < 0)
+		return -errno;
+	return attach_places(s, s->bpf->progs.dp_begin_span, places, &s->uprobe_fds[2]);
+}
+
+int session_set_arguments(struct session *s, const struct dp_arguments *lists, size_t n)
+{
+	int err = n > DP_MAX_ARGUMENT_LISTS ? -E2BIG : 0;
+
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_arguments), &i, &lists[i],
+					BPF_ANY) < 0)
+			err = -errno;
 	return err;
 }
 
@@ -450,8 +517,9 @@ void session_stop(struct session *s)
 	cpu_events_stop(&s->cpus);
 	while (s->n_links > 0)
 		bpf_link__destroy(s->links[--s->n_links]);
-	if (s->uprobe_fd >= 0)
-		close(steal_fd(&s->uprobe_fd));
+	for (size_t i = 0; i < ARRAY_SIZE(s->uprobe_fds); i++)
+		if (s->uprobe_fds[i] >= 0)
+			close(steal_fd(&s->uprobe_fds[i]));
 }
 
 uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)

@@ -7,13 +7,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
-#include "elf/elf_functions.h"
+#include "base/cleanup.h"
 #include "log/log.h"
 #include "log/suggestion.h"
 #include "symbols/function_pattern.h"
+
+/* Does not wait for a FIFO's other end. */
+static int open_regular(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (!S_ISREG(st.st_mode)) {
+		errno = S_ISDIR(st.st_mode) ? EISDIR : ENOEXEC;
+		return -1;
+	}
+	return steal_fd(&fd);
+}
 
 /* Opens a file in the first directory of a colon-separated list that has it; else returns -1. */
 static int open_from_list(const char *list, const char *name, char path[PATH_MAX])
@@ -24,7 +40,7 @@ static int open_from_list(const char *list, const char *name, char path[PATH_MAX
 		size_t n = strcspn(list, ":");
 
 		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, name) < PATH_MAX)
-			fd = open(path, O_RDONLY | O_CLOEXEC);
+			fd = open_regular(path);
 		list += n + (list[n] == ':');
 	}
 	return fd;
@@ -40,7 +56,7 @@ static int open_file(const char *file, char path[PATH_MAX])
 			errno = ENAMETOOLONG;
 			return -1;
 		}
-		return open(path, O_RDONLY | O_CLOEXEC);
+		return open_regular(path);
 	}
 	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, path);
 	if (fd >= 0)
@@ -81,9 +97,8 @@ static void sort(struct uprobe_places *p)
 	p->n = n;
 }
 
-static int add_function(void *arg, const char *symbol, uint64_t offset)
+static int add_function(struct search *s, const char *symbol, uint64_t offset)
 {
-	struct search *s = arg;
 	struct uprobe_places *found = s->found;
 	int match = function_pattern_match(&s->pattern, symbol);
 
@@ -109,13 +124,15 @@ static int add_function(void *arg, const char *symbol, uint64_t offset)
 	return 0;
 }
 
-static int find_functions(int fd, const char *function, struct uprobe_places *ret)
+static int find_functions(const struct function_list *list, const char *function,
+			  struct uprobe_places *ret)
 {
 	struct search s = { .found = ret };
+	struct listed_function f;
 	int err = function_pattern_init(&s.pattern, function);
 
-	if (err == 0)
-		err = elf_functions_each(fd, add_function, &s);
+	for (size_t at = 0; err == 0 && function_list_next(list, &at, &f);)
+		err = add_function(&s, f.symbol, f.offset);
 	function_pattern_done(&s.pattern);
 	if (err < 0)
 		return err;
@@ -142,12 +159,10 @@ static bool is_within(const char *name, const char *given)
 	       (strncmp(name, given, wanted) == 0 && name[wanted] == '<');
 }
 
-static int guess_function(void *arg, const char *symbol, uint64_t offset)
+static int guess_function(struct guess *g, const char *symbol)
 {
-	struct guess *g = arg;
 	_cleanup_free_ char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
 
-	(void)offset;
 	g->bytes += strlen(symbol);
 	if (g->bytes > MAX_GUESS_BYTES)
 		return -EFBIG;
@@ -165,26 +180,41 @@ static int guess_function(void *arg, const char *symbol, uint64_t offset)
 	return 0;
 }
 
-static void say_none(int fd, const char *file, const char *path, const char *function)
+static void say_none(const struct function_list *list, const char *file, const char *path,
+		     const char *function)
 {
 	struct guess g = { .suggestion = { .given = function } };
+	struct listed_function f;
+	int err = 0;
 
-	if (elf_functions_each(fd, guess_function, &g) == 0 && g.name)
+	for (size_t at = 0; err == 0 && function_list_next(list, &at, &f);)
+		err = guess_function(&g, f.symbol);
+	if (err == 0 && g.name)
 		log_error("%s has no function %s; did you mean %s?", file, function, g.name);
 	else
 		log_error("%s has no function %s", file, function);
-	log_detail("try:  nm -C %s, nm -CD %s", path, path);
+	log_detail("try:  dwarfprof probes %s", path);
 	free(g.name);
 }
 
-static int find_in_file(int fd, const char *file, const char *function, struct uprobe_places *ret)
+static int read_functions(void *arg, int fd, struct function_list *ret)
 {
-	int err = find_functions(fd, function, ret);
+	(void)arg;
+	return function_list_read(fd, ret);
+}
 
+static int find_in_file(int fd, const char *file, const char *function, function_lister lister,
+			void *arg, struct uprobe_places *ret)
+{
+	_cleanup_(function_list_done) struct function_list list = { 0 };
+	int err = (lister ?: read_functions)(arg, fd, &list);
+
+	if (err == 0)
+		err = find_functions(&list, function, ret);
 	if (err == -ENOEXEC)
 		log_error("%s is not an ELF file", file);
 	else if (err == -ENOENT)
-		say_none(fd, file, ret->path, function);
+		say_none(&list, file, ret->path, function);
 	else if (err == -E2BIG)
 		log_error("%s has too many functions %s; at most %d can be sampled at once", file,
 			  function, UPROBE_MAX_PLACES);
@@ -193,19 +223,28 @@ static int find_in_file(int fd, const char *file, const char *function, struct u
 	return err;
 }
 
-int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret)
+int uprobe_places_open(const char *file, char ret_path[PATH_MAX])
+{
+	int fd = open_file(file, ret_path), err = -errno;
+
+	if (fd >= 0)
+		return fd;
+	log_error("cannot read %s: %s", file,
+		  err == -ENOEXEC ? "it is no regular file" : strerror(-err));
+	if (!strchr(file, '/'))
+		log_detail("try:  its full path; only the usual directories are searched");
+	return err;
+}
+
+int uprobe_places_find(const char *file, const char *function, function_lister lister, void *arg,
+		       struct uprobe_places *ret)
 {
 	_cleanup_close_ int fd = -1;
 	int err;
 
 	*ret = (struct uprobe_places){ 0 };
-	fd = open_file(file, ret->path);
-	err = fd < 0 ? -errno : find_in_file(fd, file, function, ret);
-	if (fd < 0) {
-		log_error("cannot read %s: %s", file, strerror(-err));
-		if (!strchr(file, '/'))
-			log_detail("try:  its full path; only the usual directories are searched");
-	}
+	fd = uprobe_places_open(file, ret->path);
+	err = fd < 0 ? fd : find_in_file(fd, file, function, lister, arg, ret);
 	if (err < 0)
 		uprobe_places_done(ret);
 	return err;
@@ -214,6 +253,8 @@ int uprobe_places_find(const char *file, const char *function, struct uprobe_pla
 void uprobe_places_done(struct uprobe_places *p)
 {
 	free(p->offsets);
-	p->offsets = NULL;
+	free(p->cookies);
+	free(p->counters);
+	p->offsets = p->cookies = p->counters = NULL;
 	p->n = p->size = 0;
 }

@@ -3,28 +3,43 @@
 #define DP_KERNEL_UPROBE_PLACES_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "elf/function_list.h"
 
 /* Functions at which one event may be set: before Linux 6.6, each takes a descriptor. */
 #define UPROBE_MAX_PLACES 1024
 
-/* Where functions of a file begin. */
+/* Where functions of a file begin, or where its USDT probes are. */
 struct uprobe_places {
 	char path[PATH_MAX];
-	uint64_t *offsets; /* in the file, ascending */
+	uint64_t *offsets; /* in the file, each once; of functions ascending */
+	uint64_t *cookies; /* of each, for the program; NULL: 0. The owner's to set */
+	/* Of each, where in the file the kernel counts who watches it; 0: nowhere; NULL: of all */
+	uint64_t *counters;
 	size_t n, size;
+	bool are_returns; /* where the functions have returned to, not where they begin */
 };
+
+/* Lists the functions of an open file, in whatever process may read it: 0, or as function_list_read(). */
+typedef int (*function_lister)(void *arg, int fd, struct function_list *ret);
 
 /*
  * Finds all functions of a file that a name stands for (function_pattern.h) in its symbol tables. A
  * file name without a slash is searched like a program, or like a library if it contains ".so". On
  * failure, logs the reason and returns a negative errno: the error of opening the file, -ENOEXEC if
  * it is not an ELF file, -ENOENT if it has no such function, -E2BIG if it has too many.
+ * Without a lister, this process reads the file.
  */
-int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret);
+int uprobe_places_find(const char *file, const char *function, function_lister lister, void *arg,
+		       struct uprobe_places *ret);
+/*
+ * Opens a file that is found in the same way. Returns a descriptor, or a negative errno, logged.
+ */
+int uprobe_places_open(const char *file, char ret_path[PATH_MAX]);
 void uprobe_places_done(struct uprobe_places *places);
 #define _cleanup_uprobe_places_ _cleanup_(uprobe_places_done)
 

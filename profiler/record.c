@@ -17,7 +17,6 @@
 #include "profiler/outputs.h"
 #include "profiler/summary.h"
 #include "report/report.h"
-#include "samples/drain.h"
 
 /* How long the user may wait after the end of sampling without a word. */
 #define NOTICE_MS 1000
@@ -164,7 +163,7 @@ static int sample(struct record *r)
 {
 	int err = 0;
 
-	drain_go_first();
+	(void)loop_go_first();
 	/* All targets may have ended while their tables were built. */
 	while (err == 0 && !r->is_interrupted && clock_now_ns() < end_time(r) &&
 	       profiler_has_targets(r->profiler)) {

@@ -77,6 +77,8 @@ static enum box_kind symbolized_box_kind(const struct symbolized_frame *symboliz
 		return BOX_MARK;
 	if (symbolized->kind == SYMBOLIZED_KERNEL)
 		return BOX_KERNEL;
+	if (symbolized->language >= FRAME_FIRST_LANGUAGE)
+		return BOX_LANGUAGE(symbolized->language);
 	return symbolized->is_inlined ? BOX_INLINED : BOX_USER;
 }
 

@@ -13,7 +13,10 @@
  * place where it was called, and stands on its caller's. Boxes at the root are processes.
  */
 
-enum box_kind { BOX_USER, BOX_INLINED, BOX_KERNEL, BOX_MARK, BOX_PROCESS, BOX_N_KINDS };
+enum box_kind { BOX_USER, BOX_INLINED, BOX_KERNEL, BOX_MARK, BOX_PROCESS, BOX_FIRST_LANGUAGE };
+/* Functions of languages have kinds of their own. */
+#define BOX_LANGUAGE(kind) ((enum box_kind)(BOX_FIRST_LANGUAGE + (kind)-FRAME_FIRST_LANGUAGE))
+#define BOX_N_KINDS ((int)BOX_LANGUAGE(FRAME_N_KINDS))
 
 struct box {
 	UT_hash_handle hh;

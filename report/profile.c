@@ -218,3 +218,17 @@ struct frame stack_frame_unpack(const struct stack_frame *frame)
 		.method = (enum dp_method)frame->method,
 	};
 }
+
+struct sample stack_sample(const struct stack *stack, struct frame *leaf)
+{
+	struct sample sample = stack->common;
+
+	sample.kernel = stack->kernel;
+	sample.n_kernel = stack->n_kernel;
+	if (stack->n_user > 0) {
+		*leaf = stack_frame_unpack(&stack->user[0]);
+		sample.user = leaf;
+		sample.n_user = 1;
+	}
+	return sample;
+}

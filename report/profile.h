@@ -66,6 +66,12 @@ size_t profile_n_stacks(const struct profile *profile);
 int profile_for_each(const struct profile *profile, int (*fn)(const struct stack *, void *),
 		     void *arg);
 
+/*
+ * What its samples have in common, with their kernel frames and the innermost one of user space, which
+ * is put into `leaf`: as much as labels of samples need (own_label.h).
+ */
+struct sample stack_sample(const struct stack *stack, struct frame *leaf);
+
 /* A frame of a stack in the form that frame_label() takes. */
 struct frame stack_frame_unpack(const struct stack_frame *frame);
 

@@ -20,12 +20,15 @@
 static const struct box_colours {
 	const char *word;
 	struct picture_colour lightest; /* a function's name determines how much darker it is */
-} colours[BOX_N_KINDS] = {
-	[BOX_USER] = { "user", { 255, 190, 95 } },
-	[BOX_INLINED] = { "inlined", { 170, 225, 140 } },
-	[BOX_KERNEL] = { "kernel", { 140, 190, 250 } },
-	[BOX_MARK] = { "mark", { 205, 205, 205 } },
-	[BOX_PROCESS] = { "process", { 230, 220, 200 } },
+} colours[BOX_N_KINDS] = { [BOX_USER] = { "user", { 255, 190, 95 } },
+			   [BOX_INLINED] = { "inlined", { 170, 225, 140 } },
+			   [BOX_KERNEL] = { "kernel", { 140, 190, 250 } },
+			   [BOX_MARK] = { "mark", { 205, 205, 205 } },
+			   [BOX_PROCESS] = { "process", { 230, 220, 200 } },
+#define X(name, word, otel, method, firefox, red, green, blue)                                     \
+	[BOX_LANGUAGE(FRAME_##name)] = { word, { red, green, blue } },
+			   FRAME_LANGUAGES(X)
+#undef X
 };
 
 struct svg {
@@ -96,16 +99,28 @@ static void put_values(const void *arg, const struct box *box, FILE *to)
 }
 
 /* Writes the most frequent labels, right of the legend. */
-static int put_labels(struct svg *svg, struct picture *picture, const struct totals *totals)
+static int put_labels(struct svg *svg, struct picture *picture, const struct totals *totals,
+		      double x)
 {
 	const struct value measured = value_measured(&svg->report.context);
 	char text[1024];
 
 	label_counts_describe(&svg->labels, value_of_totals(&measured, totals), text, sizeof(text));
-	return *text ? picture_put_line(picture, LABELS_X, LEGEND_Y, text) : 0;
+	return *text ? picture_put_line(picture, x, LEGEND_Y, text) : 0;
 }
 
-static int put_head(const struct svg *svg, struct picture *picture, const struct totals *totals)
+static bool has_kind(const struct flame_graph *graph, int kind)
+{
+	const struct box *box = graph->boxes;
+
+	while (box && box->key.kind != (uint64_t)kind)
+		box = box->hh.next;
+	return box;
+}
+
+/* ret_x: where there is room right of the legend. */
+static int put_head(const struct svg *svg, struct picture *picture, const struct totals *totals,
+		    double *ret_x)
 {
 	const struct report_context *context = &svg->report.context;
 	FILE *to = svg->report.to;
@@ -131,7 +146,10 @@ static int put_head(const struct svg *svg, struct picture *picture, const struct
 			picture->n_too_deep);
 	fputs("</text>\n", to);
 	for (int i = 0; i < BOX_N_KINDS; i++)
-		x = picture_put_key(picture, x, LEGEND_Y, colours[i].lightest, colours[i].word);
+		if (i < BOX_FIRST_LANGUAGE || has_kind(&svg->graph, i))
+			x = picture_put_key(picture, x, LEGEND_Y, colours[i].lightest,
+					    colours[i].word);
+	*ret_x = x > LABELS_X ? x : LABELS_X;
 	return err;
 }
 
@@ -146,6 +164,7 @@ static int svg_finish(struct report *report, const struct totals *totals)
 		.put_values = put_values,
 		.arg = svg,
 	};
+	double x;
 	int err;
 
 	svg->value = value_main(&report->context);
@@ -156,9 +175,9 @@ static int svg_finish(struct report *report, const struct totals *totals)
 		return err;
 	picture_arrange(&picture);
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", report->to);
-	err = put_head(svg, &picture, totals);
+	err = put_head(svg, &picture, totals, &x);
 	if (err == 0)
-		err = put_labels(svg, &picture, totals);
+		err = put_labels(svg, &picture, totals, x);
 	return err < 0 ? err : picture_end(&picture);
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtimes/runtime.h"
+
 /* Larger code always has complete unwind information, so its bytes do not matter. */
 #define MAX_KNOWN_CODE (64 << 10)
 
@@ -13,6 +15,9 @@ void parse_result_done(struct parse_result *r)
 {
 	elf_facts_done(&r->facts);
 	image_done(&r->image);
+	free(r->usdt);
+	function_list_done(&r->functions);
+	jit_pieces_done(&r->pieces);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -27,8 +32,13 @@ static int get_facts(const struct elf_file *file, struct parse_result *ret)
 
 static int get_image(const struct elf_file *file, struct parse_result *ret)
 {
-	int err = image_build(&file->cfi, &file->code, &ret->image);
+	struct image_extent extent = file->code;
+	struct dp_runtime_image runtime;
+	int err;
 
+	extent.runtime_kind = runtime_find(file, &runtime);
+	extent.runtime = &runtime;
+	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;
 	free(ret->image.refusals);
@@ -69,6 +79,21 @@ static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
 	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
+/* Parts of an image that no runtime uses may differ: then the table is built anew. */
+static bool is_same_memory(const void *a, const void *b, size_t size)
+{
+	return memcmp(a, b, size) == 0;
+}
+
+static bool is_same_runtime(const struct elf_file *a, const struct elf_file *b)
+{
+	struct dp_runtime_image of_a = { 0 }, of_b = { 0 };
+	unsigned int kind = runtime_find(a, &of_a);
+
+	return runtime_find(b, &of_b) == kind &&
+	       (!runtime_is_known(kind) || is_same_memory(&of_a, &of_b, sizeof(of_a)));
+}
+
 /*
  * Whether both files result in the same table. A build id does not change when a file is modified
  * later, and anyone can set one. So the table's inputs are compared, which is fast compared to
@@ -78,7 +103,8 @@ static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 {
 	return is_same_section(&a->cfi, &b->cfi) &&
 	       is_same_section(&a->code.beside, &b->code.beside) &&
-	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
+	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code) &&
+	       is_same_runtime(a, b);
 }
 
 static int compare(const struct elf_file *file, int other_fd, struct parse_result *ret)
@@ -91,6 +117,21 @@ static int compare(const struct elf_file *file, int other_fd, struct parse_resul
 	ret->is_so = is_same_table(file, &other);
 	elf_file_done(&other);
 	return 0;
+}
+
+static int get_parameters(const struct parse_request *request, const struct elf_file *file,
+			  struct parse_result *ret)
+{
+	int fd = request->other >= 0 ? request->other : request->fd;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (request->offset >= s->offset && request->offset - s->offset < s->file_size)
+			return parameters_find(fd, request->offset - s->offset + s->address,
+					       request->wanted, request->n_wanted, ret->parameters);
+	}
+	return -ENODATA;
 }
 
 static int parse(const struct parse_request *request, struct elf_file *file,
@@ -109,6 +150,12 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 	case PARSE_DEBUG:
 		ret->is_so = elf_file_add_debug(file, other);
 		return 0;
+	case PARSE_PARAMETERS:
+		return get_parameters(request, file, ret);
+	case PARSE_USDT:
+		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
+	case PARSE_FUNCTIONS:
+		return function_list_read(request->fd, &ret->functions);
 	default:
 		return -EINVAL;
 	}
@@ -125,12 +172,30 @@ static int parse_file(const struct parse_request *request, struct elf_file *file
 	return err;
 }
 
+static int parse_jit(const struct parse_request *request, struct parse_result *ret)
+{
+	int more;
+
+	*ret = (struct parse_result){
+		.position = request->position,
+		.pieces = { .demangles = true, .style = request->style },
+	};
+	more = jit_file_read(request->jit_kind, request->fd, &ret->position, &ret->pieces);
+	ret->has_more = more > 0;
+	if (more < 0)
+		parse_result_done(ret);
+	return more < 0 ? more : 0;
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
-	int err = elf_file_init_fd_only(&file, request->fd);
+	int err;
 
+	if (request->kind == PARSE_JIT)
+		return parse_jit(request, ret);
 	*ret = (struct parse_result){ 0 };
+	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }
 

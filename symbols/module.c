@@ -11,6 +11,8 @@
 
 #include "base/array.h"
 #include "base/file_stat.h"
+#include "elf/mapped_file.h"
+#include "symbols/code_source.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/jit.h"
@@ -102,14 +104,17 @@ bool module_is_written_to(const struct module *module)
 				   !is_same_time(&st.st_mtim, &module->written));
 }
 
-/* A debug file from the root of a process may be forged by anyone. */
+/*
+ * A debug file from the root of a process may be forged by anyone; so may a file that is only referred to,
+ * and to look at it may wait.
+ */
 static bool can_keep_locations(const struct module *module)
 {
 	struct stat st;
 
 	return module->names->cache.fd >= 0 && module->fd >= 0 && module->build_id[0] != '\0' &&
-	       module->debug_fd <= 0 && fstat(module->fd, &st) == 0 &&
-	       is_same_time(&st.st_mtim, &module->written) &&
+	       module->debug_fd <= 0 && !file_is_reference(module->fd) &&
+	       fstat(module->fd, &st) == 0 && is_same_time(&st.st_mtim, &module->written) &&
 	       is_same_time(&st.st_ctim, &module->changed);
 }
 
@@ -174,6 +179,8 @@ struct module *module_free(struct module *module)
 	if (module->fd >= 0)
 		close(module->fd);
 	module_close_debug_file(module);
+	if (module->code)
+		module->code->free(module->code);
 	jit_free(module->jit);
 	free(module->memory);
 	free(module->path);

@@ -35,6 +35,8 @@ struct name_reader {
 	int (*close)(void *arg, struct module *module, bool names);
 	/* Servers may have more than this machine: forgets what was found. */
 	void (*retry)(void *arg, struct module *module);
+	/* Ends what nobody has asked for so long; it can be asked again. May be NULL. */
+	void (*rest)(void *arg, uint64_t idle_ns);
 	/* Frees module->reading, which is not NULL. */
 	void (*forget)(void *arg, struct module *module);
 	/* Frees the reader, after forget() of all modules. */

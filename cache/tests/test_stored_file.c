@@ -6,11 +6,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,14 +50,99 @@ Test(stored_file, is_of_an_overlay_that_is_mounted)
 	_cleanup_close_ int fd = mkstemp(path);
 
 	cr_assert(write(fd, text, sizeof(text) - 1) == sizeof(text) - 1);
-	cr_expect(stored_file_is_overlay_of(path, makedev(0, 23)));
-	cr_expect(stored_file_is_overlay_of(path, makedev(0, 24)));
-	cr_expect(!stored_file_is_overlay_of(path, makedev(0, 21)));
-	cr_expect(!stored_file_is_overlay_of(path, makedev(0, 22)));
-	cr_expect(!stored_file_is_overlay_of(path, makedev(0, 25)));
-	cr_expect(!stored_file_is_overlay_of(path, makedev(259, 1)));
+	cr_expect(stored_file_is_mounted(path, makedev(0, 23), "overlay"));
+	cr_expect(stored_file_is_mounted(path, makedev(0, 24), "overlay"));
+	cr_expect(!stored_file_is_mounted(path, makedev(0, 21), "overlay"));
+	cr_expect(!stored_file_is_mounted(path, makedev(0, 22), "overlay"));
+	cr_expect(!stored_file_is_mounted(path, makedev(0, 25), "overlay"));
+	cr_expect(!stored_file_is_mounted(path, makedev(259, 1), "overlay"));
+	cr_expect(!stored_file_is_mounted(path, makedev(0, 24), "over"));
+	cr_expect(stored_file_is_mounted(path, makedev(259, 1), NULL));
+	cr_expect(!stored_file_is_mounted(path, makedev(259, 2), NULL));
 	cr_assert_eq(unlink(path), 0);
-	cr_expect(!stored_file_is_overlay_of(path, makedev(0, 23)));
+	cr_expect(!stored_file_is_mounted(path, makedev(0, 23), "overlay"));
+}
+
+static char directory[] = "/tmp/stored_file.XXXXXX";
+
+/* In a mount namespace of its own, with a file in it. */
+static void mount_overlay(void)
+{
+	char path[64], options[128];
+
+	cr_assert(unshare(CLONE_NEWNS) == 0 && mount("", "/", "", MS_REC | MS_PRIVATE, NULL) == 0);
+	snprintf(path, sizeof(path), "%s/merged", directory);
+	snprintf(options, sizeof(options), "lowerdir=%s/a:%s/b", directory, directory);
+	cr_assert(mount("none", path, "overlay", MS_RDONLY, options) == 0, "%s", strerror(errno));
+}
+
+static bool is_foreign_to(const char *root)
+{
+	char path[96];
+	_cleanup_close_ int fd = -1;
+
+	snprintf(path, sizeof(path), "%s%s/merged/file", root, directory);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert(fd >= 0, "%s", path);
+	return stored_file_is_foreign(fd);
+}
+
+static void make_layers(void)
+{
+	static const char *const layers[] = { "a", "b", "merged" };
+	char path[64];
+
+	cr_assert(mkdtemp(directory));
+	for (size_t i = 0; i < sizeof(layers) / sizeof(*layers); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, layers[i]);
+		cr_assert(mkdir(path, 0755) == 0);
+	}
+	snprintf(path, sizeof(path), "%s/a/file", directory);
+	close(creat(path, 0644));
+}
+
+static void remove_layers(void)
+{
+	static const char *const files[] = { "a/file", "a", "b", "merged", "." };
+	char path[64];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+		(void)remove(path);
+	}
+	rmdir(directory);
+}
+
+/* Users, too, can mount one above what they serve, where this process does not see it. */
+Test(stored_file, is_foreign_on_an_overlay_of_others)
+{
+	char root[32], ready;
+	int ends[2];
+	pid_t child;
+
+	if (geteuid() != 0)
+		cr_skip_test("only root mounts file systems");
+	make_layers();
+	cr_assert(pipe(ends) == 0);
+	child = fork();
+	if (child == 0) {
+		close(ends[0]);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		mount_overlay();
+		cr_assert(write(ends[1], "x", 1) == 1);
+		pause();
+	}
+	close(ends[1]);
+	cr_assert(read(ends[0], &ready, 1) == 1);
+	snprintf(root, sizeof(root), "/proc/%d/root", child);
+	cr_expect(is_foreign_to(root));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	mount_overlay();
+	cr_expect(!is_foreign_to(""));
+	snprintf(root, sizeof(root), "%s/merged", directory);
+	umount(root);
+	remove_layers();
 }
 
 Test(stored_file, is_not_what_the_kernel_makes_up)

@@ -60,6 +60,8 @@ FULL = {
                "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
     "resting": (),
     "uprobes": (),
+    # Too many calls; the other one needs binutils.
+    "values": ("Values.test_arguments_by_position", "Values.test_a_separate_debug_file"),
     # Need a compiler, ten thousand samples repeatedly, or too much time.
     "lifecycle": ("Build.test_of_a_command", "Build.test_of_all_processes",
                   "Swap.test_what_the_kernel_tells_is_complete", "Swap.test_without_a_mark_it_is_complete_or_cut",

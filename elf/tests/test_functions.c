@@ -46,7 +46,8 @@ static int write_file(size_t n_tables, size_t n, size_t name_size)
 		symbol[i] = (Elf64_Sym){ .st_name = 1,
 					 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
 					 .st_shndx = 1,
-					 .st_value = 64 };
+					 .st_value = 64,
+					 .st_size = 9 };
 	memset(bytes + names + 1, 'f', name_size);
 	header[1] =
 		(Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = names, .sh_size = name_size + 2 };
@@ -61,10 +62,11 @@ static int write_file(size_t n_tables, size_t n, size_t name_size)
 	return fd;
 }
 
-static int count(void *arg, const char *symbol, uint64_t offset)
+static int count(void *arg, const char *symbol, uint64_t offset, uint64_t size)
 {
 	cr_assert_eq(symbol[0], 'f');
 	cr_assert_eq(offset, 64);
+	cr_assert_eq(size, 9);
 	++*(size_t *)arg;
 	return 0;
 }

@@ -33,7 +33,7 @@ static void expect_code(const char *file, const char *name, size_t n, const void
 {
 	_cleanup_uprobe_places_ struct uprobe_places places;
 
-	cr_assert_eq(uprobe_places_find(file, name, &places), 0);
+	cr_assert_eq(uprobe_places_find(file, name, NULL, NULL, &places), 0);
 	cr_expect_eq(places.n, n, "%s: %zu", name, places.n);
 	cr_expect(have_code(&places, function), "%s in %s", name, places.path);
 	for (size_t i = 1; i < places.n; i++)
@@ -102,8 +102,8 @@ static void find(void)
 {
 	struct uprobe_places places;
 
-	cr_expect_eq(uprobe_places_find(wanted_file, wanted_name, &places), wanted_error, "%s",
-		     wanted_name);
+	cr_expect_eq(uprobe_places_find(wanted_file, wanted_name, NULL, NULL, &places),
+		     wanted_error, "%s", wanted_name);
 }
 
 static void expect_error(const char *file, const char *name, int error, const char *message)

@@ -18,6 +18,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "sandbox/confine.h"
+#include "sandbox/finders.h"
 #include "sandbox/helper.h"
 #include "sandbox/namer.h"
 #include "sandbox/tests/helper_test.h"
@@ -127,6 +128,28 @@ Test(namers, find_what_this_process_finds)
 	compare(a, b, 1, false);
 }
 
+/* Files that this process only refers to: a finder opens them. */
+Test(namers, find_names_in_files_that_finders_open)
+{
+	struct module *a = open_module(own, "/proc/self/exe"), *b, *lost;
+	uint64_t at = offset_of((void *)main);
+	const struct source_location *found;
+	size_t n_named = 0;
+
+	if (geteuid() != 0)
+		cr_skip("finders need CAP_DAC_READ_SEARCH");
+	lost = module_new(names, "lost", "", open("/proc/self/exe", O_PATH | O_CLOEXEC));
+	cr_assert_eq(module_find_locations(lost, at, false, &found), 0);
+	cr_assert_eq(namers_n_failed(namers), 1);
+	cr_assert_eq(parsers_use_finders(parsers), 0);
+	b = module_new(names, "/proc/self/exe", "", open("/proc/self/exe", O_PATH | O_CLOEXEC));
+	b->debug_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	for (uint64_t i = 0; i < 1000; i++)
+		n_named += compare(a, b, at + i * 7, true) > 0;
+	cr_assert_gt(n_named, 500);
+	cr_assert_eq(namers_n_failed(namers), 1);
+}
+
 /* As reports do. Returns whether the start of a function without a name is known. */
 static bool look_up(struct module *module, uint64_t address)
 {
@@ -209,6 +232,23 @@ Test(namers, are_replaced)
 	cr_assert_eq(namers_n_failed(namers), 0);
 }
 
+Test(namers, are_ended_if_idle)
+{
+	struct module *a = open_module(own, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe");
+	uint64_t at = offset_of((void *)main);
+	pid_t first;
+
+	cr_assert_gt(compare(a, b, at, true), 0);
+	first = namer();
+	names_rest(names, UINT64_C(3600000000000));
+	cr_assert_eq(namer(), first);
+	names_rest(names, 0);
+	cr_assert_gt(compare(a, b, at + 1, true), 0);
+	cr_assert_neq(namer(), first);
+	cr_assert_eq(namers_n_failed(namers), 0);
+}
+
 /* Only the binary that it computes for. */
 Test(namers, may_not_take_too_long)
 {
@@ -225,6 +265,31 @@ Test(namers, may_not_take_too_long)
 	cr_assert_eq(module_find_locations(a, at, true, &found), 0);
 	cr_assert_gt(module_find_locations(b, at + 50, true, &found), 0);
 	cr_assert_eq(namers_n_failed(namers), 1);
+}
+
+/* With one that may not answer, others of the user's are not tried for a while. */
+Test(namers, cost_the_user_of_what_takes_too_long)
+{
+	enum { USER = 65432 };
+	_cleanup_close_ int other = memfd_create("other", MFD_CLOEXEC);
+	const struct source_location *found;
+	struct found_file file;
+
+	if (geteuid() != 0)
+		cr_skip("finders need CAP_DAC_READ_SEARCH");
+	cr_assert_eq(parsers_use_finders(parsers), 0);
+	namers_set_time_limit(namers, 0);
+	for (unsigned int i = 0; i < FETCHERS_PER_USER; i++) {
+		struct module *m = module_new(names, "/proc/self/exe", "",
+					      open("/proc/self/exe", O_PATH | O_CLOEXEC));
+
+		m->user = USER;
+		cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), 0);
+		close(file.fd);
+		for (uint64_t at = 0; namers_n_failed(namers) == i; at++)
+			(void)module_find_locations(m, at, true, &found);
+	}
+	cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), -EBUSY);
 }
 
 Test(namers, end_at_once_without_names)

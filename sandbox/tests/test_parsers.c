@@ -318,6 +318,19 @@ Test(parsers, are_replaced)
 	}
 }
 
+Test(parsers, are_ended_if_idle)
+{
+	pid_t first;
+
+	expect_answer();
+	first = parser();
+	parsers_rest(parsers, UINT64_C(3600000000000));
+	cr_assert_eq(parser(), first);
+	parsers_rest(parsers, 0);
+	expect_answer();
+	cr_assert_neq(parser(), first);
+}
+
 /* Also zombies are listed. */
 static size_t count_children(pid_t pid)
 {

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/label_probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "elf/function_list.h"
+#include "elf/mapped_file.h"
+#include "kernel/session.h"
+#include "kernel/uprobe_places.h"
+#include "log/log.h"
+#include "profiler/event.h"
+#include "profiler/probe_catalog.h"
+#include "profiler/probe_lists.h"
+#include "profiler/probe_parts.h"
+#include "profiler/profiler.h"
+
+#define KIND "label:"
+
+static int split(const char *text, struct probe_parts *ret, char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	int err;
+
+	*ret = (struct probe_parts){ 0 };
+	snprintf(ret_why, ARGUMENTS_WHY_SIZE, "it must be " KIND "PATH:NAME(VALUES)");
+	if (strncmp(text, KIND, strlen(KIND)) != 0)
+		return -EINVAL;
+	text += strlen(KIND);
+	err = probe_parts_split(text + strspn(text, " "), PROBE_CALL, ret, ret_why);
+	if (err == 0 && ret->arguments.n == 0) {
+		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "there must be values: NAME(x=arg1)");
+		err = -EINVAL;
+	}
+	return err;
+}
+
+int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	_cleanup_(probe_parts_done) struct probe_parts parts;
+	int err = split(text, &parts, ret_why);
+
+	if (err == -EINVAL && ret_why[0] == '\0')
+		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "it must be " KIND "PATH:NAME(VALUES)");
+	return err;
+}
+
+/* The code of functions, by the symbols at their places. */
+struct extents {
+	const struct uprobe_places *places;
+	struct dp_span_places code;
+	char *symbols[DP_MAX_SPAN_PLACES]; /* of the size */
+};
+
+static int note_size(struct extents *e, const struct listed_function *f)
+{
+	for (size_t i = 0; i < e->places->n; i++) {
+		if (e->places->offsets[i] != f->offset || f->size <= e->code.of[i].size)
+			continue;
+		e->code.of[i].size = f->size;
+		free(e->symbols[i]);
+		e->symbols[i] = strdup(f->symbol);
+		if (!e->symbols[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* GCC and clang put code that rarely runs elsewhere, as a function of its own. */
+static void note_cold(struct extents *e, const struct listed_function *f)
+{
+	for (size_t i = 0; i < e->places->n; i++) {
+		size_t n = e->symbols[i] ? strlen(e->symbols[i]) : 0;
+
+		if (n == 0 || strncmp(f->symbol, e->symbols[i], n) != 0 ||
+		    strcmp(f->symbol + n, ".cold") != 0)
+			continue;
+		e->code.of[i].cold = (int64_t)(f->offset - e->places->offsets[i]);
+		e->code.of[i].cold_size = f->size;
+	}
+}
+
+/* -ENODATA, logged: where a function ends is not known. */
+static int measure(struct parsers *parsers, const struct probe_parts *parts,
+		   const struct uprobe_places *places, struct probed_code *ret)
+{
+	struct extents e = { .places = places };
+	_cleanup_(function_list_done) struct function_list list = { 0 };
+	_cleanup_close_ int fd = regular_file_open(places->path, 0);
+	int err = fd < 0 ? fd : probe_catalog_list(parsers, fd, &list);
+	struct listed_function f;
+	struct stat st;
+
+	for (size_t at = 0; err == 0 && function_list_next(&list, &at, &f);)
+		err = note_size(&e, &f);
+	for (size_t at = 0; err == 0 && function_list_next(&list, &at, &f);)
+		note_cold(&e, &f);
+	for (size_t i = 0; err == 0 && i < places->n; i++)
+		if (e.code.of[i].size == 0)
+			err = -ENODATA;
+	if (err == 0 && fstat(fd, &st) < 0)
+		err = -errno;
+	if (err == 0)
+		*ret = (struct probed_code){
+			.device = st.st_dev, .inode = st.st_ino, .n = places->n, .places = e.code
+		};
+	for (size_t i = 0; err == 0 && i < places->n; i++)
+		ret->starts[i] = places->offsets[i];
+	for (size_t i = 0; i < places->n; i++)
+		free(e.symbols[i]);
+	if (err == -ENODATA)
+		log_error("the symbol of %s in %s has no size", parts->name, parts->path);
+	else if (err < 0)
+		log_error("cannot read %s: %s", parts->path, strerror(-err));
+	return err;
+}
+
+static int find(struct parsers *parsers, const struct probe_parts *parts,
+		struct uprobe_places *places, struct probe_lists *lists)
+{
+	int err = uprobe_places_find(parts->path, parts->name, probe_catalog_list, parsers, places);
+
+	if (err == 0 && places->n > DP_MAX_SPAN_PLACES) {
+		log_error("%s has %zu functions %s; calls of at most %d can label samples",
+			  parts->path, places->n, parts->name, DP_MAX_SPAN_PLACES);
+		err = -E2BIG;
+	}
+	if (err == 0)
+		err = probe_lists_make(parsers, &parts->arguments, places, lists);
+	for (size_t i = 0; err == 0 && i < places->n; i++)
+		places->cookies[i] = DP_SPAN_COOKIE(places->cookies[i], i);
+	return err;
+}
+
+static int attach(struct session *session, struct parsers *parsers, const struct probe_parts *parts,
+		  struct event_text *ret)
+{
+	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
+	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
+	int err = find(parsers, parts, &places, &lists);
+
+	if (err == 0)
+		err = measure(parsers, parts, &places, &ret->code);
+	if (err == 0)
+		err = session_set_arguments(session, lists.lists, lists.n);
+	if (err == 0)
+		err = session_label_calls(session, &places, &ret->code.places);
+	if (err < 0)
+		return err;
+	ret->lists = steal_ptr(lists.forms);
+	ret->n_lists = lists.n;
+	return 0;
+}
+
+static int attach_text(struct session *session, struct parsers *parsers, const char *text,
+		       struct event_text *ret)
+{
+	_cleanup_(probe_parts_done) struct probe_parts parts;
+	char why[ARGUMENTS_WHY_SIZE];
+	int err = split(text, &parts, why);
+
+	if (err < 0) {
+		log_error("--probe %s: %s", text, why);
+		return err;
+	}
+	return attach(session, parsers, &parts, ret);
+}
+
+int label_probe_attach(struct session *session, struct parsers *parsers,
+		       const struct profiler_options *o, struct event_text *ret,
+		       struct value_labels *ret_labels)
+{
+	struct event_text probe = { 0 };
+	int err = 0;
+
+	if (o->label_probe)
+		err = attach_text(session, parsers, o->label_probe, &probe);
+	if (err == 0)
+		err = o->event.source->attach(session, parsers, o, ret);
+	if (o->label_probe) {
+		ret->code = probe.code;
+		ret->lists = probe.lists;
+		ret->n_lists = probe.n_lists;
+	}
+	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);
+	ret_labels->code = o->label_probe ? &ret->code : NULL;
+	return err;
+}
