@@ -20,8 +20,6 @@
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 4
-/* One that somebody has stopped for so long does not go on. */
-#define STOPPED_NS UINT64_C(2000000000)
 /* How often a request is made if finders end. */
 #define ATTEMPTS 5
 /* File systems that a machine has programs on. */
@@ -134,8 +132,12 @@ struct room {
 	size_t of_user, of_all;
 };
 
-/* An idle one, else one that is to be started; NULL: this user has to wait. The lock is held. */
-static struct finder *find_free(struct finders *f, uid_t user, bool known, const struct room *room)
+/*
+ * An idle one, else one that is to be started, or the other way round; NULL: this user has to wait. The
+ * lock is held.
+ */
+static struct finder *find_free(struct finders *f, uid_t user, bool known, bool is_new,
+				const struct room *room)
 {
 	size_t n_of_user = 0, n_of_all = 0;
 	struct finder *idle = NULL;
@@ -143,7 +145,7 @@ static struct finder *find_free(struct finders *f, uid_t user, bool known, const
 	for (size_t i = 0; i < ARRAY_SIZE(f->all); i++) {
 		struct finder *finder = &f->all[i];
 
-		if (!finder->is_busy && (!idle || finder->has_process))
+		if (!finder->is_busy && (!idle || finder->has_process != is_new))
 			idle = finder;
 		if (!finder->is_busy || finder->is_known)
 			continue;
@@ -153,7 +155,7 @@ static struct finder *find_free(struct finders *f, uid_t user, bool known, const
 	return known || (n_of_user < room->of_user && n_of_all < room->of_all) ? idle : NULL;
 }
 
-static int wait_for_one(struct finders *f, const struct question *q, uint64_t until,
+static int wait_for_one(struct finders *f, const struct question *q, bool is_new, uint64_t until,
 			struct finder **ret)
 {
 	const struct timespec end = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
@@ -168,7 +170,7 @@ static int wait_for_one(struct finders *f, const struct question *q, uint64_t un
 			return -ESHUTDOWN;
 		if (room.of_user == 0 && !known)
 			return -EBUSY;
-		*ret = find_free(f, q->user, known, &room);
+		*ret = find_free(f, q->user, known, is_new, &room);
 		if (*ret) {
 			(*ret)->is_busy = true;
 			(*ret)->is_known = known;
@@ -185,13 +187,17 @@ static uint64_t time_of(const struct question *q)
 	return q->time_ns ? q->time_ns : FINDERS_TIME_NS;
 }
 
-static int take(struct finders *f, const struct question *q, struct finder **ret)
+static int take(struct finders *f, const struct question *q, bool is_new, struct finder **ret)
 {
 	int err;
 
 	pthread_mutex_lock(&f->lock);
-	err = wait_for_one(f, q, clock_now_ns() + time_of(q), ret);
+	err = wait_for_one(f, q, is_new, clock_now_ns() + time_of(q), ret);
 	pthread_mutex_unlock(&f->lock);
+	if (err == 0 && is_new && (*ret)->has_process) {
+		spawned_end(&(*ret)->process);
+		(*ret)->has_process = false;
+	}
 	return err;
 }
 
@@ -241,10 +247,9 @@ static int start(struct finders *f, struct finder *finder)
 
 static int await_reply(const struct spawned *process, const struct question *q)
 {
-	uint64_t stopped_ns = q->time_ns ? SPAWNED_STOPPED_NS : STOPPED_NS;
 	struct pollfd fd = { .fd = process->socket, .events = POLLIN };
 	struct patience patience;
-	int err = patience_begin(process, time_of(q), stopped_ns, true, &patience);
+	int err = patience_begin(process, time_of(q), SPAWNED_STOPPED_NS, true, &patience);
 
 	while (err == 0 && poll(&fd, 1, PATIENCE_LOOK_MS) <= 0)
 		err = patience_look(&patience, process);
@@ -273,11 +278,11 @@ static int exchange(const struct spawned *process, const struct question *q, str
 	return 0;
 }
 
-static int ask_once(struct finders *f, const struct question *q, struct find_reply *ret,
-		    int *ret_fd)
+static int ask_once(struct finders *f, const struct question *q, bool is_new,
+		    struct find_reply *ret, int *ret_fd)
 {
 	struct finder *finder;
-	int err = take(f, q, &finder);
+	int err = take(f, q, is_new, &finder);
 
 	if (err < 0)
 		return err;
@@ -302,9 +307,9 @@ static int ask(struct finders *f, const struct question *q, struct find_reply *r
 
 	if (!f)
 		return -ESHUTDOWN;
-	/* Finders may be killed by somebody, or for lack of memory. */
+	/* Finders may be killed by somebody, or for lack of memory; then perhaps all that are idle. */
 	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
-		err = ask_once(f, q, ret, ret_fd);
+		err = ask_once(f, q, i > 0, ret, ret_fd);
 	return err == -ECONNABORTED ? -EAGAIN : err;
 }
 

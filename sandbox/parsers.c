@@ -205,10 +205,10 @@ int parsers_require(struct parsers *p, struct confinement *ret)
 	return starter_check(p->starter, ret);
 }
 
-static int take(struct parsers *p, const struct owner *owner, struct parser *ret)
+static int take(struct parsers *p, const struct owner *owner, bool is_new, struct parser *ret)
 {
 	pthread_mutex_lock(&p->lock);
-	for (size_t i = p->n_idle; i-- > 0;) {
+	for (size_t i = is_new ? 0 : p->n_idle; i-- > 0;) {
 		if (!owner_equals(&p->idle[i].owner, owner))
 			continue;
 		*ret = p->idle[i];
@@ -355,12 +355,12 @@ static int receive_reply(const struct parser *parser, uint64_t limit, uint64_t s
 
 /* Takes a parser that lives; idle ones may have been killed, for example for lack of memory. */
 static int begin(struct parsers *p, const struct parse_request *request, const struct owner *owner,
-		 const struct files *files, struct parser *ret)
+		 bool is_new, const struct files *files, struct parser *ret)
 {
 	int err;
 
 	for (size_t i = 0; i <= MAX_IDLE; i++) {
-		err = take(p, owner, ret);
+		err = take(p, owner, is_new, ret);
 		if (err < 0)
 			return err;
 		err = send_request(ret, request, files);
@@ -428,7 +428,7 @@ static void end_parser(struct parsers *p, const struct parser *parser, uid_t use
 }
 
 static int ask_once(struct parsers *p, const struct parse_request *request, const struct stat *st,
-		    clockid_t *clock, struct parse_result *ret)
+		    bool is_new, clockid_t *clock, struct parse_result *ret)
 {
 	_cleanup_(files_done) struct files files;
 	const struct owner owner = { st->st_dev, st->st_uid, request->kind == PARSE_JIT };
@@ -441,7 +441,7 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	int err = files_init(&files, request);
 
 	if (err == 0)
-		err = begin(p, request, is_mixed ? &no_owner : &owner, &files, &parser);
+		err = begin(p, request, is_mixed ? &no_owner : &owner, is_new, &files, &parser);
 	if (err < 0)
 		return err;
 	err = files_complete(&files, p->finders, request->user);
@@ -470,9 +470,12 @@ static int ask(struct parsers *p, const struct parse_request *request, clockid_t
 
 	if (err < 0)
 		return err;
-	/* It may not have been the file: parsers can be killed for lack of memory, or by somebody. */
+	/*
+	 * It may not have been the file: parsers can be killed for lack of memory, or stopped by somebody;
+	 * then perhaps all that are idle.
+	 */
 	for (int i = 0; i < ATTEMPTS && (i == 0 || err == -ECONNABORTED || err == -EAGAIN); i++)
-		err = ask_once(p, request, &st, clock, ret);
+		err = ask_once(p, request, &st, i > 0, clock, ret);
 	return err;
 }
 

@@ -291,6 +291,40 @@ Test(finders, are_replaced)
 	cr_assert_eq(n_said("warning"), 0);
 }
 
+static void *open_ordinary(void *ret)
+{
+	*(int *)ret = attempt_size(USER, ORDINARY);
+	return NULL;
+}
+
+/* All that are idle, so fast that samples can wait for it. */
+Test(finders, are_replaced_by_new_ones)
+{
+	uint64_t since = clock_now_ns();
+	int results[FETCHERS_PER_USER];
+	pthread_t threads[ARRAY_SIZE(results)];
+	pid_t spawner[16], found[16];
+	size_t n = 0;
+
+	while (n < ARRAY_SIZE(results)) {
+		for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+			cr_assert_eq(pthread_create(&threads[i], NULL, open_ordinary, &results[i]),
+				     0);
+		for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
+			pthread_join(threads[i], NULL);
+			cr_assert_eq(results[i], 0);
+		}
+		cr_assert_geq(children(getpid(), spawner), 1);
+		n = children(spawner[0], found);
+		cr_assert_lt(clock_now_ns(), since + 30 * FINDERS_TIME_NS);
+	}
+	for (size_t i = 0; i < n; i++)
+		cr_assert_eq(kill(found[i], SIGSTOP), 0);
+	since = clock_now_ns();
+	cr_assert_eq(attempt_size(USER, ORDINARY), 0);
+	cr_assert_lt(clock_now_ns(), since + FINDERS_TIME_NS);
+}
+
 /* This process opens files, and says so once. */
 Test(finders, that_do_not_start)
 {

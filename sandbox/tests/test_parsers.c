@@ -11,7 +11,9 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -316,6 +318,37 @@ Test(parsers, are_replaced)
 		kill(helpers[0], SIGKILL); /* it may have ended with the spawner */
 		expect_answer();
 	}
+}
+
+#define N_STOPPED 6
+
+static atomic_bool is_enough;
+
+static void *ask_on(void *unused)
+{
+	while (!is_enough)
+		expect_answer();
+	return unused;
+}
+
+/* Nor do many of them keep a file from having its table. */
+Test(parsers, are_replaced_by_new_ones)
+{
+	uint64_t end_ns = clock_now_ns() + 30 * UINT64_C(1000000000);
+	pthread_t threads[N_STOPPED];
+	pid_t helpers[16];
+
+	is_enough = false;
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		cr_assert(pthread_create(&threads[i], NULL, ask_on, NULL) == 0);
+	while (children(spawner(), helpers) < N_STOPPED)
+		cr_assert(clock_now_ns() < end_ns);
+	is_enough = true;
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	for (size_t i = 0; i < N_STOPPED; i++)
+		cr_assert(kill(helpers[i], SIGSTOP) == 0);
+	expect_answer();
 }
 
 Test(parsers, are_ended_if_idle)
