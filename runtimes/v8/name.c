@@ -57,7 +57,7 @@ static struct runtime_code *add_positions(struct runtime_code *code, const struc
 
 	/* Its first member; the tables say what it is. */
 	if (v8_word(r, frame->code, r->at->map + (uint32_t)sizeof(data), &data) < 0 ||
-	    v8_positions_read(r, data, lines, &positions, &n) < 0)
+	    v8_positions_read(r, data, lines, &positions, &n) < 0 || n == 0)
 		return code;
 	larger = realloc(code, sizeof(*code) + n * sizeof(*positions));
 	if (!larger)
