@@ -153,14 +153,14 @@ static void expect_kind(const char *name, const char *kind)
 	const json_t *function;
 	size_t i, n = 0;
 
-	json_array_foreach (list, i, function) {
+	json_array_foreach(list, i, function)
+	{
 		const char *found = json_string_value(json_object_get(function, "kind"));
 
 		if (strcmp(json_string_value(json_object_get(function, "name")), name) != 0)
 			continue;
 		n++;
-		cr_expect(kind ? found && strcmp(found, kind) == 0 : !found, "%s: %s", name,
-			  found);
+		cr_expect(kind ? found && strcmp(found, kind) == 0 : !found, "%s: %s", name, found);
 	}
 	cr_expect_eq(n, 1);
 }
