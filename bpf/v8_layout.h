@@ -21,6 +21,15 @@
  * SharedFunctionInfo, its position what is in the place of the bytecode's offset: that, if the frame
  * is the interpreter's. The tag: v8_tag().
  */
+
+/* Set in user space. The position is an address in compiled code, */
+#define DP_V8_COMPILED (1ULL << 62)
+/* which is no return address; */
+#define DP_V8_EXACT (1ULL << 61)
+/* or a place in the script's text. */
+#define DP_V8_PLACE (1ULL << 60)
+#define DP_V8_POSITION(position) ((position) & (DP_V8_PLACE - 1))
+
 struct dp_v8 {
 	/* In the slots in front of a frame pointer: the function; its context, or a type of frame; and
 	 * in the interpreter's the offset in its bytecode */
@@ -50,6 +59,10 @@ struct dp_v8_names {
 	__u16 array_length, array_data;
 	__u16 bytecode_data;
 	__u16 function_shared, shared_name, shared_script;
+	/* Of compiled code, which some versions do not describe; 0: not known. Where it begins in its
+	 * object, and numbers of elements of its data for deoptimization */
+	__u16 type_stream, type_protected_array, stream_start;
+	__u16 deopt_literals, deopt_inlined, deopt_shared;
 	__u16 zero;
 };
 

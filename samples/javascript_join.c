@@ -40,13 +40,17 @@ static bool is_trampoline(const struct javascript *j, const struct frame *frame)
 	return false;
 }
 
-/* The function that a frame is noted for. Only an interpreter's frame, in V8's file, has a position. */
+/* The function that a frame is noted for. An interpreter's frame, in V8's file, has a position in bytecode. */
 static void put_function(struct javascript *j, const struct frame *native,
 			 const struct dp_runtime_frame *note)
 {
 	struct dp_runtime_frame f = *note;
 
-	f.position = is_in_file(j, native) ? (uint32_t)f.position : 0;
+	if (is_in_file(j, native))
+		f.position = (uint32_t)f.position;
+	else
+		f.position = DP_V8_COMPILED | (frame_is_exact(native) ? DP_V8_EXACT : 0) |
+			     DP_V8_POSITION(native->address);
 	put(j, &(struct frame){ .address = native->address,
 				.offset = runtime_names_put(j->names, &f),
 				.module = j->module,

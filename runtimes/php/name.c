@@ -65,6 +65,9 @@ static int read_line(const struct reader *r, uint64_t function, uint64_t positio
 		err = memory_half(r->memory, function + l->n_instructions, &n);
 	if (err < 0)
 		return err;
+	/* A file's layout may have been forged. */
+	if (l->instruction_size == 0)
+		return -ENOTSUP;
 	position -= instructions;
 	if (position / l->instruction_size >= n || position % l->instruction_size != 0)
 		return memory_half(r->memory, function + l->first_line, ret);

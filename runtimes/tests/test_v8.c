@@ -23,6 +23,7 @@ enum {
 	SCRIPT = 167
 };
 enum { BYTECODE = 191, BYTES = 190, ARRAY = 175, ODDBALL = 131, MAPS = PLACE + 0x3000 };
+enum { STREAM = 240, CODE };
 #define OBJECT(n) (PLACE + 0x100 * (uint64_t)(n))
 
 static const struct dp_runtime_image image = {
@@ -63,7 +64,13 @@ static const struct dp_runtime_image image = {
 		      .script_source = 8,
 		      .array_length = 8,
 		      .array_data = 16,
-		      .bytecode_data = 54 },
+		      .bytecode_data = 54,
+		      .type_code = CODE,
+		      .type_stream = STREAM,
+		      .stream_start = 32,
+		      .deopt_literals = 2,
+		      .deopt_inlined = 7,
+		      .deopt_shared = 6 },
 };
 
 static uint8_t bytes[0x8000];
@@ -295,4 +302,152 @@ Test(v8, forged)
 	put_word(OBJECT(10) + 8, SMI(1 << 30));
 	expect_name("work");
 	cr_assert_eq(code->first_line, 0);
+}
+
+#define NOT_INLINED (-1)
+
+/* A source position: its place, in that inlined call. */
+static uint64_t position_of(uint32_t place, int inlined)
+{
+	return (uint64_t)(place + 1) << 1 | (uint64_t)(inlined + 1) << 31;
+}
+
+/* Appends a number in groups of 7 bits, of which the first one has its sign. */
+static void put_number(uint64_t *at, int64_t value)
+{
+	uint64_t rest = ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
+
+	do {
+		uint8_t byte = (uint8_t)((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
+
+		put((*at)++, &byte, sizeof(byte));
+		rest >>= 7;
+	} while (rest > 0);
+}
+
+static void put_call(unsigned int number, uint64_t position)
+{
+	put_word(OBJECT(35) + 16 + 16 * (uint64_t)number, position);
+	put_word(OBJECT(35) + 24 + 16 * (uint64_t)number, 0);
+}
+
+/*
+ * Code of "work" that begins at OBJECT(30) + 32. At its place 12 another function is inlined, and at place 30
+ * of that the same one again. Calls are at 4 in itself, at 8 in the inner one, at 16 in the outer one, at 24
+ * in itself.
+ */
+static void put_compiled(void)
+{
+	static const struct {
+		uint8_t offset, place;
+		int8_t inlined;
+	} positions[] = {
+		{ 4, 10, NOT_INLINED }, { 8, 40, 1 }, { 16, 33, 0 }, { 24, 14, NOT_INLINED }
+	};
+	uint64_t at = OBJECT(33) + 16, last = 0;
+	uint8_t offset = 0;
+
+	put_word(make(30, STREAM) + 8, TAG(OBJECT(31)));
+	put_word(make(31, CODE) + 8, TAG(OBJECT(32)));
+	put_word(OBJECT(31) + 16, TAG(OBJECT(33)));
+	put_word(make(32, ARRAY) + 8, SMI(8));
+	put_word(OBJECT(32) + 16 + 8 * 2, TAG(OBJECT(34)));
+	put_word(OBJECT(32) + 16 + 8 * 6, frame.code);
+	put_word(OBJECT(32) + 16 + 8 * 7, TAG(OBJECT(35)));
+	put_word(make(34, ARRAY) + 8, SMI(1));
+	put_word(OBJECT(34) + 16, TAG(OBJECT(36)));
+	put_word(make(35, BYTES) + 8, SMI(2 * 16));
+	put_call(0, position_of(12, NOT_INLINED));
+	put_call(1, position_of(30, 0));
+	put_word(make(36, SHARED) + 16, TAG(OBJECT(2)));
+	put_word(OBJECT(36) + 32, TAG(OBJECT(4)));
+	make(33, BYTES);
+	for (size_t i = 0; i < sizeof(positions) / sizeof(*positions); i++) {
+		uint64_t position = position_of(positions[i].place, positions[i].inlined);
+
+		put_number(&at, positions[i].offset - offset);
+		put_number(&at, (int64_t)(position - last));
+		offset = positions[i].offset;
+		last = position;
+	}
+	put_word(OBJECT(33) + 8, SMI(at - OBJECT(33) - 16));
+}
+
+static struct dp_runtime_frame expanded[RUNTIME_MAX_INLINED];
+
+static int expand(uint64_t offset, uint64_t flags)
+{
+	frame.position = DP_V8_COMPILED | flags | (OBJECT(30) + 32 + offset);
+	return runtime_v8.expand(&image, &frame, &memory, expanded);
+}
+
+static void expect_frame(int i, unsigned int object, uint32_t place)
+{
+	cr_expect_eq(expanded[i].code, TAG(OBJECT(object)));
+	cr_expect_eq(expanded[i].position, DP_V8_PLACE | place);
+}
+
+/* A return address is behind its call. */
+Test(v8, inlined_calls)
+{
+	put_compiled();
+	cr_assert_eq(expand(8, 0), 1);
+	expect_frame(0, 0, 10);
+	cr_assert_eq(expand(9, 0), 3);
+	expect_frame(0, 36, 40);
+	expect_frame(1, 36, 30);
+	expect_frame(2, 0, 12);
+	cr_expect_eq(expanded[2].tag, frame.tag);
+	frame = expanded[0];
+	expect_name("work");
+	cr_assert_eq(expand(4, 0), 0);
+}
+
+/* Between two calls it is in what both are in. */
+Test(v8, inlined_leaf)
+{
+	put_compiled();
+	cr_assert_eq(expand(8, DP_V8_EXACT), 2);
+	expect_frame(0, 36, 30);
+	expect_frame(1, 0, 12);
+	cr_assert_eq(expand(17, DP_V8_EXACT), 1);
+	expect_frame(0, 0, 12);
+	cr_assert_eq(expand(30, DP_V8_EXACT), 1);
+	expect_frame(0, 0, 14);
+}
+
+/* A place has its line, whatever the bytecode says. */
+Test(v8, lines_of_places)
+{
+	cr_assert_eq(read_code(), 0);
+	frame.position = DP_V8_PLACE | 10;
+	cr_expect_eq(runtime_v8.line(&image, code, &frame), 3);
+	frame.position = DP_V8_PLACE | 12;
+	cr_expect_eq(runtime_v8.line(&image, code, &frame), 4);
+	frame.position = DP_V8_PLACE | UINT32_MAX;
+	cr_expect_eq(runtime_v8.line(&image, code, &frame), 3);
+	frame.position = DP_V8_COMPILED | 12;
+	cr_expect_eq(runtime_v8.line(&image, code, &frame), 3);
+}
+
+/* Calls that contain themselves, code of another function, and functions that are none. */
+Test(v8, forged_inlined_calls)
+{
+	put_compiled();
+	put_call(1, position_of(30, 1));
+	cr_expect_eq(expand(9, 0), 0);
+	put_call(1, position_of(30, 2));
+	cr_expect_eq(expand(9, 0), 0);
+	put_call(1, position_of(30, 0));
+	make(36, SCRIPT);
+	cr_expect_eq(expand(9, 0), 0);
+	make(36, SHARED);
+	put_word(OBJECT(34) + 8, SMI(0));
+	cr_expect_eq(expand(9, 0), 0);
+	put_word(OBJECT(34) + 8, SMI(1));
+	cr_expect_eq(expand(9, 0), 3);
+	put_word(OBJECT(32) + 16 + 8 * 6, TAG(OBJECT(36)));
+	cr_expect_eq(expand(9, 0), 0);
+	frame.position = DP_V8_COMPILED | (PLACE + 8);
+	cr_expect_eq(runtime_v8.expand(&image, &frame, &memory, expanded), -EFAULT);
 }

@@ -69,8 +69,15 @@ static const struct constant constants[] = {
 	  "class_SharedFunctionInfo__script__" },
 };
 
-/* Newer versions have these types; others have no object of it. */
+/* Newer versions have these; others have no object of such a type, or do not describe it. */
 static const struct constant newer[] = {
+	{ "type_InstructionStream__", AT(type_stream), NULL },
+	{ "type_ProtectedFixedArray__", AT(type_protected_array), NULL },
+	{ "class_InstructionStream__instruction_start__", AT(stream_start), NULL },
+	{ "DeoptimizationDataLiteralArrayIndex", AT(deopt_literals), NULL },
+	{ "DeoptimizationDataInliningPositionsIndex", AT(deopt_inlined), NULL },
+	{ "DeoptimizationDataSharedFunctionInfoIndex", AT(deopt_shared),
+	  "DeoptimizationDataWrappedSharedFunctionInfoIndex" },
 	{ "type_TrustedByteArray__", AT(type_trusted_bytes), NULL },
 	{ "type_TrustedFixedArray__", AT(type_trusted_array), NULL },
 };

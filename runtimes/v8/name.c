@@ -45,25 +45,37 @@ static int read_scope(const struct v8_reader *r, uint64_t name, struct v8_scope 
 					       v8_scope(r, name, ret);
 }
 
-/* Appends the lines of its bytecode, which may not be known. NULL: memory is short. */
-static struct runtime_code *add_positions(struct runtime_code *code, const struct v8_reader *r,
-					  const struct dp_runtime_frame *frame,
-					  const struct v8_lines *lines)
+/* Lines as they are kept: the positions of bytecode, and then the ends of lines. */
+struct kept {
+	uint32_t n_positions, n_ends;
+};
+
+/* Appends its lines, and those of its bytecode, which may not be known. */
+static struct runtime_code *add_lines(struct runtime_code *code, const struct v8_reader *r,
+				      const struct dp_runtime_frame *frame,
+				      const struct v8_lines *lines)
 {
 	_cleanup_free_ struct v8_position *positions = NULL;
+	size_t n = 0, positions_size, ends_size = lines->n * sizeof(*lines->ends);
 	struct runtime_code *larger;
+	struct kept kept;
 	uint64_t data;
-	size_t n;
 
 	/* Its first member; the tables say what it is. */
 	if (v8_word(r, frame->code, r->at->map + (uint32_t)sizeof(data), &data) < 0 ||
 	    v8_positions_read(r, data, lines, &positions, &n) < 0)
-		return code;
-	larger = realloc(code, sizeof(*code) + n * sizeof(*positions));
+		n = 0;
+	positions_size = n * sizeof(*positions);
+	larger = realloc(code, sizeof(*code) + sizeof(kept) + positions_size + ends_size);
 	if (!larger)
 		return code;
-	larger->lines_size = n * sizeof(*positions);
-	memcpy(larger->lines, positions, larger->lines_size);
+	kept = (struct kept){ (uint32_t)n, (uint32_t)lines->n };
+	memcpy(larger->lines, &kept, sizeof(kept));
+	if (n > 0)
+		memcpy(larger->lines + sizeof(kept), positions, positions_size);
+	if (lines->n > 0)
+		memcpy(larger->lines + sizeof(kept) + positions_size, lines->ends, ends_size);
+	larger->lines_size = sizeof(kept) + positions_size + ends_size;
 	return larger;
 }
 
@@ -83,7 +95,7 @@ static struct runtime_code *add_place(struct runtime_code *code, const struct v8
 	if (scope->end == 0 || v8_lines_read(r, script, scope->start, scope->end, &lines) < 0)
 		return code;
 	code->first_line = lines.first;
-	code = add_positions(code, r, frame, &lines);
+	code = add_lines(code, r, frame, &lines);
 	v8_lines_done(&lines);
 	return code;
 }
@@ -119,25 +131,48 @@ static int read_code(const void *layout, const struct dp_runtime_frame *frame,
 	return err;
 }
 
-static unsigned int line_of(const void *layout, const struct runtime_code *code,
-			    const struct dp_runtime_frame *frame)
+static unsigned int line_of_bytecode(const struct runtime_code *code, const uint8_t *positions,
+				     uint32_t n, uint32_t offset)
 {
-	const struct dp_runtime_image *image = layout;
-	uint32_t offset = (uint32_t)frame->position;
 	unsigned int line = code->first_line;
 	struct v8_position p;
 
-	/* The interpreter's offset is from the tagged address of the bytecode's object on. */
-	offset -= image->v8_names.bytecode_data - DP_V8_OBJECT_TAG;
-	if ((uint32_t)frame->position == 0)
-		return line;
-	for (size_t i = 0; i < code->lines_size; i += sizeof(p)) {
-		memcpy(&p, code->lines + i, sizeof(p));
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(&p, positions + i * sizeof(p), sizeof(p));
 		if (p.offset > offset)
 			break;
 		line = p.line;
 	}
 	return line;
+}
+
+static unsigned int line_of(const void *layout, const struct runtime_code *code,
+			    const struct dp_runtime_frame *frame)
+{
+	const struct dp_runtime_image *image = layout;
+	uint32_t position = (uint32_t)frame->position;
+	const uint8_t *positions = code->lines + sizeof(struct kept);
+	struct v8_lines lines;
+	struct kept kept;
+
+	if (code->lines_size == 0 || frame->position == 0 || frame->position & DP_V8_COMPILED)
+		return code->first_line;
+	/* A place that is not known. */
+	if (frame->position & DP_V8_PLACE && position == UINT32_MAX)
+		return code->first_line;
+	memcpy(&kept, code->lines, sizeof(kept));
+	if (!(frame->position & DP_V8_PLACE))
+		/* The interpreter's offset is from the tagged address of the bytecode's object on. */
+		return line_of_bytecode(code, positions, kept.n_positions,
+					position -
+						(image->v8_names.bytecode_data - DP_V8_OBJECT_TAG));
+	lines = (struct v8_lines){
+		.first = code->first_line,
+		.ends = (uint32_t *)(void *)(positions +
+					     kept.n_positions * sizeof(struct v8_position)),
+		.n = kept.n_ends,
+	};
+	return v8_lines_find(&lines, position);
 }
 
 const struct runtime_source runtime_v8 = {
@@ -146,5 +181,6 @@ const struct runtime_source runtime_v8 = {
 	.find = v8_find,
 	.layout_size = sizeof(struct dp_runtime_image),
 	.read = read_code,
+	.expand = v8_expand,
 	.line = line_of,
 };

@@ -58,6 +58,32 @@ int v8_lines_read(const struct v8_reader *r, uint64_t script, uint32_t start, ui
 void v8_lines_done(struct v8_lines *lines);
 uint32_t v8_lines_find(const struct v8_lines *lines, uint32_t place);
 
+/*
+ * A table of source positions, in order of offsets in code (src/codegen/source-position-table.cc). A position
+ * has a place in a script, plus one, and in compiled code the number of an inlined call, plus one
+ * (src/codegen/source-position.h).
+ */
+struct v8_table {
+	uint8_t *bytes; /* owned */
+	size_t at, size;
+	uint64_t offset, position;
+};
+
+#define V8_PLACE(position) ((uint32_t)((position) >> 1 & 0x3fffffff) - 1)
+#define V8_INLINED(position) ((uint32_t)((position) >> 31 & 0xffff) - 1)
+
+int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *ret);
+void v8_table_done(struct v8_table *table);
+bool v8_table_next(struct v8_table *table);
+
+/* Types of arrays of bytes, and of words. */
+bool v8_is_bytes(const struct v8_reader *r, uint16_t type);
+bool v8_is_array(const struct v8_reader *r, uint16_t type);
+
+/* The runtime's `expand`: what TurboFan and Maglev have inlined. */
+int v8_expand(const void *layout, const struct dp_runtime_frame *frame,
+	      const struct runtime_memory *memory, struct dp_runtime_frame *ret);
+
 /* The line of a function's bytecode from a byte on, up to the next position. */
 struct v8_position {
 	uint32_t offset;
