@@ -187,6 +187,13 @@ static int parse_jit(const struct parse_request *request, struct parse_result *r
 	return more < 0 ? more : 0;
 }
 
+static int get_digest(int fd, struct parse_result *ret)
+{
+	int err = file_digest_read(fd, &ret->digest);
+
+	return err == 0 || err == -EFBIG ? err : -EBADMSG;
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
@@ -195,6 +202,8 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 	if (request->kind == PARSE_JIT)
 		return parse_jit(request, ret);
 	*ret = (struct parse_result){ 0 };
+	if (request->kind == PARSE_DIGEST)
+		return get_digest(request->fd, ret);
 	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }

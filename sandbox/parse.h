@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cache/file_digest.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "elf/function_list.h"
@@ -29,6 +30,7 @@ enum parse_kind {
 	PARSE_USDT,       /* its USDT probes */
 	PARSE_FUNCTIONS,  /* its functions */
 	PARSE_JIT,        /* what does it say about code that a process generates? */
+	PARSE_DIGEST,     /* of all its bytes, whatever they are */
 	PARSE_N_KINDS,
 };
 
@@ -75,13 +77,15 @@ struct parse_result {
 	bool has_more;
 	struct jit_position position;
 	struct jit_pieces pieces;
+	/* DIGEST */
+	struct file_digest digest;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
- * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find() and
- * function_list_read(); parse_result_done()
+ * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
+ * function_list_read() and file_digest_read(); parse_result_done()
  * frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);

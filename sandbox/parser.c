@@ -76,6 +76,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->is_closed = result.position.is_closed;
 	ret->has_more = result.has_more;
 	memcpy(ret->parameters, result.parameters, sizeof(ret->parameters));
+	ret->digest = result.digest;
 	return err;
 }
 
@@ -260,6 +261,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	memcpy(ret->debug_link, r->debug_link, sizeof(ret->debug_link));
 	ret->debug_link_checksum = r->debug_link_checksum;
 	memcpy(ret->parameters, r->parameters, sizeof(ret->parameters));
+	ret->digest = r->digest;
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;
 	if (err == 0 && !are_segments(segments, r->facts.n_segments))
