@@ -189,7 +189,7 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 		[PARSE_IMAGE] = "has no table",
 		[PARSE_SAME] = "is not compared with a file of the same build id",
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
-		[PARSE_DIGEST] = "has a table that is not kept on disk",
+		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
 	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 	const char *why = parser_failure(err);
@@ -384,7 +384,7 @@ static int make_image(void *arg, struct image *ret)
 static int read_digest(void *arg, int fd, struct file_digest *ret)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	int err = ask(arg, PARSE_DIGEST, fd, -1, &result);
+	int err = ask(arg, PARSE_TABLE_DIGEST, fd, -1, &result);
 
 	*ret = result.digest;
 	return err;

@@ -17,57 +17,64 @@ static_assert(sizeof(struct kept_head) == 16 + sizeof(struct kept_key) + 8 * KEP
 	      "no padding");
 static_assert(sizeof(struct stored_file) <= sizeof(((struct kept_key *)NULL)->own), "fits");
 
-/* The file that keeps a file's digest depends on nothing but that file. */
-static void init_digest_key(const struct stored_file *file, struct kept_key *ret, char *ret_name)
+/* Of the file that keeps the digest of a binary for one kind of contents. */
+static void init_digest_key(const struct kept_key *of, const struct stored_file *file,
+			    struct kept_key *ret, char *ret_name)
 {
-	*ret = (struct kept_key){ .kind = "sha256", .layout = 1 };
+	*ret = *of;
+	memset(&ret->digest, 0, sizeof(ret->digest));
+	memset(&ret->owner, 0, sizeof(ret->owner));
 	memcpy(ret->own, file, sizeof(*file));
-	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%" PRIx64 "-%" PRIx64 DISK_CACHE_DIGEST,
-		 file->device, file->inode);
+	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%" PRIx64 "-%" PRIx64 "-%s" DISK_CACHE_DIGEST,
+		 file->device, file->inode, of->kind);
 }
 
-static bool read_digest(const struct disk_cache *cache, const struct stored_identity *of,
-			struct file_digest *ret)
+static bool read_digest(const struct disk_cache *cache, const struct stored_file *of,
+			struct kept_key *key)
 {
 	_cleanup_(kept_file_done) struct kept_file file = { 0 };
 	char name[DISK_CACHE_NAME_SIZE];
-	struct kept_key key;
+	struct kept_key wanted;
 
-	init_digest_key(&of->file, &key, name);
-	if (!of->is_lasting || kept_file_read(cache, name, &key, &file) < 0 ||
-	    file.sections[0].iov_len != sizeof(*ret))
+	init_digest_key(key, of, &wanted, name);
+	if (kept_file_read(cache, name, &wanted, &file) < 0 ||
+	    file.sections[0].iov_len != sizeof(key->digest))
 		return false;
-	memcpy(ret, file.sections[0].iov_base, sizeof(*ret));
+	memcpy(&key->digest, file.sections[0].iov_base, sizeof(key->digest));
 	return true;
 }
 
 /* It is only an optimisation. */
-static void write_digest(struct disk_cache *cache, const struct stored_identity *of,
-			 struct file_digest *digest)
+static void write_digest(struct disk_cache *cache, const struct stored_file *of,
+			 const struct kept_key *key)
 {
-	const struct iovec sections[KEPT_N_SECTIONS] = { { digest, sizeof(*digest) } };
+	struct file_digest digest = key->digest;
+	const struct iovec sections[KEPT_N_SECTIONS] = { { &digest, sizeof(digest) } };
 	char name[DISK_CACHE_NAME_SIZE];
-	struct kept_key key;
+	struct kept_key wanted;
 
-	init_digest_key(&of->file, &key, name);
-	if (of->is_lasting)
-		(void)kept_file_write(cache, name, &key, sections);
+	init_digest_key(key, of, &wanted, name);
+	(void)kept_file_write(cache, name, &wanted, sections);
 }
 
+/* Sets the last part of the key, whose others are set. */
 static int find_digest(struct disk_cache *cache, const struct kept_source *source,
-		       const struct stored_identity *of, struct file_digest *ret)
+		       const struct stored_identity *of, struct kept_key *key)
 {
 	int err;
 
-	if (read_digest(cache, of, ret))
+	if (of->is_lasting && read_digest(cache, &of->file, key))
 		return 0;
-	err = source->read_digest ? source->read_digest(source->arg, source->fd, ret) :
-				    file_digest_read(source->fd, ret);
+	if (of->is_lasting && source->is_costly)
+		return -ENOENT;
+	err = source->read_digest ? source->read_digest(source->arg, source->fd, &key->digest) :
+				    file_digest_read(source->fd, &key->digest);
 	if (err < 0)
 		return err;
 	if (!stored_file_is_same(source->fd, &of->file))
 		return -ESTALE;
-	write_digest(cache, of, ret);
+	if (of->is_lasting)
+		write_digest(cache, &of->file, key);
 	return 0;
 }
 
@@ -84,7 +91,7 @@ int kept_key_init(struct kept_key *ret, struct disk_cache *cache, const char *ki
 	snprintf(ret->maker, sizeof(ret->maker), "%s", cache->maker);
 	ret->owner = identity.owner;
 	*ret_file = identity.file;
-	return find_digest(cache, source, &identity, &ret->digest);
+	return find_digest(cache, source, &identity, ret);
 }
 
 /* Of the digest: enough that no two files meet by chance. The key has all of it. */

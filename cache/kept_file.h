@@ -36,16 +36,17 @@ struct kept_key {
 	char kind[8];                   /* the sections' user */
 	uint64_t layout;                /* version of the sections' layout */
 	char maker[DISK_CACHE_ID_SIZE]; /* build id of the program that writes */
-	struct file_digest digest;      /* of the binary: what the contents were made of */
+	struct file_digest digest;      /* of what the contents were made of */
 	struct stored_owner owner;      /* who may have made them up */
 	uint64_t own[6];                /* the user's */
 };
 
-/* A binary, open at fd, and how to get its digest. NULL: file_digest_read(). */
+/* A binary, open at fd, and how to get the digest of what is of interest in it. NULL: file_digest_read(). */
 struct kept_source {
 	int fd;
 	file_digest_fn read_digest;
 	void *arg;
+	bool is_costly; /* the digest of an earlier run is enough, if it is believed at all */
 };
 
 struct kept_head {
@@ -63,7 +64,7 @@ struct kept_file {
 /*
  * Set all of a key but `own`, and what tells whether it still holds (stored_file_is_same()). The digest is
  * that of an earlier run if the file has not changed since; or is read, and kept for later ones.
- * -ESTALE, -EPERM: nothing is to be kept of the binary (stored_file_identify()); or errors of
+ * -ENOENT: it was costly, and not kept. -ESTALE, -EPERM: nothing is to be kept of the binary (stored_file_identify()); or errors of
  * read_digest.
  */
 int kept_key_init(struct kept_key *ret, struct disk_cache *cache, const char *kind, uint64_t layout,

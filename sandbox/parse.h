@@ -22,15 +22,16 @@
  */
 
 enum parse_kind {
-	PARSE_FACTS,      /* of the file */
-	PARSE_IMAGE,      /* of its unwind information */
-	PARSE_SAME,       /* do the file and the other one result in the same image? */
-	PARSE_DEBUG,      /* is the other file the separate debug file of the first? */
-	PARSE_PARAMETERS, /* where are parameters of a function? */
-	PARSE_USDT,       /* its USDT probes */
-	PARSE_FUNCTIONS,  /* its functions */
-	PARSE_JIT,        /* what does it say about code that a process generates? */
-	PARSE_DIGEST,     /* of all its bytes, whatever they are */
+	PARSE_FACTS, /* of the file */
+	PARSE_IMAGE, /* of its unwind information */
+	PARSE_SAME,  /* do the file and the other one result in the same image? By these digests */
+	PARSE_DEBUG, /* is the other file the separate debug file of the first? */
+	PARSE_PARAMETERS,   /* where are parameters of a function? */
+	PARSE_USDT,         /* its USDT probes */
+	PARSE_FUNCTIONS,    /* its functions */
+	PARSE_JIT,          /* what does it say about code that a process generates? */
+	PARSE_DIGEST,       /* of all its bytes, whatever they are */
+	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_N_KINDS,
 };
 
@@ -77,7 +78,7 @@ struct parse_result {
 	bool has_more;
 	struct jit_position position;
 	struct jit_pieces pieces;
-	/* DIGEST */
+	/* DIGEST, TABLE_DIGEST */
 	struct file_digest digest;
 	/* IMAGE: without the list of refusals */
 	struct image image;

@@ -48,9 +48,14 @@ int location_file_read(struct disk_cache *disk, const struct names_options *opti
 		       const struct kept_source *source, struct location_cache *locations)
 {
 	_cleanup_(kept_file_done) struct kept_file file = { 0 };
+	struct kept_source known = *source;
 	char name[DISK_CACHE_NAME_SIZE];
 	struct kept_key key;
-	int err = describe(disk, options, source, &key, name);
+	int err;
+
+	/* Of most binaries there are no names, as these are looked up fast. */
+	known.is_costly = true;
+	err = describe(disk, options, &known, &key, name);
 
 	if (err == 0)
 		err = kept_file_read(disk, name, &key, &file);

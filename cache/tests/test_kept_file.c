@@ -202,6 +202,20 @@ Test(kept_file, is_of_a_digest_that_is_read_once, .timeout = 60)
 	remove_digests();
 }
 
+Test(kept_file, is_of_no_costly_digest_that_is_not_known, .timeout = 60)
+{
+	_cleanup_close_ int fd = new_source();
+	const struct kept_source source = { fd }, costly = { fd, .is_costly = true };
+	struct stored_file file;
+	struct kept_key got;
+
+	cr_assert_eq(init_key(&costly, &got), -ENOENT);
+	cr_assert_eq(init_key(&source, &got), 0);
+	cr_assert_eq(init_key(&costly, &got), 0);
+	cr_assert_eq(kept_key_init(&got, &cache, "other", 7, &costly, &file), -ENOENT);
+	remove_digests();
+}
+
 Test(kept_file, is_not_of_what_has_no_digest, .timeout = 60)
 {
 	int n = 0;

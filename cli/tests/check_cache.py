@@ -23,7 +23,7 @@ from harness import Target, busy, dwarfprof, program
 CACHE = "/var/cache/dwarfprof"
 NOBODY = 65534
 SETTLE_TIME = 2  # seconds: cache/stored_file.c
-KEPT = re.compile(r"[0-9a-f]{32}(-[0-9a-f]+){3}-v\d+\.table|[0-9a-f]+-[0-9a-f]+\.sha256")
+KEPT = re.compile(r"[0-9a-f]{32}(-[0-9a-f]+){3}-v\d+\.table|[0-9a-f]+-[0-9a-f]+-(image|names)\.sha256")
 
 
 def use_new_cache(options="size=64m,mode=755"):
@@ -115,12 +115,8 @@ class Names(unittest.TestCase):
         for options in ["--no-cache"], ["--demangle", "full"], ["--no-inline"], ["--no-lines"]:
             self.assertNotIn("inlined.c", self.report(*options), options)
         self.assertEqual(self.kept(), [name])
-        # They belong to its bytes, whatever times it has.
+        # The names do not belong to a file that has changed.
         os.utime(self.path("inlined"))
-        wait_until_settled(self.path("inlined"))
-        self.assertEqual(self.report(), cold)
-        with open(self.path("inlined"), "ab") as file:
-            file.write(b"x")
         wait_until_settled(self.path("inlined"))
         self.assertNotIn('"mix_many"', self.report())
 
@@ -190,8 +186,6 @@ class Cache(unittest.TestCase):
             self.assertRegex(name, KEPT)
             self.assertEqual(os.stat(f"{CACHE}/{name}").st_mode & 0o7777, 0o600)
         self.assertEqual(os.stat(CACHE).st_mode & 0o7777, 0o700)
-        of_libc = f"{digest('/lib/x86_64-linux-gnu/libc.so.6')}-0-"
-        self.assertEqual(len([name for name in kept if name.startswith(of_libc)]), 1)
 
     def test_others_of_the_same_bytes_are_those_of_the_same_user(self):
         """Whatever build id, inode and times they have."""
@@ -287,25 +281,36 @@ class Cache(unittest.TestCase):
             self.assertIn(f"no cache in {CACHE}", said)
 
     def test_a_file_that_was_changed_gets_new_tables(self):
-        """It has the same build id and other sections."""
+        """It has the same build id and other unwind information, or only other sections."""
         with tempfile.TemporaryDirectory() as directory:
-            library = shutil.copy("/lib/x86_64-linux-gnu/libc.so.6", directory)
+            library = f"{directory}/library.so"
 
-            def profile():
-                with Target(program("fibonacci"), "60", env={"LD_LIBRARY_PATH": directory}) as pid:
-                    return [f"{library}: " in line and line.endswith(", from the cache")
-                            for line in self.profile(pid)[1].splitlines()]
+            def build(size):
+                functions = (f"int f{i}(int x) {{ volatile char a[{8 * i + size}]; return a[x]; }}" for i in range(400))
+                subprocess.run(["gcc", "-O1", "-shared", "-Wl,--build-id=0x0123456789abcdef", "-xc", "-", "-o",
+                                f"{directory}/other"], input="\n".join(functions), text=True, check=True)
+                change()
 
-            wait_until_settled(library)
-            self.assertNotIn(True, profile())
-            self.assertIn(True, profile())
-            subprocess.run(["objcopy", "--add-section=.other=/bin/true", library, f"{directory}/other"], check=True)
+            def change():
+                """In place."""
+                shutil.copyfile(f"{directory}/other", library)
+                wait_until_settled(library)
+
+            def is_kept():
+                with Target(program("fibonacci"), "60", env={"LD_PRELOAD": library}) as pid:
+                    said = self.profile(pid)[1]
+                self.assertIn(f"{library}: ", said)
+                return any(f"{library}: " in line and line.endswith(", from the cache") for line in said.splitlines())
+
+            build(64)
+            self.assertEqual([is_kept(), is_kept()], [False, True])
             inode = os.stat(library).st_ino
-            shutil.copyfile(f"{directory}/other", library)
+            build(4096)
             self.assertEqual(os.stat(library).st_ino, inode)
-            wait_until_settled(library)
-            self.assertNotIn(True, profile())
-            self.assertIn(True, profile())
+            self.assertEqual([is_kept(), is_kept()], [False, True])
+            subprocess.run(["objcopy", "--add-section=.other=/bin/true", f"{directory}/other"], check=True)
+            change()
+            self.assertTrue(is_kept())
 
     def test_of_overlays_only_those_that_are_mounted_here(self):
         """A user can mount one in a namespace of their own, above files with inodes and times that they choose."""
