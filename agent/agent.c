@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "agent/figures.h"
+#include "agent/own_use.h"
 #include "agent/notify.h"
 #include "agent/pulls.h"
 #include "agent/server.h"
@@ -496,20 +497,6 @@ static int prepare(struct agent *a)
 	return serve(a, options);
 }
 
-static int exit_code(int err)
-{
-	switch (err) {
-	case 0:
-		return EXIT_CODE_OK;
-	case -EPERM:
-	case -EACCES:
-		return EXIT_CODE_NOT_PERMITTED;
-	case -ESRCH:
-		return EXIT_CODE_NO_PROCESS;
-	}
-	return EXIT_CODE_FAILED;
-}
-
 static void say_end(struct agent *a)
 {
 	struct figures figures;
@@ -545,5 +532,5 @@ int agent_run(const struct agent_control *control)
 	if (a.event_fd >= 0)
 		close(a.event_fd);
 	pthread_mutex_destroy(&a.lock);
-	return exit_code(err);
+	return exit_code_of(err);
 }

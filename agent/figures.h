@@ -30,15 +30,6 @@ struct figures {
 	char host[65], kernel[192];
 };
 
-/* What processes use. */
-struct own_use {
-	double cpu_seconds;
-	uint64_t resident_bytes, private_bytes;
-};
-
-/* Of this process and of its children, which read binaries. */
-void own_use_read(struct own_use *ret, struct own_use *ret_children);
-
 /* Everything as OpenMetrics text (https://openmetrics.io, version 1.0). */
 void figures_write_metrics(const struct figures *figures, FILE *to);
 /* A page for people, which loads nothing. */

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "agent/figures.h"
+#include "agent/own_use.h"
 #include "base/array.h"
 #include "report/outcome.h"
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/own_use.h"
+
 #include <dirent.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "agent/figures.h"
 #include "base/cleanup.h"
 
 /* Fields 14 and 15 of proc_pid_stat(5), after the name, which may contain anything. */

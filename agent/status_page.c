@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "agent/figures.h"
+#include "agent/own_use.h"
 #include "report/markup.h"
 #include "report/outcome.h"
 

@@ -189,6 +189,7 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 		[PARSE_IMAGE] = "has no table",
 		[PARSE_SAME] = "is not compared with a file of the same build id",
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
+		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
 	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 	const char *why = parser_failure(err);
@@ -380,6 +381,15 @@ static int make_image(void *arg, struct image *ret)
 	return 0;
 }
 
+static int read_digest(void *arg, int fd, struct file_digest *ret)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	int err = ask(arg, PARSE_TABLE_DIGEST, fd, -1, &result);
+
+	*ret = result.digest;
+	return err;
+}
+
 /* A job has scanned the directory, or added to it, while other jobs may have done the same. */
 static void update_budget(struct job_cache *c, uint64_t before, uint64_t left)
 {
@@ -396,6 +406,8 @@ static void update_budget(struct job_cache *c, uint64_t before, uint64_t left)
 static int get_image(struct table_job *j, bool is_changed)
 {
 	struct job_cache *shared = is_changed ? NULL : j->cache;
+	/* To see where a foreign file is may wait. It is not believed, and not kept. */
+	const struct kept_source source = { j->is_foreign ? -1 : j->fd, read_digest, j };
 	struct disk_cache cache = { .fd = -1 };
 	uint64_t before = 0;
 	int err;
@@ -404,9 +416,8 @@ static int get_image(struct table_job *j, bool is_changed)
 		cache = shared->cache;
 		cache.budget = before = __atomic_load_n(&shared->budget, __ATOMIC_RELAXED);
 	}
-	/* To see where a foreign file is may wait. It is not believed, and not kept. */
-	err = image_cache_get(shared ? &cache : NULL, &j->origin, j->is_foreign ? -1 : j->fd,
-			      make_image, j, &j->image);
+	err = image_cache_get(shared ? &cache : NULL, &j->origin, &source, make_image, j,
+			      &j->image);
 	if (shared)
 		update_budget(shared, before, cache.budget);
 	j->is_kept = err > 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -99,7 +100,23 @@ static uint64_t nanoseconds(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-int stored_file_identify(int fd, struct stored_file *ret)
+/* Only root mounts disks without. A tmpfs, which has no disk, begins empty. */
+static bool is_disk_of_user(const struct statfs *fs)
+{
+	return (fs->f_flags & ST_NOSUID) != 0 && (uint32_t)fs->f_type != TMPFS_MAGIC;
+}
+
+/* Users of another user namespace all look like this one (user_namespaces(7)). */
+#define OVERFLOW_USER 65534
+
+/* Device numbers without a disk are used again for other file systems. The group's bits count ACLs, too. */
+static bool is_of_one_user(const struct statfs *fs, const struct stat *st)
+{
+	return major(st->st_dev) != 0 && !is_disk_of_user(fs) &&
+	       (st->st_mode & (S_IWGRP | S_IWOTH)) == 0 && st->st_uid != OVERFLOW_USER;
+}
+
+int stored_file_identify(int fd, struct stored_identity *ret)
 {
 	struct timespec now;
 	struct statfs fs;
@@ -118,12 +135,25 @@ int stored_file_identify(int fd, struct stored_file *ret)
 		return -EPERM;
 	if (st.st_ctim.tv_sec + SETTLE_TIME >= now.tv_sec)
 		return -ESTALE;
-	*ret = (struct stored_file){
+	ret->file = (struct stored_file){
 		.device = is_on_disk ? st.st_dev : 0,
 		.inode = st.st_ino,
 		.size = (uint64_t)st.st_size,
 		.mtime_ns = nanoseconds(&st.st_mtim),
 		.ctime_ns = nanoseconds(&st.st_ctim),
 	};
+	ret->owner = (struct stored_owner){
+		.device = ret->file.device,
+		.user = st.st_uid,
+		.inode = is_of_one_user(&fs, &st) ? 0 : st.st_ino,
+	};
+	ret->is_lasting = !is_on_disk || !is_disk_of_user(&fs);
 	return 0;
+}
+
+bool stored_file_is_same(int fd, const struct stored_file *file)
+{
+	struct stored_identity now;
+
+	return stored_file_identify(fd, &now) == 0 && memcmp(&now.file, file, sizeof(*file)) == 0;
 }

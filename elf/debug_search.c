@@ -20,6 +20,12 @@
 #include "base/file_stat.h"
 #include "elf/mapped_file.h"
 
+bool debug_link_is_name(const char *name)
+{
+	return name[0] != '\0' && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
+}
+
 /* What a link in /proc refers to, as far as this is known without waiting for its server. */
 static int stat_link(const char *path, struct stat *ret)
 {

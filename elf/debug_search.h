@@ -30,6 +30,9 @@ struct debug_wanted {
 	uint32_t checksum;    /* from .gnu_debuglink */
 };
 
+/* Whether it is a name in a directory, as `link` has to be, whatever its bytes are. */
+bool debug_link_is_name(const char *name);
+
 /* A place where a debug file may be, and for whose file. */
 struct debug_place {
 	/* Who has the program's file, on which device; and who runs this */

@@ -300,25 +300,11 @@ static void dump_done(struct dump *d)
 	profiler_free(d->profiler);
 }
 
-static int exit_code(const struct dump *d, int err)
-{
-	switch (err) {
-	case 0:
-		return d->totals.samples == 0 ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_OK;
-	case -EPERM:
-	case -EACCES:
-		return EXIT_CODE_NOT_PERMITTED;
-	case -ESRCH:
-		return EXIT_CODE_NO_PROCESS;
-	}
-	return EXIT_CODE_FAILED;
-}
-
 int dump_run(const struct record_options *options)
 {
 	struct dump d = { .options = options };
 	int err = outputs_close(&d.outputs, run(&d));
-	int code = exit_code(&d, err);
+	int code = err == 0 && d.totals.samples == 0 ? EXIT_CODE_NO_SAMPLES : exit_code_of(err);
 
 	if (code == EXIT_CODE_NO_SAMPLES)
 		log_error("no stacks: there is no thread whose stack could be taken");

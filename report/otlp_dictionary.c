@@ -336,14 +336,13 @@ int otlp_mapping(struct otlp_dictionary *d, const struct mapping *mapping, int32
 	return err == 0 && is_new ? put_mapping(d, &b) : err;
 }
 
-static int add_file(struct otlp_dictionary *d, const char *dir, const char *file, int32_t *ret)
+static int put_path(struct otlp_dictionary *d, const char *dir, const char *file, int32_t *ret)
 {
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *made = NULL;
+	const char *path = file ? text_path(dir, file, &made) : NULL;
 
-	if (!file || !dir || *file == '/')
-		return file ? otlp_string(d, file, ret) : 0;
-	if (asprintf(&path, "%s/%s", dir, file) < 0)
-		return -ENOMEM;
+	if (!path)
+		return file ? -ENOMEM : 0;
 	return otlp_string(d, path, ret);
 }
 
@@ -355,7 +354,7 @@ static int add_function(struct otlp_dictionary *d, const struct symbolized_frame
 	int err = otlp_string(d, symbolized->name, &f.name);
 
 	if (err == 0)
-		err = add_file(d, symbolized->dir, symbolized->file, &f.file);
+		err = put_path(d, symbolized->dir, symbolized->file, &f.file);
 	if (d->keeps_linker_names && symbolized->is_named)
 		f.linker_name = f.name;
 	if (err == 0)

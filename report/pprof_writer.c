@@ -103,14 +103,13 @@ int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *
 }
 
 /* Adds the path of a source file, as far as it is known. */
-static int add_file(struct pprof_writer *writer, const char *dir, const char *file, int64_t *ret)
+static int put_path(struct pprof_writer *writer, const char *dir, const char *file, int64_t *ret)
 {
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *made = NULL;
+	const char *path = file ? text_path(dir, file, &made) : NULL;
 
-	if (!file || !dir || *file == '/')
-		return file ? pprof_writer_string(writer, file, ret) : 0;
-	if (asprintf(&path, "%s/%s", dir, file) < 0)
-		return -ENOMEM;
+	if (!path)
+		return file ? -ENOMEM : 0;
 	return pprof_writer_string(writer, path, ret);
 }
 
@@ -126,7 +125,7 @@ static int write_function(struct pprof_writer *writer, const struct pprof_functi
 	int err = pprof_writer_string(writer, f->key.name, &function.name);
 
 	if (err == 0)
-		err = add_file(writer, f->key.dir, f->key.file, &function.filename);
+		err = put_path(writer, f->key.dir, f->key.file, &function.filename);
 	if (err < 0)
 		return err;
 	function.id = f->id;

@@ -225,5 +225,7 @@ int namer_run(int socket, int opens)
 	}
 	names_free(n.names);
 	free(n.binaries);
+	if (n.result >= 0)
+		close(n.result);
 	return EXIT_SUCCESS;
 }

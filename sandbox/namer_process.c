@@ -59,6 +59,22 @@ static void lose(struct namer_process *n)
 	drop(n);
 }
 
+const char *namer_process_failure(int err)
+{
+	switch (err) {
+	case -ETIME:
+		return "reader took too long";
+	case -ETIMEDOUT:
+		return "file could not be opened again";
+	case -EPROTO:
+		return "reader gave a wrong answer";
+	case -ECONNABORTED:
+		return "reader crashed";
+	default:
+		return NULL;
+	}
+}
+
 /* Besides what it gets, it may use CONFINE_MEMORY. */
 void namer_process_allow_memory(const struct namer_process *n)
 {

@@ -63,6 +63,9 @@ struct namer_question {
 int namer_process_ask(struct namer_process *namer, const struct namer_question *question,
 		      struct namer_cost *cost, struct namer_reply *ret);
 
+/* Why it has not answered, for parsers_note_failure(); NULL: for none of these reasons. */
+const char *namer_process_failure(int err);
+
 /* Besides the files that it has got, it may use CONFINE_MEMORY. */
 void namer_process_allow_memory(const struct namer_process *namer);
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
@@ -297,10 +298,7 @@ static int fail(struct namers *all, struct module *module, int err)
 	module->reading->has_failed = true;
 	all->n_failed++;
 	parsers_note_failure(all->parsers, module->path, "has no names",
-			     err == -ETIME     ? "reader took too long" :
-			     err == -ETIMEDOUT ? "file could not be opened again" :
-			     err == -EPROTO    ? "reader gave a wrong answer" :
-						 "reader crashed");
+			     namer_process_failure(err));
 	return err;
 }
 
@@ -363,9 +361,7 @@ static int judge(struct namers *all, struct module *module, int err)
 		err = give_up(all) ? -ESHUTDOWN : -EAGAIN;
 	if (err == -EAGAIN)
 		note_missing(all);
-	return err == -ETIME || err == -ETIMEDOUT || err == -ECONNABORTED || err == -EPROTO ?
-		       fail(all, module, err) :
-		       err;
+	return namer_process_failure(err) ? fail(all, module, err) : err;
 }
 
 /* -ESHUTDOWN: this process has to do it. *ret is the namer that has answered. */
@@ -524,6 +520,11 @@ static int close_there(void *arg, struct module *module, bool names)
 	return 0;
 }
 
+static int read_digest(void *arg, int fd, struct file_digest *ret)
+{
+	return parsers_digest(((const struct namers *)arg)->parsers, fd, ret);
+}
+
 static void rest(void *arg, uint64_t idle_ns)
 {
 	struct namers *all = arg;
@@ -542,8 +543,7 @@ static void forget(void *arg, struct module *module)
 	module->reading = NULL;
 	forget_starts(r);
 	pthread_mutex_lock(&all->lock);
-	r->next_forgotten = all->forgotten;
-	all->forgotten = r;
+	LL_PREPEND2(all->forgotten, r, next_forgotten);
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -554,10 +554,8 @@ static void free_all(void *arg)
 
 	for (size_t i = 0; i < MAX_NAMERS; i++)
 		namer_process_end(&all->all[i]);
-	for (r = all->forgotten; r; r = next) {
-		next = r->next_forgotten;
-		free(r);
-	}
+	LL_FOREACH_SAFE2(all->forgotten, r, next, next_forgotten)
+	free(r);
 	parsers_drop(all->parsers);
 	pthread_mutex_destroy(&all->lock);
 	free(all);
@@ -567,6 +565,7 @@ static const struct name_reader reader = {
 	.find = find,
 	.find_start = find_start,
 	.close = close_there,
+	.read_digest = read_digest,
 	.retry = forget,
 	.rest = rest,
 	.forget = forget,

@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "runtimes/runtime.h"
-
-/* Larger code always has complete unwind information, so its bytes do not matter. */
-#define MAX_KNOWN_CODE (64 << 10)
+#include "sandbox/table_digest.h"
 
 void parse_result_done(struct parse_result *r)
 {
@@ -47,74 +45,17 @@ static int get_image(const struct elf_file *file, struct parse_result *ret)
 	return 0;
 }
 
-/* Whether code that gets its rules from its bytes is equal. */
-static bool is_same_code(const struct image_extent *a, const struct image_extent *b)
-{
-	if (a->n_ranges != b->n_ranges)
-		return false;
-	for (size_t i = 0; i < a->n_ranges; i++) {
-		const struct code_range *x = &a->ranges[i], *y = &b->ranges[i];
-
-		if (x->address != y->address || x->size != y->size)
-			return false;
-		/*
-		 * In Go code, any function may load the stack pointer, so its bytes always matter.
-		 */
-		if (x->size > 0 && (x->size <= MAX_KNOWN_CODE || a->go.size > 0) &&
-		    memcmp(x->bytes, y->bytes, x->size) != 0)
-			return false;
-	}
-	return a->start == b->start && a->end == b->end && a->entry == b->entry;
-}
-
-static bool is_same_section(const struct cfi_section *a, const struct cfi_section *b)
-{
-	return a->address == b->address && a->size == b->size &&
-	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
-static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
-{
-	return a->size == b->size && a->text == b->text &&
-	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
-/* Parts of an image that no runtime uses may differ: then the table is built anew. */
-static bool is_same_memory(const void *a, const void *b, size_t size)
-{
-	return memcmp(a, b, size) == 0;
-}
-
-static bool is_same_runtime(const struct elf_file *a, const struct elf_file *b)
-{
-	struct dp_runtime_image of_a = { 0 }, of_b = { 0 };
-	unsigned int kind = runtime_find(a, &of_a);
-
-	return runtime_find(b, &of_b) == kind &&
-	       (!runtime_is_known(kind) || is_same_memory(&of_a, &of_b, sizeof(of_a)));
-}
-
-/*
- * Whether both files result in the same table. A build id does not change when a file is modified
- * later, and anyone can set one. So the table's inputs are compared, which is fast compared to
- * building it.
- */
-static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
-{
-	return is_same_section(&a->cfi, &b->cfi) &&
-	       is_same_section(&a->code.beside, &b->code.beside) &&
-	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code) &&
-	       is_same_runtime(a, b);
-}
-
 static int compare(const struct elf_file *file, int other_fd, struct parse_result *ret)
 {
+	struct file_digest a, b;
 	struct elf_file other;
 	int err = elf_file_init_fd_only(&other, other_fd);
 
 	if (err < 0)
 		return err;
-	ret->is_so = is_same_table(file, &other);
+	table_digest(file, &a);
+	table_digest(&other, &b);
+	ret->is_so = memcmp(&a, &b, sizeof(a)) == 0;
 	elf_file_done(&other);
 	return 0;
 }
@@ -147,6 +88,9 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 		return request->kind == PARSE_FACTS ? get_facts(file, ret) : get_image(file, ret);
 	case PARSE_SAME:
 		return compare(file, other, ret);
+	case PARSE_TABLE_DIGEST:
+		table_digest(file, &ret->digest);
+		return 0;
 	case PARSE_DEBUG:
 		ret->is_so = elf_file_add_debug(file, other);
 		return 0;
@@ -187,6 +131,13 @@ static int parse_jit(const struct parse_request *request, struct parse_result *r
 	return more < 0 ? more : 0;
 }
 
+static int get_digest(int fd, struct parse_result *ret)
+{
+	int err = file_digest_read(fd, &ret->digest);
+
+	return err == 0 || err == -EFBIG ? err : -EBADMSG;
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
@@ -195,6 +146,8 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 	if (request->kind == PARSE_JIT)
 		return parse_jit(request, ret);
 	*ret = (struct parse_result){ 0 };
+	if (request->kind == PARSE_DIGEST)
+		return get_digest(request->fd, ret);
 	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cache/file_digest.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "elf/function_list.h"
@@ -21,14 +22,16 @@
  */
 
 enum parse_kind {
-	PARSE_FACTS,      /* of the file */
-	PARSE_IMAGE,      /* of its unwind information */
-	PARSE_SAME,       /* do the file and the other one result in the same image? */
-	PARSE_DEBUG,      /* is the other file the separate debug file of the first? */
-	PARSE_PARAMETERS, /* where are parameters of a function? */
-	PARSE_USDT,       /* its USDT probes */
-	PARSE_FUNCTIONS,  /* its functions */
-	PARSE_JIT,        /* what does it say about code that a process generates? */
+	PARSE_FACTS, /* of the file */
+	PARSE_IMAGE, /* of its unwind information */
+	PARSE_SAME,  /* do the file and the other one result in the same image? By these digests */
+	PARSE_DEBUG, /* is the other file the separate debug file of the first? */
+	PARSE_PARAMETERS,   /* where are parameters of a function? */
+	PARSE_USDT,         /* its USDT probes */
+	PARSE_FUNCTIONS,    /* its functions */
+	PARSE_JIT,          /* what does it say about code that a process generates? */
+	PARSE_DIGEST,       /* of all its bytes, whatever they are */
+	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_N_KINDS,
 };
 
@@ -75,13 +78,15 @@ struct parse_result {
 	bool has_more;
 	struct jit_position position;
 	struct jit_pieces pieces;
+	/* DIGEST, TABLE_DIGEST */
+	struct file_digest digest;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
- * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find() and
- * function_list_read(); parse_result_done()
+ * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
+ * function_list_read() and file_digest_read(); parse_result_done()
  * frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/write_all.h"
+#include "elf/debug_search.h"
 #include "sandbox/message.h"
 #include "sandbox/passage.h"
 #include "tables/image_check.h"
@@ -76,6 +77,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->is_closed = result.position.is_closed;
 	ret->has_more = result.has_more;
 	memcpy(ret->parameters, result.parameters, sizeof(ret->parameters));
+	ret->digest = result.digest;
 	return err;
 }
 
@@ -119,20 +121,19 @@ static bool is_printable(const char *text, size_t size)
 	return n < size;
 }
 
-/* A name in a directory, whatever its bytes are. */
-static bool is_file_name(const char *text, size_t size)
+/* Of a debug file, or that there is none. */
+static bool is_link(const char *text, size_t size)
 {
 	size_t n = strnlen(text, size);
 
-	return n < size && !memchr(text, '/', n) && strcmp(text, ".") != 0 &&
-	       strcmp(text, "..") != 0;
+	return n == 0 || (n < size && debug_link_is_name(text));
 }
 
 static bool is_plausible(const struct parser_reply *r, uint64_t size)
 {
 	return r->err == 0 && is_build_id(r->facts.origin.build_id) &&
 	       is_printable(r->facts.packer, sizeof(r->facts.packer)) &&
-	       is_file_name(r->debug_link, sizeof(r->debug_link)) &&
+	       is_link(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       r->is_so <= 1 && r->n_usdt <= USDT_MAX_PLACES &&
@@ -260,6 +261,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	memcpy(ret->debug_link, r->debug_link, sizeof(ret->debug_link));
 	ret->debug_link_checksum = r->debug_link_checksum;
 	memcpy(ret->parameters, r->parameters, sizeof(ret->parameters));
+	ret->digest = r->digest;
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;
 	if (err == 0 && !are_segments(segments, r->facts.n_segments))

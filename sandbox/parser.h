@@ -42,6 +42,7 @@ struct parser_reply {
 	uint64_t position, lines_at;
 	uint8_t has_more, has_times, is_closed;
 	struct parameter parameters[DP_MAX_ARGUMENTS];
+	struct file_digest digest;
 };
 
 /* What the parser does. Returns an exit status. */

@@ -508,3 +508,14 @@ int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_
 		return parse_here(request, ret);
 	return err;
 }
+
+int parsers_digest(struct parsers *p, int fd, struct file_digest *ret)
+{
+	_cleanup_(parse_result_done) struct parse_result result;
+	const struct parse_request request = { .kind = PARSE_DIGEST, .fd = fd, .other = -1 };
+	clockid_t clock;
+	int err = parsers_ask(p, &request, &clock, &result);
+
+	*ret = result.digest;
+	return err;
+}

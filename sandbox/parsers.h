@@ -103,4 +103,7 @@ int parsers_require(struct parsers *parsers, struct confinement *ret);
 int parsers_ask(struct parsers *parsers, const struct parse_request *request, clockid_t *clock,
 		struct parse_result *ret);
 
+/* Has the digest of a file read, which is open here. Errors as above, and of file_digest_read(). */
+int parsers_digest(struct parsers *parsers, int fd, struct file_digest *ret);
+
 #endif

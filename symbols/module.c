@@ -118,20 +118,31 @@ static bool can_keep_locations(const struct module *module)
 	       is_same_time(&st.st_ctim, &module->changed);
 }
 
+static struct kept_source source_of(const struct module *module)
+{
+	const struct names *names = module->names;
+
+	return (struct kept_source){
+		.fd = module->fd,
+		.read_digest = names->reader ? names->reader->read_digest : NULL,
+		.arg = names->reader_arg,
+	};
+}
+
 /*
  * Reads the locations from an earlier run. If they are missing or damaged, they are looked up
  * again.
  */
 static void read_locations(struct module *module)
 {
-	const struct names *names = module->names;
+	struct names *names = module->names;
+	const struct kept_source source = source_of(module);
 
 	if (module->locations_tried)
 		return;
 	module->locations_tried = true;
 	if (can_keep_locations(module) &&
-	    location_file_read(&names->cache, &names->options, module->build_id, module->fd,
-			       &module->locations) == 0)
+	    location_file_read(&names->cache, &names->options, &source, &module->locations) == 0)
 		module->keeps_locations = true;
 }
 
@@ -142,11 +153,11 @@ static void read_locations(struct module *module)
 void module_keep_locations(struct module *module)
 {
 	struct names *names = module->names;
+	const struct kept_source source = source_of(module);
 
 	if (module->n_new > 0 && module->keeps_locations && !module->is_partial &&
 	    !module->no_debug && can_keep_locations(module) &&
-	    location_file_write(&names->cache, &names->options, module->build_id, module->fd,
-				&module->locations) == 0)
+	    location_file_write(&names->cache, &names->options, &source, &module->locations) == 0)
 		module->n_new = 0;
 }
 

@@ -69,6 +69,7 @@ static void check_same(const struct parse_result *a, const struct parse_result *
 	EXPECT(a->lacks_cfi == b->lacks_cfi && a->is_so == b->is_so);
 	EXPECT(strcmp(a->debug_link, b->debug_link) == 0);
 	EXPECT(a->debug_link_checksum == b->debug_link_checksum);
+	EXPECT(memcmp(&a->digest, &b->digest, sizeof(a->digest)) == 0);
 	EXPECT(a->image.n_cells == b->image.n_cells);
 	EXPECT(memcmp(&a->image.stats, &b->image.stats, sizeof(a->image.stats)) == 0);
 	EXPECT(a->image.n_cells == 0 || memcmp(a->image.cells, b->image.cells,

@@ -162,6 +162,28 @@ Test(parsers, answer_two_questions_about_two_files)
 	cr_assert(is_so(PARSE_DEBUG, self, self)); /* has its build id */
 }
 
+/* Of any file, whatever is in it. */
+Test(parsers, read_digests)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int self = open_self();
+	_cleanup_close_ int text = memfd_create("text", MFD_CLOEXEC);
+	_cleanup_close_ int holes = memfd_create("holes", MFD_CLOEXEC);
+	struct file_digest here, there;
+	pid_t found[16];
+
+	cr_assert_eq(file_digest_read(self, &here), 0);
+	cr_assert_eq(parsers_digest(parsers, self, &there), 0);
+	cr_assert_eq(memcmp(&here, &there, sizeof(here)), 0);
+	cr_assert_geq(children(spawner(), found), 1);
+	cr_assert_eq(ask(PARSE_TABLE_DIGEST, self, &result), 0);
+	cr_assert_neq(memcmp(&here, &result.digest, sizeof(here)), 0);
+	cr_assert_eq(parsers_digest(parsers, text, &there), 0);
+	cr_assert_eq(there.bytes[0], 0xe3, "as that of an empty file begins");
+	cr_assert_eq(ftruncate(holes, 1 << 30), 0);
+	cr_assert_eq(parsers_digest(parsers, holes, &there), -EFBIG);
+}
+
 Test(parsers, refuse_what_is_no_binary)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };

@@ -213,7 +213,7 @@ Test(module, shows_functions_without_what_was_inlined)
 /* A copy of this program that is no longer being changed, so its locations can be kept. */
 static int open_settled_copy(void)
 {
-	struct stored_file source;
+	struct stored_identity source;
 	int fd = copy_program();
 
 	while (stored_file_identify(fd, &source) == -ESTALE)
