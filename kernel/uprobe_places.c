@@ -2,45 +2,29 @@
 #include "kernel/uprobe_places.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/mapped_file.h"
 #include "log/log.h"
 #include "log/suggestion.h"
 #include "symbols/function_pattern.h"
 
-/* Does not wait for a FIFO's other end. */
-static int open_regular(const char *path)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -1;
-	if (!S_ISREG(st.st_mode)) {
-		errno = S_ISDIR(st.st_mode) ? EISDIR : ENOEXEC;
-		return -1;
-	}
-	return steal_fd(&fd);
-}
-
-/* Opens a file in the first directory of a colon-separated list that has it; else returns -1. */
+/* Opens a file in the first directory of a colon-separated list that has it; else the error of the last. */
 static int open_from_list(const char *list, const char *name, char path[PATH_MAX])
 {
-	int fd = -1;
+	int fd = -ENOENT;
 
 	while (fd < 0 && list && *list) {
 		size_t n = strcspn(list, ":");
 
 		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, name) < PATH_MAX)
-			fd = open_regular(path);
+			fd = regular_file_open(path, 0);
 		list += n + (list[n] == ':');
 	}
 	return fd;
@@ -52,11 +36,9 @@ static int open_file(const char *file, char path[PATH_MAX])
 	int fd;
 
 	if (strchr(file, '/')) {
-		if (snprintf(path, PATH_MAX, "%s", file) >= PATH_MAX) {
-			errno = ENAMETOOLONG;
-			return -1;
-		}
-		return open_regular(path);
+		if (snprintf(path, PATH_MAX, "%s", file) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		return regular_file_open(path, 0);
 	}
 	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, path);
 	if (fd >= 0)
@@ -203,11 +185,11 @@ static int read_functions(void *arg, int fd, struct function_list *ret)
 	return function_list_read(fd, ret);
 }
 
-static int find_in_file(int fd, const char *file, const char *function, function_lister lister,
-			void *arg, struct uprobe_places *ret)
+static int find_in_file(const char *file, const char *function, function_lister lister, void *arg,
+			struct uprobe_places *ret)
 {
 	_cleanup_(function_list_done) struct function_list list = { 0 };
-	int err = (lister ?: read_functions)(arg, fd, &list);
+	int err = (lister ?: read_functions)(arg, ret->fd, &list);
 
 	if (err == 0)
 		err = find_functions(&list, function, ret);
@@ -223,28 +205,31 @@ static int find_in_file(int fd, const char *file, const char *function, function
 	return err;
 }
 
-int uprobe_places_open(const char *file, char ret_path[PATH_MAX])
+int uprobe_places_open(const char *file, struct uprobe_places *ret)
 {
-	int fd = open_file(file, ret_path), err = -errno;
+	int fd;
 
-	if (fd >= 0)
-		return fd;
+	*ret = UPROBE_PLACES_NONE;
+	fd = open_file(file, ret->path);
+	if (fd >= 0) {
+		ret->fd = fd;
+		snprintf(ret->link, sizeof(ret->link), "/proc/self/fd/%d", fd);
+		return 0;
+	}
 	log_error("cannot read %s: %s", file,
-		  err == -ENOEXEC ? "it is no regular file" : strerror(-err));
+		  fd == -ESTALE ? "it is no regular file" : strerror(-fd));
 	if (!strchr(file, '/'))
 		log_detail("try:  its full path; only the usual directories are searched");
-	return err;
+	return fd;
 }
 
 int uprobe_places_find(const char *file, const char *function, function_lister lister, void *arg,
 		       struct uprobe_places *ret)
 {
-	_cleanup_close_ int fd = -1;
-	int err;
+	int err = uprobe_places_open(file, ret);
 
-	*ret = (struct uprobe_places){ 0 };
-	fd = uprobe_places_open(file, ret->path);
-	err = fd < 0 ? fd : find_in_file(fd, file, function, lister, arg, ret);
+	if (err == 0)
+		err = find_in_file(file, function, lister, arg, ret);
 	if (err < 0)
 		uprobe_places_done(ret);
 	return err;
@@ -252,6 +237,8 @@ int uprobe_places_find(const char *file, const char *function, function_lister l
 
 void uprobe_places_done(struct uprobe_places *p)
 {
+	if (p->fd >= 0)
+		close(steal_fd(&p->fd));
 	free(p->offsets);
 	free(p->cookies);
 	free(p->counters);

@@ -13,16 +13,29 @@
 /* Functions at which one event may be set: before Linux 6.6, each takes a descriptor. */
 #define UPROBE_MAX_PLACES 1024
 
-/* Where functions of a file begin, or where its USDT probes are. */
+#define UPROBE_LINK_SIZE 32
+
+/*
+ * Where functions of a file begin, or where its USDT probes are. Starts as UPROBE_PLACES_NONE. Whatever has
+ * the path later, probes are set in the file that was searched.
+ */
 struct uprobe_places {
 	char path[PATH_MAX];
-	uint64_t *offsets; /* in the file, each once; of functions ascending */
-	uint64_t *cookies; /* of each, for the program; NULL: 0. The owner's to set */
+	int fd;                      /* of the file; -1: none */
+	char link[UPROBE_LINK_SIZE]; /* a path of the very file, while it is open */
+	uint64_t *offsets;           /* in the file, each once; of functions ascending */
+	uint64_t *cookies;           /* of each, for the program; NULL: 0. The owner's to set */
 	/* Of each, where in the file the kernel counts who watches it; 0: nowhere; NULL: of all */
 	uint64_t *counters;
 	size_t n, size;
 	bool are_returns; /* where the functions have returned to, not where they begin */
 };
+
+#define UPROBE_PLACES_NONE                                                                         \
+	(struct uprobe_places)                                                                     \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
 
 /* Lists the functions of an open file, in whatever process may read it: 0, or as function_list_read(). */
 typedef int (*function_lister)(void *arg, int fd, struct function_list *ret);
@@ -37,9 +50,9 @@ typedef int (*function_lister)(void *arg, int fd, struct function_list *ret);
 int uprobe_places_find(const char *file, const char *function, function_lister lister, void *arg,
 		       struct uprobe_places *ret);
 /*
- * Opens a file that is found in the same way. Returns a descriptor, or a negative errno, logged.
+ * Opens a file that is found in the same way: there are no places yet. 0, or a negative errno, logged.
  */
-int uprobe_places_open(const char *file, char ret_path[PATH_MAX]);
+int uprobe_places_open(const char *file, struct uprobe_places *ret);
 void uprobe_places_done(struct uprobe_places *places);
 #define _cleanup_uprobe_places_ _cleanup_(uprobe_places_done)
 

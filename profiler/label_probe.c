@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "elf/function_list.h"
-#include "elf/mapped_file.h"
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
@@ -90,8 +89,7 @@ static int measure(struct parsers *parsers, const struct probe_parts *parts,
 {
 	struct extents e = { .places = places };
 	_cleanup_(function_list_done) struct function_list list = { 0 };
-	_cleanup_close_ int fd = regular_file_open(places->path, 0);
-	int err = fd < 0 ? fd : probe_catalog_list(parsers, fd, &list);
+	int err = probe_catalog_list(parsers, places->fd, &list);
 	struct listed_function f;
 	struct stat st;
 
@@ -102,7 +100,7 @@ static int measure(struct parsers *parsers, const struct probe_parts *parts,
 	for (size_t i = 0; err == 0 && i < places->n; i++)
 		if (e.code.of[i].size == 0)
 			err = -ENODATA;
-	if (err == 0 && fstat(fd, &st) < 0)
+	if (err == 0 && fstat(places->fd, &st) < 0)
 		err = -errno;
 	if (err == 0)
 		*ret = (struct probed_code){
@@ -139,7 +137,7 @@ static int find(struct parsers *parsers, const struct probe_parts *parts,
 static int attach(struct session *session, struct parsers *parsers, const struct probe_parts *parts,
 		  struct event_text *ret)
 {
-	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
+	_cleanup_uprobe_places_ struct uprobe_places places = UPROBE_PLACES_NONE;
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
 	int err = find(parsers, parts, &places, &lists);
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -158,14 +157,15 @@ static int read_functions(struct parsers *parsers, int fd, const char *file, con
 int probe_catalog_read(struct parsers *parsers, const char *file, const char *pattern,
 		       struct probe_catalog *ret)
 {
-	_cleanup_close_ int fd = -1;
-	int err;
+	_cleanup_uprobe_places_ struct uprobe_places at;
+	int err = uprobe_places_open(file, &at);
 
 	*ret = (struct probe_catalog){ 0 };
-	fd = uprobe_places_open(file, ret->path);
-	err = fd < 0 ? fd : read_usdt(parsers, fd, file, pattern, ret);
+	memcpy(ret->path, at.path, sizeof(ret->path));
 	if (err == 0)
-		err = read_functions(parsers, fd, file, pattern, ret);
+		err = read_usdt(parsers, at.fd, file, pattern, ret);
+	if (err == 0)
+		err = read_functions(parsers, at.fd, file, pattern, ret);
 	if (err == -ENOMEM)
 		log_error("cannot list the probes of %s: %s", file, strerror(-err));
 	if (err < 0)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "log/log.h"
@@ -110,13 +109,13 @@ static int choose(struct usdt_places *p, size_t n, const char *file, const char 
 int usdt_places_find(struct parsers *parsers, const char *file, const char *pattern,
 		     struct usdt_places *ret)
 {
-	_cleanup_close_ int fd = -1;
 	size_t n = 0;
 	int err;
 
 	*ret = (struct usdt_places){ 0 };
-	fd = uprobe_places_open(file, ret->at.path);
-	err = fd < 0 ? fd : usdt_places_list(parsers, fd, file, &ret->all, &n);
+	err = uprobe_places_open(file, &ret->at);
+	if (err == 0)
+		err = usdt_places_list(parsers, ret->at.fd, file, &ret->all, &n);
 	if (err == 0)
 		err = choose(ret, n, file, pattern);
 	if (err < 0)

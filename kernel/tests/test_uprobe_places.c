@@ -9,6 +9,7 @@
 #include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -93,6 +94,29 @@ Test(uprobe_places, finds_functions_that_cplusplus_mangles)
 	expect_code("libstdc++.so.6", "std::ostream::seekp(long, *)", 1, seek);
 	expect_code("libstdc++.so.6", "std::ostream::operator<<(long)", 1, plus_long);
 	dlclose(library);
+}
+
+static ino_t inode_of(const char *path)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0, "%s", path);
+	return st.st_ino;
+}
+
+Test(uprobe_places, are_of_the_file_that_was_read)
+{
+	_cleanup_uprobe_places_ struct uprobe_places places;
+	char path[] = "/tmp/uprobe_places.XXXXXX";
+	int fd = mkstemp(path);
+
+	cr_assert(fd >= 0 && unlink(path) == 0 && symlink("/proc/self/exe", path) == 0);
+	cr_assert_eq(uprobe_places_find(path, "in_the_program", NULL, NULL, &places), 0);
+	cr_assert(unlink(path) == 0 && symlink("/bin/sh", path) == 0);
+	cr_expect_eq(inode_of(places.link), inode_of("/proc/self/exe"));
+	cr_expect_neq(inode_of(places.link), inode_of(path));
+	unlink(path);
+	close(fd);
 }
 
 static const char *wanted_file, *wanted_name;
