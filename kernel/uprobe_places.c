@@ -15,8 +15,23 @@
 #include "log/suggestion.h"
 #include "symbols/function_pattern.h"
 
+static int open_here(void *arg, const char *path)
+{
+	(void)arg;
+	return regular_file_open(path, 0);
+}
+
+static int list_here(void *arg, int fd, struct function_list *ret)
+{
+	(void)arg;
+	return function_list_read(fd, ret);
+}
+
+static const struct uprobe_reader this_process = { open_here, list_here, NULL };
+
 /* Opens a file in the first directory of a colon-separated list that has it; else the error of the last. */
-static int open_from_list(const char *list, const char *name, char path[PATH_MAX])
+static int open_from_list(const char *list, const char *name, const struct uprobe_reader *r,
+			  char path[PATH_MAX])
 {
 	int fd = -ENOENT;
 
@@ -24,13 +39,13 @@ static int open_from_list(const char *list, const char *name, char path[PATH_MAX
 		size_t n = strcspn(list, ":");
 
 		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, name) < PATH_MAX)
-			fd = regular_file_open(path, 0);
+			fd = r->open(r->arg, path);
 		list += n + (list[n] == ':');
 	}
 	return fd;
 }
 
-static int open_file(const char *file, char path[PATH_MAX])
+static int open_file(const char *file, const struct uprobe_reader *r, char path[PATH_MAX])
 {
 	bool library = strstr(file, ".so");
 	int fd;
@@ -38,14 +53,14 @@ static int open_file(const char *file, char path[PATH_MAX])
 	if (strchr(file, '/')) {
 		if (snprintf(path, PATH_MAX, "%s", file) >= PATH_MAX)
 			return -ENAMETOOLONG;
-		return regular_file_open(path, 0);
+		return r->open(r->arg, path);
 	}
-	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, path);
+	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, r, path);
 	if (fd >= 0)
 		return fd;
 	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/" DP_ARCH "-linux-gnu" :
 					"/usr/bin:/usr/sbin",
-			      file, path);
+			      file, r, path);
 }
 
 /* Places that are kept, with repetitions. */
@@ -179,17 +194,11 @@ static void say_none(const struct function_list *list, const char *file, const c
 	free(g.name);
 }
 
-static int read_functions(void *arg, int fd, struct function_list *ret)
-{
-	(void)arg;
-	return function_list_read(fd, ret);
-}
-
-static int find_in_file(const char *file, const char *function, function_lister lister, void *arg,
+static int find_in_file(const char *file, const char *function, const struct uprobe_reader *reader,
 			struct uprobe_places *ret)
 {
 	_cleanup_(function_list_done) struct function_list list = { 0 };
-	int err = (lister ?: read_functions)(arg, ret->fd, &list);
+	int err = reader->list(reader->arg, ret->fd, &list);
 
 	if (err == 0)
 		err = find_functions(&list, function, ret);
@@ -205,31 +214,45 @@ static int find_in_file(const char *file, const char *function, function_lister 
 	return err;
 }
 
-int uprobe_places_open(const char *file, struct uprobe_places *ret)
+static void say_why(const char *file, int err)
+{
+	if (err == -EREMOTE) {
+		log_error(
+			"cannot set probes in %s: its file system may not answer the kernel, which would wait for it",
+			file);
+		log_detail(
+			"only files that this machine stores can be probed, not those of FUSE or a network");
+		return;
+	}
+	log_error("cannot read %s: %s", file,
+		  err == -ESTALE ? "it is no regular file" : strerror(-err));
+	if (!strchr(file, '/'))
+		log_detail("try:  its full path; only the usual directories are searched");
+}
+
+int uprobe_places_open(const char *file, const struct uprobe_reader *reader,
+		       struct uprobe_places *ret)
 {
 	int fd;
 
 	*ret = UPROBE_PLACES_NONE;
-	fd = open_file(file, ret->path);
+	fd = open_file(file, reader ?: &this_process, ret->path);
 	if (fd >= 0) {
 		ret->fd = fd;
 		snprintf(ret->link, sizeof(ret->link), "/proc/self/fd/%d", fd);
 		return 0;
 	}
-	log_error("cannot read %s: %s", file,
-		  fd == -ESTALE ? "it is no regular file" : strerror(-fd));
-	if (!strchr(file, '/'))
-		log_detail("try:  its full path; only the usual directories are searched");
+	say_why(file, fd);
 	return fd;
 }
 
-int uprobe_places_find(const char *file, const char *function, function_lister lister, void *arg,
+int uprobe_places_find(const char *file, const char *function, const struct uprobe_reader *reader,
 		       struct uprobe_places *ret)
 {
-	int err = uprobe_places_open(file, ret);
+	int err = uprobe_places_open(file, reader, ret);
 
 	if (err == 0)
-		err = find_in_file(file, function, lister, arg, ret);
+		err = find_in_file(file, function, reader ?: &this_process, ret);
 	if (err < 0)
 		uprobe_places_done(ret);
 	return err;

@@ -37,22 +37,31 @@ struct uprobe_places {
 		.fd = -1                                                                           \
 	}
 
-/* Lists the functions of an open file, in whatever process may read it: 0, or as function_list_read(). */
-typedef int (*function_lister)(void *arg, int fd, struct function_list *ret);
+/*
+ * How files are opened and read, in whatever process may do so. `open` returns a descriptor or a negative errno:
+ * -ESTALE: it is no regular file; -EREMOTE: its file system may not answer the kernel, which reads what it sets
+ * probes in. `list` lists the functions of an open file: 0, or as function_list_read().
+ */
+struct uprobe_reader {
+	int (*open)(void *arg, const char *path);
+	int (*list)(void *arg, int fd, struct function_list *ret);
+	void *arg;
+};
 
 /*
  * Finds all functions of a file that a name stands for (function_pattern.h) in its symbol tables. A
  * file name without a slash is searched like a program, or like a library if it contains ".so". On
  * failure, logs the reason and returns a negative errno: the error of opening the file, -ENOEXEC if
  * it is not an ELF file, -ENOENT if it has no such function, -E2BIG if it has too many.
- * Without a lister, this process reads the file.
+ * Without a reader, this process opens and reads the file.
  */
-int uprobe_places_find(const char *file, const char *function, function_lister lister, void *arg,
+int uprobe_places_find(const char *file, const char *function, const struct uprobe_reader *reader,
 		       struct uprobe_places *ret);
 /*
  * Opens a file that is found in the same way: there are no places yet. 0, or a negative errno, logged.
  */
-int uprobe_places_open(const char *file, struct uprobe_places *ret);
+int uprobe_places_open(const char *file, const struct uprobe_reader *reader,
+		       struct uprobe_places *ret);
 void uprobe_places_done(struct uprobe_places *places);
 #define _cleanup_uprobe_places_ _cleanup_(uprobe_places_done)
 

@@ -10,7 +10,7 @@
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "profiler/event.h"
-#include "profiler/probe_catalog.h"
+#include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/profiler.h"
@@ -81,7 +81,8 @@ static int set_values(struct session *session, struct probe_lists *lists, const 
 static int find_functions(struct parsers *parsers, const struct probe_parts *parts,
 			  struct uprobe_places *places, struct probe_lists *lists)
 {
-	int err = uprobe_places_find(parts->path, parts->name, probe_catalog_list, parsers, places);
+	const struct uprobe_reader reader = probe_file_reader(parsers);
+	int err = uprobe_places_find(parts->path, parts->name, &reader, places);
 
 	places->are_returns = parts->kind == PROBE_RETURN;
 	if (err < 0 || parts->arguments.n == 0)

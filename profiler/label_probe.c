@@ -15,6 +15,7 @@
 #include "log/log.h"
 #include "profiler/event.h"
 #include "profiler/probe_catalog.h"
+#include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/profiler.h"
@@ -120,7 +121,8 @@ static int measure(struct parsers *parsers, const struct probe_parts *parts,
 static int find(struct parsers *parsers, const struct probe_parts *parts,
 		struct uprobe_places *places, struct probe_lists *lists)
 {
-	int err = uprobe_places_find(parts->path, parts->name, probe_catalog_list, parsers, places);
+	const struct uprobe_reader reader = probe_file_reader(parsers);
+	int err = uprobe_places_find(parts->path, parts->name, &reader, places);
 
 	if (err == 0 && places->n > DP_MAX_SPAN_PLACES) {
 		log_error("%s has %zu functions %s; calls of at most %d can label samples",

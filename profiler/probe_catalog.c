@@ -158,7 +158,7 @@ int probe_catalog_read(struct parsers *parsers, const char *file, const char *pa
 		       struct probe_catalog *ret)
 {
 	_cleanup_uprobe_places_ struct uprobe_places at;
-	int err = uprobe_places_open(file, &at);
+	int err = uprobe_places_open(file, NULL, &at);
 
 	*ret = (struct probe_catalog){ 0 };
 	memcpy(ret->path, at.path, sizeof(ret->path));

@@ -39,7 +39,7 @@ void probe_catalog_done(struct probe_catalog *catalog);
 /* Are both the same but for their places? */
 bool catalog_usdt_is_same(const struct usdt_place *a, const struct usdt_place *b);
 
-/* Lists functions (function_lister): `parsers` read the file; NULL: this process does. */
+/* Lists functions (struct uprobe_reader): `parsers` read the file; NULL: this process does. */
 int probe_catalog_list(void *parsers, int fd, struct function_list *ret);
 
 /* Room for the arguments of a USDT probe as text. */

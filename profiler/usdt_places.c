@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "log/log.h"
 #include "log/suggestion.h"
+#include "profiler/probe_file.h"
 #include "sandbox/parsers.h"
 
 #define FULL_SIZE (2 * USDT_NAME_SIZE)
@@ -109,11 +110,12 @@ static int choose(struct usdt_places *p, size_t n, const char *file, const char 
 int usdt_places_find(struct parsers *parsers, const char *file, const char *pattern,
 		     struct usdt_places *ret)
 {
+	const struct uprobe_reader reader = probe_file_reader(parsers);
 	size_t n = 0;
 	int err;
 
 	*ret = (struct usdt_places){ 0 };
-	err = uprobe_places_open(file, &ret->at);
+	err = uprobe_places_open(file, &reader, &ret->at);
 	if (err == 0)
 		err = usdt_places_list(parsers, ret->at.fd, file, &ret->all, &n);
 	if (err == 0)

@@ -18,6 +18,7 @@ import unittest
 
 import harness
 from harness import dwarfprof, program, refuse, start, wait_until_it_says
+from slow_files import READ, STATFS, SlowFiles
 
 IN_OPEN = 0x20
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
@@ -122,6 +123,25 @@ class Uprobes(unittest.TestCase):
     def test_without_links_for_many_functions(self):
         self.check(program("calls"), "shapes::*", CPLUSPLUS,
                    preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
+
+    def check_refused(self, **kwargs):
+        """The kernel would read the file, and wait: it is not asked to. Nor is it read before."""
+        with tempfile.TemporaryDirectory() as directory, \
+                SlowFiles(directory, program("valued_usdt"), ["probed"], **kwargs) as files:
+            path, = files.paths()
+            for options in (("-e", f"uprobe:{path}:main"), ("-e", f"uretprobe:{path}:main"), ("-e", f"usdt:{path}:valued:call"),
+                            ("--probe", f"label:{path}:main(x=arg1)")):
+                with self.subTest(options=options, **kwargs), \
+                        start(*options, "--format", "folded", "--", "true", stderr=subprocess.PIPE, text=True) as profiler:
+                    files.hang_for(profiler.pid)
+                    said = profiler.communicate(timeout=60)[1]
+                    self.assertEqual(profiler.returncode, 1, said)
+                    self.assertIn(f"cannot set probes in {path}: its file system may not answer", said)
+
+    def test_a_file_of_a_server(self):
+        self.check_refused()
+        self.check_refused(hangs=(READ,))
+        self.check_refused(hangs=(STATFS,))
 
     def test_functions_that_are_not_there(self):
         for name, said in (("shapes::Circel::grow", "did you mean shapes::Circle::grow?"),

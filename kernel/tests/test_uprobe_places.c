@@ -34,7 +34,7 @@ static void expect_code(const char *file, const char *name, size_t n, const void
 {
 	_cleanup_uprobe_places_ struct uprobe_places places;
 
-	cr_assert_eq(uprobe_places_find(file, name, NULL, NULL, &places), 0);
+	cr_assert_eq(uprobe_places_find(file, name, NULL, &places), 0);
 	cr_expect_eq(places.n, n, "%s: %zu", name, places.n);
 	cr_expect(have_code(&places, function), "%s in %s", name, places.path);
 	for (size_t i = 1; i < places.n; i++)
@@ -111,7 +111,7 @@ Test(uprobe_places, are_of_the_file_that_was_read)
 	int fd = mkstemp(path);
 
 	cr_assert(fd >= 0 && unlink(path) == 0 && symlink("/proc/self/exe", path) == 0);
-	cr_assert_eq(uprobe_places_find(path, "in_the_program", NULL, NULL, &places), 0);
+	cr_assert_eq(uprobe_places_find(path, "in_the_program", NULL, &places), 0);
 	cr_assert(unlink(path) == 0 && symlink("/bin/sh", path) == 0);
 	cr_expect_eq(inode_of(places.link), inode_of("/proc/self/exe"));
 	cr_expect_neq(inode_of(places.link), inode_of(path));
@@ -126,8 +126,8 @@ static void find(void)
 {
 	struct uprobe_places places;
 
-	cr_expect_eq(uprobe_places_find(wanted_file, wanted_name, NULL, NULL, &places),
-		     wanted_error, "%s", wanted_name);
+	cr_expect_eq(uprobe_places_find(wanted_file, wanted_name, NULL, &places), wanted_error,
+		     "%s", wanted_name);
 }
 
 static void expect_error(const char *file, const char *name, int error, const char *message)
