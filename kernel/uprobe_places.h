@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "elf/function_list.h"
+#include "symbols/function_search.h"
 
 /* Functions at which one event may be set: before Linux 6.6, each takes a descriptor. */
 #define UPROBE_MAX_PLACES 1024
@@ -28,6 +28,7 @@ struct uprobe_places {
 	/* Of each, where in the file the kernel counts who watches it; 0: nowhere; NULL: of all */
 	uint64_t *counters;
 	size_t n, size;
+	struct function_list functions; /* at these places; of USDT probes, none */
 	bool are_returns; /* where the functions have returned to, not where they begin */
 };
 
@@ -40,16 +41,17 @@ struct uprobe_places {
 /*
  * How files are opened and read, in whatever process may do so. `open` returns a descriptor or a negative errno:
  * -ESTALE: it is no regular file; -EREMOTE: its file system may not answer the kernel, which reads what it sets
- * probes in. `list` lists the functions of an open file: 0, or as function_list_read().
+ * probes in. `list` does function_search().
  */
 struct uprobe_reader {
 	int (*open)(void *arg, const char *path);
-	int (*list)(void *arg, int fd, struct function_list *ret);
+	int (*list)(void *arg, int fd, const struct function_query *query,
+		    struct function_list *ret);
 	void *arg;
 };
 
 /*
- * Finds all functions of a file that a name stands for (function_pattern.h) in its symbol tables. A
+ * Finds all functions of a file that a name stands for (function_search()) in its symbol tables. A
  * file name without a slash is searched like a program, or like a library if it contains ".so". On
  * failure, logs the reason and returns a negative errno: the error of opening the file, -ENOEXEC if
  * it is not an ELF file, -ENOENT if it has no such function, -E2BIG if it has too many.

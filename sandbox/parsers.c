@@ -316,6 +316,8 @@ static int send_request(const struct parser *parser, const struct parse_request 
 		.has_other = request->other >= 0,
 		.offset = request->offset,
 		.n_wanted = request->n_wanted,
+		.has_hint = request->functions.has_hint,
+		.has_parts = request->functions.has_parts,
 		.jit_kind = request->jit_kind,
 		.style = request->style,
 		.position = request->position,
@@ -324,6 +326,11 @@ static int send_request(const struct parser *parser, const struct parse_request 
 
 	if (request->n_wanted > DP_MAX_ARGUMENTS)
 		return -EINVAL;
+	if (request->kind == PARSE_FUNCTIONS) {
+		if (strlen(request->functions.pattern) >= sizeof(message.pattern))
+			return -ENAMETOOLONG;
+		strcpy(message.pattern, request->functions.pattern);
+	}
 	for (size_t i = 0; i < request->n_wanted; i++)
 		message.wanted[i] = request->wanted[i];
 	return message_send(parser->process.socket, &message, sizeof(message), fds,

@@ -67,6 +67,41 @@ Test(probed_code, calls_before_return_addresses)
 	cr_assert(!runs_at(0x40121, DP_METHOD_TABLE));
 }
 
+/* Where the kernel sees no call, there may be one. */
+Test(probed_code, may_be_elsewhere)
+{
+	static struct code_extent maybe[] = { { 0x1300, 16 }, { 0x1400, 16 } };
+
+	cr_assert(!runs_at(0x40400, DP_METHOD_LEAF));
+	code.maybe = maybe;
+	code.n_maybe = 2;
+	cr_assert(runs_at(0x40300, DP_METHOD_LEAF));
+	cr_assert(runs_at(0x40400, DP_METHOD_LEAF));
+	cr_assert(runs_at(0x4040f, DP_METHOD_LEAF));
+	cr_assert(!runs_at(0x40410, DP_METHOD_LEAF));
+	cr_assert(!runs_at(0x403ff, DP_METHOD_LEAF));
+}
+
+static bool hides(uint64_t inner, uint64_t outer)
+{
+	frames[0] = (struct frame){ .address = inner, .method = DP_METHOD_LEAF };
+	frames[1] = (struct frame){ .address = outer, .method = DP_METHOD_TABLE };
+	return probed_code_may_hide(&code, &snapshot, &sample);
+}
+
+Test(probed_code, hides_calls_further_out)
+{
+	static struct code_extent maybe[] = { { 0x1400, 16 } };
+
+	cr_assert(!hides(0x40400, 0x40104));
+	code.maybe = maybe;
+	code.n_maybe = 1;
+	cr_assert(hides(0x40400, 0x40104));
+	cr_assert(hides(0x50000, 0x40404));
+	cr_assert(!hides(0x40104, 0x40404), "a call that the kernel has seen is the innermost");
+	cr_assert(!hides(0x50000, 0x40104));
+}
+
 Test(probed_code, may_run_where_the_walk_did_not_get_to)
 {
 	cr_assert(!probed_code_may_run(&code, &snapshot, &sample));
