@@ -18,6 +18,7 @@
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/profiler.h"
+#include "sandbox/parsers.h"
 
 #define KIND "label:"
 
@@ -118,6 +119,16 @@ static int find_code(const struct uprobe_places *places, struct probed_code *ret
 	return err;
 }
 
+static void find_build_id(struct parsers *parsers, int fd, char ret[ELF_BUILD_ID_SIZE])
+{
+	const struct parse_request request = { .kind = PARSE_FACTS, .fd = fd, .other = -1 };
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	clockid_t clock = 0;
+
+	if (parsers_ask(parsers, &request, &clock, &result) == 0)
+		memcpy(ret, result.facts.origin.build_id, ELF_BUILD_ID_SIZE);
+}
+
 static int measure(const struct probe_parts *parts, const struct uprobe_places *places,
 		   struct probed_code *ret)
 {
@@ -169,6 +180,8 @@ static int attach(struct session *session, struct parsers *parsers, const struct
 
 	if (err == 0)
 		err = measure(parts, &places, &ret->code);
+	if (err == 0)
+		find_build_id(parsers, places.fd, ret->code.build_id);
 	if (err == 0)
 		err = session_set_arguments(session, lists.lists, lists.n);
 	if (err == 0)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "elf/elf_file.h"
 
 struct sample;
 struct snapshot;
@@ -18,6 +19,8 @@ struct code_extent {
 /* The functions of a file whose calls label samples. */
 struct probed_code {
 	uint64_t device, inode;
+	char build_id
+		[ELF_BUILD_ID_SIZE]; /* by which it is known as what others see of an overlay; "": none */
 	size_t n;
 	uint64_t starts[DP_MAX_SPAN_PLACES]; /* in the file */
 	struct dp_span_places places;

@@ -3,6 +3,7 @@
 #include "samples/probed_code.h"
 
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "process/snapshot.h"
 #include "report/sample.h"
@@ -10,7 +11,7 @@
 static struct binary binary = { .id = { .device = 8, .inode = 12 } };
 static struct binary other = { .id = { .device = 8, .inode = 13 } };
 static struct mapping mappings[2];
-static const struct snapshot snapshot = { .n_mappings = 2, .mappings = mappings };
+static struct snapshot snapshot = { .n_mappings = 2, .mappings = mappings };
 /* 32 bytes at 0x1100 of the file, 16 bytes of it at 0x1800 */
 static struct probed_code code;
 static struct frame frames[2];
@@ -112,4 +113,32 @@ Test(probed_code, may_run_where_the_walk_did_not_get_to)
 	mappings[0].binary = &binary;
 	code.device = 9;
 	cr_assert(!probed_code_may_run(&code, &snapshot, &sample), "a file of another device");
+	snapshot.lacks_some = true;
+	cr_assert(probed_code_may_run(&code, &snapshot, &sample), "what is pending may have it");
+	sample.outcome = DP_COMPLETE;
+	cr_assert(!probed_code_may_run(&code, &snapshot, &sample));
+}
+
+Test(probed_code, may_be_in_code_that_is_pending)
+{
+	cr_assert(!runs_at(0x60000, DP_METHOD_LEAF));
+	snapshot.lacks_some = true;
+	cr_assert(runs_at(0x60000, DP_METHOD_LEAF));
+	cr_assert(!runs_at(0x50101, DP_METHOD_LEAF), "another file");
+	snapshot.lacks_some = false;
+	cr_assert(!hides(0x60000, 0x40104));
+	snapshot.lacks_some = true;
+	cr_assert(hides(0x60000, 0x40104));
+}
+
+/* As mapped by way of an overlay, it has another device and inode. */
+Test(probed_code, is_known_by_its_build_id)
+{
+	cr_assert(!runs_at(0x50101, DP_METHOD_LEAF));
+	strcpy(other.elf.origin.build_id, "0123");
+	cr_assert(!runs_at(0x50101, DP_METHOD_LEAF));
+	strcpy(code.build_id, "0123");
+	cr_assert(runs_at(0x50101, DP_METHOD_LEAF));
+	strcpy(code.build_id, "01");
+	cr_assert(!runs_at(0x50101, DP_METHOD_LEAF));
 }
