@@ -26,7 +26,12 @@ static int list_here(void *arg, int fd, const struct function_query *query,
 	return function_search(fd, query, ret);
 }
 
-static const struct uprobe_reader this_process = { open_here, list_here, NULL };
+static const char *explain_here(int err)
+{
+	return strerror(-err);
+}
+
+static const struct uprobe_reader this_process = { open_here, list_here, explain_here, NULL };
 
 /* Opens a file in the first directory of a colon-separated list that has it; else the error of the last. */
 static int open_from_list(const char *list, const char *name, const struct uprobe_reader *r,
@@ -126,7 +131,7 @@ static int find_in_file(const char *file, const char *function, const struct upr
 		log_error("%s has too many functions %s; at most %d can be sampled at once", file,
 			  function, UPROBE_MAX_PLACES);
 	else if (err < 0)
-		log_error("cannot search %s: %s", file, strerror(-err));
+		log_error("cannot search %s: %s", file, reader->explain(err));
 	return err;
 }
 

@@ -156,7 +156,8 @@ static int list_with_parts(void *parsers, int fd, const struct function_query *q
 static int find(struct parsers *parsers, const struct probe_parts *parts,
 		struct uprobe_places *places, struct probe_lists *lists)
 {
-	const struct uprobe_reader reader = { probe_file_open, list_with_parts, parsers };
+	const struct uprobe_reader reader = { probe_file_open, list_with_parts, parsers_explain,
+					      parsers };
 	int err = uprobe_places_find(parts->path, parts->name, &reader, places);
 
 	if (err == 0 && places->n > DP_MAX_SPAN_PLACES) {

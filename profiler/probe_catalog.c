@@ -117,7 +117,7 @@ static int read_functions(struct parsers *parsers, int fd, const char *file, con
 	struct listed_function f;
 
 	if (err < 0) {
-		log_error("cannot look for functions in %s: %s", file, strerror(-err));
+		log_error("cannot look for functions in %s: %s", file, parsers_explain(err));
 		return err;
 	}
 	for (size_t at = 0; err == 0 && function_list_next(&c->list, &at, &f);)

@@ -37,5 +37,6 @@ int probe_file_open(void *parsers, const char *path)
 
 struct uprobe_reader probe_file_reader(struct parsers *parsers)
 {
-	return (struct uprobe_reader){ probe_file_open, probe_catalog_list, parsers };
+	return (struct uprobe_reader){ probe_file_open, probe_catalog_list, parsers_explain,
+				       parsers };
 }

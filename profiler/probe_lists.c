@@ -75,7 +75,7 @@ static int explain(const struct source *s, uint64_t offset, int err)
 		log_error("%s has no debug information of the function at 0x%" PRIx64, s->path,
 			  offset);
 	else
-		log_error("cannot look up parameters in %s: %s", s->path, strerror(-err));
+		log_error("cannot look up parameters in %s: %s", s->path, parsers_explain(err));
 	if (err == -ENODATA)
 		log_detail("try:  arg1, arg2, ... instead of names");
 	return err;

@@ -28,10 +28,8 @@ int usdt_places_list(struct parsers *parsers, int fd, const char *file, struct u
 	clockid_t clock = 0;
 	int err = parsers_ask(parsers, &request, &clock, &result);
 
-	if (err == -ENOEXEC)
-		log_error("%s is not an ELF file of 64 bits", file);
-	else if (err < 0)
-		log_error("cannot look for probes in %s: %s", file, strerror(-err));
+	if (err < 0)
+		log_error("cannot look for probes in %s: %s", file, parsers_explain(err));
 	if (err < 0)
 		return err;
 	*ret = steal_ptr(result.usdt);

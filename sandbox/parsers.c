@@ -122,6 +122,34 @@ const char *parsers_failure(int err)
 	}
 }
 
+const char *parsers_explain(int err)
+{
+	switch (err) {
+	case -ETIME:
+		return "its parser took too long; --sandbox=off waits, for files that can be trusted";
+	case -EPROTO:
+	case -ECONNABORTED:
+		return "its parser crashed or was ended, as by a damaged file";
+	case -EAGAIN:
+		return "no parser can be started now; try again";
+	case -EBUSY:
+	case -ETIMEDOUT:
+		return "its file system does not answer";
+	case -EBADMSG:
+		return "it is damaged";
+	case -ENOEXEC:
+		return "it is not an ELF file of 64 bits";
+	case -ENOTSUP:
+		return "it is for another kind of machine";
+	case -EFBIG:
+		return "it has too many names; give a longer one, or a glob for fewer";
+	case -ENAMETOOLONG:
+		return "that name is too long";
+	default:
+		return strerror(-err);
+	}
+}
+
 void parsers_note_failure(struct parsers *p, const char *path, const char *lacks, const char *why)
 {
 	bool is_shown;

@@ -143,6 +143,21 @@ class Uprobes(unittest.TestCase):
         self.check_refused(hangs=(READ,))
         self.check_refused(hangs=(STATFS,))
 
+    def test_files_that_cannot_be_searched(self):
+        """What is wrong with the file, not which error its parser has had."""
+        with open(program("calls"), "rb") as file:
+            whole = file.read()
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "other")
+            for bytes, said in ((whole[:18] + b"\xb7" + whole[19:], "it is for another kind of machine"), (b"text", "is not an ELF file")):
+                with open(path, "wb") as file:
+                    file.write(bytes)
+                for options in (("-e", f"uprobe:{path}:main"), ("-e", f"usdt:{path}:a:b"), ("--probe", f"label:{path}:main(x=arg1)")):
+                    with self.subTest(options=options, said=said):
+                        result = dwarfprof(*options, "--", "true")
+                        self.assertEqual(result.returncode, 1)
+                        self.assertIn(said, result.stderr)
+
     def test_functions_that_are_not_there(self):
         for name, said in (("shapes::Circel::grow", "did you mean shapes::Circle::grow?"),
                            ("Circle::grow", "did you mean shapes::Circle::grow?"),
