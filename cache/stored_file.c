@@ -17,6 +17,8 @@
 /* Those that <linux/magic.h> does not have. */
 #define BCACHEFS_MAGIC 0xca451a4e
 #define ZFS_MAGIC 0x2fc12fc1
+#define EROFS_MAGIC 0xe0f5e1e2
+#define JFS_MAGIC 0x3153464a
 
 /* In seconds: a change within a file system's clock tick may not show in the ctime. */
 #define SETTLE_TIME 2
@@ -92,6 +94,28 @@ bool stored_file_is_foreign(int fd)
 		return is_overlay_of_user(fd);
 	default:
 		return false;
+	}
+}
+
+bool stored_file_is_local(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((uint32_t)fs.f_type) {
+	case EROFS_MAGIC:
+	case ISOFS_SUPER_MAGIC:
+	case JFS_MAGIC:
+	case NILFS_SUPER_MAGIC:
+	case RAMFS_MAGIC:
+	case REISERFS_SUPER_MAGIC:
+	case SQUASHFS_MAGIC:
+		return true;
+	case OVERLAYFS_SUPER_MAGIC:
+		return !is_overlay_of_user(fd);
+	default:
+		return stored_file_is_on_disk((uint64_t)fs.f_type);
 	}
 }
 

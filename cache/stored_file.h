@@ -62,6 +62,12 @@ bool stored_file_is_on_disk(uint64_t fs_type);
  */
 bool stored_file_is_mounted(const char *mountinfo_path, dev_t device, const char *type);
 
+/*
+ * Whether it is on a file system that is known to be this machine's own, and needs nobody else to be read:
+ * neither foreign nor of an unknown type. May wait.
+ */
+bool stored_file_is_local(int fd);
+
 /* Whether reading a file may take long, since someone else, such as a server, decides about it. May wait. */
 bool stored_file_is_foreign(int fd);
 

@@ -118,14 +118,14 @@ static json_t *json_usdt(const struct usdt_place *p)
 	return json;
 }
 
-static json_t *json_function(const struct catalog_function *f)
+static json_t *json_function(const struct listed_function *f)
 {
 	json_t *json = json_object();
 
 	json_object_set_new(json, "name", json_text(f->name));
-	json_object_set_new(json, "symbol", json_text(f->of.symbol));
-	json_object_set_new(json, "offset", json_hex(f->of.offset));
-	json_object_set_new(json, "size", json_integer((json_int_t)f->of.size));
+	json_object_set_new(json, "symbol", json_text(f->symbol));
+	json_object_set_new(json, "offset", json_hex(f->offset));
+	json_object_set_new(json, "size", json_integer((json_int_t)f->size));
 	return json;
 }
 

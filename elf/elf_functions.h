@@ -4,12 +4,22 @@
 
 #include <stdint.h>
 
+struct elf_function {
+	const char *symbol; /* lives as long as the call */
+	uint64_t offset;    /* where it begins in the file */
+	uint64_t size;      /* 0: it is not told */
+	/*
+	 * Of a local symbol, the number of its compilation unit, as the table's symbols of files (STT_FILE) tell
+	 * them apart, from 1; 0: the symbol is that of all units.
+	 */
+	uint64_t unit;
+};
+
 /*
- * Called with each function in the symbol tables of an ELF file: its symbol, which lives as long as
- * the call, where it begins in the file, and its size, 0 if that is not told. A function may have several
- * symbols, and be in both tables. Nonzero ends the search.
+ * Called with each function in the symbol tables of an ELF file. It may have several symbols, and be in
+ * both tables. Nonzero ends the search.
  */
-typedef int (*elf_function_fn)(void *arg, const char *symbol, uint64_t offset, uint64_t size);
+typedef int (*elf_function_fn)(void *arg, const struct elf_function *function);
 
 /*
  * Functions of the file behind fd, which the caller keeps: those of .symtab, and those that a

@@ -6,58 +6,46 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_functions.h"
 
-#define HEAD_SIZE (2 * sizeof(uint64_t))
-
-struct writer {
-	struct function_list list;
-	size_t room;
+/* Each has this, its symbol and its name, with their zeros. */
+struct head {
+	uint64_t kind, offset, size, of;
 };
 
-static int make_room(struct writer *w, size_t size)
+static int make_room(struct function_list *list, size_t size)
 {
-	size_t room = w->room + w->room / 2 + size;
+	size_t room = list->room + list->room / 2 + size;
 	char *bytes;
 
-	if (size > FUNCTION_LIST_MAX_SIZE - w->list.size)
+	if (size > FUNCTION_LIST_MAX_SIZE - list->size)
 		return -EFBIG;
-	if (w->room - w->list.size >= size)
+	if (list->room - list->size >= size)
 		return 0;
-	bytes = realloc(w->list.bytes, room);
+	bytes = realloc(list->bytes, room);
 	if (!bytes)
 		return -ENOMEM;
-	w->list.bytes = bytes;
-	w->room = room;
+	list->bytes = bytes;
+	list->room = room;
 	return 0;
 }
 
-static int add(void *arg, const char *symbol, uint64_t offset, uint64_t size)
+int function_list_add(struct function_list *list, const struct listed_function *f)
 {
-	const uint64_t head[] = { offset, size };
-	size_t length = strlen(symbol) + 1;
-	struct writer *w = arg;
-	int err = make_room(w, HEAD_SIZE + length);
+	const struct head head = { f->kind, f->offset, f->size, f->of };
+	size_t n_symbol = strlen(f->symbol) + 1, n_name = strlen(f->name) + 1;
+	int err = n_symbol > 1 ? 0 : -EINVAL;
 	char *at;
 
+	if (err == 0)
+		err = make_room(list, sizeof(head) + n_symbol + n_name);
 	if (err < 0)
 		return err;
-	at = w->list.bytes + w->list.size;
-	memcpy(at, head, HEAD_SIZE);
-	memcpy(at + HEAD_SIZE, symbol, length);
-	w->list.size += HEAD_SIZE + length;
+	at = list->bytes + list->size;
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head), f->symbol, n_symbol);
+	memcpy(at + sizeof(head) + n_symbol, f->name, n_name);
+	list->size += sizeof(head) + n_symbol + n_name;
 	return 0;
-}
-
-int function_list_read(int fd, struct function_list *ret)
-{
-	struct writer w = { 0 };
-	int err = elf_functions_each(fd, add, &w);
-
-	if (err < 0)
-		function_list_done(&w.list);
-	*ret = w.list;
-	return err;
 }
 
 void function_list_done(struct function_list *list)
@@ -66,21 +54,37 @@ void function_list_done(struct function_list *list)
 	*list = (struct function_list){ 0 };
 }
 
+/* The text at *at, which moves behind it. NULL: it does not end. */
+static const char *next_text(const struct function_list *list, size_t *at)
+{
+	const char *text = list->bytes + *at;
+	size_t left = list->size - *at, n = left > 0 ? strnlen(text, left) : 0;
+
+	if (n == left)
+		return NULL;
+	*at += n + 1;
+	return text;
+}
+
 bool function_list_next(const struct function_list *list, size_t *at, struct listed_function *ret)
 {
-	size_t left = list->size - *at, length;
-	const char *symbol;
-	uint64_t head[2];
+	const char *symbol, *name = NULL;
+	struct head head;
+	size_t next;
 
-	if (left <= HEAD_SIZE)
+	if (list->size - *at <= sizeof(head))
 		return false;
-	memcpy(head, list->bytes + *at, HEAD_SIZE);
-	symbol = list->bytes + *at + HEAD_SIZE;
-	length = strnlen(symbol, left - HEAD_SIZE);
-	if (length == 0 || length == left - HEAD_SIZE)
+	memcpy(&head, list->bytes + *at, sizeof(head));
+	next = *at + sizeof(head);
+	symbol = next_text(list, &next);
+	if (symbol)
+		name = next_text(list, &next);
+	if (!name || symbol[0] == '\0' || head.kind >= LISTED_N_KINDS)
 		return false;
-	*ret = (struct listed_function){ head[0], head[1], symbol };
-	*at += HEAD_SIZE + length + 1;
+	*ret = (struct listed_function){
+		(enum listed_kind)head.kind, head.offset, head.size, symbol, name, head.of
+	};
+	*at = next;
 	return true;
 }
 

@@ -7,26 +7,34 @@
 #include <stdint.h>
 
 /*
- * The functions of a file (elf_functions.h) in one piece of memory, as one process hands them to
- * another: where each begins in the file and its size, and its symbol with its zero.
+ * Functions of a file (elf_functions.h) in one piece of memory, as one process hands them to another. Starts
+ * as zero.
  */
 struct function_list {
 	char *bytes;
-	size_t size;
+	size_t size, room;
 };
 
 #define FUNCTION_LIST_MAX_SIZE (UINT32_C(256) << 20)
 
-struct listed_function {
-	uint64_t offset, size;
-	const char *symbol; /* within the list; any bytes */
+enum listed_kind {
+	LISTED_FUNCTION,
+	LISTED_PART,       /* code of one of the functions that is elsewhere */
+	LISTED_MAYBE_PART, /* which may be that of one of them */
+	LISTED_HINT,       /* it has another name than was wanted, and may be meant */
+	LISTED_N_KINDS,
 };
 
-/*
- * Lists those of the file behind fd. 0, an error of elf_functions_each(), -EFBIG above the size, or
- * -ENOMEM. function_list_done() frees *ret, which is empty on failure.
- */
-int function_list_read(int fd, struct function_list *ret);
+struct listed_function {
+	enum listed_kind kind;
+	uint64_t offset, size; /* in the file; the size is 0 if it is not told */
+	const char *symbol;    /* within the list, as the next: any bytes */
+	const char *name;      /* as in the source; of a part, "" */
+	uint64_t of;           /* PART: where the function begins */
+};
+
+/* 0, -EFBIG above the size, -EINVAL if it has no symbol, or -ENOMEM. function_list_done() frees the list. */
+int function_list_add(struct function_list *list, const struct listed_function *function);
 void function_list_done(struct function_list *list);
 
 /* Is it one, whoever wrote it? */

@@ -338,7 +338,7 @@ static int attach_each(struct session *s, const struct bpf_program *program,
 	for (size_t i = 0; err == 0 && i < places->n; i++) {
 		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
 		opts.ref_ctr_offset = places->counters ? places->counters[i] : 0;
-		err = link_add(s, bpf_program__attach_uprobe_opts(program, -1, places->path,
+		err = link_add(s, bpf_program__attach_uprobe_opts(program, -1, places->link,
 								  places->offsets[i], &opts));
 	}
 	return err;

@@ -34,7 +34,7 @@ static int create_link(int program, const struct uprobe_places *places)
 		.program = (uint32_t)program,
 		.attach_type = UPROBE_MULTI,
 		.uprobe_flags = places->are_returns ? MULTI_RETURN : 0,
-		.path = (uintptr_t)places->path,
+		.path = (uintptr_t)places->link,
 		.offsets = (uintptr_t)places->offsets,
 		.ref_ctr_offsets = (uintptr_t)places->counters,
 		.cookies = (uintptr_t)places->cookies,
@@ -57,7 +57,7 @@ int uprobe_multi_works(void)
 						    ARRAY_SIZE(code), &opts);
 	_cleanup_close_ int link = -1;
 	uint64_t offset = 0;
-	const struct uprobe_places nothing = { .path = "/", .offsets = &offset, .n = 1 };
+	const struct uprobe_places nothing = { .fd = -1, .link = "/", .offsets = &offset, .n = 1 };
 
 	if (program < 0)
 		return errno == EPERM || errno == EACCES ? -EPERM : 0;

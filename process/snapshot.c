@@ -70,6 +70,7 @@ static int snapshot_collect(struct snapshot *s, const struct mapping *const *map
 	for (size_t i = 0; i < n && s->n_mappings < DP_MAX_MAPPINGS; i++)
 		if (!mappings[i]->is_pending)
 			s->mappings[s->n_mappings++] = *mappings[i];
+	s->lacks_some = s->n_mappings < n;
 	for (size_t i = 0; i < s->n_mappings; i++) {
 		struct mapping *m = &s->mappings[i];
 

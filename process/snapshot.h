@@ -69,6 +69,7 @@ struct snapshot {
 	uint64_t n_ended;          /* of the process's mappings at that time */
 	uint64_t retired;          /* when another one replaced it */
 	struct snapshot *next_retired;
+	bool lacks_some; /* mappings that were pending, or too many */
 	size_t n_mappings;
 	struct mapping *mappings; /* sorted by start */
 	UT_hash_handle hh;

@@ -10,7 +10,7 @@
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "profiler/event.h"
-#include "profiler/probe_catalog.h"
+#include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/profiler.h"
@@ -81,7 +81,8 @@ static int set_values(struct session *session, struct probe_lists *lists, const 
 static int find_functions(struct parsers *parsers, const struct probe_parts *parts,
 			  struct uprobe_places *places, struct probe_lists *lists)
 {
-	int err = uprobe_places_find(parts->path, parts->name, probe_catalog_list, parsers, places);
+	const struct uprobe_reader reader = probe_file_reader(parsers);
+	int err = uprobe_places_find(parts->path, parts->name, &reader, places);
 
 	places->are_returns = parts->kind == PROBE_RETURN;
 	if (err < 0 || parts->arguments.n == 0)
@@ -92,13 +93,13 @@ static int find_functions(struct parsers *parsers, const struct probe_parts *par
 static int find_usdt(struct parsers *parsers, const struct probe_parts *parts,
 		     struct uprobe_places *places, struct probe_lists *lists)
 {
-	_cleanup_(usdt_places_done) struct usdt_places found = { 0 };
+	_cleanup_(usdt_places_done) struct usdt_places found = { .at.fd = -1 };
 	int err = usdt_places_find(parsers, parts->path, parts->name, &found);
 
 	if (err == 0 && parts->arguments.n > 0)
 		err = probe_lists_make_usdt(&parts->arguments, found.notes, &found.at, lists);
 	*places = found.at;
-	found.at = (struct uprobe_places){ 0 };
+	found.at = UPROBE_PLACES_NONE;
 	return err;
 }
 
@@ -133,7 +134,7 @@ static void describe(const struct probe_parts *parts, const char *name, size_t n
 static int attach(struct session *session, struct parsers *parsers,
 		  const struct profiler_options *o, struct event_text *ret)
 {
-	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
+	_cleanup_uprobe_places_ struct uprobe_places places = UPROBE_PLACES_NONE;
 	_cleanup_(probe_parts_done) struct probe_parts parts;
 	char why[EVENT_TEXT_SIZE];
 	int err = probe_parts_split(o->event.argument, kind_of(o->event.source), &parts, why);

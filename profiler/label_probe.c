@@ -9,16 +9,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/function_list.h"
-#include "elf/mapped_file.h"
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "profiler/event.h"
 #include "profiler/probe_catalog.h"
+#include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/profiler.h"
+#include "sandbox/parsers.h"
 
 #define KIND "label:"
 
@@ -49,80 +49,116 @@ int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE])
 	return err;
 }
 
-/* The code of functions, by the symbols at their places. */
-struct extents {
-	const struct uprobe_places *places;
-	struct dp_span_places code;
-	char *symbols[DP_MAX_SPAN_PLACES]; /* of the size */
-};
-
-static int note_size(struct extents *e, const struct listed_function *f)
+static void note_size(struct probed_code *code, const struct listed_function *f)
 {
-	for (size_t i = 0; i < e->places->n; i++) {
-		if (e->places->offsets[i] != f->offset || f->size <= e->code.of[i].size)
+	for (size_t i = 0; i < code->n; i++)
+		if (code->starts[i] == f->offset && f->size > code->places.of[i].size)
+			code->places.of[i].size = f->size;
+}
+
+static void note_part(struct probed_code *code, const struct listed_function *f)
+{
+	for (size_t i = 0; i < code->n; i++) {
+		if (code->starts[i] != f->of)
 			continue;
-		e->code.of[i].size = f->size;
-		free(e->symbols[i]);
-		e->symbols[i] = strdup(f->symbol);
-		if (!e->symbols[i])
-			return -ENOMEM;
+		code->places.of[i].cold = (int64_t)(f->offset - f->of);
+		code->places.of[i].cold_size = f->size;
 	}
+}
+
+/* Functions have one part, rarely some. All are looked at for each frame. */
+#define MAX_MAYBE 256
+
+static int note_maybe(struct probed_code *code, const struct listed_function *f)
+{
+	struct code_extent *grown;
+
+	if (code->n_maybe == MAX_MAYBE)
+		return -E2BIG;
+	grown = reallocarray(code->maybe, code->n_maybe + 1, sizeof(*code->maybe));
+	if (!grown)
+		return -ENOMEM;
+	code->maybe = grown;
+	code->maybe[code->n_maybe++] = (struct code_extent){ f->offset, f->size };
 	return 0;
 }
 
-/* GCC and clang put code that rarely runs elsewhere, as a function of its own. */
-static void note_cold(struct extents *e, const struct listed_function *f)
+static int note(struct probed_code *code, const struct listed_function *f)
 {
-	for (size_t i = 0; i < e->places->n; i++) {
-		size_t n = e->symbols[i] ? strlen(e->symbols[i]) : 0;
-
-		if (n == 0 || strncmp(f->symbol, e->symbols[i], n) != 0 ||
-		    strcmp(f->symbol + n, ".cold") != 0)
-			continue;
-		e->code.of[i].cold = (int64_t)(f->offset - e->places->offsets[i]);
-		e->code.of[i].cold_size = f->size;
+	switch (f->kind) {
+	case LISTED_FUNCTION:
+		note_size(code, f);
+		return 0;
+	case LISTED_PART:
+		note_part(code, f);
+		return 0;
+	case LISTED_MAYBE_PART:
+		return note_maybe(code, f);
+	default:
+		return 0;
 	}
 }
 
-/* -ENODATA, logged: where a function ends is not known. */
-static int measure(struct parsers *parsers, const struct probe_parts *parts,
-		   const struct uprobe_places *places, struct probed_code *ret)
+/* -ENODATA: where a function ends is not known; -E2BIG: there are too many parts. */
+static int find_code(const struct uprobe_places *places, struct probed_code *ret)
 {
-	struct extents e = { .places = places };
-	_cleanup_(function_list_done) struct function_list list = { 0 };
-	_cleanup_close_ int fd = regular_file_open(places->path, 0);
-	int err = fd < 0 ? fd : probe_catalog_list(parsers, fd, &list);
 	struct listed_function f;
 	struct stat st;
+	int err = 0;
 
-	for (size_t at = 0; err == 0 && function_list_next(&list, &at, &f);)
-		err = note_size(&e, &f);
-	for (size_t at = 0; err == 0 && function_list_next(&list, &at, &f);)
-		note_cold(&e, &f);
-	for (size_t i = 0; err == 0 && i < places->n; i++)
-		if (e.code.of[i].size == 0)
-			err = -ENODATA;
-	if (err == 0 && fstat(fd, &st) < 0)
-		err = -errno;
-	if (err == 0)
-		*ret = (struct probed_code){
-			.device = st.st_dev, .inode = st.st_ino, .n = places->n, .places = e.code
-		};
-	for (size_t i = 0; err == 0 && i < places->n; i++)
-		ret->starts[i] = places->offsets[i];
+	if (fstat(places->fd, &st) < 0)
+		return -errno;
+	*ret = (struct probed_code){ .device = st.st_dev, .inode = st.st_ino, .n = places->n };
 	for (size_t i = 0; i < places->n; i++)
-		free(e.symbols[i]);
+		ret->starts[i] = places->offsets[i];
+	for (size_t at = 0; err == 0 && function_list_next(&places->functions, &at, &f);)
+		err = note(ret, &f);
+	for (size_t i = 0; err == 0 && i < places->n; i++)
+		if (ret->places.of[i].size == 0)
+			err = -ENODATA;
+	return err;
+}
+
+static void find_build_id(struct parsers *parsers, int fd, char ret[ELF_BUILD_ID_SIZE])
+{
+	const struct parse_request request = { .kind = PARSE_FACTS, .fd = fd, .other = -1 };
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	clockid_t clock = 0;
+
+	if (parsers_ask(parsers, &request, &clock, &result) == 0)
+		memcpy(ret, result.facts.origin.build_id, ELF_BUILD_ID_SIZE);
+}
+
+static int measure(const struct probe_parts *parts, const struct uprobe_places *places,
+		   struct probed_code *ret)
+{
+	int err = find_code(places, ret);
+
 	if (err == -ENODATA)
 		log_error("the symbol of %s in %s has no size", parts->name, parts->path);
+	else if (err == -E2BIG)
+		log_error("%s has more than %d parts of functions %s", parts->path, MAX_MAYBE,
+			  parts->name);
 	else if (err < 0)
 		log_error("cannot read %s: %s", parts->path, strerror(-err));
 	return err;
 }
 
+static int list_with_parts(void *parsers, int fd, const struct function_query *query,
+			   struct function_list *ret)
+{
+	struct function_query wanted = *query;
+
+	wanted.has_parts = true;
+	return probe_catalog_list(parsers, fd, &wanted, ret);
+}
+
 static int find(struct parsers *parsers, const struct probe_parts *parts,
 		struct uprobe_places *places, struct probe_lists *lists)
 {
-	int err = uprobe_places_find(parts->path, parts->name, probe_catalog_list, parsers, places);
+	const struct uprobe_reader reader = { probe_file_open, list_with_parts, parsers_explain,
+					      parsers };
+	int err = uprobe_places_find(parts->path, parts->name, &reader, places);
 
 	if (err == 0 && places->n > DP_MAX_SPAN_PLACES) {
 		log_error("%s has %zu functions %s; calls of at most %d can label samples",
@@ -139,12 +175,14 @@ static int find(struct parsers *parsers, const struct probe_parts *parts,
 static int attach(struct session *session, struct parsers *parsers, const struct probe_parts *parts,
 		  struct event_text *ret)
 {
-	_cleanup_uprobe_places_ struct uprobe_places places = { 0 };
+	_cleanup_uprobe_places_ struct uprobe_places places = UPROBE_PLACES_NONE;
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
 	int err = find(parsers, parts, &places, &lists);
 
 	if (err == 0)
-		err = measure(parsers, parts, &places, &ret->code);
+		err = measure(parts, &places, &ret->code);
+	if (err == 0)
+		find_build_id(parsers, places.fd, ret->code.build_id);
 	if (err == 0)
 		err = session_set_arguments(session, lists.lists, lists.n);
 	if (err == 0)

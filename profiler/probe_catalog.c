@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -14,7 +13,6 @@
 #include "log/log.h"
 #include "profiler/usdt_places.h"
 #include "sandbox/parsers.h"
-#include "symbols/function_pattern.h"
 
 static int compare_numbers(uint64_t a, uint64_t b)
 {
@@ -69,22 +67,17 @@ static int read_usdt(struct parsers *parsers, int fd, const char *file, const ch
 
 static int add_function(struct probe_catalog *c, const struct listed_function *of)
 {
-	char *name;
-
 	if (array_reserve(c->functions, c->n_functions, c->functions_size) < 0)
 		return -ENOMEM;
-	name = demangle(of->symbol, NAMES_DEMANGLE_SIMPLE);
-	if (!name)
-		return -ENOMEM;
-	c->functions[c->n_functions++] = (struct catalog_function){ name, *of };
+	c->functions[c->n_functions++] = *of;
 	return 0;
 }
 
 static int compare_functions(const void *a, const void *b)
 {
-	const struct catalog_function *x = a, *y = b;
+	const struct listed_function *x = a, *y = b;
 
-	return strcmp(x->name, y->name) ?: compare_numbers(x->of.offset, y->of.offset);
+	return strcmp(x->name, y->name) ?: compare_numbers(x->offset, y->offset);
 }
 
 /* A function may be in both symbol tables, and its name have several versions. */
@@ -95,38 +88,18 @@ static void join_functions(struct probe_catalog *c)
 	if (c->n_functions > 0)
 		qsort(c->functions, c->n_functions, sizeof(*c->functions), compare_functions);
 	for (size_t i = 0; i < c->n_functions; i++) {
-		if (n > 0 && compare_functions(&c->functions[n - 1], &c->functions[i]) == 0)
-			free(c->functions[i].name);
-		else
+		if (n == 0 || compare_functions(&c->functions[n - 1], &c->functions[i]) != 0)
 			c->functions[n++] = c->functions[i];
 	}
 	c->n_functions = n;
 }
 
-/* As when they are probed, a glob does not count if any function has exactly this name. */
-static int choose_functions(struct probe_catalog *c, const struct function_pattern *pattern)
+int probe_catalog_list(void *parsers, int fd, const struct function_query *query,
+		       struct function_list *ret)
 {
-	struct listed_function f;
-	int best = FUNCTION_BY_GLOB, err = 0;
-
-	for (size_t at = 0; err == 0 && function_list_next(&c->list, &at, &f);) {
-		int match = function_pattern_match(pattern, f.symbol);
-
-		if (match < best) {
-			err = match < 0 ? match : 0;
-			continue;
-		}
-		while (match > best && c->n_functions > 0)
-			free(c->functions[--c->n_functions].name);
-		best = match;
-		err = add_function(c, &f);
-	}
-	return err;
-}
-
-int probe_catalog_list(void *parsers, int fd, struct function_list *ret)
-{
-	const struct parse_request request = { .kind = PARSE_FUNCTIONS, .fd = fd, .other = -1 };
+	const struct parse_request request = {
+		.kind = PARSE_FUNCTIONS, .fd = fd, .other = -1, .functions = *query
+	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	clockid_t clock = 0;
 	int err = parsers_ask(parsers, &request, &clock, &result);
@@ -139,17 +112,16 @@ int probe_catalog_list(void *parsers, int fd, struct function_list *ret)
 static int read_functions(struct parsers *parsers, int fd, const char *file, const char *text,
 			  struct probe_catalog *c)
 {
-	struct function_pattern pattern;
-	int err = probe_catalog_list(parsers, fd, &c->list);
+	const struct function_query query = { .pattern = text };
+	int err = probe_catalog_list(parsers, fd, &query, &c->list);
+	struct listed_function f;
 
 	if (err < 0) {
-		log_error("cannot look for functions in %s: %s", file, strerror(-err));
+		log_error("cannot look for functions in %s: %s", file, parsers_explain(err));
 		return err;
 	}
-	err = function_pattern_init(&pattern, text);
-	if (err == 0)
-		err = choose_functions(c, &pattern);
-	function_pattern_done(&pattern);
+	for (size_t at = 0; err == 0 && function_list_next(&c->list, &at, &f);)
+		err = add_function(c, &f);
 	if (err == 0)
 		join_functions(c);
 	return err;
@@ -158,14 +130,15 @@ static int read_functions(struct parsers *parsers, int fd, const char *file, con
 int probe_catalog_read(struct parsers *parsers, const char *file, const char *pattern,
 		       struct probe_catalog *ret)
 {
-	_cleanup_close_ int fd = -1;
-	int err;
+	_cleanup_uprobe_places_ struct uprobe_places at;
+	int err = uprobe_places_open(file, NULL, &at);
 
 	*ret = (struct probe_catalog){ 0 };
-	fd = uprobe_places_open(file, ret->path);
-	err = fd < 0 ? fd : read_usdt(parsers, fd, file, pattern, ret);
+	memcpy(ret->path, at.path, sizeof(ret->path));
 	if (err == 0)
-		err = read_functions(parsers, fd, file, pattern, ret);
+		err = read_usdt(parsers, at.fd, file, pattern, ret);
+	if (err == 0)
+		err = read_functions(parsers, at.fd, file, pattern, ret);
 	if (err == -ENOMEM)
 		log_error("cannot list the probes of %s: %s", file, strerror(-err));
 	if (err < 0)
@@ -175,8 +148,6 @@ int probe_catalog_read(struct parsers *parsers, const char *file, const char *pa
 
 void probe_catalog_done(struct probe_catalog *c)
 {
-	for (size_t i = 0; i < c->n_functions; i++)
-		free(c->functions[i].name);
 	free(c->functions);
 	free(c->usdt);
 	function_list_done(&c->list);

@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "elf/debug_search.h"
-#include "elf/mapped_file.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "sandbox/parsers.h"
@@ -76,7 +75,7 @@ static int explain(const struct source *s, uint64_t offset, int err)
 		log_error("%s has no debug information of the function at 0x%" PRIx64, s->path,
 			  offset);
 	else
-		log_error("cannot look up parameters in %s: %s", s->path, strerror(-err));
+		log_error("cannot look up parameters in %s: %s", s->path, parsers_explain(err));
 	if (err == -ENODATA)
 		log_detail("try:  arg1, arg2, ... instead of names");
 	return err;
@@ -180,15 +179,13 @@ static int begin(struct uprobe_places *places, struct probe_lists *ret)
 int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
-	struct source s = { .parsers = parsers, .path = places->path, .debug_fd = -1 };
+	struct source s = {
+		.parsers = parsers, .path = places->path, .fd = places->fd, .debug_fd = -1
+	};
 	int err = begin(places, ret);
 
-	if (err < 0)
-		return err;
-	s.fd = regular_file_open(places->path, 0);
-	err = s.fd < 0 ? explain(&s, 0, s.fd) : make_each(&s, arguments, places, ret);
-	if (s.fd >= 0)
-		close(s.fd);
+	if (err == 0)
+		err = make_each(&s, arguments, places, ret);
 	if (s.debug_fd >= 0)
 		close(s.debug_fd);
 	return err;

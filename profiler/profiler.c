@@ -587,6 +587,7 @@ struct profiler *profiler_free(struct profiler *p)
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
 	free(p->event.lists);
+	free(p->event.code.maybe);
 	free(p);
 	return NULL;
 }

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "log/log.h"
 #include "log/suggestion.h"
+#include "profiler/probe_file.h"
 #include "sandbox/parsers.h"
 
 #define FULL_SIZE (2 * USDT_NAME_SIZE)
@@ -28,10 +28,8 @@ int usdt_places_list(struct parsers *parsers, int fd, const char *file, struct u
 	clockid_t clock = 0;
 	int err = parsers_ask(parsers, &request, &clock, &result);
 
-	if (err == -ENOEXEC)
-		log_error("%s is not an ELF file of 64 bits", file);
-	else if (err < 0)
-		log_error("cannot look for probes in %s: %s", file, strerror(-err));
+	if (err < 0)
+		log_error("cannot look for probes in %s: %s", file, parsers_explain(err));
 	if (err < 0)
 		return err;
 	*ret = steal_ptr(result.usdt);
@@ -110,13 +108,14 @@ static int choose(struct usdt_places *p, size_t n, const char *file, const char 
 int usdt_places_find(struct parsers *parsers, const char *file, const char *pattern,
 		     struct usdt_places *ret)
 {
-	_cleanup_close_ int fd = -1;
+	const struct uprobe_reader reader = probe_file_reader(parsers);
 	size_t n = 0;
 	int err;
 
 	*ret = (struct usdt_places){ 0 };
-	fd = uprobe_places_open(file, ret->at.path);
-	err = fd < 0 ? fd : usdt_places_list(parsers, fd, file, &ret->all, &n);
+	err = uprobe_places_open(file, &reader, &ret->at);
+	if (err == 0)
+		err = usdt_places_list(parsers, ret->at.fd, file, &ret->all, &n);
 	if (err == 0)
 		err = choose(ret, n, file, pattern);
 	if (err < 0)

@@ -159,6 +159,12 @@ static int add_unseen(const struct value_labels *labels, const struct snapshot *
 	return add_unknown(&labels->lists[0], list);
 }
 
+static bool may_be_hidden(const struct value_labels *labels, const struct label_context *context)
+{
+	return labels->code && context->walked &&
+	       probed_code_may_hide(labels->code, context->walked, context->sample);
+}
+
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
@@ -169,7 +175,7 @@ static int add(const struct label_source *source, const struct label_context *co
 	list->is_cut |= v.head && !v.forms;
 	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
 		return add_unseen(labels, context->walked, context->sample, list);
-	if (v.head && v.forms && v.head->is_unknown)
+	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
 		return add_unknown(v.forms, list);
 	for (size_t i = 0; err == 0 && i < v.n; i++) {
 		if (!is_weight(labels, &v.forms->of[i]))

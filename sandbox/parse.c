@@ -99,7 +99,7 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 	case PARSE_USDT:
 		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
 	case PARSE_FUNCTIONS:
-		return function_list_read(request->fd, &ret->functions);
+		return function_search(request->fd, &request->functions, &ret->functions);
 	default:
 		return -EINVAL;
 	}

@@ -9,7 +9,7 @@
 #include "cache/file_digest.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
-#include "elf/function_list.h"
+#include "symbols/function_search.h"
 #include "symbols/jit_reader.h"
 #include "symbols/parameters.h"
 #include "symbols/usdt.h"
@@ -28,7 +28,7 @@ enum parse_kind {
 	PARSE_DEBUG, /* is the other file the separate debug file of the first? */
 	PARSE_PARAMETERS,   /* where are parameters of a function? */
 	PARSE_USDT,         /* its USDT probes */
-	PARSE_FUNCTIONS,    /* its functions */
+	PARSE_FUNCTIONS,    /* its functions of a name */
 	PARSE_JIT,          /* what does it say about code that a process generates? */
 	PARSE_DIGEST,       /* of all its bytes, whatever they are */
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
@@ -45,6 +45,8 @@ struct parse_request {
 	uint64_t offset;
 	const struct parameter_wanted *wanted;
 	size_t n_wanted;
+	/* FUNCTIONS */
+	struct function_query functions;
 	/* JIT: read from this position on, with names demangled in this style */
 	enum jit_kind jit_kind;
 	struct jit_position position;
@@ -86,7 +88,7 @@ struct parse_result {
 
 /*
  * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
- * function_list_read() and file_digest_read(); parse_result_done()
+ * function_search() and file_digest_read(); parse_result_done()
  * frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);

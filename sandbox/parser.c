@@ -49,6 +49,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 		.offset = request->offset,
 		.wanted = request->wanted,
 		.n_wanted = request->n_wanted,
+		.functions = { request->pattern, request->has_hint == 1, request->has_parts == 1 },
 		.jit_kind = request->jit_kind,
 		.position = request->position,
 		.style = request->style,
@@ -238,7 +239,8 @@ static int take_probes(const struct parser_reply *r, int file, off_t *at, struct
 		err = -EPROTO;
 	if (err == 0)
 		err = read_values(file, at, r->functions_size, 1, &functions);
-	ret->functions = (struct function_list){ functions, functions ? r->functions_size : 0 };
+	ret->functions = (struct function_list){ .bytes = functions,
+						 .size = functions ? r->functions_size : 0 };
 	return err == 0 && !function_list_is_sound(&ret->functions) ? -EPROTO : err;
 }
 

@@ -122,6 +122,34 @@ const char *parsers_failure(int err)
 	}
 }
 
+const char *parsers_explain(int err)
+{
+	switch (err) {
+	case -ETIME:
+		return "its parser took too long; --sandbox=off waits, for files that can be trusted";
+	case -EPROTO:
+	case -ECONNABORTED:
+		return "its parser crashed or was ended, as by a damaged file";
+	case -EAGAIN:
+		return "no parser can be started now; try again";
+	case -EBUSY:
+	case -ETIMEDOUT:
+		return "its file system does not answer";
+	case -EBADMSG:
+		return "it is damaged";
+	case -ENOEXEC:
+		return "it is not an ELF file of 64 bits";
+	case -ENOTSUP:
+		return "it is for another kind of machine";
+	case -EFBIG:
+		return "it has too many names; give a longer one, or a glob for fewer";
+	case -ENAMETOOLONG:
+		return "that name is too long";
+	default:
+		return strerror(-err);
+	}
+}
+
 void parsers_note_failure(struct parsers *p, const char *path, const char *lacks, const char *why)
 {
 	bool is_shown;
@@ -316,6 +344,8 @@ static int send_request(const struct parser *parser, const struct parse_request 
 		.has_other = request->other >= 0,
 		.offset = request->offset,
 		.n_wanted = request->n_wanted,
+		.has_hint = request->functions.has_hint,
+		.has_parts = request->functions.has_parts,
 		.jit_kind = request->jit_kind,
 		.style = request->style,
 		.position = request->position,
@@ -324,6 +354,11 @@ static int send_request(const struct parser *parser, const struct parse_request 
 
 	if (request->n_wanted > DP_MAX_ARGUMENTS)
 		return -EINVAL;
+	if (request->kind == PARSE_FUNCTIONS) {
+		if (strlen(request->functions.pattern) >= sizeof(message.pattern))
+			return -ENAMETOOLONG;
+		strcpy(message.pattern, request->functions.pattern);
+	}
 	for (size_t i = 0; i < request->n_wanted; i++)
 		message.wanted[i] = request->wanted[i];
 	return message_send(parser->process.socket, &message, sizeof(message), fds,

@@ -48,6 +48,9 @@ struct parsers *parsers_drop(struct parsers *parsers);
 /* Why no parser has answered parsers_ask(), for the next one; NULL: for none of these reasons. */
 const char *parsers_failure(int err);
 
+/* What is wrong if parsers_ask() has failed, and what can be done: for the user who has named the file. */
+const char *parsers_explain(int err);
+
 /*
  * A file has cost itself what it was to be read for, by what it did to its reader. A warning says so:
  * "PATH has no table: its parser took too long". Anyone can write many such files: the others are only

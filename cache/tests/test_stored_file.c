@@ -78,13 +78,17 @@ static void mount_overlay(void)
 
 static bool is_foreign_to(const char *root)
 {
+	bool is_foreign;
+
 	char path[96];
 	_cleanup_close_ int fd = -1;
 
 	snprintf(path, sizeof(path), "%s%s/merged/file", root, directory);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	cr_assert(fd >= 0, "%s", path);
-	return stored_file_is_foreign(fd);
+	is_foreign = stored_file_is_foreign(fd);
+	cr_assert_eq(stored_file_is_local(fd), !is_foreign);
+	return is_foreign;
 }
 
 static void make_layers(void)
@@ -154,6 +158,8 @@ Test(stored_file, is_not_what_the_kernel_makes_up)
 	cr_assert(!stored_file_is_foreign(fd));
 	cr_assert_eq(stored_file_identify(-1, &file), -EBADF);
 	cr_assert(stored_file_is_foreign(-1));
+	cr_assert(!stored_file_is_local(fd));
+	cr_assert(!stored_file_is_local(-1));
 }
 
 /* In memory, so that it is the same on every machine. */

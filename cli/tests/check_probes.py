@@ -113,7 +113,8 @@ class Probes(unittest.TestCase):
         path = program("valued_usdt")
         for args, code, said in (([path, "nothing"], 1, "has no function or USDT probe nothing"),
                                  (["/nowhere"], 1, "cannot read /nowhere: No such file"),
-                                 ([__file__], 1, "is not an ELF file"),
+                                 ([__file__], 1, f"cannot look for probes in {__file__}: it is not an ELF file of 64 bits"),
+                                 ([path, 5000 * "x"], 1, "that name is too long"),
                                  ([], 2, "give a FILE"), ([path, "a", "b"], 2, "one FILE and one NAME")):
             with self.subTest(args=args):
                 result = probes(*args)

@@ -40,11 +40,11 @@ class Log:
 
 
 class Labels(unittest.TestCase):
-    def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, **kwargs):
+    def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, path=None, **kwargs):
         """Returns what dwarfprof wrote, and the program's log."""
         with tempfile.TemporaryDirectory() as directory:
             log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
-            with subprocess.Popen([program(target), str(seconds), log] + is_early * ["early"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            with subprocess.Popen([path or program(target), str(seconds), log] + is_early * ["early"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   text=True) as process:
                 profiler = start("-p", str(process.pid), "--probe", f"label: {program(target)}:handle({values})", "--no-symbols",
                                  "--format", form, "-o", out, *options, stderr=subprocess.PIPE, text=True, **kwargs)
@@ -108,9 +108,9 @@ class Labels(unittest.TestCase):
         self.assertEqual(counts["none"], 0)
         self.assertGreater(counts["unknown"], 100)
 
-    def check_early(self, *options):
+    def check_early(self, *options, **kwargs):
         """A call that began before is not known, whether the thread runs or waits; the other thread is in none."""
-        written, log = self.record("spans-O2", 3, *options, is_early=True)
+        written, log = self.record("spans-O2", 3, *options, is_early=True, **kwargs)
         self.assertEqual({number for numbers in log.numbers.values() for number in numbers}, {7, 0, CHANGING})
         early = next(tid for tid, numbers in log.numbers.items() if 7 in numbers)
         counts = self.judge(written, log)
@@ -128,6 +128,21 @@ class Labels(unittest.TestCase):
     def test_calls_that_began_before(self):
         self.check_early("-F", "999")
         self.check_early("--wall", "-F", "199")
+
+    def test_a_file_of_an_overlay(self):
+        """The probe is in what the overlay is above, which the process has mapped with another device."""
+        with tempfile.TemporaryDirectory() as directory:
+            merged, empty = (os.path.join(directory, name) for name in ("merged", "empty"))
+            os.mkdir(merged)
+            os.mkdir(empty)
+            lower = os.path.dirname(os.path.realpath(program("spans-O2")))
+            subprocess.run(["mount", "-t", "overlay", "-o", f"ro,lowerdir={lower}:{empty}", "none", merged], check=True)
+            try:
+                path = os.path.join(merged, "spans-O2")
+                self.check_early("-F", "999", path=path)
+                self.check("spans-O2", 2, 200, "-F", "999", path=path)
+            finally:
+                subprocess.run(["umount", merged], check=True)
 
     def test_calls_that_another_thread_began(self):
         """The thread has kept a call with the same CFA, which is another one."""

@@ -1,65 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions of this program, listed, and lists that are none. */
+/* Functions in a list, and lists that are none. */
 #include "elf/function_list.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
-#include "elf/elf_functions.h"
+#include "base/array.h"
 
-static int count(void *arg, const char *symbol, uint64_t offset, uint64_t size)
+#define HEAD 32
+
+static void expect_equal(const struct listed_function *a, const struct listed_function *b)
 {
-	uint64_t *sums = arg;
-
-	sums[0]++;
-	sums[1] += offset;
-	sums[2] += size;
-	sums[3] += strlen(symbol);
-	return 0;
+	cr_expect(a->kind == b->kind && a->offset == b->offset && a->size == b->size &&
+		  a->of == b->of);
+	cr_expect_str_eq(a->symbol, b->symbol);
+	cr_expect_str_eq(a->name, b->name);
 }
 
-Test(function_list, has_what_the_file_has)
+Test(function_list, has_what_was_added)
 {
-	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	_cleanup_(function_list_done) struct function_list list = { 0 };
-	uint64_t in_file[4] = { 0 }, listed[4] = { 0 };
+	static const struct listed_function added[] = {
+		{ LISTED_FUNCTION, 16, 4, "_Z1fv", "f", 0 },
+		{ LISTED_FUNCTION, UINT64_MAX, 0, "g", "", 0 },
+		{ LISTED_HINT, 32, UINT64_MAX, "h", "h", 0 },
+		{ LISTED_PART, 48, 8, "f.cold", "", 16 },
+	};
+	struct function_list list = { 0 };
 	struct listed_function f;
 	size_t at = 0;
 
-	cr_assert_eq(elf_functions_each(fd, count, in_file), 0);
-	cr_assert_eq(function_list_read(fd, &list), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(added); i++)
+		cr_assert_eq(function_list_add(&list, &added[i]), 0);
+	cr_assert_eq(function_list_add(&list,
+				       &(struct listed_function){ .symbol = "", .name = "" }),
+		     -EINVAL);
 	cr_assert(function_list_is_sound(&list));
-	while (function_list_next(&list, &at, &f))
-		count(listed, f.symbol, f.offset, f.size);
-	cr_assert_gt(in_file[0], 10);
-	cr_assert_arr_eq(listed, in_file, sizeof(listed));
+	for (size_t i = 0; i < ARRAY_SIZE(added); i++) {
+		cr_assert(function_list_next(&list, &at, &f));
+		expect_equal(&f, &added[i]);
+	}
+	cr_assert(!function_list_next(&list, &at, &f));
+	function_list_done(&list);
+	cr_assert(!list.bytes && list.size == 0);
 }
 
-Test(function_list, is_of_an_elf_file)
+static bool is_sound(char *bytes, size_t size)
 {
-	_cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	struct function_list list;
-
-	cr_assert_eq(function_list_read(fd, &list), -ENOEXEC);
-	cr_assert(!list.bytes && list.size == 0);
+	return function_list_is_sound(&(struct function_list){ bytes, size, size });
 }
 
 Test(function_list, may_be_damaged)
 {
-	char bytes[36] = "";
+	char bytes[2 * (HEAD + 3)] = "", *second = bytes + HEAD + 3;
 
-	strcpy(bytes + 16, "a");
-	strcpy(bytes + 34, "b");
-	cr_assert(function_list_is_sound(&(struct function_list){ bytes, 0 }));
-	cr_assert(function_list_is_sound(&(struct function_list){ bytes, 18 }));
-	cr_assert(function_list_is_sound(&(struct function_list){ bytes, 36 }));
-	cr_assert(!function_list_is_sound(&(struct function_list){ bytes, 17 }), "no zero");
-	cr_assert(!function_list_is_sound(&(struct function_list){ bytes, 16 }), "no symbol");
-	cr_assert(!function_list_is_sound(&(struct function_list){ bytes, 35 }));
-	bytes[34] = '\0';
-	cr_assert(!function_list_is_sound(&(struct function_list){ bytes, 35 }), "an empty symbol");
+	strcpy(bytes + HEAD, "a");
+	strcpy(second + HEAD, "b");
+	cr_assert(is_sound(bytes, 0));
+	cr_assert(is_sound(bytes, HEAD + 3));
+	cr_assert(is_sound(bytes, 2 * (HEAD + 3)));
+	for (size_t i = 1; i < HEAD + 3; i++)
+		cr_assert(!is_sound(bytes, HEAD + 3 + i), "%zu", i);
+	second[0] = LISTED_N_KINDS;
+	cr_assert(!is_sound(bytes, sizeof(bytes)), "an unknown kind");
+	second[0] = LISTED_N_KINDS - 1;
+	cr_assert(is_sound(bytes, sizeof(bytes)));
+	second[HEAD] = '\0';
+	cr_assert(!is_sound(bytes, sizeof(bytes) - 1), "an empty symbol");
 }

@@ -62,11 +62,12 @@ static int write_file(size_t n_tables, size_t n, size_t name_size)
 	return fd;
 }
 
-static int count(void *arg, const char *symbol, uint64_t offset, uint64_t size)
+static int count(void *arg, const struct elf_function *f)
 {
-	cr_assert_eq(symbol[0], 'f');
-	cr_assert_eq(offset, 64);
-	cr_assert_eq(size, 9);
+	cr_assert_eq(f->symbol[0], 'f');
+	cr_assert_eq(f->offset, 64);
+	cr_assert_eq(f->size, 9);
+	cr_assert_eq(f->unit, 0);
 	++*(size_t *)arg;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -33,7 +34,7 @@ static void expect_code(const char *file, const char *name, size_t n, const void
 {
 	_cleanup_uprobe_places_ struct uprobe_places places;
 
-	cr_assert_eq(uprobe_places_find(file, name, NULL, NULL, &places), 0);
+	cr_assert_eq(uprobe_places_find(file, name, NULL, &places), 0);
 	cr_expect_eq(places.n, n, "%s: %zu", name, places.n);
 	cr_expect(have_code(&places, function), "%s in %s", name, places.path);
 	for (size_t i = 1; i < places.n; i++)
@@ -95,6 +96,29 @@ Test(uprobe_places, finds_functions_that_cplusplus_mangles)
 	dlclose(library);
 }
 
+static ino_t inode_of(const char *path)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0, "%s", path);
+	return st.st_ino;
+}
+
+Test(uprobe_places, are_of_the_file_that_was_read)
+{
+	_cleanup_uprobe_places_ struct uprobe_places places;
+	char path[] = "/tmp/uprobe_places.XXXXXX";
+	int fd = mkstemp(path);
+
+	cr_assert(fd >= 0 && unlink(path) == 0 && symlink("/proc/self/exe", path) == 0);
+	cr_assert_eq(uprobe_places_find(path, "in_the_program", NULL, &places), 0);
+	cr_assert(unlink(path) == 0 && symlink("/bin/sh", path) == 0);
+	cr_expect_eq(inode_of(places.link), inode_of("/proc/self/exe"));
+	cr_expect_neq(inode_of(places.link), inode_of(path));
+	unlink(path);
+	close(fd);
+}
+
 static const char *wanted_file, *wanted_name;
 static int wanted_error;
 
@@ -102,8 +126,8 @@ static void find(void)
 {
 	struct uprobe_places places;
 
-	cr_expect_eq(uprobe_places_find(wanted_file, wanted_name, NULL, NULL, &places),
-		     wanted_error, "%s", wanted_name);
+	cr_expect_eq(uprobe_places_find(wanted_file, wanted_name, NULL, &places), wanted_error,
+		     "%s", wanted_name);
 }
 
 static void expect_error(const char *file, const char *name, int error, const char *message)

@@ -221,12 +221,14 @@ Test(process_tables, mappings_wait_for_workers)
 	p = process_table_find(&table, PID(0));
 	cr_assert(process_table_publish(&table, 50) == 0);
 	cr_assert(p->snapshot->n_mappings == 0 && process_is_pending(p, 45));
+	cr_assert(p->snapshot->lacks_some);
 	cr_assert(process_is_pending(p, 10) && !process_is_pending(p, 35));
 
 	wait_for_workers();
 	cr_assert(!p->has_pending && p->changed);
 	cr_assert(process_table_publish(&table, 60) == 0);
 	cr_assert(p->snapshot->n_mappings == 1 && p->snapshot->mappings[0].image >= DP_FIRST_CELL);
+	cr_assert(!p->snapshot->lacks_some);
 	for (uint64_t at = start; at < start + 0x5000; at += 0x1000) {
 		m = process_find(p, at, 25);
 		if (at == start + 0x1000)

@@ -93,10 +93,10 @@ Test(probe_catalog, has_a_function_by_its_name)
 {
 	read_self("catalog_tw[o]");
 	cr_assert(c.n_functions == 1 && strcmp(c.functions[0].name, "catalog_two") == 0);
-	cr_assert_gt(c.functions[0].of.size, 0);
+	cr_assert_gt(c.functions[0].size, 0);
 	end();
 	read_self("catalog");
-	cr_assert(c.n_functions == 1 && strcmp(c.functions[0].of.symbol, "catalog") == 0);
+	cr_assert(c.n_functions == 1 && strcmp(c.functions[0].symbol, "catalog") == 0);
 }
 
 Test(probe_catalog, is_of_an_elf_file)

@@ -78,7 +78,10 @@ static void check_same(const struct parse_result *a, const struct parse_result *
 
 static void check(const struct parser_request *request, int file, size_t size, int other)
 {
-	const struct parse_request here = { .kind = request->kind, .fd = file, .other = other };
+	const struct parse_request here = { .kind = request->kind,
+					    .fd = file,
+					    .other = other,
+					    .functions.pattern = request->pattern };
 	struct parse_result taken, made;
 	int result = memfd_create("result", MFD_CLOEXEC), err;
 	struct parser_reply reply;
@@ -97,7 +100,8 @@ static void check(const struct parser_request *request, int file, size_t size, i
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct feed feed = { data, data + size };
-	struct parser_request request = { .kind = feed_u8(&feed) % (PARSE_N_KINDS + 1) };
+	struct parser_request request = { .kind = feed_u8(&feed) % (PARSE_N_KINDS + 1),
+					  .pattern = "*" };
 	size_t first, left;
 	int file, other = -1;
 

@@ -201,15 +201,15 @@ Test(parser, usdt_places_are_checked)
 Test(parser, functions_are_checked)
 {
 	struct parser_reply reply = honest;
-	char bytes[18] = "";
+	char bytes[35] = "";
 	off_t at = lseek(result_fd, 0, SEEK_END);
 
-	bytes[16] = 'f';
+	bytes[32] = 'f';
 	reply.functions_size = sizeof(bytes);
 	cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO, "they are not there");
 	cr_assert_eq(pwrite(result_fd, bytes, sizeof(bytes), at), sizeof(bytes));
 	cr_assert_eq(take_as(PARSE_IMAGE, &reply), 0);
-	bytes[17] = 'f';
+	bytes[34] = 'f';
 	cr_assert_eq(pwrite(result_fd, bytes, sizeof(bytes), at), sizeof(bytes));
 	cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO, "a name without an end");
 }
