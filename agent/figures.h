@@ -3,6 +3,7 @@
 #define DP_AGENT_FIGURES_H
 
 #include "agent/agent.h"
+#include "agent/recent.h"
 #include "agent/run.h"
 #include "agent/store.h"
 
@@ -26,6 +27,7 @@ struct figures {
 	uint64_t helpers_spent_ns,
 		helpers_waited_ns; /* of it: CPU time, and for it (cpu_budget.h) */
 	uint64_t memory_limit;     /* 0: none */
+	struct recent_counts recent;
 	bool is_healthy;
 	char host[65], kernel[192];
 };

@@ -168,6 +168,10 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 		    f->helpers_waited_ns);
 	put(to, "memory_limit_bytes", GAUGE, "bytes", "Limit of private memory; 0: none.",
 	    f->memory_limit);
+	put(to, "flame_graph_bytes", GAUGE, "bytes", "Memory of the last minute's flame graph.",
+	    f->recent.size);
+	put(to, "flame_graph_left_out", COUNTER, NULL, "Functions without room in it.",
+	    f->recent.left_out);
 	put(to, "renewals", COUNTER, NULL, "New runs because of that limit.", f->renewals);
 	put(to, "reloads", COUNTER, NULL, "Configurations taken.", f->reloads);
 	put(to, "reloads_failed", COUNTER, NULL, "Configurations refused.", f->reloads_failed);

@@ -132,7 +132,9 @@ void figures_write_page(const struct figures *f, FILE *to)
 	fprintf(to, "<p>%s</p>\n",
 		f->is_healthy ? "Samples are read." : "<b>No samples are read.</b>");
 	put_what(f, to);
-	fputs("<p>Flame graph of the next <a href=\"/flame-graph?seconds=10\">ten seconds</a>, "
+	fputs("<h2>The last minute</h2>\n"
+	      "<object type=\"image/svg+xml\" data=\"/flame-graph\">No flame graph yet.</object>\n"
+	      "<p>Of the next <a href=\"/flame-graph?seconds=10\">ten seconds</a>, "
 	      "<a href=\"/flame-graph?seconds=60\">minute</a>.</p>\n",
 	      to);
 	put_outcomes(&f->totals, to);
