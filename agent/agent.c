@@ -103,6 +103,7 @@ static void give_figures(void *arg, struct figures *ret)
 	ret->intervals_failed = a->counts.failed;
 	ret->helpers_spent_ns = a->cpu_counts.spent_ns;
 	ret->helpers_waited_ns = a->cpu_counts.waited_ns;
+	ret->helpers_refused = a->cpu_counts.refused;
 	ret->processes_unlabelled = a->counts.unlabelled;
 }
 

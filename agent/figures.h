@@ -26,6 +26,7 @@ struct figures {
 	double cpu_share;                 /* of --cpu-budget; 0: none */
 	uint64_t helpers_spent_ns,
 		helpers_waited_ns; /* of it: CPU time, and for it (cpu_budget.h) */
+	uint64_t helpers_refused;  /* look-ups of names, for others' sake */
 	uint64_t memory_limit;     /* 0: none */
 	struct recent_counts recent;
 	bool is_healthy;

@@ -166,6 +166,8 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 		    f->helpers_spent_ns);
 	put_seconds(to, "budget_wait_seconds", "Time that tables and names have waited for it.",
 		    f->helpers_waited_ns);
+	put(to, "budget_refused", COUNTER, NULL,
+	    "Look-ups of names left out, as their user has used up its part.", f->helpers_refused);
 	put(to, "memory_limit_bytes", GAUGE, "bytes", "Limit of private memory; 0: none.",
 	    f->memory_limit);
 	put(to, "flame_graph_bytes", GAUGE, "bytes", "Memory of the last minute's flame graph.",
