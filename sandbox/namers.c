@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -369,7 +368,7 @@ static int judge(struct namers *all, struct module *module, int err)
 		       err;
 }
 
-/* -ESHUTDOWN: this process has to do it; -EBUSY: it is others' turn. *ret is the namer that has answered. */
+/* -ESHUTDOWN: this process has to do it; -EBUSY: it is others' turn. *ret: who has answered. */
 static int ask(struct namers *all, struct module *module, struct namer_request *request,
 	       struct namer_reply *reply, struct namer_process **ret)
 {
