@@ -113,9 +113,8 @@ static void put_backends(const struct figures *f, FILE *to)
 		size_t offset;
 	} rows[] = {
 		{ "samples_filtered", NULL, "Samples that rules drop.", COUNTER, COUNT(filtered) },
-		{ "samples_folded", NULL,
-		  "Samples of too many sets of labels, delivered as their service or as other.",
-		  COUNTER, COUNT(folded) },
+		{ "samples_folded", NULL, "Samples of too many sets of labels.", COUNTER,
+		  COUNT(folded) },
 		{ "delivered", NULL, "Requests delivered.", COUNTER, COUNT(deliver.delivered) },
 		{ "delivery_failed", NULL, "Requests given up.", COUNTER, COUNT(deliver.failed) },
 		{ "delivery_dropped", NULL, "Requests without room in the spool.", COUNTER,
@@ -144,6 +143,21 @@ static void put_backends(const struct figures *f, FILE *to)
 	}
 }
 
+static void put_kept(const struct figures *f, FILE *to)
+{
+	static const char *const words[SERIES_N_KEPT] = SERIES_KEPT_WORDS;
+
+	put_family(to, "samples_kept", COUNTER, NULL,
+		   "Samples by what they keep of their labels, beside the service.");
+	for (size_t i = 0; i < f->n_backends; i++)
+		for (enum series_kept kept = SERIES_ALL; kept < SERIES_N_KEPT; kept++) {
+			fputs("dwarfprof_samples_kept_total{backend=\"", to);
+			put_label(to, f->backends[i].name);
+			fprintf(to, "\",kept=\"%s\"} %" PRIu64 "\n", words[kept],
+				f->backends[i].counts.kept[kept]);
+		}
+}
+
 void figures_write_metrics(const struct figures *f, FILE *to)
 {
 	put_family(to, "build", GAUGE, NULL, "The program's version.");
@@ -160,6 +174,8 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	if (f->has_store)
 		put_store(&f->store, to);
 	put_backends(f, to);
+	if (f->n_backends > 0)
+		put_kept(f, to);
 	put_tables(&f->run.usage, to);
 	put_own_use(to);
 	put_seconds(to, "budget_spent_seconds", "CPU time of tables and names under --cpu-budget.",

@@ -253,11 +253,7 @@ static bool has_key(const struct label_set *set, const char *key)
 	return false;
 }
 
-/*
- * Whether a label tells where a process runs, by either of its names. A program may choose what service
- * it is, but not whose pod, cgroup or host it is in. -ENOMEM.
- */
-static int is_fact(const char *key)
+int process_label_is_fact(const char *key)
 {
 	static const char *const prefixes[] = { "__", "process_", "container_", "k8s_", "host_" };
 	_cleanup_free_ char *name = NULL;
@@ -290,7 +286,7 @@ static int merge(struct process_labels *p, const struct label_set *own,
 			err = label_list_add(&list, &label);
 	at = 0;
 	while (err == 0 && label_set_next(own, &at, &label)) {
-		err = is_fact(label.key);
+		err = process_label_is_fact(label.key);
 		if (err >= 0)
 			err = err ? 0 : label_list_add(&list, &label);
 	}

@@ -31,6 +31,12 @@ int process_labels_new(const char *proc, _Atomic uint64_t *missed, struct proces
 struct process_labels *process_labels_free(struct process_labels *processes);
 
 /*
+ * Whether a label of a resource tells where a process runs, by either of its names. A program may choose
+ * what service it is, but not whose pod, cgroup or host it is in. A bool or -ENOMEM.
+ */
+int process_label_is_fact(const char *key);
+
+/*
  * The labels of a sample with those of its process. A program may set its own service.*; what it sets
  * of process.*, container.*, k8s.*, host.* and __* for its resource is left out. *ret is valid until
  * the next call; NULL: none. 0 or -ENOMEM.
