@@ -13,6 +13,8 @@
  *
  *   process.linux.cgroup, process.executable.path
  *   service.name              its systemd unit, or else its container's name
+ *   service.origin            who may have made that up: "user", in a cgroup of its own, or "program",
+ *                             whose own name it is, and not that of the unit or container
  *   container.id, container.name, k8s.pod.uid      cgroup_path.h
  *
  * /proc is read when the first sample of a process arrives, which is some time after it was taken, and
