@@ -14,6 +14,7 @@
 #include "agent/own_use.h"
 #include "agent/notify.h"
 #include "agent/pulls.h"
+#include "agent/recent.h"
 #include "agent/server.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -41,7 +42,7 @@ struct generation {
 	struct store *store;
 	struct backend *backends[AGENT_BACKENDS];
 	size_t n_backends;
-	struct interval_output stored, delivered[AGENT_BACKENDS];
+	struct interval_output stored, delivered[AGENT_BACKENDS], recent;
 	struct run *run;
 };
 
@@ -51,6 +52,7 @@ struct agent {
 	struct generation *old;        /* the one that now took over from, until it has ended */
 	bool is_renewal;               /* next, or else now, has the same options */
 	struct pulls *pulls;
+	struct recent *recent;
 	struct server *server; /* NULL: none */
 	int event_fd;
 	struct interval_counts counts;
@@ -63,14 +65,6 @@ struct agent {
 	struct totals before;    /* of runs that have ended */
 	struct figures constant; /* what does not change by itself */
 };
-
-/* All members are sums, and wrap around. */
-static struct totals sum(const struct totals *a, const struct totals *b)
-{
-	struct totals minus_b = totals_since(&(struct totals){ 0 }, b);
-
-	return totals_since(a, &minus_b);
-}
 
 static bool is_healthy(const struct run_figures *run)
 {
@@ -87,7 +81,7 @@ static void give_figures(void *arg, struct figures *ret)
 	if (a->old) {
 		struct run_figures old = run_figures(a->old->run);
 
-		ret->totals = sum(&ret->totals, &old.totals);
+		ret->totals = totals_sum(&ret->totals, &old.totals);
 	}
 	if (a->now) {
 		ret->run = run_figures(a->now->run);
@@ -103,12 +97,14 @@ static void give_figures(void *arg, struct figures *ret)
 		ret->backends[ret->n_backends++].counts = backend_counts(a->now->backends[i]);
 	}
 	pthread_mutex_unlock(&a->lock);
-	ret->totals = sum(&ret->totals, &ret->run.totals);
+	ret->totals = totals_sum(&ret->totals, &ret->run.totals);
+	ret->recent = recent_counts(a->recent);
 	ret->is_healthy = is_healthy(&ret->run);
 	ret->intervals_written = a->counts.written;
 	ret->intervals_failed = a->counts.failed;
 	ret->helpers_spent_ns = a->cpu_counts.spent_ns;
 	ret->helpers_waited_ns = a->cpu_counts.waited_ns;
+	ret->helpers_refused = a->cpu_counts.refused;
 	ret->processes_unlabelled = a->counts.unlabelled;
 }
 
@@ -166,10 +162,13 @@ static int open_outputs(struct agent *a, struct generation *g)
 							  .backend_options = &o->backends[i] };
 	}
 	g->stored.store = g->store;
+	g->recent = (struct interval_output){ .recent = a->recent, .named = g->n_backends > 0 };
 	g->run_options.tracks[0] =
-		(struct track_options){ &g->stored, g->store ? 1 : 0, o->interval_ns };
+		(struct track_options){ &g->stored, g->store ? 1 : 0, o->interval_ns, true };
 	g->run_options.tracks[1] =
-		(struct track_options){ g->delivered, g->n_backends, o->deliver_ns };
+		(struct track_options){ g->delivered, g->n_backends, o->deliver_ns, true };
+	g->run_options.tracks[2] =
+		(struct track_options){ &g->recent, o->pull ? 1 : 0, RECENT_INTERVAL_NS, false };
 	return err;
 }
 
@@ -248,6 +247,7 @@ static int serve(struct agent *a, const struct agent_options *o)
 	const struct server_options options = { .address = o->pull,
 						.token_file = o->pull_token_file,
 						.pulls = a->pulls,
+						.recent = a->recent,
 						.figures = give_figures,
 						.arg = a };
 	const struct server_options *was = a->server ? server_options(a->server) : NULL;
@@ -332,7 +332,7 @@ static void look_at_old(struct agent *a)
 		return;
 	figures = run_figures(old->run);
 	pthread_mutex_lock(&a->lock);
-	a->before = sum(&a->before, &figures.totals);
+	a->before = totals_sum(&a->before, &figures.totals);
 	a->old = NULL;
 	pthread_mutex_unlock(&a->lock);
 	close_generation(a, old, a->now);
@@ -479,6 +479,8 @@ static int prepare(struct agent *a)
 	a->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = a->event_fd < 0 ? -errno : pulls_new(wake_run, a, &a->pulls);
 	if (err == 0)
+		err = recent_new(&a->recent);
+	if (err == 0)
 		err = a->control->load(a->control->arg, &options);
 	if (err < 0)
 		return err;
@@ -529,6 +531,7 @@ int agent_run(const struct agent_control *control)
 	close_generation(&a, a.next, a.now);
 	close_generation(&a, a.now, NULL);
 	pulls_free(a.pulls);
+	recent_free(a.recent);
 	if (a.event_fd >= 0)
 		close(a.event_fd);
 	pthread_mutex_destroy(&a.lock);

@@ -183,9 +183,12 @@ const char *backend_name(const struct backend *b)
 
 struct backend_counts backend_counts(struct backend *b)
 {
-	struct backend_counts counts = { .filtered = atomic_load(&b->counts.dropped),
-					 .folded = atomic_load(&b->counts.folded) };
+	struct backend_counts counts = { .filtered = atomic_load(&b->counts.dropped) };
 
+	for (enum series_kept kept = SERIES_ALL; kept < SERIES_N_KEPT; kept++) {
+		counts.kept[kept] = atomic_load(&b->counts.kept[kept]);
+		counts.folded += kept == SERIES_ALL ? 0 : counts.kept[kept];
+	}
 	deliver_counts(b->deliver, &counts.deliver);
 	return counts;
 }

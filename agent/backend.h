@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "agent/series.h"
 #include "deliver/deliver.h"
 #include "report/report.h"
 
@@ -24,8 +25,9 @@ struct backend_options {
 
 struct backend_counts {
 	struct deliver_counts deliver;
-	uint64_t filtered; /* samples that rules drop */
-	uint64_t folded;   /* samples that are not told apart by their labels */
+	uint64_t filtered;            /* samples that rules drop */
+	uint64_t folded;              /* samples of too many sets of labels */
+	uint64_t kept[SERIES_N_KEPT]; /* samples, by what they keep of them */
 };
 
 /*

@@ -177,19 +177,35 @@ static void parse_part(struct part part, bool *is_in_pods, struct cgroup_path *r
 		ret->unit[0] = '\0';
 }
 
+/* Root's services hold no others, but for root's own manager, unless somebody has made these. */
+static bool is_of_user(struct part part, bool *is_in_service)
+{
+	bool is_of_root = part.size == strlen("user@0.service") &&
+			  memcmp(part.text, "user@0.service", part.size) == 0;
+	bool is_service = take_suffix(&part, ".service") && !is_of_root, was_in = *is_in_service;
+
+	*is_in_service |= is_service;
+	return is_service && (was_in || take_prefix(&part, "user@"));
+}
+
 void cgroup_path_parse(const char *path, struct cgroup_path *ret)
 {
-	bool is_in_pods = false;
+	bool is_in_pods = false, is_in_service = false, is_users = false;
 
 	*ret = (struct cgroup_path){ 0 };
 	while (*path) {
 		struct part part = { path, strcspn(path, "/") };
 
+		is_users |= is_of_user(part, &is_in_service);
 		if (part.size > 0)
 			parse_part(part, &is_in_pods, ret);
+		/* A container has services of its own. */
+		if (!ret->unit[0] && (ret->container_id[0] || ret->container_name[0]))
+			is_in_service = false;
 		path += part.size;
 		path += *path == '/';
 	}
+	ret->is_of_user = is_users;
 }
 
 static bool is_root(const char *path)

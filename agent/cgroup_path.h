@@ -2,6 +2,7 @@
 #ifndef DP_AGENT_CGROUP_PATH_H
 #define DP_AGENT_CGROUP_PATH_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /*
@@ -15,13 +16,15 @@
  *                   .../ID, SLICE:cri-containerd:ID; with a name, lxc.payload.NAME and
  *                   systemd-nspawn@NAME.service
  *
- * Users may make cgroups in those that were delegated to them, so any of it may be made up.
+ * Users may make cgroups in those that were delegated to them: below user@UID.service, or below a
+ * service in which there is another one, any of it may be made up.
  */
 struct cgroup_path {
 	char unit[256];           /* of a service, without `.service`; "": in none */
 	char pod_uid[37];         /* "": in none */
 	char container_id[65];    /* 64 hexadecimal digits; "": not known */
 	char container_name[256]; /* "": not known */
+	bool is_of_user;          /* may be made up by a user other than root */
 };
 
 void cgroup_path_parse(const char *path, struct cgroup_path *ret);

@@ -6,8 +6,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Longer lines are read in parts by inih, which takes less. */
-#define LINE_MAX_SIZE 190
+/* The longest line, without its end. The library needs 3 bytes more. */
+#if HAVE_INI_MAX_LINE
+#define LINE_MAX_SIZE 16384
+#else
+#define LINE_MAX_SIZE (INI_MAX_LINE - 3)
+#endif
+
+const size_t config_line_max = LINE_MAX_SIZE;
 
 struct reading {
 	FILE *from;
@@ -17,6 +23,7 @@ struct reading {
 	char section[LINE_MAX_SIZE + 2];
 	unsigned int line;
 	bool has_entry; /* the current line is one, or none is wanted */
+	char too_long[64];
 	int err;
 };
 
@@ -86,20 +93,46 @@ static void check_last(struct reading *r)
 		pass(r, "", "", "not of the form `key = value'");
 }
 
+/* NULL, or what is wrong with the line. Sets how many bytes were read. */
+static const char *get_line(struct reading *r, size_t *ret)
+{
+	const char *wrong = NULL;
+	size_t n = 0;
+	int c;
+
+	do {
+		c = getc(r->from);
+		if (c == '\0')
+			wrong = "there is a NUL byte in the line";
+		else if (n == LINE_MAX_SIZE && c != '\n' && c != EOF)
+			wrong = r->too_long;
+		else if (c != EOF)
+			r->text[n++] = (char)c;
+	} while (c != EOF && c != '\n' && !wrong);
+	r->text[n] = '\0';
+	*ret = n;
+	return wrong;
+}
+
 /* An fgets() that knows where it is. */
 static char *read_line(char *to, int size, void *arg)
 {
 	struct reading *r = arg;
+	const char *wrong;
 	size_t n;
 
 	check_last(r);
 	r->has_entry = false;
-	if (r->err != 0 || !fgets(r->text, sizeof(r->text), r->from))
+	if (r->err != 0)
+		return NULL;
+	wrong = get_line(r, &n);
+	if (n == 0 && !wrong)
 		return NULL;
 	r->line++;
-	n = strlen(r->text);
-	if ((n > LINE_MAX_SIZE || n + 1 > (size_t)size) && !feof(r->from)) {
-		pass(r, "", "", "the line is too long");
+	if (!wrong && n + 1 > (size_t)size)
+		wrong = r->too_long;
+	if (wrong) {
+		pass(r, "", "", wrong);
 		return NULL;
 	}
 	/* inih takes a line that begins with a space for a part of the last one. */
@@ -111,6 +144,10 @@ int config_read(FILE *from, int (*fn)(void *arg, const struct config_entry *entr
 {
 	struct reading r = { .from = from, .fn = fn, .arg = arg };
 
+#if HAVE_INI_MAX_LINE
+	ini_max_line = LINE_MAX_SIZE + 3;
+#endif
+	snprintf(r.too_long, sizeof(r.too_long), "the line is longer than %d bytes", LINE_MAX_SIZE);
 	(void)ini_parse_stream(read_line, &r, on_entry, &r);
 	if (r.err == 0 && ferror(from))
 		return errno ? -errno : -EIO;

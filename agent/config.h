@@ -10,6 +10,12 @@
  */
 
 /*
+ * The longest line, in bytes without its end: 16384. Where inih is not Debian's, which has a variable
+ * for it, the length is fixed when inih is built, to 197 by default.
+ */
+extern const size_t config_line_max;
+
+/*
  * A setting; or, without a key, the beginning of a section, which has a kind; or, if `wrong` is not
  * NULL, a line that is neither.
  */

@@ -7,7 +7,6 @@
 #include <sys/random.h>
 
 #include "agent/named_labels.h"
-#include "agent/series.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "report/resource_label.h"
@@ -152,11 +151,13 @@ static int add_pyroscope(struct delivery_report *r, const struct series_sample *
 }
 
 /* One that is folded is of no process. */
-static void fold(struct sample *sample)
+static void fold(struct sample *sample, enum series_kept kept)
 {
 	sample->pid = 0;
-	strcpy(sample->comm, SERIES_OTHER);
-	strcpy(sample->thread_name, SERIES_OTHER);
+	if (kept >= SERIES_COMM)
+		strcpy(sample->thread_name, SERIES_OTHER);
+	if (kept >= SERIES_SERVICE)
+		strcpy(sample->comm, SERIES_OTHER);
 }
 
 static int delivery_add(struct report *report, const struct sample *sample,
@@ -173,10 +174,9 @@ static int delivery_add(struct report *report, const struct sample *sample,
 		atomic_fetch_add(&r->delivery.counts->dropped, 1);
 		return 0;
 	}
-	if (of.is_folded) {
-		atomic_fetch_add(&r->delivery.counts->folded, 1);
-		fold(&own);
-	}
+	atomic_fetch_add(&r->delivery.counts->kept[of.kept], 1);
+	if (of.kept != SERIES_ALL)
+		fold(&own, of.kept);
 	return r->delivery.protocol == DELIVER_OTLP ? add_otlp(r, &of, &own, totals) :
 						      add_pyroscope(r, &of, &own, totals);
 }

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "agent/series.h"
 #include "deliver/deliver.h"
 #include "report/report.h"
 
@@ -12,7 +13,8 @@ struct relabel;
 /* What became of samples on their way to a backend; any thread may read it. */
 struct delivery_counts {
 	_Atomic uint64_t dropped; /* samples, by rules */
-	_Atomic uint64_t folded;  /* samples without labels, as there were too many sets of them */
+	_Atomic uint64_t
+		kept[SERIES_N_KEPT]; /* samples, of too many sets of labels but for the first */
 };
 
 /* How a backend's profiles are made. */

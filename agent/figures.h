@@ -3,6 +3,7 @@
 #define DP_AGENT_FIGURES_H
 
 #include "agent/agent.h"
+#include "agent/recent.h"
 #include "agent/run.h"
 #include "agent/store.h"
 
@@ -25,7 +26,9 @@ struct figures {
 	double cpu_share;                 /* of --cpu-budget; 0: none */
 	uint64_t helpers_spent_ns,
 		helpers_waited_ns; /* of it: CPU time, and for it (cpu_budget.h) */
+	uint64_t helpers_refused;  /* look-ups of names, for others' sake */
 	uint64_t memory_limit;     /* 0: none */
+	struct recent_counts recent;
 	bool is_healthy;
 	char host[65], kernel[192];
 };

@@ -7,6 +7,7 @@
 
 #include "agent/backend.h"
 #include "agent/process_labels.h"
+#include "agent/recent.h"
 #include "agent/store.h"
 #include "log/log.h"
 
@@ -53,12 +54,13 @@ static int interval_add(struct report *report, const struct sample *sample,
 	struct interval *i = (struct interval *)report;
 	struct sample own = *sample;
 	struct totals counted;
-	int err;
+	int err = 0;
 
-	if (!window_cut(i->window, &own, &i->out))
+	if (i->n == 0 || !window_cut(i->window, &own, &i->out))
 		return 0;
 	begin(i);
-	err = process_labels_of(i->labels, sample, &own.labels);
+	if (i->labels)
+		err = process_labels_of(i->labels, sample, &own.labels);
 	if (err < 0)
 		return err;
 	counted = totals_since(totals, &i->out);
@@ -75,6 +77,9 @@ static int open_output(struct interval *i, const struct interval_output *output,
 	if (output->backend)
 		return backend_report_new(output->backend, output->backend_options,
 					  &i->report.context, &w->report);
+	if (output->recent)
+		return recent_report_new(output->recent, output->named, &i->report.context,
+					 &w->report);
 	err = store_begin(output->store, &w->file);
 	if (err == 0)
 		err = report_new(report_format_by_name("recording"), &i->report.context, w->file.to,
@@ -155,13 +160,13 @@ void interval_finish(struct interval *i, const struct totals *totals)
 		struct written *w = &i->written[k];
 
 		if (w->err == 0)
-			w->err = w->output->backend ? w->report->finish(w->report, &counted) :
-						      report_finish(w->report, &counted);
+			w->err = w->output->store ? report_finish(w->report, &counted) :
+						    w->report->finish(w->report, &counted);
 		if (w->err == 0 && w->output->store)
 			w->err = store_end(w->output->store, &w->file,
 					   i->report.context.started_real_ns);
 		if (w->err == 0) {
-			i->counts->written++;
+			i->counts->written += !w->output->recent;
 			continue;
 		}
 		i->counts->failed++;

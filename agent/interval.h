@@ -2,6 +2,7 @@
 #ifndef DP_AGENT_INTERVAL_H
 #define DP_AGENT_INTERVAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,13 +12,16 @@
 struct backend;
 struct backend_options;
 struct process_labels;
+struct recent;
 struct store;
 
-/* What each interval becomes: a recording in a store, or requests to a backend. */
+/* What each interval becomes: a recording in a store, requests to a backend, or a part of a minute. */
 struct interval_output {
 	struct store *store;     /* or NULL */
 	struct backend *backend; /* or NULL */
 	const struct backend_options *backend_options;
+	struct recent *recent; /* or NULL */
+	bool named;            /* others have names looked up, too (recent.h) */
 };
 
 /*
@@ -28,13 +32,13 @@ struct interval;
 
 /* What became of intervals; any thread may read it. */
 struct interval_counts {
-	_Atomic uint64_t written, failed; /* outputs */
+	_Atomic uint64_t written, failed; /* outputs but those of a minute */
 	_Atomic uint64_t unlabelled;      /* processes, see process_labels.h */
 };
 
 /*
- * Everything given must outlive the interval. Samples get the labels of their processes. It begins at
- * context.started_ns, or at the window's begin. Logs errors. 0 or negative errno.
+ * Everything given must outlive the interval. Samples get the labels of their processes; labels: NULL:
+ * none. It begins at context.started_ns, or at the window's begin. Logs errors. 0 or negative errno.
  */
 int interval_new(const struct interval_output *outputs, size_t n,
 		 const struct report_context *context, const struct window *window,

@@ -114,9 +114,8 @@ static void put_backends(const struct figures *f, FILE *to)
 		size_t offset;
 	} rows[] = {
 		{ "samples_filtered", NULL, "Samples that rules drop.", COUNTER, COUNT(filtered) },
-		{ "samples_folded", NULL,
-		  "Samples of too many sets of labels, delivered as their service or as other.",
-		  COUNTER, COUNT(folded) },
+		{ "samples_folded", NULL, "Samples of too many sets of labels.", COUNTER,
+		  COUNT(folded) },
 		{ "delivered", NULL, "Requests delivered.", COUNTER, COUNT(deliver.delivered) },
 		{ "delivery_failed", NULL, "Requests given up.", COUNTER, COUNT(deliver.failed) },
 		{ "delivery_dropped", NULL, "Requests without room in the spool.", COUNTER,
@@ -145,6 +144,21 @@ static void put_backends(const struct figures *f, FILE *to)
 	}
 }
 
+static void put_kept(const struct figures *f, FILE *to)
+{
+	static const char *const words[SERIES_N_KEPT] = SERIES_KEPT_WORDS;
+
+	put_family(to, "samples_kept", COUNTER, NULL,
+		   "Samples by what they keep of their labels, beside the service.");
+	for (size_t i = 0; i < f->n_backends; i++)
+		for (enum series_kept kept = SERIES_ALL; kept < SERIES_N_KEPT; kept++) {
+			fputs("dwarfprof_samples_kept_total{backend=\"", to);
+			put_label(to, f->backends[i].name);
+			fprintf(to, "\",kept=\"%s\"} %" PRIu64 "\n", words[kept],
+				f->backends[i].counts.kept[kept]);
+		}
+}
+
 void figures_write_metrics(const struct figures *f, FILE *to)
 {
 	put_family(to, "build", GAUGE, NULL, "The program's version.");
@@ -161,14 +175,22 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	if (f->has_store)
 		put_store(&f->store, to);
 	put_backends(f, to);
+	if (f->n_backends > 0)
+		put_kept(f, to);
 	put_tables(&f->run.usage, to);
 	put_own_use(to);
 	put_seconds(to, "budget_spent_seconds", "CPU time of tables and names under --cpu-budget.",
 		    f->helpers_spent_ns);
 	put_seconds(to, "budget_wait_seconds", "Time that tables and names have waited for it.",
 		    f->helpers_waited_ns);
+	put(to, "budget_refused", COUNTER, NULL,
+	    "Look-ups of names left out, as their user has used up its part.", f->helpers_refused);
 	put(to, "memory_limit_bytes", GAUGE, "bytes", "Limit of private memory; 0: none.",
 	    f->memory_limit);
+	put(to, "flame_graph_bytes", GAUGE, "bytes", "Memory of the last minute's flame graph.",
+	    f->recent.size);
+	put(to, "flame_graph_left_out", COUNTER, NULL, "Functions without room in it.",
+	    f->recent.left_out);
 	put(to, "renewals", COUNTER, NULL, "New runs because of that limit.", f->renewals);
 	put(to, "reloads", COUNTER, NULL, "Configurations taken.", f->reloads);
 	put(to, "reloads_failed", COUNTER, NULL, "Configurations refused.", f->reloads_failed);

@@ -21,6 +21,7 @@
 #define READ_AGAIN_NS UINT64_C(10000000000)
 /* A process without samples for this long is forgotten. */
 #define FORGET_NS UINT64_C(30000000000)
+#define ORIGIN "service.origin"
 /* The most processes; all are forgotten if there are more. */
 #define MAX_PROCESSES 16384
 
@@ -93,6 +94,8 @@ static int add_cgroup(struct process_labels *p, pid_t pid, struct label_list *li
 	if (err == 0)
 		err = add(list, "service.name",
 			  parsed.unit[0] ? parsed.unit : parsed.container_name);
+	if (err == 0 && parsed.is_of_user && (parsed.unit[0] || parsed.container_name[0]))
+		err = add(list, ORIGIN, "user");
 	if (err == 0)
 		err = add(list, "container.id", parsed.container_id);
 	if (err == 0)
@@ -253,11 +256,7 @@ static bool has_key(const struct label_set *set, const char *key)
 	return false;
 }
 
-/*
- * Whether a label tells where a process runs, by either of its names. A program may choose what service
- * it is, but not whose pod, cgroup or host it is in. -ENOMEM.
- */
-static int is_fact(const char *key)
+int process_label_is_fact(const char *key)
 {
 	static const char *const prefixes[] = { "__", "process_", "container_", "k8s_", "host_" };
 	_cleanup_free_ char *name = NULL;
@@ -270,7 +269,27 @@ static int is_fact(const char *key)
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
 		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
-	return strcmp(name, "host") == 0;
+	return strcmp(name, "host") == 0 || strcmp(name, "service_origin") == 0;
+}
+
+/* NULL: it has none. */
+static const char *name_of_service(const struct label_set *set)
+{
+	struct label label;
+	size_t at = 0;
+
+	while (label_set_next(set, &at, &label))
+		if (strcmp(resource_label_plain(label.key), "service.name") == 0)
+			return label.text;
+	return NULL;
+}
+
+/* Whether a program says that it is another service than its cgroup does. */
+static bool claims_service(const struct label_set *own, const struct label_set *process)
+{
+	const char *claimed = name_of_service(own), *known = name_of_service(process);
+
+	return claimed && (!known || strcmp(claimed, known) != 0);
 }
 
 /* NULL in *ret: no labels. */
@@ -278,19 +297,23 @@ static int merge(struct process_labels *p, const struct label_set *own,
 		 const struct label_set *process, const struct label_set **ret)
 {
 	_cleanup_(label_list_done) struct label_list list = { .is_cut = own->is_cut };
+	bool claims = claims_service(own, process);
 	struct label label;
 	size_t at = 0;
 	int err = 0;
 
 	*ret = NULL;
+	if (claims)
+		err = add(&list, ORIGIN, "program");
 	/* There may be no room for all. */
 	while (err == 0 && label_set_next(process, &at, &label))
-		if (strncmp(label.key, "service.", strlen("service.")) != 0 ||
-		    !has_key(own, label.key))
+		if ((strcmp(label.key, ORIGIN) == 0 && !claims) ||
+		    strncmp(label.key, "service.", strlen("service.")) != 0 ||
+		    (!has_key(own, label.key) && strcmp(label.key, ORIGIN) != 0))
 			err = label_list_add(&list, &label);
 	at = 0;
 	while (err == 0 && label_set_next(own, &at, &label)) {
-		err = is_fact(label.key);
+		err = process_label_is_fact(label.key);
 		if (err >= 0)
 			err = err ? 0 : label_list_add(&list, &label);
 	}

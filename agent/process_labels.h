@@ -13,6 +13,8 @@
  *
  *   process.linux.cgroup, process.executable.path
  *   service.name              its systemd unit, or else its container's name
+ *   service.origin            who may have made that up: "user", in a cgroup of its own, or "program",
+ *                             whose own name it is, and not that of the unit or container
  *   container.id, container.name, k8s.pod.uid      cgroup_path.h
  *
  * /proc is read when the first sample of a process arrives, which is some time after it was taken, and
@@ -29,6 +31,12 @@ struct process_labels;
 int process_labels_new(const char *proc, _Atomic uint64_t *missed, struct process_labels **ret);
 /* Accepts NULL. Returns NULL. */
 struct process_labels *process_labels_free(struct process_labels *processes);
+
+/*
+ * Whether a label of a resource tells where a process runs, by either of its names. A program may choose
+ * what service it is, but not whose pod, cgroup or host it is in. A bool or -ENOMEM.
+ */
+int process_label_is_fact(const char *key);
 
 /*
  * The labels of a sample with those of its process. A program may set its own service.*; what it sets

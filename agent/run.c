@@ -113,8 +113,8 @@ static int open_profiler(struct run *r)
 
 static int new_interval(struct run *r, const struct track *t, struct interval **ret)
 {
-	return interval_new(t->options->outputs, t->options->n, &r->context, &r->window, r->labels,
-			    r->options->counts, ret);
+	return interval_new(t->options->outputs, t->options->n, &r->context, &r->window,
+			    t->options->is_labelled ? r->labels : NULL, r->options->counts, ret);
 }
 
 static int start(struct run *r)

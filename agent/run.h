@@ -23,9 +23,10 @@ struct track_options {
 	const struct interval_output *outputs;
 	size_t n;
 	uint64_t interval_ns;
+	bool is_labelled; /* with the labels of processes */
 };
 
-#define RUN_TRACKS 2
+#define RUN_TRACKS 3
 
 struct run_options {
 	struct profiler_options profiler; /* without names, which each run has for itself */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/named_labels.h"
+#include "agent/process_labels.h"
 #include "agent/relabel.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -43,6 +44,7 @@ struct service {
 struct set_key {
 	int64_t pid;
 	char comm[DP_COMM_SIZE + 8];
+	char thread_name[DP_COMM_SIZE + 8]; /* if it is not told by the pid */
 };
 
 /* A set of labels that the backend gets. */
@@ -204,27 +206,6 @@ static int split(const struct label_set *from, struct label_set **ret_process,
 	return err;
 }
 
-/*
- * What the agent knows better, and programs would set to be taken for others. A process's own facts may
- * have such names. -ENOMEM.
- */
-static int is_reserved(const char *key)
-{
-	_cleanup_free_ char *name = named_label_name(key);
-
-	if (!name)
-		return -ENOMEM;
-	return strcmp(name, "host") == 0 ||
-	       (strncmp(name, "__", 2) == 0 && !named_label_is_fact(key));
-}
-
-/* What it is and where, which a process does not set by itself (process_labels.h). */
-static bool is_fact(const char *key)
-{
-	return named_label_is_fact(key) || strncmp(key, "container.", strlen("container.")) == 0 ||
-	       strncmp(key, "k8s.", strlen("k8s.")) == 0;
-}
-
 /* First the facts, as a program may set as many others as there is room for. */
 static int add_process(const struct label_set *process, struct named_labels *to)
 {
@@ -232,18 +213,16 @@ static int add_process(const struct label_set *process, struct named_labels *to)
 	size_t at = 0;
 	int err = 0;
 
-	while (err == 0 && label_set_next(process, &at, &label))
-		if (is_fact(label.key) && label.text)
+	while (err >= 0 && label_set_next(process, &at, &label)) {
+		err = label.text ? process_label_is_fact(label.key) : false;
+		if (err > 0)
 			err = named_labels_set(to, label.key, label.text);
-	at = 0;
-	while (err == 0 && label_set_next(process, &at, &label)) {
-		const char *key = resource_label_plain(label.key);
-
-		err = label.text ? is_reserved(key) : true;
-		if (err >= 0)
-			err = err ? 0 : named_labels_set(to, key, label.text);
 	}
-	return err;
+	at = 0;
+	while (err >= 0 && label_set_next(process, &at, &label))
+		if (label.text)
+			err = named_labels_set(to, resource_label_plain(label.key), label.text);
+	return err < 0 ? err : 0;
 }
 
 /* What is only for rules. */
@@ -403,6 +382,17 @@ static int count_set(struct series *s, const struct label_set *labels)
 	return 0;
 }
 
+/* The same for one that keeps only names: a quarter of a part for each. */
+static size_t find_limit_of_names(const struct series *s, const struct label_set *service,
+				  enum series_kept kept)
+{
+	const struct service *counted = find_service(s, service);
+	size_t max = s->options->max_sets, part = max / SERIES_PARTS;
+	size_t room = part + (kept == SERIES_THREAD ? part / 4 : part / 2);
+
+	return s->options->by_process && counted && counted->n_sets < room ? max - part : 0;
+}
+
 /*
  * The most sets with which a sample still gets one of its own. A program makes up labels, and a
  * service starts processes: it gets a part, and another part is for the first of other services.
@@ -419,35 +409,59 @@ static size_t find_limit(const struct series *s, const struct label_set *service
 	return n == 0 || n < part ? max - part : 0;
 }
 
+/* With as many labels as there is room for, sets *ret and counts the set. 0 or -ENOMEM. */
+static int try_set(struct series *s, const struct set_key *key, const struct source *source,
+		   const struct label_set *own, size_t limit, enum series_kept kept,
+		   struct series_sample *ret)
+{
+	const struct label_set *profile = kept == SERIES_ALL ? source->profile : source->service;
+	size_t before = HASH_COUNT(s->sets);
+	bool has_set = false;
+	int err = use_set(s, key, profile, own, limit, &has_set);
+
+	if (err < 0 || !has_set)
+		return err;
+	*ret = (struct series_sample){ .profile = profile,
+				       .sample = kept == SERIES_ALL ? s->own : NULL,
+				       .kept = kept };
+	if (HASH_COUNT(s->sets) > before && kept != SERIES_SERVICE &&
+	    (s->options->by_process || own))
+		err = count_set(s, source->service);
+	return err;
+}
+
 /* Sets what the backend gets as labels. 0 or -ENOMEM. */
 static int find_set(struct series *s, const struct sample *sample, const struct source *source,
 		    struct series_sample *ret)
 {
 	_cleanup_(label_set_freep) struct label_set *own = NULL;
 	struct set_key key = { 0 };
-	size_t limit, before = HASH_COUNT(s->sets);
-	bool has_set = false;
+	int err = count_labels(s->own, &own);
 
-	*ret = (struct series_sample){ .profile = source->profile, .sample = s->own };
-	if (count_labels(s->own, &own) < 0)
-		return -ENOMEM;
+	*ret = (struct series_sample){ .profile = s->other, .kept = SERIES_NOTHING };
 	if (s->options->by_process) {
 		key.pid = sample->pid;
 		snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
 	}
-	limit = find_limit(s, source->service, own);
-	if (use_set(s, &key, source->profile, own, limit, &has_set) < 0)
-		return -ENOMEM;
-	if (has_set && HASH_COUNT(s->sets) > before && (s->options->by_process || own))
-		return count_set(s, source->service);
-	if (has_set)
-		return 0;
-	key = (struct set_key){ 0 };
-	if (use_set(s, &key, source->service, NULL, s->options->max_sets, &has_set) < 0)
-		return -ENOMEM;
-	*ret = (struct series_sample){ .is_folded = true,
-				       .profile = has_set ? source->service : s->other };
-	return 0;
+	for (enum series_kept kept = SERIES_ALL;
+	     err == 0 && ret->kept == SERIES_NOTHING && kept < SERIES_NOTHING; kept++) {
+		size_t limit = kept == SERIES_ALL ? find_limit(s, source->service, own) :
+			       kept == SERIES_SERVICE ?
+						    s->options->max_sets :
+						    find_limit_of_names(s, source->service, kept);
+
+		if (kept == SERIES_THREAD) {
+			key.pid = 0;
+			snprintf(key.thread_name, sizeof(key.thread_name), "%s",
+				 sample->thread_name);
+		} else if (kept == SERIES_COMM) {
+			memset(key.thread_name, 0, sizeof(key.thread_name));
+		} else if (kept == SERIES_SERVICE) {
+			key = (struct set_key){ 0 };
+		}
+		err = try_set(s, &key, source, kept == SERIES_ALL ? own : NULL, limit, kept, ret);
+	}
+	return err;
 }
 
 int series_find(struct series *s, const struct sample *sample, struct series_sample *ret)

@@ -17,15 +17,29 @@ struct relabel;
  * process, the rules for all backends, what the backend adds, and its own rules. Rules also see
  * __meta_process_comm, __meta_process_pid, __meta_thread_name, __meta_process_cgroup and
  * __meta_process_exe. A backend keeps something for each set of labels
- * that it has ever seen, so the number of sets is limited: beyond it, samples go to a profile
- * of their service without its processes and their own labels, and if there is no room for that, of
- * the service SERIES_OTHER. A service gets at most one of SERIES_PARTS parts for its processes and
- * samples, and one is left to the first of each service.
+ * that it has ever seen, so the number of sets is limited: beyond it, samples lose their own labels and
+ * their process, then the thread's name, the process's name, and if there is no room for their service
+ * alone, they are of SERIES_OTHER. A service gets at most one of SERIES_PARTS parts for all that, half
+ * a part more for names, and one part is left to the first of each service.
  */
 struct series;
 
 #define SERIES_OTHER "other"
 #define SERIES_PARTS 4
+
+/* What a sample keeps, besides its service; more of it first. */
+enum series_kept {
+	SERIES_ALL,
+	SERIES_THREAD,
+	SERIES_COMM,
+	SERIES_SERVICE,
+	SERIES_NOTHING,
+	SERIES_N_KEPT
+};
+#define SERIES_KEPT_WORDS                                                                          \
+	{                                                                                          \
+		"all", "thread", "comm", "service", "nothing"                                      \
+	}
 
 struct series_options {
 	const char *host;                   /* "": not known */
@@ -38,8 +52,8 @@ struct series_options {
 };
 
 struct series_sample {
-	bool is_dropped; /* by a rule; the rest is not set */
-	bool is_folded;  /* into its service, or SERIES_OTHER */
+	bool is_dropped;       /* by a rule; the rest is not set */
+	enum series_kept kept; /* THREAD and COMM only by_process */
 	/* Of the profile. An empty text: it lacks a label that it would have otherwise. */
 	const struct label_set *profile;
 	const struct label_set *sample; /* the other labels of the sample; NULL: none */

@@ -11,6 +11,7 @@
 
 #include "agent/address.h"
 #include "agent/pulls.h"
+#include "agent/recent.h"
 #include "base/cleanup.h"
 #include "base/signals.h"
 #include "log/log.h"
@@ -257,6 +258,31 @@ static enum MHD_Result reply_profile(struct request *request)
 		     size);
 }
 
+static enum MHD_Result reply_recent(struct server *s, struct MHD_Connection *connection)
+{
+	const char *process = argument(connection, "comm");
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *to;
+	int err;
+
+	if (argument(connection, "pid") || argument(connection, "cgroup"))
+		return refuse(connection, MHD_HTTP_BAD_REQUEST,
+			      "pid= and cgroup= take seconds=, too\n");
+	to = open_memstream(&text, &size);
+	if (!to)
+		return MHD_NO;
+	err = recent_write(s->options.recent, process ? process : "", to);
+	if (fclose(to) != 0)
+		return MHD_NO;
+	if (err == -ENODATA)
+		return refuse(
+			connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"there is no flame graph yet: try in ten seconds, or with seconds=\n");
+	return err < 0 ? reply_error(connection, err) :
+			 reply(connection, MHD_HTTP_OK, "image/svg+xml", text, size);
+}
+
 static enum MHD_Result answer(struct server *s, struct request *request, const char *url)
 {
 	struct MHD_Connection *connection = request->connection;
@@ -265,6 +291,8 @@ static enum MHD_Result answer(struct server *s, struct request *request, const c
 		return ask(s, request, (struct pull_request){ .format = PPROF });
 	if (strcmp(url, "/debug/pprof/fgprof") == 0)
 		return ask(s, request, (struct pull_request){ .format = PPROF, .blocked = true });
+	if (strcmp(url, "/flame-graph") == 0 && !argument(connection, "seconds"))
+		return reply_recent(s, connection);
 	if (strcmp(url, "/flame-graph") == 0)
 		return ask(s, request, (struct pull_request){ .format = PICTURE });
 	if (strcmp(url, "/metrics") == 0)

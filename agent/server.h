@@ -5,13 +5,16 @@
 #include "agent/figures.h"
 
 struct pulls;
+struct recent;
 
 /*
  * Answers HTTP requests, in a thread of its own:
  *
  *   /debug/pprof/profile?seconds=N   CPU time of the next seconds, as pprof
  *   /debug/pprof/fgprof?seconds=N    with the time off the CPU
- *   both: &pid=N &comm=NAME &cgroup=PATH
+ *   those of the next seconds: &pid=N &comm=NAME &cgroup=PATH
+ *   /flame-graph                     the last minute as SVG, at once; &comm=NAME
+ *   /flame-graph?seconds=N           the next seconds
  *   /metrics, /healthz, /status      what the agent does (figures.h)
  */
 struct server;
@@ -20,6 +23,7 @@ struct server_options {
 	const char *address;    /* address.h */
 	const char *token_file; /* the first line of it is what requests have to know; NULL: none */
 	struct pulls *pulls;
+	struct recent *recent;
 	void (*figures)(void *arg, struct figures *ret); /* called by the server's thread */
 	void *arg;
 };

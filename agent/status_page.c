@@ -101,6 +101,16 @@ static void put_files(const struct figures *f, FILE *to)
 	fputs("</table>\n", to);
 }
 
+/* What is left of those that are too many. */
+static void put_kept(const struct backend_counts *counts, FILE *to)
+{
+	static const char *const words[SERIES_N_KEPT] = SERIES_KEPT_WORDS;
+
+	for (enum series_kept kept = SERIES_THREAD; kept < SERIES_N_KEPT; kept++)
+		if (counts->kept[kept] > 0)
+			fprintf(to, ", %" PRIu64 " keep %s", counts->kept[kept], words[kept]);
+}
+
 static void put_backends(const struct figures *f, FILE *to)
 {
 	if (f->n_backends == 0)
@@ -114,10 +124,11 @@ static void put_backends(const struct figures *f, FILE *to)
 		fprintf(to,
 			"</th><td>%" PRIu64 " requests delivered, %" PRIu64 " wait, %" PRIu64
 			" given up, %" PRIu64 " without room, %" PRIu64 " attempts more; %" PRIu64
-			" samples dropped by rules, %" PRIu64
-			" of too many sets of labels, as other, or as their service</td></tr>\n",
+			" samples dropped by rules, %" PRIu64 " of too many sets of labels",
 			c->delivered, c->spooled, c->failed, c->dropped, c->retried,
 			f->backends[i].counts.filtered, f->backends[i].counts.folded);
+		put_kept(&f->backends[i].counts, to);
+		fputs("</td></tr>\n", to);
 	}
 	fputs("</table>\n", to);
 }
@@ -133,7 +144,9 @@ void figures_write_page(const struct figures *f, FILE *to)
 	fprintf(to, "<p>%s</p>\n",
 		f->is_healthy ? "Samples are read." : "<b>No samples are read.</b>");
 	put_what(f, to);
-	fputs("<p>Flame graph of the next <a href=\"/flame-graph?seconds=10\">ten seconds</a>, "
+	fputs("<h2>The last minute</h2>\n"
+	      "<object type=\"image/svg+xml\" data=\"/flame-graph\">No flame graph yet.</object>\n"
+	      "<p>Of the next <a href=\"/flame-graph?seconds=10\">ten seconds</a>, "
 	      "<a href=\"/flame-graph?seconds=60\">minute</a>.</p>\n",
 	      to);
 	put_outcomes(&f->totals, to);

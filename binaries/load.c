@@ -52,6 +52,7 @@ static struct table_job *new_job(struct binary_store *store, struct binary *b,
 	j->memory_size = b->module->memory_size;
 	j->changed_ns = b->changed_ns;
 	j->job.source = b->id.device;
+	j->job.user = b->user;
 	j->parsers = parsers_hold(store->parsers);
 	if (store->cache) {
 		if (!store->job_cache)

@@ -60,16 +60,29 @@ static bool may_begin(const struct workers *w, const struct job *job)
 	return !hangs || n < WORKERS_MAX_HANGING;
 }
 
-static struct job *next_job(const struct workers *w)
+/* *ret_pause: when there may be one again, as their users' budget is used up; 0: that is not why. */
+static struct job *next_job(const struct workers *w, uint64_t *ret_pause)
 {
+	const struct job *refused = NULL;
 	struct job *job;
 
-	if (w->n_done >= w->max_done || STAILQ_EMPTY(&w->queued) ||
-	    cpu_budget_pause_ns(w->budget) > 0)
+	*ret_pause = 0;
+	if (w->n_done >= w->max_done)
 		return NULL;
 	STAILQ_FOREACH(job, &w->queued, next)
-	if (may_begin(w, job))
-		return job;
+	{
+		uint64_t pause;
+
+		/* One user has many of them. */
+		if (!may_begin(w, job) || (refused && refused->user == job->user))
+			continue;
+		pause = cpu_budget_pause_ns(w->budget, job->user);
+		if (pause == 0)
+			return job;
+		if (!refused || pause < *ret_pause)
+			*ret_pause = pause;
+		refused = job;
+	}
 	return NULL;
 }
 
@@ -80,9 +93,8 @@ static bool is_one_too_many(const struct workers *w)
 }
 
 /* For a job, or the budget for one. */
-static void wait_for_more(struct workers *w)
+static void wait_for_more(struct workers *w, uint64_t pause)
 {
-	uint64_t pause = STAILQ_EMPTY(&w->queued) ? 0 : cpu_budget_pause_ns(w->budget);
 	uint64_t end_ns = clock_now_ns() + pause;
 	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 
@@ -95,9 +107,10 @@ static void wait_for_more(struct workers *w)
 static struct job *wait_for_job(struct workers *w)
 {
 	struct job *job = NULL;
+	uint64_t pause;
 
-	while (!w->ends && !is_one_too_many(w) && !(job = next_job(w)))
-		wait_for_more(w);
+	while (!w->ends && !is_one_too_many(w) && !(job = next_job(w, &pause)))
+		wait_for_more(w, pause);
 	if (job)
 		STAILQ_REMOVE(&w->queued, job, job, next);
 	return job;
@@ -142,7 +155,8 @@ static void run_job(struct worker *worker, struct job *job)
 	job->run(job);
 	pthread_mutex_lock(&w->lock);
 	if (!w->is_left) /* the budget may be gone with the workers' owner */
-		cpu_budget_spend(w->budget, clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began);
+		cpu_budget_spend(w->budget, job->user,
+				 clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 	set_hanging(worker, false);
 	worker->job = NULL;
 	is_left = w->is_left;
@@ -337,11 +351,11 @@ static void look_at(struct worker *worker, uint64_t now)
 /* Detects hanging jobs and starts a thread for each while there is work. The lock is held. */
 static void replace_hanging(struct workers *w)
 {
-	uint64_t now = clock_now_ns();
+	uint64_t now = clock_now_ns(), pause;
 
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		look_at(&w->workers[i], now);
-	while (w->n_alive - w->n_hanging < w->n_wanted && next_job(w))
+	while (w->n_alive - w->n_hanging < w->n_wanted && next_job(w, &pause))
 		if (start_one(w) < 0)
 			return;
 }

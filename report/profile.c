@@ -180,7 +180,8 @@ int profile_add_numbered(struct profile *profile, const struct sample *sample, u
 			free(e);
 			return -ENOMEM;
 		}
-		look_names_up(profile, sample);
+		if (!(profile->counted & PROFILE_UNNAMED))
+			look_names_up(profile, sample);
 	}
 	e->count += sample->weight;
 	e->time_ns += sample->weight * sample->value_ns;

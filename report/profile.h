@@ -16,8 +16,9 @@ struct stack_frame {
 enum profile_labels {
 	PROFILE_THREAD = 1, /* process and thread, and the thread's name */
 	PROFILE_CPU = 2,
-	PROFILE_LINES = 4,  /* not counted by, but files and lines will be needed */
-	PROFILE_LABELS = 8, /* the label set */
+	PROFILE_LINES = 4,    /* not counted by, but files and lines will be needed */
+	PROFILE_LABELS = 8,   /* the label set */
+	PROFILE_UNNAMED = 16, /* not counted by, but names will not be needed */
 };
 
 struct stack {

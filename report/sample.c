@@ -37,6 +37,14 @@ struct totals totals_since(const struct totals *now, const struct totals *before
 	return since;
 }
 
+/* All members are sums, and wrap around. */
+struct totals totals_sum(const struct totals *a, const struct totals *b)
+{
+	struct totals minus_b = totals_since(&(struct totals){ 0 }, b);
+
+	return totals_since(a, &minus_b);
+}
+
 uint64_t totals_with_user_stack(const struct totals *totals)
 {
 	return totals->samples - totals->outcomes[DP_NO_USER_STACK] -

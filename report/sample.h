@@ -76,6 +76,9 @@ void totals_count(struct totals *totals, const struct sample *sample);
 /* The difference to an earlier state of the same totals, without verified. */
 struct totals totals_since(const struct totals *now, const struct totals *before);
 
+/* Totals of both together, without verified. */
+struct totals totals_sum(const struct totals *a, const struct totals *b);
+
 /* Samples with a user stack, on which the share of complete ones is based. */
 uint64_t totals_with_user_stack(const struct totals *totals);
 /* Complete ones of these, in percent; 0 if there are none. */

@@ -29,7 +29,7 @@ static bool may_read(void *arg, uid_t payer)
 	bool may;
 
 	/* They are read once there is something to spend, as tables and names are. */
-	if (cpu_budget_pause_ns(parsers_budget(files->parsers)) > 0)
+	if (cpu_budget_pause_ns(parsers_budget(files->parsers), payer) > 0)
 		return false;
 	pthread_mutex_lock(&files->lock);
 	may = fetch_shares_allow(&files->shares, payer, clock_now_ns());

@@ -130,7 +130,7 @@ static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 		return err;
 	err = wait_for_reply(n, &patience);
 	*time_ns += patience_spent(&patience);
-	cpu_budget_spend(n->budget, patience_cpu_ns(&patience));
+	cpu_budget_spend(n->budget, n->opener.asker, patience_cpu_ns(&patience));
 	if (err < 0)
 		return err;
 	err = message_receive(n->process.socket, ret, sizeof(*ret), fds);
@@ -164,7 +164,6 @@ int namer_process_ask(struct namer_process *n, const struct namer_question *q,
 	uint64_t opened = n->opener.opened;
 	int fd = -1, err;
 
-	cpu_budget_wait(n->budget);
 	err = send_question(n, q);
 	n->used_ns = clock_now_ns();
 	cost->since_ns = cost->since_ns ?: n->used_ns;

@@ -24,7 +24,7 @@ struct namer_process {
 	uint64_t serial; /* 0: there is none */
 	struct spawned process;
 	const struct names *names; /* whether they are still wanted */
-	struct cpu_budget *budget; /* each question waits for it; NULL: no limit */
+	struct cpu_budget *budget; /* what answers are paid from; NULL: no limit */
 	struct opener opener;
 	struct owner owner;
 	bool is_mixed; /* has a file of another owner, and no more than that binary */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -16,6 +15,7 @@
 #include "base/hash.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/cpu_budget.h"
 #include "sandbox/finders.h"
 #include "sandbox/namer.h"
 #include "sandbox/namer_process.h"
@@ -364,7 +364,7 @@ static int judge(struct namers *all, struct module *module, int err)
 	return namer_process_failure(err) ? fail(all, module, err) : err;
 }
 
-/* -ESHUTDOWN: this process has to do it. *ret is the namer that has answered. */
+/* -ESHUTDOWN: this process has to do it; -EBUSY: it is others' turn. *ret: who has answered. */
 static int ask(struct namers *all, struct module *module, struct namer_request *request,
 	       struct namer_reply *reply, struct namer_process **ret)
 {
@@ -379,6 +379,8 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 	}
 	if (module->reading->has_failed)
 		return -ENOENT;
+	if (!cpu_budget_wait(parsers_budget(all->parsers), module->user))
+		return -EBUSY;
 	all->asked = module;
 	/* It may not have been the file: namers can be killed for lack of memory, or by somebody. */
 	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
@@ -475,10 +477,8 @@ static int find(void *arg, struct module *module, const uint64_t *addresses, siz
 		request.n = (uint32_t)(n < NAMER_MAX_ADDRESSES ? n : NAMER_MAX_ADDRESSES);
 		memcpy(request.addresses, addresses, request.n * sizeof(*addresses));
 		done = find_some(arg, module, &request);
-		if (done < 0)
-			return done;
 	}
-	return 0;
+	return done < 0 ? done : 0;
 }
 
 static int find_start(void *arg, struct module *module, uint64_t address, uint64_t *ret)

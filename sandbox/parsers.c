@@ -366,7 +366,8 @@ static int send_request(const struct parser *parser, const struct parse_request 
 }
 
 static int receive_reply(const struct parser *parser, uint64_t limit, uint64_t stuck,
-			 clockid_t *clock, struct cpu_budget *budget, struct parser_reply *ret)
+			 clockid_t *clock, struct cpu_budget *budget, uid_t user,
+			 struct parser_reply *ret)
 {
 	int fds[MESSAGE_MAX_FDS];
 	struct patience patience;
@@ -378,7 +379,7 @@ static int receive_reply(const struct parser *parser, uint64_t limit, uint64_t s
 	__atomic_store_n(clock, patience.clock, __ATOMIC_RELAXED);
 	err = wait_for_answer(&parser->process, &patience);
 	__atomic_store_n(clock, 0, __ATOMIC_RELAXED);
-	cpu_budget_spend(budget, patience_cpu_ns(&patience));
+	cpu_budget_spend(budget, user, patience_cpu_ns(&patience));
 	if (err < 0)
 		return err;
 	err = message_receive(parser->process.socket, ret, sizeof(*ret), fds);
@@ -482,7 +483,7 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	err = files_complete(&files, p->finders, request->user);
 	if (err == 0) {
 		err = receive_reply(&parser, cpu_limit(p, request, size), stuck, clock, p->budget,
-				    &reply);
+				    request->user, &reply);
 		is_stuck = err == -ETIMEDOUT;
 	}
 	answered = err == 0;

@@ -41,6 +41,29 @@ Test(cgroup_path, services)
 	check("/.service", "", "", "", "");
 }
 
+static bool is_of_user(const char *path)
+{
+	struct cgroup_path parsed;
+
+	cgroup_path_parse(path, &parsed);
+	return parsed.is_of_user;
+}
+
+Test(cgroup_path, those_of_users)
+{
+	cr_assert(is_of_user("/user.slice/user-7.slice/user@7.service/app.slice/a.service"));
+	cr_assert(is_of_user("/user.slice/user-7.slice/user@7.service/user.slice/libpod-" ID
+			     ".scope"));
+	cr_assert(is_of_user("/system.slice/a.service/b.service"));
+	cr_assert(is_of_user("/system.slice/a.service/x.scope/b.service"));
+	cr_assert_not(is_of_user("/system.slice/a.service"));
+	cr_assert_not(is_of_user("/system.slice/a.service/b"));
+	cr_assert_not(is_of_user("/user.slice/user-0.slice/user@0.service/app.slice/a.service"));
+	cr_assert_not(is_of_user("/system.slice/containerd.service/docker-" ID ".scope"));
+	cr_assert_not(is_of_user("/system.slice/docker.service/" ID "/system.slice/a.service"));
+	cr_assert_not(is_of_user("/"));
+}
+
 Test(cgroup_path, containers)
 {
 	check("/system.slice/docker-" ID ".scope", "", "", ID, "");

@@ -189,6 +189,46 @@ Test(process_labels, come_after_those_of_the_sample)
 	label_list_done(&list);
 }
 
+static struct label_set *make(const char *key, const char *text);
+
+static bool has_any(const struct label_set *set, const char *key)
+{
+	struct label label;
+	size_t at = 0;
+
+	while (label_set_next(set, &at, &label))
+		if (strcmp(label.key, key) == 0)
+			return true;
+	return false;
+}
+
+/* Whoever reads profiles can tell what root has named. */
+Test(process_labels, services_that_may_be_made_up_are_marked)
+{
+	static const char users[] = "/user.slice/user-7.slice/user@7.service/app.slice/a.service";
+	struct label_set *a = make("service.name", "a"), *b = make("service.name", "b"),
+			 *origin = make("service.origin", "me"),
+			 *other = make("resource:service_origin", "me");
+	const struct label_set *set;
+
+	write_process(7, "/system.slice/a.service", "/bin/a");
+	cr_assert_not(has_any(get("a", SECOND, NULL), "service.origin"));
+	cr_assert_not(has_any(get("a", SECOND, a), "service.origin"));
+	cr_assert_not(has_any(get("a", SECOND, origin), "service.origin"));
+	cr_assert_not(has_any(get("a", SECOND, other), "resource:service_origin"));
+	set = get("a", SECOND, b);
+	cr_assert(has(set, "service.name", "b") && has(set, "service.origin", "program"));
+	remove_process(7);
+	write_process(7, users, "/bin/a");
+	cr_assert(has(get("a", 20 * SECOND, NULL), "service.origin", "user"));
+	cr_assert(has(get("a", 20 * SECOND, a), "service.origin", "user"));
+	cr_assert(has(get("a", 20 * SECOND, b), "service.origin", "program"));
+	label_set_free(a);
+	label_set_free(b);
+	label_set_free(origin);
+	label_set_free(other);
+}
+
 static struct label_set *make(const char *key, const char *text)
 {
 	struct label_list list = { 0 };

@@ -48,7 +48,7 @@ static bool find_with(int pid, const char *comm, struct label_list *list)
 	cr_assert_eq(series_find(series, &sample, &found), 0);
 	label_set_free(labels);
 	label_list_done(list);
-	return !found.is_folded;
+	return found.kept == SERIES_ALL;
 }
 
 /* A sample with one label. */
@@ -149,6 +149,50 @@ Test(series, names_of_processes_are_sets)
 	begin(false, 1);
 	cr_assert(find(1, "a", "service.name", "s"));
 	cr_assert(find(1, "b", "service.name", "s"));
+}
+
+/* What a process is called tells more than its number. */
+Test(series, keeps_names_longest)
+{
+	struct sample sample = { .comm = "a" };
+	size_t n[SERIES_N_KEPT] = { 0 };
+
+	begin(true, 80);
+	for (int i = 0; i < 100; i++) {
+		sample.pid = 1000 + i;
+		snprintf(sample.thread_name, sizeof(sample.thread_name), "t%d", i / 10);
+		cr_assert_eq(series_find(series, &sample, &found), 0);
+		cr_assert(has("service.name", "a"));
+		n[found.kept]++;
+	}
+	/* A part is 20; then 5 threads with 10 processes each, and the rest by name. */
+	cr_assert_eq(n[SERIES_ALL], 20);
+	cr_assert_eq(n[SERIES_THREAD], 50);
+	cr_assert_eq(n[SERIES_COMM], 30);
+	for (int i = 0; i < 20; i++) {
+		snprintf(sample.comm, sizeof(sample.comm), "b%d", i);
+		find_with(sample.pid, sample.comm, &(struct label_list){ 0 });
+	}
+	cr_assert_eq(found.kept, SERIES_ALL); /* of other services */
+}
+
+/* Of one service, by the names of its processes while there is room. */
+Test(series, keeps_services_of_many_names)
+{
+	size_t n[SERIES_N_KEPT] = { 0 };
+	char comm[16];
+
+	begin(true, 80);
+	for (int i = 0; i < 100; i++) {
+		snprintf(comm, sizeof(comm), "c%d", i);
+		find(1000 + i, comm, "service.name", "s");
+		cr_assert(has("service.name", "s"));
+		n[found.kept]++;
+	}
+	cr_assert_eq(n[SERIES_ALL], 20);
+	cr_assert_eq(n[SERIES_THREAD], 5);
+	cr_assert_eq(n[SERIES_COMM], 5);
+	cr_assert_eq(n[SERIES_SERVICE], 70);
 }
 
 /* One that starts processes, or makes up labels, does not take the others' place. */
@@ -270,15 +314,13 @@ Test(series, a_dropped_label_is_empty)
 
 Test(series, rules_see_what_the_agent_knows)
 {
-	static const char *const forged[] = { "resource:__meta_process_comm",
-					      "resource:..meta_process_comm", "resource:host",
-					      "host.name" };
+	static const char *const keys[] = { "service.name", "resource:team" };
 
 	rule(&all, "source_labels=__meta_process_comm,host target_label=x");
 	begin(false, 10);
-	for (size_t i = 0; i < sizeof(forged) / sizeof(*forged); i++) {
-		find(1, "a", forged[i], "b");
-		cr_assert(has("resource:x", "a;h"), "%s", forged[i]);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		find(1, "a", keys[i], "b");
+		cr_assert(has("resource:x", "a;h"), "%s", keys[i]);
 	}
 }
 

@@ -471,7 +471,7 @@ class Configuration(Agent):
                 ("store = /x\nstore-size=1X\n", 2, 12, "--store-size takes a size"),
                 ("comm = (\nstore=/x\n", 1, 8, ""),
                 ("check = yes\n", 1, 1, "there is no key 'check'"),
-                ("store = " + "x" * 300 + "\n", 1, 1, "too long")):
+                ("store = /x\ncgroup = /" + "x" * 16384 + "\n", 2, 1, "longer than 16384 bytes")):
             result = self.check(text)
             self.assertEqual(result.returncode, 2, text)
             self.assertTrue(result.stderr.startswith(f"dwarfprof agent: {self.config}:{line}:{column}: "), result.stderr)

@@ -140,7 +140,8 @@ class Cardinality(Labels):
         for port in self.receiver.ports.values():
             wait_for(lambda port=port: f':{port}"}} 40\n' in "".join(
                 line for line in read().splitlines(True) if line.startswith("dwarfprof_samples_folded_total")))
-        self.assertIn("40 of too many sets of labels, as other", read())
+        self.assertIn("40 of too many sets of labels, 40 keep nothing", read())
+        self.assertIn('kept="nothing"} 40\n', read())
         self.end(agent)
         services = collections.Counter()
         for labels, n in self.pushed().items():

@@ -3,6 +3,8 @@
  * Namers find the same names as this process. What they hold, and what happens when one is killed,
  * takes too long, or gives an answer that no namer gives. This program is also the helper.
  */
+#include "log/clock.h"
+#include "sandbox/cpu_budget.h"
 #include "sandbox/namers.h"
 
 #include <criterion/criterion.h>
@@ -290,6 +292,33 @@ Test(namers, cost_the_user_of_what_takes_too_long)
 			(void)module_find_locations(m, at, true, &found);
 	}
 	cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), -EBUSY);
+}
+
+/* Names of a user who has used up its part are missing until it may have more; others' are not. */
+Test(namers, let_nobody_wait_for_others_for_long)
+{
+	struct module *a = open_module(names, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe");
+	uint64_t at = offset_of((void *)main), began = clock_now_ns();
+	struct cpu_budget_counts counts = { 0 };
+	const struct source_location *found;
+	struct cpu_budget *budget;
+
+	cr_assert_eq(cpu_budget_new(0.001, &counts, &budget), 0);
+	parsers_set_budget(parsers, budget);
+	cpu_budget_begin(budget);
+	a->user = 1;
+	b->user = 2;
+	cr_assert_eq(cpu_budget_pause_ns(budget, 2), 0);
+	cpu_budget_spend(budget, 1, CPU_BUDGET_SAVED_NS);
+	cr_assert_eq(module_find_locations(a, at, true, &found), 0);
+	cr_assert_lt(clock_now_ns() - began, 5 * CPU_BUDGET_WAITED_NS);
+	cr_assert_gt(module_find_locations(b, at, true, &found), 0);
+	cr_assert_gt(counts.refused, 0);
+	cpu_budget_lift(budget);
+	cr_assert_gt(module_find_locations(a, at, true, &found), 0);
+	cr_assert_eq(namers_n_failed(namers), 0);
+	cpu_budget_drop(budget);
 }
 
 Test(namers, end_at_once_without_names)
