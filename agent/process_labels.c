@@ -13,6 +13,7 @@
 
 #include "agent/cgroup_path.h"
 #include "agent/named_labels.h"
+#include "agent/pod_names.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "report/resource_label.h"
@@ -36,18 +37,21 @@ struct entry {
 
 struct process_labels {
 	const char *proc;
+	struct pod_names pods;
 	struct entry *entries;
 	struct label_set *merged; /* what was returned last, if it is no entry's */
 	uint64_t swept_ns;
 	_Atomic uint64_t *missed;
 };
 
-int process_labels_new(const char *proc, _Atomic uint64_t *missed, struct process_labels **ret)
+int process_labels_new(const char *proc, const char *pods, _Atomic uint64_t *missed,
+		       struct process_labels **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
 	(*ret)->proc = proc;
+	(*ret)->pods.directory = pods;
 	(*ret)->missed = missed;
 	return 0;
 }
@@ -67,6 +71,7 @@ struct process_labels *process_labels_free(struct process_labels *p)
 		return NULL;
 	HASH_ITER(hh, p->entries, e, next)
 		forget(p, e);
+	pod_names_done(&p->pods);
 	label_set_free(p->merged);
 	free(p);
 	return NULL;
@@ -75,6 +80,27 @@ struct process_labels *process_labels_free(struct process_labels *p)
 static int add(struct label_list *list, const char *key, const char *text)
 {
 	return *text ? label_list_add(list, &(struct label){ .key = key, .text = text }) : 0;
+}
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int add_pod(struct process_labels *p, const struct cgroup_path *path,
+		   struct label_list *list)
+{
+	const struct pod_name *pod = NULL;
+	int err = add(list, "k8s.pod.uid", path->pod_uid);
+
+	if (path->pod_uid[0] && !path->is_of_user)
+		pod = pod_names_find(&p->pods, path->pod_uid, read_clock(CLOCK_MONOTONIC));
+	if (err == 0 && pod)
+		err = add(list, "k8s.namespace.name", pod->name_space);
+	return err == 0 && pod ? add(list, "k8s.pod.name", pod->name) : err;
 }
 
 static int add_cgroup(struct process_labels *p, pid_t pid, struct label_list *list)
@@ -100,7 +126,7 @@ static int add_cgroup(struct process_labels *p, pid_t pid, struct label_list *li
 		err = add(list, "container.id", parsed.container_id);
 	if (err == 0)
 		err = add(list, "container.name", parsed.container_name);
-	return err == 0 ? add(list, "k8s.pod.uid", parsed.pod_uid) : err;
+	return err == 0 ? add_pod(p, &parsed, list) : err;
 }
 
 /* Kernel threads have no executable; of others', only those with the right to trace them learn it. */
@@ -138,14 +164,6 @@ static bool read_start(const struct process_labels *p, pid_t pid, uint64_t *ret_
 			     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
 			     "%*d %*d %" SCNu64,
 			     ret_ticks) == 1;
-}
-
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /*

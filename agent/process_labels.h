@@ -16,6 +16,7 @@
  *   service.origin            who may have made that up: "user", in a cgroup of its own, or "program",
  *                             whose own name it is, and not that of the unit or container
  *   container.id, container.name, k8s.pod.uid      cgroup_path.h
+ *   k8s.namespace.name, k8s.pod.name               pod_names.h
  *
  * /proc is read when the first sample of a process arrives, which is some time after it was taken, and
  * again after a while or another name: a service gets its cgroup just before it is executed. One that
@@ -25,10 +26,11 @@
 struct process_labels;
 
 /*
- * proc: "/proc". The caller keeps it, and the count of processes that had ended before their cgroup was
+ * proc: "/proc"; pods: POD_NAMES_DIRECTORY. The caller keeps both, and the count of processes that had ended before their cgroup was
  * read. 0 or -ENOMEM.
  */
-int process_labels_new(const char *proc, _Atomic uint64_t *missed, struct process_labels **ret);
+int process_labels_new(const char *proc, const char *pods, _Atomic uint64_t *missed,
+		       struct process_labels **ret);
 /* Accepts NULL. Returns NULL. */
 struct process_labels *process_labels_free(struct process_labels *processes);
 

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "agent/pod_names.h"
 #include "agent/process_labels.h"
 #include "agent/pulls.h"
 #include "base/signals.h"
@@ -95,7 +96,8 @@ static int open_profiler(struct run *r)
 	int err = names_new(&r->options->names, &r->names);
 
 	if (err == 0)
-		err = process_labels_new("/proc", &r->options->counts->unlabelled, &r->labels);
+		err = process_labels_new("/proc", POD_NAMES_DIRECTORY,
+					 &r->options->counts->unlabelled, &r->labels);
 	if (err < 0)
 		return err;
 	r->profiled = r->options->profiler;

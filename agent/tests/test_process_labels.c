@@ -75,7 +75,7 @@ static void remove_process(int pid)
 static void set_up(void)
 {
 	cr_assert(mkdtemp(proc));
-	cr_assert_eq(process_labels_new(proc, &missed, &labels), 0);
+	cr_assert_eq(process_labels_new(proc, proc, &missed, &labels), 0);
 }
 
 static void tear_down(void)
@@ -190,6 +190,28 @@ Test(process_labels, come_after_those_of_the_sample)
 }
 
 static struct label_set *make(const char *key, const char *text);
+
+#define POD "12345678-9abc-def0-1234-56789abcdef0"
+
+/* Of a pod of kubelet's, not of a cgroup that a user has given such a name. */
+Test(process_labels, of_a_pod)
+{
+	const struct label_set *set;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/shop_web_" POD, proc);
+	cr_assert_eq(mkdir(path, 0755), 0);
+	write_process(7, "/kubepods/pod" POD "/x", "/bin/a");
+	set = get("a", SECOND, NULL);
+	cr_assert(has(set, "k8s.pod.uid", POD));
+	cr_assert(has(set, "k8s.namespace.name", "shop") && has(set, "k8s.pod.name", "web"));
+	remove_process(7);
+	write_process(7, "/user.slice/user@7.service/kubepods/pod" POD "/x", "/bin/a");
+	set = get("a", 20 * SECOND, NULL);
+	cr_assert(has(set, "k8s.pod.uid", POD));
+	cr_assert_not(has(set, "k8s.pod.name", "web"));
+	cr_assert_eq(rmdir(path), 0);
+}
 
 static bool has_any(const struct label_set *set, const char *key)
 {
