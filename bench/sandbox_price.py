@@ -4,7 +4,7 @@
 
 usage: sandbox_price.py [-n TIMES] DWARFPROF
 
-A busy interpreter is profiled for 200 ms, without the cache. `sampling` is the time from dwarfprof's
+A busy interpreter is profiled for 500 ms, without the cache. `sampling` is the time from dwarfprof's
 start to its message that it samples, `report` that from the end of sampling to dwarfprof's end. In
 milliseconds: median, minimum and maximum, and by how much the median grows. Needs root.
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-SECONDS = 0.2
+SECONDS = 0.5
 BUSY = "def f(n):\n    return n if n < 2 else f(n - 1) + f(n - 2)\nwhile True:\n    f(20)"
 PARTS = "sampling", "report"
 
