@@ -101,3 +101,17 @@ int elf_functions_each(int fd, elf_function_fn fn, void *arg)
 	}
 	return result;
 }
+
+int elf_functions_locate(int fd, uint64_t *addresses, size_t *n)
+{
+	_cleanup_elf_ Elf *elf = elf_open(fd);
+	size_t found = 0;
+
+	if (!elf)
+		return -ENOEXEC;
+	for (size_t i = 0; i < *n; i++)
+		if (find_offset(elf, addresses[i], &addresses[found]) == 0)
+			found++;
+	*n = found;
+	return 0;
+}

@@ -2,6 +2,7 @@
 #ifndef DP_ELF_ELF_FUNCTIONS_H
 #define DP_ELF_ELF_FUNCTIONS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct elf_function {
@@ -27,5 +28,8 @@ typedef int (*elf_function_fn)(void *arg, const struct elf_function *function);
  * result of fn, -ENOEXEC if it is no ELF file, or -EFBIG if its names are too long altogether.
  */
 int elf_functions_each(int fd, elf_function_fn fn, void *arg);
+
+/* Makes addresses of code offsets in the file behind fd. Those that it does not have are left out of *n. 0 or -ENOEXEC. */
+int elf_functions_locate(int fd, uint64_t *addresses, size_t *n);
 
 #endif

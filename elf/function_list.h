@@ -21,6 +21,7 @@ enum listed_kind {
 	LISTED_FUNCTION,
 	LISTED_PART,       /* code of one of the functions that is elsewhere */
 	LISTED_MAYBE_PART, /* which may be that of one of them */
+	LISTED_WHY,        /* none: its name is a sentence that says why there is nothing */
 	LISTED_HINT,       /* it has another name than was wanted, and may be meant */
 	LISTED_N_KINDS,
 };

@@ -107,8 +107,13 @@ static void say_none(const struct uprobe_places *p, const char *file, const char
 {
 	struct listed_function f;
 	size_t at = 0;
+	bool has_one = function_list_next(&p->functions, &at, &f);
 
-	if (function_list_next(&p->functions, &at, &f))
+	if (has_one && f.kind == LISTED_WHY) {
+		log_error("%s has no place %s: %s", file, function, f.name);
+		return;
+	}
+	if (has_one)
 		log_error("%s has no function %s; did you mean %s?", file, function, f.name);
 	else
 		log_error("%s has no function %s", file, function);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "symbols/line_places.h"
 
 /*
  * Where the name begins in PATH:NAME. Both may have colons: the path ends at the first one before
@@ -35,6 +36,7 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 		      char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	const char *name = find_name(argument), *values;
+	struct source_line line;
 
 	*ret = (struct probe_parts){ .kind = kind };
 	ret_why[0] = '\0';
@@ -49,5 +51,11 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 	ret->name = values ? strndup(name, (size_t)(values - name)) : strdup(name);
 	if (!ret->path || !ret->name)
 		return -ENOMEM;
+	if (kind != PROBE_STATIC && (values || kind == PROBE_RETURN) &&
+	    source_line_parse(ret->name, &line)) {
+		snprintf(ret_why, ARGUMENTS_WHY_SIZE,
+			 "values and returns are of functions, not of a line");
+		return -EINVAL;
+	}
 	return values ? arguments_parse(values, kind, &ret->arguments, ret_why) : 0;
 }

@@ -2,12 +2,14 @@
 #include "symbols/function_search.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "elf/elf_functions.h"
 #include "log/suggestion.h"
 #include "symbols/function_parts.h"
 #include "symbols/function_pattern.h"
+#include "symbols/line_places.h"
 
 /* Names are compared for a suggestion only up to this many bytes: that takes a second. */
 #define MAX_GUESS_BYTES ((size_t)16 << 20)
@@ -99,11 +101,59 @@ static int add_hint(int fd, const char *pattern, struct function_list *list)
 	return err < 0 ? err : 0;
 }
 
+static int add_why(struct function_list *list, const struct line_places *p,
+		   const struct source_line *line, int err)
+{
+	char why[2 * LINE_PLACES_NAME_SIZE + 64];
+
+	if (err == -ENODATA)
+		snprintf(why, sizeof(why), "it has no debug information of lines");
+	else if (err == -ENOENT)
+		snprintf(why, sizeof(why), "its debug information has no such source file");
+	else if (err == -EEXIST)
+		snprintf(why, sizeof(why), "it may be %s or %s", p->file, p->other);
+	else if (p->next > 0)
+		snprintf(why, sizeof(why), "line %u has no code, the next one is %u", line->line,
+			 p->next);
+	else
+		snprintf(why, sizeof(why), "line %u has no code, nor has one behind it",
+			 line->line);
+	return function_list_add(
+		list, &(struct listed_function){ .kind = LISTED_WHY, .symbol = "?", .name = why });
+}
+
+static int search_line(int fd, const struct source_line *line, const struct function_query *query,
+		       struct function_list *ret)
+{
+	_cleanup_(line_places_done) struct line_places p;
+	int err = line_places_find(fd, line, &p);
+
+	if (err == -EEXIST || err == -ENOENT || err == -ENODATA || err == -ESRCH)
+		return query->has_hint ? add_why(ret, &p, line, err) : 0;
+	if (err == 0)
+		err = elf_functions_locate(fd, p.addresses, &p.n);
+	for (size_t i = 0; err == 0 && i < p.n; i++)
+		err = function_list_add(ret, &(struct listed_function){ .kind = LISTED_FUNCTION,
+									.offset = p.addresses[i],
+									.symbol = query->pattern,
+									.name = query->pattern });
+	return err;
+}
+
 int function_search(int fd, const struct function_query *query, struct function_list *ret)
 {
 	struct search s = { 0 };
-	int err = function_pattern_init(&s.pattern, query->pattern);
+	struct source_line line;
+	int err;
 
+	*ret = (struct function_list){ 0 };
+	if (source_line_parse(query->pattern, &line)) {
+		err = search_line(fd, &line, query, ret);
+		if (err < 0)
+			function_list_done(ret);
+		return err;
+	}
+	err = function_pattern_init(&s.pattern, query->pattern);
 	if (err == 0)
 		err = elf_functions_each(fd, consider, &s);
 	function_pattern_done(&s.pattern);

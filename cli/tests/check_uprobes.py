@@ -44,7 +44,7 @@ def wait_for_open(fd, timeout=30):
 
 
 class Uprobes(unittest.TestCase):
-    def check(self, path, name, calls, begin=lambda: None, started=lambda: None, ran=None, **kwargs):
+    def check(self, path, name, calls, begin=lambda: None, started=lambda: None, ran=None, n_places=None, **kwargs):
         """Each sample's innermost function is one that was called, as often as it was."""
         with tempfile.TemporaryDirectory() as directory, \
                 subprocess.Popen([ran or path, str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
@@ -53,7 +53,7 @@ class Uprobes(unittest.TestCase):
             profiler = start("-p", str(target.pid), "-e", f"uprobe:{path}:{name}", "-o", out, "--demangle=full",
                              stderr=subprocess.PIPE, text=True, **kwargs)
             started()
-            how = name if len(calls) == 1 else f"{len(calls)} functions {name}"
+            how = name if (n_places or len(calls)) == 1 else f"{n_places or len(calls)} functions {name}"
             self.assertIn(f"at each call of {how} in {path}", wait_until_it_says(profiler, "sampling"))
             target.stdin.write("\n")
             target.stdin.flush()
@@ -157,6 +157,26 @@ class Uprobes(unittest.TestCase):
                         result = dwarfprof(*options, "--", "true")
                         self.assertEqual(result.returncode, 1)
                         self.assertIn(said, result.stderr)
+
+    def test_lines(self):
+        """A line of the source, which is known by its text, is hit as often as its function is called."""
+        path, source = program("calls"), os.path.join(os.path.dirname(__file__), "../../test-programs/calls.cc")
+        with open(source) as file:
+            lines = file.read().splitlines()
+        number = 1 + next(i for i, line in enumerate(lines) if "sum = sum + by;" in line)
+        self.check(path, f"calls.cc:{number}", {"shapes::Circle::grow(int)": N}, n_places=1)
+        self.check(path, f"test-programs/calls.cc:{number}", {"shapes::Circle::grow(int)": N}, n_places=1)
+        nothing = 1 + next(i for i, line in enumerate(lines) if line == "")
+        for name, said in ((f"calls.cc:{nothing}", f"line {nothing} has no code, the next one is "), ("calls.cc:99999", "line 99999 has no code, nor has one behind"),
+                           ("cals.cc:1", "no such source file"), (f"calls.cc:{number}(x=arg1)", "values and returns are of functions")):
+            result = dwarfprof("-e", f"uprobe:{path}:{name}", "--", "true")
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(said, result.stderr)
+        with tempfile.TemporaryDirectory() as directory:
+            stripped = os.path.join(directory, "stripped")
+            subprocess.run(["strip", "-o", stripped, path], check=True)
+            result = dwarfprof("-e", f"uprobe:{stripped}:calls.cc:{number}", "--", "true")
+            self.assertIn("it has no debug information of lines", result.stderr)
 
     def test_functions_that_are_not_there(self):
         for name, said in (("shapes::Circel::grow", "did you mean shapes::Circle::grow?"),
