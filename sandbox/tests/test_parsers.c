@@ -343,7 +343,6 @@ Test(parsers, are_replaced)
 }
 
 #define N_STOPPED 6
-
 static atomic_bool is_enough;
 
 static void *ask_on(void *unused)
