@@ -209,7 +209,7 @@ static void give(struct finders *f, struct finder *finder, bool has_process)
 
 	pthread_mutex_lock(&f->lock);
 	for (size_t i = 0; i < ARRAY_SIZE(f->all); i++)
-		n_idle += f->all[i].has_process && !f->all[i].is_busy;
+		n_idle += !f->all[i].is_busy && f->all[i].has_process;
 	is_kept = has_process && n_idle < MAX_IDLE;
 	if (has_process && !is_kept)
 		spawned_end(&finder->process);
