@@ -19,6 +19,7 @@
 #define FREE_NAME_BYTES (UINT64_C(1) << 20)
 #define MAX_SEGMENTS 256
 
+/* Only in code: elsewhere, a probe would change data. */
 static int find_offset(Elf *elf, uint64_t address, uint64_t *ret)
 {
 	size_t n;
@@ -28,8 +29,8 @@ static int find_offset(Elf *elf, uint64_t address, uint64_t *ret)
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr p;
 
-		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || address < p.p_vaddr ||
-		    address - p.p_vaddr >= p.p_filesz)
+		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || !(p.p_flags & PF_X) ||
+		    address < p.p_vaddr || address - p.p_vaddr >= p.p_filesz)
 			continue;
 		*ret = address - p.p_vaddr + p.p_offset;
 		return 0;

@@ -68,7 +68,10 @@ static int write_file(const struct row *rows)
 		.e_shentsize = sizeof(*header),
 		.e_shnum = 3,
 	};
-	*segment = (Elf64_Phdr){ .p_type = PT_LOAD, .p_filesz = FILE_SIZE, .p_memsz = FILE_SIZE };
+	*segment = (Elf64_Phdr){ .p_type = PT_LOAD,
+				 .p_flags = PF_R | PF_X,
+				 .p_filesz = FILE_SIZE,
+				 .p_memsz = FILE_SIZE };
 	header[1] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
 				  .sh_offset = (Elf64_Off)(names - bytes),
 				  .sh_size = (Elf64_Xword)(end - names) };
