@@ -128,10 +128,12 @@ static int search_line(int fd, const struct source_line *line, const struct func
 	_cleanup_(line_places_done) struct line_places p;
 	int err = line_places_find(fd, line, &p);
 
-	if (err == -EEXIST || err == -ENOENT || err == -ENODATA || err == -ESRCH)
-		return query->has_hint ? add_why(ret, &p, line, err) : 0;
 	if (err == 0)
 		err = elf_functions_locate(fd, p.addresses, &p.n);
+	if (err == 0 && p.n == 0)
+		err = -ESRCH;
+	if (err == -EEXIST || err == -ENOENT || err == -ENODATA || err == -ESRCH)
+		return query->has_hint ? add_why(ret, &p, line, err) : 0;
 	for (size_t i = 0; err == 0 && i < p.n; i++)
 		err = function_list_add(ret, &(struct listed_function){ .kind = LISTED_FUNCTION,
 									.offset = p.addresses[i],

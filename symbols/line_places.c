@@ -3,6 +3,7 @@
 
 #include <elfutils/libdw.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/cleanup.h"
 #include "elf/decompressed.h"
 #include "elf/elf_open.h"
+#include "symbols/range_index.h"
 
 DEFINE_CLEANUP(Dwarf *, dwarf_end)
 
@@ -35,8 +37,59 @@ bool source_line_parse(const char *text, struct source_line *ret)
 struct search {
 	const struct source_line *wanted;
 	struct line_places *found;
+	struct range_index code; /* the file's */
+	struct range_index unit; /* what its unit says that it has */
 	bool has_tables, has_file;
 };
+
+enum range_id { KEPT, DISCARDED };
+
+static int load_code(Elf *elf, struct range_index *ret)
+{
+	Elf_Scn *section = NULL;
+	int err = 0;
+
+	while (err == 0 && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr h;
+
+		if (gelf_getshdr(section, &h) && (h.sh_flags & SHF_ALLOC) &&
+		    (h.sh_flags & SHF_EXECINSTR) && h.sh_type != SHT_NOBITS)
+			err = range_index_add(ret, h.sh_addr, h.sh_addr + h.sh_size, KEPT);
+	}
+	range_index_sort(ret);
+	return err;
+}
+
+static int load_unit(struct search *s, Dwarf_Die *unit)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+	int err = 0;
+
+	range_index_done(&s->unit);
+	while (err == 0 && (at = dwarf_ranges(unit, at, &base, &start, &end)) > 0) {
+		bool is_kept = range_index_find(&s->code, start);
+
+		err = range_index_add(&s->unit, start, end, is_kept ? KEPT : DISCARDED);
+	}
+	range_index_sort(&s->unit);
+	return err;
+}
+
+/*
+ * Of a function that the linker discards (--gc-sections, or another unit's copy), the line table keeps the
+ * rows, from address 0 on: in what is no code, or, if it is long, in other functions. Where both may be, rows
+ * cannot be told apart, as libdw sorts them, and none counts.
+ */
+static bool is_code(const struct search *s, uint64_t address)
+{
+	const struct range *r = range_index_find(&s->unit, address);
+
+	for (; r; r = range_index_outer(&s->unit, r, address))
+		if (r->id == DISCARDED)
+			return false;
+	return range_index_find(s->unit.n_ranges > 0 ? &s->unit : &s->code, address);
+}
 
 /* Is it the path's end, from a directory on? */
 static bool is_file(const struct source_line *wanted, const char *path)
@@ -80,7 +133,7 @@ struct row {
 	uint64_t address;
 };
 
-static struct row read_row(Dwarf_Line *line, bool is_wanted)
+static struct row read_row(const struct search *s, Dwarf_Line *line, bool is_wanted)
 {
 	struct row row = { 0 };
 	bool is_end = true;
@@ -88,7 +141,8 @@ static struct row read_row(Dwarf_Line *line, bool is_wanted)
 	int number;
 
 	if (!is_wanted || dwarf_lineendsequence(line, &is_end) != 0 || is_end ||
-	    dwarf_lineno(line, &number) != 0 || number <= 0 || dwarf_lineaddr(line, &address) != 0)
+	    dwarf_lineno(line, &number) != 0 || number <= 0 ||
+	    dwarf_lineaddr(line, &address) != 0 || !is_code(s, address))
 		return row;
 	row.line = (uint32_t)number;
 	row.address = address;
@@ -117,11 +171,12 @@ static int take_unit(struct search *s, Dwarf_Die *unit)
 	const char *last = NULL;
 	Dwarf_Lines *rows;
 	size_t n;
-	int err = 0;
+	int err;
 
 	if (dwarf_getsrclines(unit, &rows, &n) != 0)
 		return 0;
 	s->has_tables = true;
+	err = load_unit(s, unit);
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		const char *path = dwarf_linesrc(dwarf_onesrcline(rows, i), NULL, NULL);
 		struct row row;
@@ -131,7 +186,7 @@ static int take_unit(struct search *s, Dwarf_Die *unit)
 			err = is_wanted ? note_file(s, path) : 0;
 			last = path;
 		}
-		row = read_row(dwarf_onesrcline(rows, i), is_wanted);
+		row = read_row(s, dwarf_onesrcline(rows, i), is_wanted);
 		if (err == 0)
 			err = take_row(s, &row, &is_within);
 	}
@@ -169,11 +224,14 @@ int line_places_find(int fd, const struct source_line *line, struct line_places 
 	*ret = (struct line_places){ 0 };
 	if (!elf)
 		return -ENOEXEC;
+	err = load_code(elf, &s.code);
 	if (decompressed_debug_fits(elf))
 		dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	while (dwarf && err == 0 &&
 	       dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0)
 		err = take_unit(&s, &die);
+	range_index_done(&s.code);
+	range_index_done(&s.unit);
 	sort(ret);
 	if (err < 0)
 		return err;

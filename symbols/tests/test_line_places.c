@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,9 +28,9 @@ AS_IT_IS int line_of_code(int n)
 
 static struct line_places places;
 
-static int find(const char *text)
+static int find_in(const char *program, const char *text)
 {
-	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(program, O_RDONLY | O_CLOEXEC);
 	struct source_line line;
 
 	cr_assert(source_line_parse(text, &line), "%s", text);
@@ -42,7 +43,7 @@ static int find_line(const char *file, uint32_t line)
 	char text[128];
 
 	snprintf(text, sizeof(text), "%s:%u", file, line);
-	return find(text);
+	return find_in("/proc/self/exe", text);
 }
 
 static void end(void)
@@ -86,6 +87,19 @@ Test(line_places, are_not_everywhere)
 	cr_expect_eq(places.next, 0);
 	cr_assert_eq(find_line("line_places.c.c", first_line), -ENOENT);
 	cr_assert_eq(find_line("est_line_places.c", first_line), -ENOENT);
+}
+
+Test(line_places, are_not_in_code_that_the_linker_discarded)
+{
+	const char *program = getenv("DISCARDED");
+
+	cr_assert(program);
+	cr_assert_eq(find_in(program, "discarded.c:203"), 0);
+	cr_expect_eq(places.n, 1);
+	cr_expect_eq(find_in(program, "discarded.c:102"), -ESRCH);
+	cr_expect_eq(places.next, 203);
+	cr_expect_eq(find_in(program, "discarded.c:104"), -ESRCH, "%#lx",
+		     places.n > 0 ? (unsigned long)places.addresses[0] : 0);
 }
 
 Test(line_places, are_given_as_file_and_line)
