@@ -14,12 +14,12 @@ struct head {
 
 static int make_room(struct function_list *list, size_t size)
 {
-	size_t room = list->room + list->room / 2 + size;
+	size_t room = list->size + list->size / 2 + size;
 	char *bytes;
 
 	if (size > FUNCTION_LIST_MAX_SIZE - list->size)
 		return -EFBIG;
-	if (list->room - list->size >= size)
+	if (list->room >= list->size && list->room - list->size >= size)
 		return 0;
 	bytes = realloc(list->bytes, room);
 	if (!bytes)

@@ -240,7 +240,8 @@ static int take_probes(const struct parser_reply *r, int file, off_t *at, struct
 	if (err == 0)
 		err = read_values(file, at, r->functions_size, 1, &functions);
 	ret->functions = (struct function_list){ .bytes = functions,
-						 .size = functions ? r->functions_size : 0 };
+						 .size = functions ? r->functions_size : 0,
+						 .room = functions ? r->functions_size : 0 };
 	return err == 0 && !function_list_is_sound(&ret->functions) ? -EPROTO : err;
 }
 

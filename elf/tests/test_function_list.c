@@ -45,6 +45,23 @@ Test(function_list, has_what_was_added)
 	cr_assert(!list.bytes && list.size == 0);
 }
 
+Test(function_list, grows_where_it_came_from_another_process)
+{
+	static const struct listed_function added = { LISTED_FUNCTION, 16, 4, "_Z1fv", "f", 0 };
+	struct function_list list = { 0 };
+	struct listed_function f;
+	size_t n = 0;
+
+	cr_assert_eq(function_list_add(&list, &added), 0);
+	list.room = 0;
+	cr_assert_eq(function_list_add(&list, &added), 0);
+	cr_assert_geq(list.room, list.size);
+	for (size_t at = 0; function_list_next(&list, &at, &f); n++)
+		expect_equal(&f, &added);
+	cr_expect_eq(n, 2);
+	function_list_done(&list);
+}
+
 static bool is_sound(char *bytes, size_t size)
 {
 	return function_list_is_sound(&(struct function_list){ bytes, size, size });
