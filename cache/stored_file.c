@@ -105,12 +105,15 @@ bool stored_file_is_local(int fd)
 		return false;
 	switch ((uint32_t)fs.f_type) {
 	case EROFS_MAGIC:
+	case EXFAT_SUPER_MAGIC:
 	case ISOFS_SUPER_MAGIC:
 	case JFS_MAGIC:
+	case MSDOS_SUPER_MAGIC:
 	case NILFS_SUPER_MAGIC:
 	case RAMFS_MAGIC:
 	case REISERFS_SUPER_MAGIC:
 	case SQUASHFS_MAGIC:
+	case UDF_SUPER_MAGIC:
 		return true;
 	case OVERLAYFS_SUPER_MAGIC:
 		return !is_overlay_of_user(fd);
