@@ -33,13 +33,22 @@ static const char *explain_here(int err)
 
 static const struct uprobe_reader this_process = { open_here, list_here, explain_here, NULL };
 
-/* Opens a file in the first directory of a colon-separated list that has it; else the error of the last. */
+/* Has the directory no such program or library, as far as can be told? A directory may have its name. */
+static bool is_elsewhere(int err)
+{
+	return err == -ENOENT || err == -ENOTDIR || err == -ENAMETOOLONG || err == -ESTALE;
+}
+
+/*
+ * Opens a file in the first directory of a colon-separated list that has it; else the error of the last. One
+ * that cannot be opened ends the search: it may be the one that is meant, and another one is not.
+ */
 static int open_from_list(const char *list, const char *name, const struct uprobe_reader *r,
 			  char path[PATH_MAX])
 {
 	int fd = -ENOENT;
 
-	while (fd < 0 && list && *list) {
+	while (is_elsewhere(fd) && list && *list) {
 		size_t n = strcspn(list, ":");
 
 		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, name) < PATH_MAX)
@@ -60,7 +69,7 @@ static int open_file(const char *file, const struct uprobe_reader *r, char path[
 		return r->open(r->arg, path);
 	}
 	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, r, path);
-	if (fd >= 0)
+	if (!is_elsewhere(fd))
 		return fd;
 	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/" DP_ARCH "-linux-gnu" :
 					"/usr/bin:/usr/sbin",
@@ -140,14 +149,21 @@ static int find_in_file(const char *file, const char *function, const struct upr
 	return err;
 }
 
-static void say_why(const char *file, int err)
+/* path: where it was found. */
+static void say_why(const char *file, const char *path, int err)
 {
+	if (!is_elsewhere(err))
+		file = path;
 	if (err == -EREMOTE) {
 		log_error(
 			"cannot set probes in %s: its file system may not answer the kernel, which would wait for it",
 			file);
 		log_detail(
 			"only files that this machine stores can be probed, not those of FUSE or a network");
+		return;
+	}
+	if (err == -ETIMEDOUT || err == -EBUSY) {
+		log_error("cannot set probes in %s: its file system does not answer now", file);
 		return;
 	}
 	log_error("cannot read %s: %s", file,
@@ -168,7 +184,7 @@ int uprobe_places_open(const char *file, const struct uprobe_reader *reader,
 		snprintf(ret->link, sizeof(ret->link), "/proc/self/fd/%d", fd);
 		return 0;
 	}
-	say_why(file, fd);
+	say_why(file, ret->path, fd);
 	return fd;
 }
 

@@ -17,7 +17,7 @@ int probe_file_open(void *parsers, const char *path)
 {
 	_cleanup_close_ int place = open(path, O_PATH | O_CLOEXEC);
 	struct found_file found;
-	struct stat st;
+	struct stat st = { 0 };
 	int err = place < 0 ? -errno : file_stat(place, &st);
 
 	if (err < 0)
@@ -25,8 +25,6 @@ int probe_file_open(void *parsers, const char *path)
 	if (!S_ISREG(st.st_mode))
 		return -ESTALE;
 	err = finders_open(parsers_finders(parsers), FINDERS_NOBODY, place, &found);
-	if (err == -ETIMEDOUT || err == -EBUSY)
-		return -EREMOTE;
 	if (err < 0)
 		return err;
 	if (!found.is_foreign && stored_file_is_local(found.fd))

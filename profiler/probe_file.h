@@ -10,8 +10,8 @@ struct parsers;
  * The file that a probe is to be set in. The kernel reads it when that is done, and whoever waits for that
  * cannot be ended. So it has to be on a file system that this machine has itself (stored_file_is_local()).
  *
- * Returns a descriptor; -ESTALE: it is no regular file; -EREMOTE: its file system is another one, or does not
- * answer; or the negative errno of opening it. The parsers' finders open it; NULL: this process does.
+ * Returns a descriptor; -ESTALE: it is no regular file; -EREMOTE: its file system is another one; -ETIMEDOUT,
+ * -EBUSY: it does not answer; or the negative errno of opening it. The parsers' finders open it; NULL: this process does.
  */
 int probe_file_open(void *parsers, const char *path);
 

@@ -153,6 +153,45 @@ Test(uprobe_places, says_what_is_wrong)
 	expect_error("libstdc++.so.6", "*", -E2BIG, " functions *; at most 1024 ");
 }
 
+static int error_there;
+
+static int open_there(void *arg, const char *path)
+{
+	(void)arg;
+	return strncmp(path, "/there/", 7) == 0 ? error_there : open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void open_sh(void)
+{
+	const struct uprobe_reader reader = { .open = open_there };
+	struct uprobe_places places;
+
+	cr_expect_eq(uprobe_places_open("sh", &reader, &places), error_there);
+}
+
+/* A file that is searched for is the first one, if it can be opened or not. */
+Test(uprobe_places, are_in_no_other_file_of_the_name)
+{
+	static const int found[] = { -EREMOTE, -ETIMEDOUT, -EBUSY, -EACCES, -EIO };
+	static const int others[] = { -ENOENT, -ENOTDIR, -ESTALE };
+	const struct uprobe_reader reader = { .open = open_there };
+	char *text;
+
+	setenv("PATH", "/there:/usr/bin:/bin", 1);
+	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++) {
+		error_there = found[i];
+		text = said(open_sh);
+		cr_expect(strstr(text, " /there/sh: "), "%s", text);
+		free(text);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		_cleanup_uprobe_places_ struct uprobe_places places;
+
+		error_there = others[i];
+		cr_expect_eq(uprobe_places_open("sh", &reader, &places), 0);
+	}
+}
+
 Test(uprobe_places, suggests_what_may_be_meant)
 {
 	expect_error("/proc/self/exe", "in_the_porgram", -ENOENT, "did you mean in_the_program?");
