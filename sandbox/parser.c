@@ -212,7 +212,7 @@ static bool are_segments(const struct elf_segment *segments, size_t n)
 static bool is_parse_error(int err)
 {
 	return err == -ENOMEM || err == -ENOEXEC || err == -ENOTSUP || err == -EBADMSG ||
-	       err == -ENODATA || err == -EFBIG || err == -EINVAL;
+	       err == -ENODATA || err == -EFBIG || err == -E2BIG || err == -EINVAL;
 }
 
 /* Is the file for the result exactly as large as what it has to hold? */

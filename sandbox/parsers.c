@@ -143,6 +143,8 @@ const char *parsers_explain(int err)
 		return "it is for another kind of machine";
 	case -EFBIG:
 		return "it has too many names; give a longer one, or a glob for fewer";
+	case -E2BIG:
+		return "that line has code at too many places";
 	case -ENAMETOOLONG:
 		return "that name is too long";
 	default:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbols/line_places.h"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <gelf.h>
@@ -16,7 +17,8 @@
 
 DEFINE_CLEANUP(Dwarf *, dwarf_end)
 
-#define MAX_PLACES 4096
+/* Addresses, some of them again and again; of others, half. */
+#define MAX_ROWS 4096
 
 bool source_line_parse(const char *text, struct source_line *ret)
 {
@@ -39,7 +41,8 @@ struct search {
 	struct line_places *found;
 	struct range_index code; /* the file's */
 	struct range_index unit; /* what its unit says that it has */
-	bool has_tables, has_file;
+	const char *file;        /* its path, libdw's */
+	bool has_tables;
 };
 
 enum range_id { KEPT, DISCARDED };
@@ -104,22 +107,43 @@ static bool is_file(const struct source_line *wanted, const char *path)
 static int note_file(struct search *s, const char *path)
 {
 	struct line_places *found = s->found;
-	char known[LINE_PLACES_NAME_SIZE];
 
-	snprintf(known, sizeof(known), "%s", path);
-	if (!s->has_file)
-		memcpy(found->file, known, sizeof(known));
-	s->has_file = true;
-	if (strcmp(found->file, known) == 0)
+	if (!s->file)
+		snprintf(found->file, sizeof(found->file), "%s", path);
+	s->file = s->file ?: path;
+	if (strcmp(s->file, path) == 0)
 		return 0;
-	memcpy(found->other, known, sizeof(known));
+	snprintf(found->other, sizeof(found->other), "%s", path);
 	return -EEXIST;
 }
 
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void sort(struct line_places *p)
+{
+	size_t n = 0;
+
+	if (p->n > 0)
+		qsort(p->addresses, p->n, sizeof(*p->addresses), compare);
+	for (size_t i = 0; i < p->n; i++)
+		if (n == 0 || p->addresses[i] != p->addresses[n - 1])
+			p->addresses[n++] = p->addresses[i];
+	p->n = n;
+}
+
+/* Units may have the same code, as copies of a function in a header. */
 static int add(struct line_places *p, uint64_t address)
 {
-	if (p->n == MAX_PLACES)
-		return -EFBIG;
+	if (p->n == MAX_ROWS) {
+		sort(p);
+		if (p->n > MAX_ROWS / 2)
+			return -E2BIG;
+	}
 	if (array_reserve(p->addresses, p->n, p->size) < 0)
 		return -ENOMEM;
 	p->addresses[p->n++] = address;
@@ -193,23 +217,10 @@ static int take_unit(struct search *s, Dwarf_Die *unit)
 	return err;
 }
 
-static int compare(const void *a, const void *b)
+/* Others share the tables of these: those of types, and what dwz(1) moves from several into one. */
+static bool has_code(uint8_t unit_type)
 {
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static void sort(struct line_places *p)
-{
-	size_t n = 0;
-
-	if (p->n > 0)
-		qsort(p->addresses, p->n, sizeof(*p->addresses), compare);
-	for (size_t i = 0; i < p->n; i++)
-		if (n == 0 || p->addresses[i] != p->addresses[n - 1])
-			p->addresses[n++] = p->addresses[i];
-	p->n = n;
+	return unit_type == DW_UT_compile || unit_type == DW_UT_skeleton;
 }
 
 int line_places_find(int fd, const struct source_line *line, struct line_places *ret)
@@ -219,7 +230,8 @@ int line_places_find(int fd, const struct source_line *line, struct line_places 
 	struct search s = { .wanted = line, .found = ret };
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
-	int err = 0;
+	uint8_t type;
+	int err;
 
 	*ret = (struct line_places){ 0 };
 	if (!elf)
@@ -228,8 +240,9 @@ int line_places_find(int fd, const struct source_line *line, struct line_places 
 	if (decompressed_debug_fits(elf))
 		dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	while (dwarf && err == 0 &&
-	       dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0)
-		err = take_unit(&s, &die);
+	       dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
+		if (has_code(type))
+			err = take_unit(&s, &die);
 	range_index_done(&s.code);
 	range_index_done(&s.unit);
 	sort(ret);
@@ -237,7 +250,7 @@ int line_places_find(int fd, const struct source_line *line, struct line_places 
 		return err;
 	if (!s.has_tables)
 		return -ENODATA;
-	if (!s.has_file)
+	if (!s.file)
 		return -ENOENT;
 	return ret->n > 0 ? 0 : -ESRCH;
 }

@@ -102,6 +102,16 @@ Test(line_places, are_not_in_code_that_the_linker_discarded)
 		     places.n > 0 ? (unsigned long)places.addresses[0] : 0);
 }
 
+Test(line_places, are_counted_once)
+{
+	const char *library = getenv("MANY");
+
+	cr_assert(library);
+	cr_assert_eq(find_in(library, "many.c:1"), 0);
+	cr_expect_eq(places.n, 1500);
+	cr_expect_eq(find_in(library, "many.c:3"), -E2BIG);
+}
+
 Test(line_places, are_given_as_file_and_line)
 {
 	static const char *const others[] = { "main",  "ns::f",  "f:",
