@@ -63,9 +63,37 @@ static int load_code(Elf *elf, struct range_index *ret)
 	return err;
 }
 
-static int load_unit(struct search *s, Dwarf_Die *unit)
+/*
+ * Where ld.bfd makes the ranges of discarded functions empty (DWARF 4), their ends are those of sequences
+ * that are no ends of ranges.
+ */
+static int add_discarded(struct range_index *unit, Dwarf_Lines *rows, size_t n)
+{
+	uint64_t end = 0;
+	int err;
+
+	for (size_t i = 0; i < n; i++) {
+		Dwarf_Line *row = dwarf_onesrcline(rows, i);
+		const struct range *r;
+		Dwarf_Addr address;
+		bool is_end;
+
+		if (dwarf_lineendsequence(row, &is_end) != 0 || !is_end ||
+		    dwarf_lineaddr(row, &address) != 0 || address <= end)
+			continue;
+		r = range_index_find(unit, address - 1);
+		if (!r || r->end != address)
+			end = address;
+	}
+	err = range_index_add(unit, 0, end, DISCARDED);
+	range_index_sort(unit);
+	return err;
+}
+
+static int load_unit(struct search *s, Dwarf_Die *unit, Dwarf_Lines *rows, size_t n)
 {
 	Dwarf_Addr base, start, end;
+	bool has_empty = false;
 	ptrdiff_t at = 0;
 	int err = 0;
 
@@ -74,9 +102,10 @@ static int load_unit(struct search *s, Dwarf_Die *unit)
 		bool is_kept = range_index_find(&s->code, start);
 
 		err = range_index_add(&s->unit, start, end, is_kept ? KEPT : DISCARDED);
+		has_empty = has_empty || (!is_kept && start == end);
 	}
 	range_index_sort(&s->unit);
-	return err;
+	return err == 0 && has_empty ? add_discarded(&s->unit, rows, n) : err;
 }
 
 /*
@@ -200,7 +229,7 @@ static int take_unit(struct search *s, Dwarf_Die *unit)
 	if (dwarf_getsrclines(unit, &rows, &n) != 0)
 		return 0;
 	s->has_tables = true;
-	err = load_unit(s, unit);
+	err = load_unit(s, unit, rows, n);
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		const char *path = dwarf_linesrc(dwarf_onesrcline(rows, i), NULL, NULL);
 		struct row row;
