@@ -169,7 +169,7 @@ void interval_finish(struct interval *i, const struct totals *totals)
 			i->counts->written += !w->output->recent;
 			continue;
 		}
-		i->counts->failed++;
+		i->counts->failed += !w->output->recent;
 		log_error("an interval could not be written, and is lost: %s", strerror(-w->err));
 	}
 	interval_free(i);

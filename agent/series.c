@@ -450,6 +450,9 @@ static int find_set(struct series *s, const struct sample *sample, const struct 
 						    s->options->max_sets :
 						    find_limit_of_names(s, source->service, kept);
 
+		/* Without processes, these are the service's own. */
+		if (!s->options->by_process && (kept == SERIES_THREAD || kept == SERIES_COMM))
+			continue;
 		if (kept == SERIES_THREAD) {
 			key.pid = 0;
 			snprintf(key.thread_name, sizeof(key.thread_name), "%s",

@@ -65,8 +65,10 @@ static int find_digest(struct disk_cache *cache, const struct kept_source *sourc
 
 	if (of->is_lasting && read_digest(cache, &of->file, key))
 		return 0;
-	if (of->is_lasting && source->is_costly)
+	if (source->is_costly)
 		return -ENOENT;
+	if (!of->is_lasting && source->must_last)
+		return -EPERM;
 	err = source->read_digest ? source->read_digest(source->arg, source->fd, &key->digest) :
 				    file_digest_read(source->fd, &key->digest);
 	if (err < 0)

@@ -46,7 +46,8 @@ struct kept_source {
 	int fd;
 	file_digest_fn read_digest;
 	void *arg;
-	bool is_costly; /* the digest of an earlier run is enough, if it is believed at all */
+	bool is_costly; /* the digest of an earlier run is to do */
+	bool must_last; /* a digest that later runs would have to read again is of no use */
 };
 
 struct kept_head {

@@ -20,9 +20,8 @@ struct payer {
 	UT_hash_handle hh; /* by user */
 	uid_t user;
 	uint64_t debt_ns;
-	uint64_t asked_ns;                  /* when it last did; 0: never */
-	uint64_t refused_ns;                /* when it last had to wait; 0: it has not to */
-	uint64_t waited_ns, waits_since_ns; /* of cpu_budget_wait() */
+	uint64_t asked_ns;   /* when it last did; 0: never */
+	uint64_t refused_ns; /* when it last had to wait; 0: it has not to */
 };
 
 struct cpu_budget {
@@ -35,6 +34,7 @@ struct cpu_budget {
 	uint64_t saved_ns;
 	uint64_t filled_ns; /* when something was last added, CLOCK_MONOTONIC */
 	struct payer *payers;
+	uint64_t waited_ns, waits_since_ns; /* of cpu_budget_wait(), for whomever */
 };
 
 int cpu_budget_new(double share, struct cpu_budget_counts *counts, struct cpu_budget **ret)
@@ -177,8 +177,11 @@ static uint64_t pay(struct cpu_budget *b, uint64_t ns)
 static void fill(struct cpu_budget *b, uint64_t now)
 {
 	uint64_t most = (uint64_t)(b->share * (double)CPU_BUDGET_SAVED_NS);
-	uint64_t more = (uint64_t)(b->share * (double)(now - b->filled_ns));
+	uint64_t more;
 
+	if (now <= b->filled_ns)
+		return;
+	more = (uint64_t)(b->share * (double)(now - b->filled_ns));
 	if (more == 0)
 		return;
 	b->filled_ns = now;
@@ -220,13 +223,13 @@ static bool has_others(const struct cpu_budget *b, const struct payer *than, uin
 }
 
 /* Whether it is worth to wait for it. */
-static bool may_wait(const struct cpu_budget *b, struct payer *p, uint64_t now)
+static bool may_wait(struct cpu_budget *b, const struct payer *p, uint64_t now)
 {
-	if (now > p->waits_since_ns + CPU_BUDGET_WAITED_IN_NS) {
-		p->waits_since_ns = now;
-		p->waited_ns = 0;
+	if (now > b->waits_since_ns + CPU_BUDGET_WAITED_IN_NS) {
+		b->waits_since_ns = now;
+		b->waited_ns = 0;
 	}
-	return p->waited_ns < CPU_BUDGET_WAITED_NS || !has_others(b, p, now);
+	return b->waited_ns < CPU_BUDGET_WAITED_NS || !has_others(b, p, now);
 }
 
 static void sleep_until(struct cpu_budget *b, uint64_t end_ns)
@@ -238,11 +241,12 @@ static void sleep_until(struct cpu_budget *b, uint64_t end_ns)
 
 uint64_t cpu_budget_pause_ns(struct cpu_budget *b, uid_t user)
 {
-	uint64_t pause, now = clock_now_ns();
+	uint64_t pause, now;
 
 	if (!b)
 		return 0;
 	pthread_mutex_lock(&b->lock);
+	now = clock_now_ns();
 	pause = pause_ns(b, find_payer(b, user, now), now);
 	pthread_mutex_unlock(&b->lock);
 	return pause;
@@ -250,13 +254,14 @@ uint64_t cpu_budget_pause_ns(struct cpu_budget *b, uid_t user)
 
 bool cpu_budget_wait(struct cpu_budget *b, uid_t user)
 {
-	uint64_t pause, now = clock_now_ns(), began;
+	uint64_t pause, now, began;
 	struct payer *p;
 	bool may = true;
 
 	if (!b)
 		return true;
 	pthread_mutex_lock(&b->lock);
+	now = clock_now_ns();
 	while ((p = find_payer(b, user, now)) && (pause = pause_ns(b, p, now)) > 0) {
 		may = may_wait(b, p, now);
 		if (!may) {
@@ -266,9 +271,7 @@ bool cpu_budget_wait(struct cpu_budget *b, uid_t user)
 		began = now;
 		sleep_until(b, now + pause);
 		now = clock_now_ns();
-		p = find_payer(b, user, now);
-		if (p)
-			p->waited_ns += now - began;
+		b->waited_ns += now - began;
 	}
 	pthread_mutex_unlock(&b->lock);
 	return may;
@@ -276,12 +279,13 @@ bool cpu_budget_wait(struct cpu_budget *b, uid_t user)
 
 void cpu_budget_spend(struct cpu_budget *b, uid_t user, uint64_t cpu_ns)
 {
-	uint64_t saved, now = clock_now_ns();
+	uint64_t saved, now;
 	struct payer *p;
 
 	if (!b)
 		return;
 	pthread_mutex_lock(&b->lock);
+	now = clock_now_ns();
 	p = b->is_on ? find_payer(b, user, now) : NULL;
 	if (p) {
 		fill(b, now);

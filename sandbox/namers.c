@@ -379,7 +379,8 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 	}
 	if (module->reading->has_failed)
 		return -ENOENT;
-	if (!cpu_budget_wait(parsers_budget(all->parsers), module->user))
+	if (request->kind != NAMER_CLOSE &&
+	    !cpu_budget_wait(parsers_budget(all->parsers), module->user))
 		return -EBUSY;
 	all->asked = module;
 	/* It may not have been the file: namers can be killed for lack of memory, or by somebody. */
@@ -470,15 +471,16 @@ static int find_some(struct namers *all, struct module *module, struct namer_req
 static int find(void *arg, struct module *module, const uint64_t *addresses, size_t n, bool lines)
 {
 	struct namer_request request = { .kind = NAMER_FIND, .lines = lines };
-	int done = 0;
 
 	tell_forgotten(arg);
-	for (; n > 0 && done >= 0; addresses += done, n -= (size_t)(done > 0 ? done : 0)) {
+	for (int done; n > 0; addresses += done, n -= (size_t)done) {
 		request.n = (uint32_t)(n < NAMER_MAX_ADDRESSES ? n : NAMER_MAX_ADDRESSES);
 		memcpy(request.addresses, addresses, request.n * sizeof(*addresses));
 		done = find_some(arg, module, &request);
+		if (done < 0)
+			return done;
 	}
-	return done < 0 ? done : 0;
+	return 0;
 }
 
 static int find_start(void *arg, struct module *module, uint64_t address, uint64_t *ret)
@@ -514,15 +516,14 @@ static int close_there(void *arg, struct module *module, bool names)
 	if (!names && !module->reading)
 		return 0;
 	err = ask(arg, module, &request, &reply, &n);
-	if (err < 0)
-		return err;
-	module->has_symbols = reply.has_symbols == 1;
-	return 0;
+	if (err == 0)
+		module->has_symbols = reply.has_symbols == 1;
+	return err;
 }
 
-static int read_digest(void *arg, int fd, struct file_digest *ret)
+static int read_digest(void *arg, const struct module *module, struct file_digest *ret)
 {
-	return parsers_digest(((const struct namers *)arg)->parsers, fd, ret);
+	return parsers_digest(((const struct namers *)arg)->parsers, module->user, module->fd, ret);
 }
 
 static void rest(void *arg, uint64_t idle_ns)

@@ -547,10 +547,12 @@ int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_
 	return err;
 }
 
-int parsers_digest(struct parsers *p, int fd, struct file_digest *ret)
+int parsers_digest(struct parsers *p, uid_t user, int fd, struct file_digest *ret)
 {
 	_cleanup_(parse_result_done) struct parse_result result;
-	const struct parse_request request = { .kind = PARSE_DIGEST, .fd = fd, .other = -1 };
+	const struct parse_request request = {
+		.kind = PARSE_DIGEST, .fd = fd, .other = -1, .user = user
+	};
 	clockid_t clock;
 	int err = parsers_ask(p, &request, &clock, &result);
 

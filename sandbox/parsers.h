@@ -107,6 +107,6 @@ int parsers_ask(struct parsers *parsers, const struct parse_request *request, cl
 		struct parse_result *ret);
 
 /* Has the digest of a file read, which is open here. Errors as above, and of file_digest_read(). */
-int parsers_digest(struct parsers *parsers, int fd, struct file_digest *ret);
+int parsers_digest(struct parsers *parsers, uid_t user, int fd, struct file_digest *ret);
 
 #endif

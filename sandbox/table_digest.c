@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "runtimes/runtime.h"
 
-/* Larger code has unwind information, but for gaps; with its bytes, the build id changes. */
+/* Larger code has unwind information, but for gaps; with its bytes, the build id changes, if there is one. */
 #define MAX_KNOWN_CODE (64 << 10)
 
 static void add_bytes(struct sha256_ctx *sha, const void *bytes, size_t size)
@@ -40,14 +40,14 @@ static void add_go(struct sha256_ctx *sha, const struct pclntab *go, unsigned in
 }
 
 /* In Go code, any function may load the stack pointer, so its bytes always matter. */
-static void add_code(struct sha256_ctx *sha, const struct image_extent *code)
+static void add_code(struct sha256_ctx *sha, const struct image_extent *code, bool has_build_id)
 {
 	const uint64_t head[] = { code->start, code->end, code->entry, code->n_ranges };
 
 	add_numbers(sha, head, ARRAY_SIZE(head));
 	for (size_t i = 0; i < code->n_ranges; i++) {
 		const struct code_range *r = &code->ranges[i];
-		bool matters = r->size <= MAX_KNOWN_CODE || code->go.size > 0;
+		bool matters = r->size <= MAX_KNOWN_CODE || code->go.size > 0 || !has_build_id;
 		const uint64_t range[] = { r->address, r->size };
 
 		add_numbers(sha, range, ARRAY_SIZE(range));
@@ -75,7 +75,7 @@ void table_digest(const struct elf_file *file, struct file_digest *ret)
 	add_section(&sha, &file->cfi);
 	add_section(&sha, &file->code.beside);
 	add_go(&sha, &file->code.go, file->code.go_minor);
-	add_code(&sha, &file->code);
+	add_code(&sha, &file->code, file->build_id[0] != '\0');
 	add_runtime(&sha, file);
 	sha256_digest(&sha, sizeof(ret->bytes), ret->bytes);
 }

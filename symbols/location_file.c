@@ -75,8 +75,11 @@ int location_file_write(struct disk_cache *disk, const struct names_options *opt
 	struct iovec sections[KEPT_N_SECTIONS];
 	char name[DISK_CACHE_NAME_SIZE];
 	struct kept_key key;
-	int err = describe(disk, options, source, &key, name);
+	struct kept_source lasting = *source;
+	int err;
 
+	lasting.must_last = true;
+	err = describe(disk, options, &lasting, &key, name);
 	if (err < 0 || locations->n_entries == 0)
 		return err;
 	err = location_cache_for_each(locations, write_address, &list);

@@ -118,14 +118,22 @@ static bool can_keep_locations(const struct module *module)
 	       is_same_time(&st.st_ctim, &module->changed);
 }
 
-static struct kept_source source_of(const struct module *module)
+static int read_digest(void *arg, int fd, struct file_digest *ret)
 {
+	const struct module *module = arg;
 	const struct names *names = module->names;
 
+	if (!names->reader || !names->reader->read_digest)
+		return file_digest_read(fd, ret);
+	return names->reader->read_digest(names->reader_arg, module, ret);
+}
+
+static struct kept_source source_of(struct module *module)
+{
 	return (struct kept_source){
 		.fd = module->fd,
-		.read_digest = names->reader ? names->reader->read_digest : NULL,
-		.arg = names->reader_arg,
+		.read_digest = read_digest,
+		.arg = module,
 	};
 }
 

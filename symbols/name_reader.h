@@ -35,8 +35,8 @@ struct name_reader {
 	 * files, and sets the module's has_symbols. Errors as above.
 	 */
 	int (*close)(void *arg, struct module *module, bool names);
-	/* Reads a file whose names are kept on disk (kept_file.h). May be NULL. */
-	file_digest_fn read_digest;
+	/* Reads the module's file, whose names are kept on disk (file_digest_read()). May be NULL. */
+	int (*read_digest)(void *arg, const struct module *module, struct file_digest *ret);
 	/* Servers may have more than this machine: forgets what was found. */
 	void (*retry)(void *arg, struct module *module);
 	/* Ends what nobody has asked for so long; it can be asked again. May be NULL. */

@@ -195,6 +195,20 @@ Test(series, keeps_services_of_many_names)
 	cr_assert_eq(n[SERIES_SERVICE], 70);
 }
 
+/* Names of processes and threads are no labels then. */
+Test(series, keeps_services_alone_without_processes)
+{
+	char text[16];
+
+	begin(false, 80);
+	cr_assert(find(1, "a", NULL, NULL));
+	for (int i = 0; found.kept == SERIES_ALL; i++) {
+		snprintf(text, sizeof(text), "%d", i);
+		find(1, "a", "own", text);
+	}
+	cr_assert_eq(found.kept, SERIES_SERVICE);
+}
+
 /* One that starts processes, or makes up labels, does not take the others' place. */
 static int find_many(const char *comm, bool by_label)
 {

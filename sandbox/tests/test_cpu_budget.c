@@ -24,26 +24,18 @@ static void tear_down(void)
 
 TestSuite(cpu_budget, .fini = tear_down, .timeout = 30);
 
-/* The time until a step may begin. */
-static uint64_t wait_for_it(void)
+Test(cpu_budget, is_paid_back_in_time)
 {
 	uint64_t began = clock_now_ns();
 
-	cpu_budget_wait(budget, 0);
-	return clock_now_ns() - began;
-}
-
-Test(cpu_budget, is_paid_back_in_time)
-{
 	begin(0.5);
 	cr_assert_eq(cpu_budget_pause_ns(budget, 0), 0);
 	/* What is saved, and 100 ms more, which take 200 ms. */
 	cpu_budget_spend(budget, 0, CPU_BUDGET_SAVED_NS / 2 + 100 * MS);
-	cr_assert_gt(cpu_budget_pause_ns(budget, 0), 0);
-	cr_assert_gt(wait_for_it(), 150 * MS);
+	cr_assert(cpu_budget_wait(budget, 0));
+	cr_assert_geq(clock_now_ns() - began, 200 * MS);
 	cr_assert_eq(cpu_budget_pause_ns(budget, 0), 0);
 	cr_assert_eq(counts.spent_ns, CPU_BUDGET_SAVED_NS / 2 + 100 * MS);
-	cr_assert_gt(counts.waited_ns, 150 * MS);
 }
 
 /* Who has spent nothing does not wait for who has. */
@@ -55,20 +47,17 @@ Test(cpu_budget, is_each_users_own)
 	cr_assert_eq(cpu_budget_pause_ns(budget, 2), 0);
 }
 
-/* 50 ms of half of a half of a CPU take 200 ms; then 50 ms of the other user's are paid, too. */
+/* 50 ms of half of a half of a CPU take 200 ms, however much the other one owes. */
 Test(cpu_budget, pays_all_alike)
 {
-	uint64_t began;
+	uint64_t began = clock_now_ns();
 
 	begin(0.5);
-	cpu_budget_spend(budget, 1, CPU_BUDGET_SAVED_NS / 2 + 100 * MS);
+	cpu_budget_spend(budget, 1, CPU_BUDGET_SAVED_NS / 2 + 20000 * MS);
 	cpu_budget_spend(budget, 2, 50 * MS);
-	began = clock_now_ns();
 	cr_assert(cpu_budget_wait(budget, 2));
-	cr_assert_gt(clock_now_ns() - began, 150 * MS);
+	cr_assert_geq(clock_now_ns() - began, 199 * MS);
 	cr_assert_gt(cpu_budget_pause_ns(budget, 1), 0);
-	cr_assert(cpu_budget_wait(budget, 1));
-	cr_assert_gt(clock_now_ns() - began, 250 * MS);
 }
 
 /* The others have asked, and are served by the one who waits. */

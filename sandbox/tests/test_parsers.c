@@ -173,15 +173,15 @@ Test(parsers, read_digests)
 	pid_t found[16];
 
 	cr_assert_eq(file_digest_read(self, &here), 0);
-	cr_assert_eq(parsers_digest(parsers, self, &there), 0);
+	cr_assert_eq(parsers_digest(parsers, 0, self, &there), 0);
 	cr_assert_eq(memcmp(&here, &there, sizeof(here)), 0);
 	cr_assert_geq(children(spawner(), found), 1);
 	cr_assert_eq(ask(PARSE_TABLE_DIGEST, self, &result), 0);
 	cr_assert_neq(memcmp(&here, &result.digest, sizeof(here)), 0);
-	cr_assert_eq(parsers_digest(parsers, text, &there), 0);
+	cr_assert_eq(parsers_digest(parsers, 0, text, &there), 0);
 	cr_assert_eq(there.bytes[0], 0xe3, "as that of an empty file begins");
 	cr_assert_eq(ftruncate(holes, 1 << 30), 0);
-	cr_assert_eq(parsers_digest(parsers, holes, &there), -EFBIG);
+	cr_assert_eq(parsers_digest(parsers, 0, holes, &there), -EFBIG);
 }
 
 Test(parsers, refuse_what_is_no_binary)
