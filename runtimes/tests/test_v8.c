@@ -331,12 +331,8 @@ static void put_call(unsigned int number, uint64_t position)
 	put_word(OBJECT(35) + 24 + 16 * (uint64_t)number, 0);
 }
 
-/*
- * Code of "work" that begins at OBJECT(30) + 32. At its place 12 another function is inlined, and at place 30
- * of that the same one again. Calls are at 4 in itself, at 8 in the inner one, at 16 in the outer one, at 24
- * in itself.
- */
-static void put_compiled(void)
+/* The first positions of the code below. */
+static void put_positions(size_t n)
 {
 	static const struct {
 		uint8_t offset, place;
@@ -347,6 +343,25 @@ static void put_compiled(void)
 	uint64_t at = OBJECT(33) + 16, last = 0;
 	uint8_t offset = 0;
 
+	make(33, BYTES);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t position = position_of(positions[i].place, positions[i].inlined);
+
+		put_number(&at, positions[i].offset - offset);
+		put_number(&at, (int64_t)(position - last));
+		offset = positions[i].offset;
+		last = position;
+	}
+	put_word(OBJECT(33) + 8, SMI(at - OBJECT(33) - 16));
+}
+
+/*
+ * Code of "work" that begins at OBJECT(30) + 32. At its place 12 another function is inlined, and at place 30
+ * of that the same one again. Calls are at 4 in itself, at 8 in the inner one, at 16 in the outer one, at 24
+ * in itself.
+ */
+static void put_compiled(void)
+{
 	put_word(make(30, STREAM) + 8, TAG(OBJECT(31)));
 	put_word(make(31, CODE) + 8, TAG(OBJECT(32)));
 	put_word(OBJECT(31) + 16, TAG(OBJECT(33)));
@@ -361,16 +376,7 @@ static void put_compiled(void)
 	put_call(1, position_of(30, 0));
 	put_word(make(36, SHARED) + 16, TAG(OBJECT(2)));
 	put_word(OBJECT(36) + 32, TAG(OBJECT(4)));
-	make(33, BYTES);
-	for (size_t i = 0; i < sizeof(positions) / sizeof(*positions); i++) {
-		uint64_t position = position_of(positions[i].place, positions[i].inlined);
-
-		put_number(&at, positions[i].offset - offset);
-		put_number(&at, (int64_t)(position - last));
-		offset = positions[i].offset;
-		last = position;
-	}
-	put_word(OBJECT(33) + 8, SMI(at - OBJECT(33) - 16));
+	put_positions(4);
 }
 
 static struct dp_runtime_frame expanded[RUNTIME_MAX_INLINED];
@@ -414,6 +420,16 @@ Test(v8, inlined_leaf)
 	expect_frame(0, 0, 12);
 	cr_assert_eq(expand(30, DP_V8_EXACT), 1);
 	expect_frame(0, 0, 14);
+}
+
+/* Behind the last one it need not be in what that is in. */
+Test(v8, inlined_last_call)
+{
+	put_compiled();
+	put_positions(3);
+	cr_assert_eq(expand(17, 0), 2);
+	cr_assert_eq(expand(17, DP_V8_EXACT), 1);
+	expect_frame(0, 0, 12);
 }
 
 /* A place has its line, whatever the bytecode says. */

@@ -191,8 +191,9 @@ static int find_positions(const struct compiled *c, uint64_t offset, uint64_t *r
 		*(has_behind ? ret_behind : ret_before) = t.position;
 	}
 	v8_table_done(&t);
+	/* Code behind the last call may be anything's. */
 	if (!has_behind)
-		*ret_behind = *ret_before;
+		*ret_behind = 0;
 	return has_before ? 0 : -ENOENT;
 }
 
