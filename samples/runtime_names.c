@@ -304,13 +304,14 @@ static int find_all(struct runtime_names *n, const struct dp_runtime_frame *fram
 	struct entry *own = err != 1 ? find_own(n, frame) : NULL;
 	uint64_t located;
 
-	if (err == 1)
-		return find_frame(n, frame, &e->located);
 	if (err == 0 && !own)
 		(void)find_frame(n, frame, &located);
 	/* Memory that is slow to read has what is inlined, later. */
-	if (err == 0 || !own || err == -ETIMEDOUT || err == -EAGAIN)
+	if (err == 0 || err == -ETIMEDOUT || err == -EAGAIN)
 		return err;
+	/* It may be kept with lines. */
+	if (!own)
+		return find_frame(n, frame, &e->located);
 	e->located = own->located;
 	return 0;
 }
