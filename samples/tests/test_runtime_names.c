@@ -15,6 +15,8 @@
 
 /* Set in the position of code that others may be inlined into. */
 #define COMPILED (1U << 31)
+/* Set in the position of code of another kind. */
+#define KIND (1U << 30)
 
 static struct names *names;
 static struct process_table table;
@@ -63,11 +65,15 @@ static unsigned int line_of(const void *layout, const struct runtime_code *code,
 			    const struct dp_runtime_frame *frame)
 {
 	(void)layout;
-	return code->first_line + (frame->position & COMPILED ? 0 : (unsigned int)frame->position);
+	return frame->position & COMPILED ?
+		       code->first_line :
+		       code->first_line + (unsigned int)(frame->position & ~KIND) +
+			       (frame->position & KIND ? 500 : 0);
 }
 
 static const struct runtime_source runtime = {
 	.method = DP_METHOD_JAVASCRIPT,
+	.kinds = KIND,
 	.unloaded = "[moved]",
 	.layout_size = 1,
 	.read = read_code,
@@ -153,4 +159,19 @@ Test(runtime_names, what_is_inlined_is_gone)
 	cr_expect_str_eq(name_of(put(1, COMPILED | 2)), "[moved]:0");
 	expand_error = 0;
 	cr_expect_str_eq(name_of(put(1, COMPILED | 2)), "f100:50 f1:11");
+}
+
+/* However many positions there are, functions have room for their names. */
+Test(runtime_names, many_positions)
+{
+	uint64_t first = put(1, 2);
+
+	cr_assert_neq(put(1, 3), first);
+	for (uint64_t i = 0; i < JIT_MEMORY / 128; i++)
+		put(1, i + 4);
+	cr_expect_eq(put(1, 2), first);
+	cr_expect_str_eq(name_of(put(1, JIT_MEMORY)), "f1:10");
+	cr_expect_str_eq(name_of(put(2, COMPILED | 5)), "f2:10");
+	cr_expect_str_eq(name_of(put(3, KIND | 5)), "f3:510");
+	cr_expect_str_eq(name_of(first), "f1:12");
 }
