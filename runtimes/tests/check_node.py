@@ -58,7 +58,8 @@ KINDS = [
     ("function {0}() {{ try {{ throw 1; }} catch (e) {{ return a{0}.apply(null, [e]); }} }}\n"
      "function a{0}(e) {{ return {1} + e; }}", ["{0}", "a{0}"]),
 ]
-# Times are of the CPU, in microseconds.
+# Times are of the CPU, in microseconds. What is inlined into new code cannot be read any more after the end, so
+# that waits.
 MAIN = """
 function main() {{ for (let i = 0; i < {turns}; i++) {call}; }}
 function used() {{ const u = process.cpuUsage(); return u.user + u.system; }}
@@ -66,6 +67,7 @@ function run(time) {{ for (const end = used() + time; used() < end;) main(); }}
 function go() {{ run({time}); }}
 run({warm_up});
 go();
+setTimeout(() => 0, 500);
 """
 SPIN = """
 let garbage = [];
