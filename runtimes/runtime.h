@@ -40,7 +40,8 @@ struct runtime_memory {
 
 struct runtime_source {
 	enum dp_method method; /* of its frames */
-	const char *unloaded;  /* in place of the name of code that is not there any more */
+	uint64_t kinds;       /* bits of positions that say what code is; the others, where in it */
+	const char *unloaded; /* in place of the name of code that is not there any more */
 	/*
 	 * Recognises it in a file, by what that defines and contains, and learns its layout. 0, -ENOENT
 	 * if the file has none, or -ENOTSUP for a version that is not known.

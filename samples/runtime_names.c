@@ -19,6 +19,9 @@
 /* Code that is gone, or cannot be read; and what has found no room. */
 #define UNLOADED 0
 
+/* They take half of the memory at most: then code has no lines, but a name. */
+#define MAX_POSITIONS (JIT_MEMORY / 2 / (sizeof(struct entry) + sizeof(struct entry *)))
+
 struct code {
 	struct code_key {
 		uint64_t code, tag;
@@ -63,7 +66,7 @@ struct runtime_names {
 	pthread_mutex_t lock; /* protects what follows; held only briefly */
 	struct entry *entries;
 	struct entry **numbered; /* from 1 on; number 0 is UNLOADED */
-	size_t n_numbered, numbered_size;
+	size_t n_numbered, numbered_size, n_positions;
 };
 
 static void free_entries(struct entry *entries)
@@ -304,13 +307,14 @@ static int find_all(struct runtime_names *n, const struct dp_runtime_frame *fram
 	struct entry *own = err != 1 ? find_own(n, frame) : NULL;
 	uint64_t located;
 
-	if (err == 1)
-		return find_frame(n, frame, &e->located);
 	if (err == 0 && !own)
 		(void)find_frame(n, frame, &located);
 	/* Memory that is slow to read has what is inlined, later. */
-	if (err == 0 || !own || err == -ETIMEDOUT || err == -EAGAIN)
+	if (err == 0 || err == -ETIMEDOUT || err == -EAGAIN)
 		return err;
+	/* It may be kept with lines. */
+	if (!own)
+		return find_frame(n, frame, &e->located);
 	e->located = own->located;
 	return 0;
 }
@@ -386,28 +390,35 @@ struct runtime_names *runtime_names_find(struct process_table *table, struct pro
 
 static uint64_t put(struct runtime_names *n, const struct key *key)
 {
+	bool has_position = (key->position & ~n->runtime->kinds) != 0;
 	struct entry *e;
 
 	HASH_FIND(hh, n->entries, key, sizeof(*key), e);
 	if (e)
 		return e->number;
-	if (!jit_take_memory(n->module->jit, sizeof(*e) + sizeof(e)) ||
+	if ((has_position && n->n_positions == MAX_POSITIONS) ||
+	    !jit_take_memory(n->module->jit, sizeof(*e) + sizeof(e)) ||
 	    array_reserve(n->numbered, n->n_numbered, n->numbered_size) < 0)
 		return UNLOADED;
 	e = add(&n->entries, key);
 	if (!e)
 		return UNLOADED;
 	n->numbered[n->n_numbered++] = e;
+	n->n_positions += has_position;
 	return e->number = n->n_numbered;
 }
 
 uint64_t runtime_names_put(struct runtime_names *n, const struct dp_runtime_frame *frame)
 {
-	const struct key key = { frame->code, frame->tag, frame->position & ~DP_RUNTIME_ENTRY };
+	struct key key = { frame->code, frame->tag, frame->position & ~DP_RUNTIME_ENTRY };
 	uint64_t number;
 
 	pthread_mutex_lock(&n->lock);
 	number = put(n, &key);
+	if (number == UNLOADED) {
+		key.position &= n->runtime->kinds;
+		number = put(n, &key);
+	}
 	pthread_mutex_unlock(&n->lock);
 	return number;
 }

@@ -14,7 +14,8 @@ struct runtime_names;
  * The names of a runtime's code in one process, by code, tag and position: read from its memory once,
  * by the thread that looks up names, and given to the struct jit of process->jitted's module, which
  * owns them (code_source.h). A module has names of one runtime: in a process with two, of the first
- * that was met. Code beyond the limit of memory for names (jit.h) is named as if it were gone.
+ * that was met. Beyond half of the limit of memory for names (jit.h) code is named without
+ * positions, and beyond all of it as if it were gone.
  *
  * `layout` is copied (struct runtime_source). NULL: memory is short, or the names are another
  * runtime's.

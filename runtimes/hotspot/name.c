@@ -379,6 +379,7 @@ static unsigned int line_of(const void *layout, const struct runtime_code *code,
 
 const struct runtime_source runtime_hotspot = {
 	.method = DP_METHOD_JAVA,
+	.kinds = DP_HOTSPOT_INTERPRETED,
 	.unloaded = "[java, unloaded]",
 	.layout_size = sizeof(struct hotspot_layout),
 	.read = read_code,

@@ -331,12 +331,8 @@ static void put_call(unsigned int number, uint64_t position)
 	put_word(OBJECT(35) + 24 + 16 * (uint64_t)number, 0);
 }
 
-/*
- * Code of "work" that begins at OBJECT(30) + 32. At its place 12 another function is inlined, and at place 30
- * of that the same one again. Calls are at 4 in itself, at 8 in the inner one, at 16 in the outer one, at 24
- * in itself.
- */
-static void put_compiled(void)
+/* The first positions of the code below. */
+static void put_positions(size_t n)
 {
 	static const struct {
 		uint8_t offset, place;
@@ -347,6 +343,25 @@ static void put_compiled(void)
 	uint64_t at = OBJECT(33) + 16, last = 0;
 	uint8_t offset = 0;
 
+	make(33, BYTES);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t position = position_of(positions[i].place, positions[i].inlined);
+
+		put_number(&at, positions[i].offset - offset);
+		put_number(&at, (int64_t)(position - last));
+		offset = positions[i].offset;
+		last = position;
+	}
+	put_word(OBJECT(33) + 8, SMI(at - OBJECT(33) - 16));
+}
+
+/*
+ * Code of "work" that begins at OBJECT(30) + 32. At its place 12 another function is inlined, and at place 30
+ * of that the same one again. Calls are at 4 in itself, at 8 in the inner one, at 16 in the outer one, at 24
+ * in itself.
+ */
+static void put_compiled(void)
+{
 	put_word(make(30, STREAM) + 8, TAG(OBJECT(31)));
 	put_word(make(31, CODE) + 8, TAG(OBJECT(32)));
 	put_word(OBJECT(31) + 16, TAG(OBJECT(33)));
@@ -361,16 +376,7 @@ static void put_compiled(void)
 	put_call(1, position_of(30, 0));
 	put_word(make(36, SHARED) + 16, TAG(OBJECT(2)));
 	put_word(OBJECT(36) + 32, TAG(OBJECT(4)));
-	make(33, BYTES);
-	for (size_t i = 0; i < sizeof(positions) / sizeof(*positions); i++) {
-		uint64_t position = position_of(positions[i].place, positions[i].inlined);
-
-		put_number(&at, positions[i].offset - offset);
-		put_number(&at, (int64_t)(position - last));
-		offset = positions[i].offset;
-		last = position;
-	}
-	put_word(OBJECT(33) + 8, SMI(at - OBJECT(33) - 16));
+	put_positions(4);
 }
 
 static struct dp_runtime_frame expanded[RUNTIME_MAX_INLINED];
@@ -416,6 +422,16 @@ Test(v8, inlined_leaf)
 	expect_frame(0, 0, 14);
 }
 
+/* Behind the last one it need not be in what that is in. */
+Test(v8, inlined_last_call)
+{
+	put_compiled();
+	put_positions(3);
+	cr_assert_eq(expand(17, 0), 2);
+	cr_assert_eq(expand(17, DP_V8_EXACT), 1);
+	expect_frame(0, 0, 12);
+}
+
 /* A place has its line, whatever the bytecode says. */
 Test(v8, lines_of_places)
 {
@@ -450,4 +466,28 @@ Test(v8, forged_inlined_calls)
 	cr_expect_eq(expand(9, 0), 0);
 	frame.position = DP_V8_COMPILED | (PLACE + 8);
 	cr_expect_eq(runtime_v8.expand(&image, &frame, &memory, expanded), -EFAULT);
+}
+
+/* What is inlined is looked up only if all that it takes is known, and only for instructions. */
+Test(v8, inlined_calls_not_described)
+{
+	struct dp_runtime_image partial = image;
+	__u16 *const members[] = { &partial.v8_names.type_stream, &partial.v8_names.stream_start,
+				   &partial.v8_names.deopt_literals,
+				   &partial.v8_names.deopt_inlined,
+				   &partial.v8_names.deopt_shared };
+
+	put_compiled();
+	cr_expect_eq(expand(9, 0), 3);
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+		__u16 known = *members[i];
+
+		*members[i] = 0;
+		/* Nor is memory read. */
+		frame.position = DP_V8_COMPILED | (PLACE + 8);
+		cr_expect_eq(runtime_v8.expand(&partial, &frame, &memory, expanded), 0);
+		*members[i] = known;
+	}
+	cr_expect_eq(expand((uint64_t)-16, 0), 0);
+	cr_expect_eq(expand(0, 0), 0);
 }

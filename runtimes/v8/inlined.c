@@ -191,8 +191,9 @@ static int find_positions(const struct compiled *c, uint64_t offset, uint64_t *r
 		*(has_behind ? ret_behind : ret_before) = t.position;
 	}
 	v8_table_done(&t);
+	/* Code behind the last call may be anything's. */
 	if (!has_behind)
-		*ret_behind = *ret_before;
+		*ret_behind = 0;
 	return has_before ? 0 : -ENOENT;
 }
 
@@ -270,7 +271,7 @@ static int expand(const struct v8_reader *r, const struct dp_runtime_frame *fram
 		  struct dp_runtime_frame *ret)
 {
 	uint64_t address = DP_V8_POSITION(frame->position), stream, code;
-	uint64_t before = 0, behind = 0;
+	uint64_t before = 0, behind = 0, start;
 	bool is_exact = (frame->position & DP_V8_EXACT) != 0;
 	struct compiled c = { .r = r };
 	int err = find_stream(r, address, &stream);
@@ -285,9 +286,18 @@ static int expand(const struct v8_reader *r, const struct dp_runtime_frame *fram
 		err = find_calls(&c);
 	if (err < 0)
 		return err;
-	address -= stream - DP_V8_OBJECT_TAG + r->at->stream_start + !is_exact;
-	err = find_positions(&c, address, &before, &behind);
+	start = stream - DP_V8_OBJECT_TAG + r->at->stream_start + !is_exact;
+	if (address < start)
+		return -ESTALE;
+	err = find_positions(&c, address - start, &before, &behind);
 	return err < 0 ? err : put_chain(&c, before, is_exact ? behind : before, frame, ret);
+}
+
+/* Newer versions describe their code. */
+static bool is_described(const struct dp_v8_names *n)
+{
+	return n->type_stream != 0 && n->stream_start != 0 && n->deopt_literals != 0 &&
+	       n->deopt_inlined != 0 && n->deopt_shared != 0;
 }
 
 int v8_expand(const void *layout, const struct dp_runtime_frame *frame,
@@ -297,8 +307,7 @@ int v8_expand(const void *layout, const struct dp_runtime_frame *frame,
 	const struct v8_reader r = { memory, &image->v8, &image->v8_names };
 	int err;
 
-	if (!(frame->position & DP_V8_COMPILED) || image->v8_names.type_stream == 0 ||
-	    image->v8_names.deopt_inlined == 0)
+	if (!(frame->position & DP_V8_COMPILED) || !is_described(r.at))
 		return 0;
 	err = expand(&r, frame, ret);
 	/* Its own name is known without them. */
