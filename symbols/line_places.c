@@ -79,7 +79,7 @@ static int add_discarded(struct range_index *unit, Dwarf_Lines *rows, size_t n)
 		bool is_end;
 
 		if (dwarf_lineendsequence(row, &is_end) != 0 || !is_end ||
-		    dwarf_lineaddr(row, &address) != 0 || address <= end)
+		    dwarf_lineaddr(row, &address) != 0 || address <= end || address == UINT64_MAX)
 			continue;
 		r = range_index_find(unit, address - 1);
 		if (!r || r->end != address)
@@ -101,6 +101,9 @@ static int load_unit(struct search *s, Dwarf_Die *unit, Dwarf_Lines *rows, size_
 	while (err == 0 && (at = dwarf_ranges(unit, at, &base, &start, &end)) > 0) {
 		bool is_kept = range_index_find(&s->code, start);
 
+		/* lld has them begin at the last address, and rows go on from 0. */
+		if (end < start)
+			start = 0;
 		err = range_index_add(&s->unit, start, end, is_kept ? KEPT : DISCARDED);
 		has_empty = has_empty || (!is_kept && start == end);
 	}

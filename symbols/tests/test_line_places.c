@@ -95,7 +95,8 @@ static void expect_discarded(const char *program)
 	cr_assert_eq(find_in(program, "discarded.c:203"), 0);
 	cr_expect_eq(places.n, 1);
 	cr_expect_eq(find_in(program, "discarded.c:102"), -ESRCH);
-	cr_expect_eq(places.next, 203);
+	/* Lines in front of that may be at addresses that both functions have. */
+	cr_expect(places.next >= 200 && places.next <= 203, "%u", places.next);
 	cr_expect_eq(find_in(program, "discarded.c:104"), -ESRCH, "%#lx",
 		     places.n > 0 ? (unsigned long)places.addresses[0] : 0);
 }
