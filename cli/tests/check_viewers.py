@@ -129,8 +129,9 @@ class Viewers(unittest.TestCase):
     def test_kinds_in_html(self):
         """Functions of each kind have hues of their own, which the page's head explains."""
         path = os.path.join(self.directory.name, "x.html")
-        result = dwarfprof("-F", "499", "-o", path, "--", "/usr/bin/python3", "-c",
-                           "def work():\n return sum(range(1000))\nfor _ in range(30000): work()")
+        code = "import os\nzeros = os.open('/dev/zero', 0)\ndef work():\n os.read(zeros, 65536)\n return sum(range(1000))\nwhile True: work()"
+        with harness.Target("/usr/bin/python3", "-c", code) as pid:
+            result, = harness.run_at_once([harness.DWARFPROF, "-F", "499", "-o", path, "-p", pid], of=[pid], seconds=1)
         self.assertEqual(result.returncode, 0, result.stderr)
         with chromium.Page("file://" + path + "#view=sandwich") as page:
             page.wait_for("[...document.querySelectorAll('tr')].some(row => /\\bwork$/.test(row.innerText.trim()))")
