@@ -29,9 +29,9 @@ struct pod_names {
 	uint64_t again_ns; /* when it may be read again */
 };
 
-void pod_names_done(struct pod_names *names);
+void pod_names_done(struct pod_names *pods);
 
 /* now_ns: of any clock. NULL: it is not known. */
-const struct pod_name *pod_names_find(struct pod_names *names, const char *uid, uint64_t now_ns);
+const struct pod_name *pod_names_find(struct pod_names *pods, const char *uid, uint64_t now_ns);
 
 #endif
