@@ -35,8 +35,9 @@ static struct sample sample_of(const char *comm, enum dp_event event)
 	return sample;
 }
 
-/* An interval of ten seconds, with a sample of each kind. */
-static void add_interval(const char *comm, const char *event, unsigned int begin_s)
+/* An interval of ten seconds, with a sample of each kind, and one of each of so many other processes. */
+static void add_large_interval(const char *comm, const char *event, unsigned int begin_s,
+			       unsigned int n_others)
 {
 	const struct report_context context = {
 		.target = "all",
@@ -55,8 +56,17 @@ static void add_interval(const char *comm, const char *event, unsigned int begin
 	cr_assert_eq(recent_report_new(recent, false, &context, &report), 0);
 	cr_assert_eq(report_add(report, &cpu, &totals), 0);
 	cr_assert_eq(report_add(report, &off, &totals), 0);
+	for (unsigned int i = 0; i < n_others; i++) {
+		snprintf(cpu.comm, sizeof(cpu.comm), "p%u", i);
+		cr_assert_eq(report_add(report, &cpu, &totals), 0);
+	}
 	cr_assert_eq(report->finish(report, &totals), 0);
 	report_free(report);
+}
+
+static void add_interval(const char *comm, const char *event, unsigned int begin_s)
+{
+	add_large_interval(comm, event, begin_s, 0);
 }
 
 /* NULL: there is none. */
@@ -135,4 +145,8 @@ Test(recent, bounded)
 	cr_assert_gt(recent_counts(recent).size, 0);
 	cr_assert_lt(recent_counts(recent).size, RECENT_SIZE);
 	cr_assert_eq(recent_counts(recent).left_out, 0);
+	for (unsigned int i = 20; i < 28; i++)
+		add_large_interval("a", "cpu-clock", 10 * i, 20000);
+	cr_assert_leq(recent_counts(recent).size, RECENT_SIZE);
+	cr_assert_gt(recent_counts(recent).left_out, 0);
 }

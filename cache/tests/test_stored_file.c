@@ -78,10 +78,9 @@ static void mount_overlay(void)
 
 static bool is_foreign_to(const char *root)
 {
-	bool is_foreign;
-
-	char path[96];
 	_cleanup_close_ int fd = -1;
+	char path[96];
+	bool is_foreign;
 
 	snprintf(path, sizeof(path), "%s%s/merged/file", root, directory);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

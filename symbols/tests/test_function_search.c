@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Functions of this program by their names, compared with what the dynamic linker reports. */
+/* Functions of this program and of a library by their names; all of them as elf_functions_each() has them. */
 #include "symbols/function_search.h"
 
 #include <criterion/criterion.h>
