@@ -11,8 +11,8 @@
 #include <sys/utsname.h>
 
 #include "agent/figures.h"
-#include "agent/own_use.h"
 #include "agent/notify.h"
+#include "agent/own_use.h"
 #include "agent/pulls.h"
 #include "agent/recent.h"
 #include "agent/server.h"

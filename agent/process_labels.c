@@ -16,6 +16,7 @@
 #include "agent/pod_names.h"
 #include "base/array.h"
 #include "base/hash.h"
+#include "log/clock.h"
 #include "report/resource_label.h"
 
 /* A process may be moved, and its number used again. */
@@ -82,14 +83,6 @@ static int add(struct label_list *list, const char *key, const char *text)
 	return *text ? label_list_add(list, &(struct label){ .key = key, .text = text }) : 0;
 }
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int add_pod(struct process_labels *p, const struct cgroup_path *path,
 		   struct label_list *list)
 {
@@ -97,7 +90,7 @@ static int add_pod(struct process_labels *p, const struct cgroup_path *path,
 	int err = add(list, "k8s.pod.uid", path->pod_uid);
 
 	if (path->pod_uid[0] && !path->is_of_user)
-		pod = pod_names_find(&p->pods, path->pod_uid, read_clock(CLOCK_MONOTONIC));
+		pod = pod_names_find(&p->pods, path->pod_uid, clock_now_ns());
 	if (err == 0 && pod)
 		err = add(list, "k8s.namespace.name", pod->name_space);
 	return err == 0 && pod ? add(list, "k8s.pod.name", pod->name) : err;
@@ -172,8 +165,8 @@ static bool read_start(const struct process_labels *p, pid_t pid, uint64_t *ret_
  */
 static uint64_t ticks_to_ns(uint64_t ticks)
 {
-	uint64_t ns = ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK)),
-		 now = read_clock(CLOCK_MONOTONIC), slept = read_clock(CLOCK_BOOTTIME) - now;
+	uint64_t ns = ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK)), now = clock_now_ns(),
+		 slept = clock_read_ns(CLOCK_BOOTTIME) - now;
 
 	return ns > slept ? ns - slept : 0;
 }

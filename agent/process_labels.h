@@ -26,8 +26,8 @@
 struct process_labels;
 
 /*
- * proc: "/proc"; pods: POD_NAMES_DIRECTORY. The caller keeps both, and the count of processes that had ended before their cgroup was
- * read. 0 or -ENOMEM.
+ * proc: "/proc"; pods: POD_NAMES_DIRECTORY. The caller keeps both, and the count of processes that had
+ * ended before their cgroup was read. 0 or -ENOMEM.
  */
 int process_labels_new(const char *proc, const char *pods, _Atomic uint64_t *missed,
 		       struct process_labels **ret);

@@ -11,7 +11,7 @@ struct file_digest {
 	uint8_t bytes[FILE_DIGEST_SIZE];
 };
 
-/* Of larger files, nobody waits for one. It takes a second or three. */
+/* Of larger files, nobody waits for one. */
 #define FILE_DIGEST_MAX (UINT64_C(1) << 30)
 
 /*

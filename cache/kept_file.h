@@ -46,8 +46,8 @@ struct kept_source {
 	int fd;
 	file_digest_fn read_digest;
 	void *arg;
-	bool is_costly; /* the digest of an earlier run is to do */
-	bool must_last; /* a digest that later runs would have to read again is of no use */
+	bool is_costly; /* do not read the digest: only one that an earlier run has kept is used */
+	bool must_last; /* do not read it where later runs cannot use it (stored_identity) */
 };
 
 struct kept_head {
@@ -65,8 +65,8 @@ struct kept_file {
 /*
  * Set all of a key but `own`, and what tells whether it still holds (stored_file_is_same()). The digest is
  * that of an earlier run if the file has not changed since; or is read, and kept for later ones.
- * -ENOENT: it was costly, and not kept. -ESTALE, -EPERM: nothing is to be kept of the binary (stored_file_identify()); or errors of
- * read_digest.
+ * -ENOENT: is_costly, and none is kept; -ESTALE, -EPERM: nothing is to be kept of the binary
+ * (stored_file_identify(), must_last); or errors of read_digest.
  */
 int kept_key_init(struct kept_key *ret, struct disk_cache *cache, const char *kind, uint64_t layout,
 		  const struct kept_source *source, struct stored_file *ret_file);

@@ -29,7 +29,10 @@ typedef int (*elf_function_fn)(void *arg, const struct elf_function *function);
  */
 int elf_functions_each(int fd, elf_function_fn fn, void *arg);
 
-/* Makes addresses of code offsets in the file behind fd. Those where it has no code are left out of *n. 0 or -ENOEXEC. */
+/*
+ * Makes addresses of code offsets in the file behind fd. Those where it has no code are left out of *n. 0 or
+ * -ENOEXEC.
+ */
 int elf_functions_locate(int fd, uint64_t *addresses, size_t *n);
 
 #endif

@@ -41,7 +41,8 @@ struct uprobe_places {
 /*
  * How files are opened and read, in whatever process may do so. `open` returns a descriptor or a negative errno:
  * -ESTALE: it is no regular file; -EREMOTE: its file system may not answer the kernel, which reads what it sets
- * probes in; -ETIMEDOUT, -EBUSY: it does not answer now. `list` does function_search(), and `explain` tells what its error means.
+ * probes in; -ETIMEDOUT, -EBUSY: it does not answer now. `list` does function_search(), and `explain` tells
+ * what its error means.
  */
 struct uprobe_reader {
 	int (*open)(void *arg, const char *path);

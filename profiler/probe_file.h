@@ -11,7 +11,8 @@ struct parsers;
  * cannot be ended. So it has to be on a file system that this machine has itself (stored_file_is_local()).
  *
  * Returns a descriptor; -ESTALE: it is no regular file; -EREMOTE: its file system is another one; -ETIMEDOUT,
- * -EBUSY: it does not answer; or the negative errno of opening it. The parsers' finders open it; NULL: this process does.
+ * -EBUSY: it does not answer; or the negative errno of opening it. The parsers' finders open it; NULL: this
+ * process does.
  */
 int probe_file_open(void *parsers, const char *path);
 

@@ -74,7 +74,6 @@ bool probed_code_may_hide(const struct probed_code *code, const struct snapshot 
 			  const struct sample *sample)
 {
 	enum place place = OUTSIDE;
-
 	bool may_be = code->n_maybe > 0 || snapshot->lacks_some;
 
 	for (size_t i = 0; may_be && place == OUTSIDE && i < sample->n_user; i++)

@@ -30,7 +30,8 @@ struct line_places {
  * Where the code of a line begins, by the line table (DWARF 5 section 6.2) of the file behind fd: at each
  * beginning of a statement (is_stmt) that does not only go on with the line.
  *
- * 0; -ENODATA: there is no line table; -ENOENT: it has no such file; -EEXIST: it has several; -ESRCH: the line has no code; -E2BIG: there are too many places; -ENOEXEC; or -ENOMEM.
+ * 0; -ENODATA: there is no line table; -ENOENT: it has no such file; -EEXIST: it has several; -ESRCH: the
+ * line has no code; -E2BIG: there are too many places; -ENOEXEC; or -ENOMEM.
  * line_places_done() frees *ret, also then.
  */
 int line_places_find(int fd, const struct source_line *line, struct line_places *ret);
