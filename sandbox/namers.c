@@ -7,15 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "base/hash.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/cpu_budget.h"
+#include "sandbox/finders.h"
 #include "sandbox/namer.h"
 #include "sandbox/namer_process.h"
+#include "sandbox/passage.h"
 #include "sandbox/starter.h"
 #include "symbols/debug_server.h"
 #include "symbols/module.h"
@@ -23,8 +27,6 @@
 
 /* Each is for an owner; those of closed files live on in it. */
 #define MAX_NAMERS 16
-/* Larger files get no more time than one of this size. */
-#define MAX_MIB 512
 /* How often a request is made if namers end. */
 #define ATTEMPTS 5
 /* How long none is started after that has failed. */
@@ -83,10 +85,13 @@ static int begin(struct namers *all, struct namer_process *n)
 	};
 	struct namer_cost none = { 0 };
 	struct namer_reply reply;
-	int err = namer_process_ask(
-		n, &(struct namer_question){ &request, &n->result, 1, NAMERS_TIME_NS }, &none,
-		&reply);
+	struct passage result;
+	int err = passage_init(&result, n->result);
 
+	if (err == 0)
+		err = namer_process_ask(
+			n, &(struct namer_question){ &request, &result, 1, NAMERS_TIME_NS }, &none,
+			&reply);
 	if (err == 0 && reply.err != 0) {
 		namer_process_end(n);
 		err = -ECONNABORTED;
@@ -125,12 +130,14 @@ static int start(struct namers *all, const struct owner *owner, bool is_mixed,
 		.serial = ++all->last_serial,
 		.process = process,
 		.names = all->names,
+		.budget = parsers_budget(all->parsers),
 		.owner = *owner,
 		.is_mixed = is_mixed,
 		.opener = { .listener = -1,
 			    .pid = process.pid,
 			    .device = owner->device,
 			    .user = owner->user,
+			    .finders = parsers_finders(all->parsers),
 			    .fetch = fetch,
 			    .arg = all },
 		.result = steal_fd(&result),
@@ -154,7 +161,7 @@ static bool is_of_another(int debug_fd, const struct owner *owner)
 	struct stat st;
 
 	return debug_fd > 0 &&
-	       (fstat(debug_fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != owner->user));
+	       (file_stat(debug_fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != owner->user));
 }
 
 static int get_namer(struct namers *all, const struct owner *owner, bool is_mixed,
@@ -170,14 +177,6 @@ static int get_namer(struct namers *all, const struct owner *owner, bool is_mixe
 		}
 	}
 	return start(all, owner, is_mixed, ret);
-}
-
-static uint64_t time_limit(const struct namers *all, const struct name_reading *r)
-{
-	uint64_t mib = r->cost.size >> 20;
-	uint64_t limit = all->limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (all->limit_ns / 100);
-
-	return r->cost.time_ns < limit ? limit - r->cost.time_ns : 0;
 }
 
 /*
@@ -196,23 +195,37 @@ static void tell_own(struct opener *opener, const struct module *module)
 {
 	opener->own_device = module->reading->device;
 	opener->own_inode = module->reading->inode;
+	opener->asker = module->user;
 	snprintf(opener->own_path, sizeof(opener->own_path), "%s", module->path);
+}
+
+static int send_files(struct namer_process *n, const struct module *module,
+		      const struct namer_request *request, uint64_t limit_ns,
+		      struct namer_cost *cost)
+{
+	struct passage files[2];
+	struct namer_question q = { request, files, module->debug_fd > 0 ? 2 : 1, limit_ns };
+	struct namer_reply reply;
+	int err = passage_init(&files[0], module->fd);
+
+	err = passage_init(&files[1], module->debug_fd > 0 ? module->debug_fd : -1) ?: err;
+	if (err == 0)
+		err = namer_process_ask(n, &q, cost, &reply);
+	passage_done(&files[0]);
+	passage_done(&files[1]);
+	return err < 0 ? err : check_reply(n, &reply);
 }
 
 static int open_there(struct namers *all, const struct module *module, struct name_reading *r,
 		      struct namer_process **ret)
 {
 	struct namer_request request = { .kind = NAMER_OPEN };
-	int fds[] = { module->fd, module->debug_fd };
-	struct namer_reply reply;
 	struct owner owner;
 	struct stat st;
-	int err;
+	int err = module->fd < 0 ? -ENOENT : file_stat(module->fd, &st);
 
-	if (module->fd < 0)
-		return -ENOENT;
-	if (fstat(module->fd, &st) < 0)
-		return -errno;
+	if (err < 0)
+		return err;
 	owner = (struct owner){ st.st_dev, st.st_uid };
 	err = get_namer(all, &owner, is_of_another(module->debug_fd, &owner), ret);
 	if (err < 0)
@@ -228,12 +241,8 @@ static int open_there(struct namers *all, const struct module *module, struct na
 	r->serial = (*ret)->serial;
 	r->number = request.number;
 	r->cost.size = (uint64_t)st.st_size;
-	err = namer_process_ask(*ret,
-				&(struct namer_question){ &request, fds,
-							  module->debug_fd > 0 ? 2 : 1,
-							  time_limit(all, r) },
-				&r->cost, &reply);
-	return err < 0 ? err : check_reply(*ret, &reply);
+	return send_files(*ret, module, &request, namer_cost_left(&r->cost, all->limit_ns),
+			  &r->cost);
 }
 
 /* What was forgotten since the last request. */
@@ -289,9 +298,7 @@ static int fail(struct namers *all, struct module *module, int err)
 	module->reading->has_failed = true;
 	all->n_failed++;
 	parsers_note_failure(all->parsers, module->path, "has no names",
-			     err == -ETIME  ? "reader took too long" :
-			     err == -EPROTO ? "reader gave a wrong answer" :
-					      "reader crashed");
+			     namer_process_failure(err));
 	return err;
 }
 
@@ -305,14 +312,20 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	if (err < 0)
 		return err;
 	/* It may have been spent in many short look-ups. */
-	if (time_limit(all, r) == 0)
+	if (namer_cost_left(&r->cost, all->limit_ns) == 0) {
+		if (n->opener.has_foreign)
+			finders_blame(n->opener.finders, module->user, -1);
 		return -ETIME;
+	}
 	n->used = ++all->clock;
 	tell_own(&n->opener, module);
 	request->number = r->number;
 	*ret = n;
-	err = namer_process_ask(n, &(struct namer_question){ request, NULL, 0, time_limit(all, r) },
-				&r->cost, reply);
+	err = namer_process_ask(
+		n,
+		&(struct namer_question){ request, NULL, 0,
+					  namer_cost_left(&r->cost, all->limit_ns) },
+		&r->cost, reply);
 	return err == 0 && request->kind == NAMER_FIND ? check_reply(n, reply) : err;
 }
 
@@ -332,10 +345,8 @@ static bool give_up(struct namers *all)
 /* They may be had later. To try it for each name would take long. */
 static void note_missing(struct namers *all)
 {
-	uint64_t now = clock_now_ns();
-
-	if (now >= all->next_start_ns)
-		all->next_start_ns = now + RETRY_NS;
+	if (clock_now_ns() >= all->next_start_ns)
+		all->next_start_ns = clock_now_ns() + RETRY_NS;
 	if (!all->is_missing)
 		log_warning("names are missing: no confined reader of names can be started");
 	all->is_missing = true;
@@ -350,11 +361,10 @@ static int judge(struct namers *all, struct module *module, int err)
 		err = give_up(all) ? -ESHUTDOWN : -EAGAIN;
 	if (err == -EAGAIN)
 		note_missing(all);
-	return err == -ETIME || err == -ECONNABORTED || err == -EPROTO ? fail(all, module, err) :
-									 err;
+	return namer_process_failure(err) ? fail(all, module, err) : err;
 }
 
-/* -ESHUTDOWN: this process has to do it. *ret is the namer that has answered. */
+/* -ESHUTDOWN: this process has to do it; -EBUSY: it is others' turn. *ret: who has answered. */
 static int ask(struct namers *all, struct module *module, struct namer_request *request,
 	       struct namer_reply *reply, struct namer_process **ret)
 {
@@ -369,6 +379,9 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 	}
 	if (module->reading->has_failed)
 		return -ENOENT;
+	if (request->kind != NAMER_CLOSE &&
+	    !cpu_budget_wait(parsers_budget(all->parsers), module->user))
+		return -EBUSY;
 	all->asked = module;
 	/* It may not have been the file: namers can be killed for lack of memory, or by somebody. */
 	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
@@ -458,10 +471,9 @@ static int find_some(struct namers *all, struct module *module, struct namer_req
 static int find(void *arg, struct module *module, const uint64_t *addresses, size_t n, bool lines)
 {
 	struct namer_request request = { .kind = NAMER_FIND, .lines = lines };
-	int done = 0;
 
 	tell_forgotten(arg);
-	for (; n > 0 && done >= 0; addresses += done, n -= (size_t)(done > 0 ? done : 0)) {
+	for (int done; n > 0; addresses += done, n -= (size_t)done) {
 		request.n = (uint32_t)(n < NAMER_MAX_ADDRESSES ? n : NAMER_MAX_ADDRESSES);
 		memcpy(request.addresses, addresses, request.n * sizeof(*addresses));
 		done = find_some(arg, module, &request);
@@ -504,10 +516,23 @@ static int close_there(void *arg, struct module *module, bool names)
 	if (!names && !module->reading)
 		return 0;
 	err = ask(arg, module, &request, &reply, &n);
-	if (err < 0)
-		return err;
-	module->has_symbols = reply.has_symbols == 1;
-	return 0;
+	if (err == 0)
+		module->has_symbols = reply.has_symbols == 1;
+	return err;
+}
+
+static int read_digest(void *arg, const struct module *module, struct file_digest *ret)
+{
+	return parsers_digest(((const struct namers *)arg)->parsers, module->user, module->fd, ret);
+}
+
+static void rest(void *arg, uint64_t idle_ns)
+{
+	struct namers *all = arg;
+
+	for (size_t i = 0; i < MAX_NAMERS; i++)
+		namer_process_rest(&all->all[i], idle_ns);
+	parsers_rest(all->parsers, idle_ns); /* for tables */
 }
 
 /* Its namer is told with the next request. */
@@ -519,8 +544,7 @@ static void forget(void *arg, struct module *module)
 	module->reading = NULL;
 	forget_starts(r);
 	pthread_mutex_lock(&all->lock);
-	r->next_forgotten = all->forgotten;
-	all->forgotten = r;
+	LL_PREPEND2(all->forgotten, r, next_forgotten);
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -531,10 +555,8 @@ static void free_all(void *arg)
 
 	for (size_t i = 0; i < MAX_NAMERS; i++)
 		namer_process_end(&all->all[i]);
-	for (r = all->forgotten; r; r = next) {
-		next = r->next_forgotten;
-		free(r);
-	}
+	LL_FOREACH_SAFE2(all->forgotten, r, next, next_forgotten)
+	free(r);
 	parsers_drop(all->parsers);
 	pthread_mutex_destroy(&all->lock);
 	free(all);
@@ -544,7 +566,9 @@ static const struct name_reader reader = {
 	.find = find,
 	.find_start = find_start,
 	.close = close_there,
+	.read_digest = read_digest,
 	.retry = forget,
+	.rest = rest,
 	.forget = forget,
 	.free = free_all,
 };

@@ -115,10 +115,15 @@ class Verify(unittest.TestCase):
         """Signals, alternate stacks, libraries that have just been mapped: at each marked
         moment."""
         stacks = program("stacks-gcc-O2-nofp-pie")
-        samples, said = self.profile("--verify=1", "-e", f"uprobe:{stacks}:oracle_mark", "--no-symbols",
-                                     "--", stacks, "/dev/null")
+        # The program does not wait for a profiler that gets no CPU: then there is no room for copies.
+        for _ in range(10):
+            samples, said = self.profile("--verify=1", "-e", f"uprobe:{stacks}:oracle_mark", "--no-symbols",
+                                         "--", stacks, "/dev/null")
+            copied = [s for s in samples if s.get("verified") != "no_copy"]
+            if len(copied) >= 1000:
+                break
         # libdwfl has no rules for .init and the like, where many of the moments are.
-        self.expect_agreement(samples, said, 500, 0.8)
+        self.expect_agreement(copied, said, 500, 0.8)
         self.assertTrue(any(s["late"] and s["verified"] == "equal" for s in samples))
         self.assertTrue(any(f["method"] == "signal" for s in samples for f in s["user_stack"]))
 

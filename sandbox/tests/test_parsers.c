@@ -11,7 +11,9 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -158,6 +160,28 @@ Test(parsers, answer_two_questions_about_two_files)
 	cr_assert(!is_so(PARSE_SAME, self, libc));
 	cr_assert(!is_so(PARSE_DEBUG, self, libc));
 	cr_assert(is_so(PARSE_DEBUG, self, self)); /* has its build id */
+}
+
+/* Of any file, whatever is in it. */
+Test(parsers, read_digests)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int self = open_self();
+	_cleanup_close_ int text = memfd_create("text", MFD_CLOEXEC);
+	_cleanup_close_ int holes = memfd_create("holes", MFD_CLOEXEC);
+	struct file_digest here, there;
+	pid_t found[16];
+
+	cr_assert_eq(file_digest_read(self, &here), 0);
+	cr_assert_eq(parsers_digest(parsers, 0, self, &there), 0);
+	cr_assert_eq(memcmp(&here, &there, sizeof(here)), 0);
+	cr_assert_geq(children(spawner(), found), 1);
+	cr_assert_eq(ask(PARSE_TABLE_DIGEST, self, &result), 0);
+	cr_assert_neq(memcmp(&here, &result.digest, sizeof(here)), 0);
+	cr_assert_eq(parsers_digest(parsers, 0, text, &there), 0);
+	cr_assert_eq(there.bytes[0], 0xe3, "as that of an empty file begins");
+	cr_assert_eq(ftruncate(holes, 1 << 30), 0);
+	cr_assert_eq(parsers_digest(parsers, 0, holes, &there), -EFBIG);
 }
 
 Test(parsers, refuse_what_is_no_binary)
@@ -316,6 +340,49 @@ Test(parsers, are_replaced)
 		kill(helpers[0], SIGKILL); /* it may have ended with the spawner */
 		expect_answer();
 	}
+}
+
+#define N_STOPPED 6
+static atomic_bool is_enough;
+
+static void *ask_on(void *unused)
+{
+	while (!is_enough)
+		expect_answer();
+	return unused;
+}
+
+/* Nor do many of them keep a file from having its table. */
+Test(parsers, are_replaced_by_new_ones)
+{
+	uint64_t end_ns = clock_now_ns() + 30 * UINT64_C(1000000000);
+	pthread_t threads[N_STOPPED];
+	pid_t helpers[16];
+
+	is_enough = false;
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		cr_assert(pthread_create(&threads[i], NULL, ask_on, NULL) == 0);
+	while (children(spawner(), helpers) < N_STOPPED)
+		cr_assert(clock_now_ns() < end_ns);
+	is_enough = true;
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	for (size_t i = 0; i < N_STOPPED; i++)
+		cr_assert(kill(helpers[i], SIGSTOP) == 0);
+	expect_answer();
+}
+
+Test(parsers, are_ended_if_idle)
+{
+	pid_t first;
+
+	expect_answer();
+	first = parser();
+	parsers_rest(parsers, UINT64_C(3600000000000));
+	cr_assert_eq(parser(), first);
+	parsers_rest(parsers, 0);
+	expect_answer();
+	cr_assert_neq(parser(), first);
 }
 
 /* Also zombies are listed. */
