@@ -46,8 +46,8 @@ end
 
 RUBY_LEAF = '''
 def leaf(seconds)
-  began, total = now, 0
   frames = caller_locations(0).map { |l| [l.label, File.expand_path(l.path), l.lineno] }
+  began, total = now, 0
   ending = began + (seconds * 1e9).to_i
   while now < ending
     i = 0
@@ -56,7 +56,7 @@ def leaf(seconds)
       i += 1
     end
   end
-  frames[0][2] = [frames[0][2] + 1, frames[0][2] + 8]
+  frames[0][2] = [frames[0][2] + 1, frames[0][2] + 9]
   File.write(ARGV[1], JSON.dump([{tid: Process.pid, began: began, end: ending, frames: frames}]))
   total
 end
