@@ -12,11 +12,11 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
-#include "base/hash.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/finders.h"
+#include "sandbox/known_starts.h"
 #include "sandbox/namer.h"
 #include "sandbox/namer_process.h"
 #include "sandbox/passage.h"
@@ -34,13 +34,6 @@
 /* Names of one binary; more than any has. A namer could send them without end. */
 #define MAX_NAMES (UINT64_C(256) << 20)
 
-/* The start of the function at an address, or that there is none. */
-struct known_start {
-	UT_hash_handle hh;
-	uint64_t address, start;
-	int err;
-};
-
 struct name_reading {
 	uint64_t serial; /* of the namer that has it open; 0: none has */
 	uint32_t number; /* there */
@@ -49,7 +42,7 @@ struct name_reading {
 	struct namer_cost cost;
 	uint64_t n_names;
 	bool has_failed;
-	struct known_start *starts;
+	struct known_starts starts;
 	struct name_reading *next_forgotten;
 };
 
@@ -111,7 +104,7 @@ static struct namer_process *least_used(struct namers *all)
 	return least;
 }
 
-static int start(struct namers *all, const struct owner *owner, bool is_mixed,
+static int start(struct namers *all, const struct owner *owner, bool is_mixed, uid_t asker,
 		 struct namer_process **ret)
 {
 	_cleanup_close_ int result = memfd_create("names", MFD_CLOEXEC);
@@ -137,6 +130,7 @@ static int start(struct namers *all, const struct owner *owner, bool is_mixed,
 			    .pid = process.pid,
 			    .device = owner->device,
 			    .user = owner->user,
+			    .asker = asker,
 			    .finders = parsers_finders(all->parsers),
 			    .fetch = fetch,
 			    .arg = all },
@@ -164,9 +158,11 @@ static bool is_of_another(int debug_fd, const struct owner *owner)
 	       (file_stat(debug_fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != owner->user));
 }
 
-static int get_namer(struct namers *all, const struct owner *owner, bool is_mixed,
+static int get_namer(struct namers *all, const struct module *module, const struct owner *owner,
 		     struct namer_process **ret)
 {
+	bool is_mixed = is_of_another(module->debug_fd, owner);
+
 	for (size_t i = 0; !is_mixed && i < MAX_NAMERS; i++) {
 		struct namer_process *n = &all->all[i];
 
@@ -176,7 +172,7 @@ static int get_namer(struct namers *all, const struct owner *owner, bool is_mixe
 			return 0;
 		}
 	}
-	return start(all, owner, is_mixed, ret);
+	return start(all, owner, is_mixed, module->user, ret);
 }
 
 /*
@@ -227,7 +223,7 @@ static int open_there(struct namers *all, const struct module *module, struct na
 	if (err < 0)
 		return err;
 	owner = (struct owner){ st.st_dev, st.st_uid };
-	err = get_namer(all, &owner, is_of_another(module->debug_fd, &owner), ret);
+	err = get_namer(all, module, &owner, ret);
 	if (err < 0)
 		return err;
 	request.number = (*ret)->n_binaries++;
@@ -390,45 +386,6 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 	return judge(all, module, err);
 }
 
-static struct known_start *find_known(const struct name_reading *r, uint64_t address)
-{
-	struct known_start *known = NULL;
-
-	if (r)
-		HASH_FIND(hh, r->starts, &address, sizeof(address), known);
-	return known;
-}
-
-static void forget_starts(struct name_reading *r)
-{
-	struct known_start *known, *next;
-
-	HASH_ITER(hh, r->starts, known, next) {
-		HASH_DEL(r->starts, known);
-		free(known);
-	}
-}
-
-/* Later, it need not be asked for. NULL: memory is short. */
-static struct known_start *keep_start(struct name_reading *r, uint64_t address, int err,
-				      uint64_t start)
-{
-	struct known_start *known = calloc(1, sizeof(*known));
-
-	if (!known)
-		return NULL;
-	if (HASH_COUNT(r->starts) == LOCATION_CACHE_MAX)
-		forget_starts(r);
-	known->address = address;
-	known->start = start;
-	known->err = err;
-	HASH_ADD(hh, r->starts, address, sizeof(address), known);
-	if (HASH_IS_ADDED(hh, known))
-		return known;
-	free(known);
-	return NULL;
-}
-
 /* Of functions without a name, for find_start(). */
 static void keep_starts(struct module *module, const uint64_t *addresses, const uint64_t *starts,
 			int n)
@@ -439,10 +396,10 @@ static void keep_starts(struct module *module, const uint64_t *addresses, const 
 	for (int i = 0; i < n; i++)
 		if (location_cache_find(&module->locations, addresses[i], false, &found,
 					&n_found) &&
-		    (n_found == 0 || !found[n_found - 1].function) &&
-		    !find_known(module->reading, addresses[i]))
-			keep_start(module->reading, addresses[i],
-				   starts[i] == NAMER_NO_START ? -ENOENT : 0, starts[i]);
+		    (n_found == 0 || !found[n_found - 1].function))
+			(void)known_starts_add(&module->reading->starts, addresses[i],
+					       starts[i] == NAMER_NO_START ? -ENOENT : 0,
+					       starts[i]);
 }
 
 static int find_some(struct namers *all, struct module *module, struct namer_request *request)
@@ -486,23 +443,20 @@ static int find(void *arg, struct module *module, const uint64_t *addresses, siz
 static int find_start(void *arg, struct module *module, uint64_t address, uint64_t *ret)
 {
 	struct namer_request request = { .kind = NAMER_START, .addresses = { address } };
-	struct known_start *known = find_known(module->reading, address);
 	struct namer_reply reply;
 	struct namer_process *n;
 	int err;
 
-	if (!known) {
-		err = ask(arg, module, &request, &reply, &n);
-		if (err < 0)
-			return err == -ESHUTDOWN ? err : -ENOENT;
-		known = keep_start(module->reading, address, reply.err == 0 ? 0 : -ENOENT,
-				   reply.start);
-		if (!known)
-			return -ENOENT;
-	}
-	if (known->err == 0)
-		*ret = known->start;
-	return known->err;
+	if (module->reading && known_starts_find(&module->reading->starts, address, &err, ret))
+		return err;
+	err = ask(arg, module, &request, &reply, &n);
+	if (err < 0)
+		return err == -ESHUTDOWN ? err : -ENOENT;
+	err = reply.err == 0 ? 0 : -ENOENT;
+	(void)known_starts_add(&module->reading->starts, address, err, reply.start);
+	if (err == 0)
+		*ret = reply.start;
+	return err;
 }
 
 static int close_there(void *arg, struct module *module, bool names)
@@ -542,7 +496,7 @@ static void forget(void *arg, struct module *module)
 	struct name_reading *r = module->reading;
 
 	module->reading = NULL;
-	forget_starts(r);
+	known_starts_done(&r->starts);
 	pthread_mutex_lock(&all->lock);
 	LL_PREPEND2(all->forgotten, r, next_forgotten);
 	pthread_mutex_unlock(&all->lock);
