@@ -98,6 +98,11 @@ static bool parse_uid(const char *text, size_t size, char ret[UID_SIZE + 1])
 	return true;
 }
 
+static bool is_in_container(const struct cgroup_path *path)
+{
+	return path->is_nested || path->container_id[0] || path->container_name[0];
+}
+
 static bool parse_pod(struct part part, bool *is_in_pods, struct cgroup_path *ret)
 {
 	char uid[UID_SIZE + 1];
@@ -114,13 +119,14 @@ static bool parse_pod(struct part part, bool *is_in_pods, struct cgroup_path *re
 	at += strlen("pod");
 	if (!parse_uid(at, part.size - (size_t)(at - part.text), uid))
 		return false;
-	*ret = (struct cgroup_path){ 0 };
+	*ret = (struct cgroup_path){ .is_nested = is_in_container(ret) };
 	memcpy(ret->pod_uid, uid, sizeof(uid));
 	return true;
 }
 
 static void begin_container(struct cgroup_path *ret)
 {
+	ret->is_nested = is_in_container(ret);
 	ret->unit[0] = ret->container_id[0] = ret->container_name[0] = '\0';
 }
 

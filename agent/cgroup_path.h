@@ -25,6 +25,7 @@ struct cgroup_path {
 	char container_id[65];    /* 64 hexadecimal digits; "": not known */
 	char container_name[256]; /* "": not known */
 	bool is_of_user;          /* may be made up by a user other than root */
+	bool is_nested;           /* in a container's cgroup, and may be made up by that */
 };
 
 void cgroup_path_parse(const char *path, struct cgroup_path *ret);

@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #include "agent/cgroup_path.h"
+#include "agent/containers.h"
 #include "agent/named_labels.h"
 #include "agent/pod_names.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "log/clock.h"
 #include "report/resource_label.h"
+#include "sandbox/parsers.h"
 
 /* A process may be moved, and its number used again. */
 #define READ_AGAIN_NS UINT64_C(10000000000)
@@ -39,6 +41,7 @@ struct entry {
 struct process_labels {
 	const char *proc;
 	struct pod_names pods;
+	struct containers containers;
 	struct entry *entries;
 	struct label_set *merged; /* what was returned last, if it is no entry's */
 	uint64_t swept_ns;
@@ -57,6 +60,13 @@ int process_labels_new(const char *proc, const char *pods, _Atomic uint64_t *mis
 	return 0;
 }
 
+void process_labels_set_containers(struct process_labels *p, const char *root,
+				   struct parsers *parsers)
+{
+	containers_done(&p->containers);
+	p->containers = (struct containers){ .root = root, .parsers = parsers_hold(parsers) };
+}
+
 static void forget(struct process_labels *p, struct entry *e)
 {
 	HASH_DEL(p->entries, e);
@@ -73,6 +83,7 @@ struct process_labels *process_labels_free(struct process_labels *p)
 	HASH_ITER(hh, p->entries, e, next)
 		forget(p, e);
 	pod_names_done(&p->pods);
+	containers_done(&p->containers);
 	label_set_free(p->merged);
 	free(p);
 	return NULL;
@@ -83,22 +94,74 @@ static int add(struct label_list *list, const char *key, const char *text)
 	return *text ? label_list_add(list, &(struct label){ .key = key, .text = text }) : 0;
 }
 
+/* Those by kubelet are of the very pod; a runtime's are there sooner. */
 static int add_pod(struct process_labels *p, const struct cgroup_path *path,
-		   struct label_list *list)
+		   const struct container_names *names, struct label_list *list)
 {
 	const struct pod_name *pod = NULL;
 	int err = add(list, "k8s.pod.uid", path->pod_uid);
 
 	if (path->pod_uid[0] && !path->is_of_user)
 		pod = pod_names_find(&p->pods, path->pod_uid, clock_now_ns());
-	if (err == 0 && pod)
-		err = add(list, "k8s.namespace.name", pod->name_space);
-	return err == 0 && pod ? add(list, "k8s.pod.name", pod->name) : err;
+	if (err == 0)
+		err = add(list, "k8s.namespace.name", pod ? pod->name_space : names->name_space);
+	return err == 0 ? add(list, "k8s.pod.name", pod ? pod->name : names->pod) : err;
+}
+
+/* A program in a container could make up another one, of which there are files. */
+static const struct container_names *find_container(struct process_labels *p,
+						    const struct cgroup_path *path)
+{
+	static const struct container_names none;
+	const struct container_names *found = NULL;
+
+	if (p->containers.root && path->container_id[0] && !path->is_of_user && !path->is_nested)
+		found = containers_find(&p->containers, path->container_id, clock_now_ns());
+	return found ?: &none;
+}
+
+/* What is in a pod has the names that users of a cluster chose. */
+static const char *find_service(const struct cgroup_path *path, const struct container_names *names,
+				bool *ret_is_users)
+{
+	*ret_is_users = path->is_of_user;
+	if (path->unit[0])
+		return path->unit;
+	if (path->container_name[0])
+		return path->container_name;
+	if (!names->pod[0] && !names->k8s_container[0])
+		return names->name;
+	*ret_is_users = true;
+	return names->k8s_container;
+}
+
+static int add_service(const struct cgroup_path *path, const struct container_names *names,
+		       struct label_list *list)
+{
+	bool is_users;
+	const char *name = find_service(path, names, &is_users);
+	int err = add(list, "service.name", name);
+
+	return err == 0 && name[0] && is_users ? add(list, ORIGIN, "user") : err;
+}
+
+static int add_container(const struct cgroup_path *path, const struct container_names *names,
+			 struct label_list *list)
+{
+	int err = add(list, "container.id", path->container_id);
+
+	if (err == 0)
+		err = add(list, "container.name",
+			  path->container_name[0] ? path->container_name : names->name);
+	if (err == 0)
+		err = add(list, "container.image.name", names->image);
+	return err == 0 ? add(list, "k8s.container.name", names->k8s_container) : err;
 }
 
 static int add_cgroup(struct process_labels *p, pid_t pid, struct label_list *list)
 {
 	char path[PATH_MAX], cgroup[CGROUP_PATH_SIZE];
+	const struct container_names *names;
 	struct cgroup_path parsed;
 	_cleanup_fclose_ FILE *file = NULL;
 	int err;
@@ -110,16 +173,12 @@ static int add_cgroup(struct process_labels *p, pid_t pid, struct label_list *li
 	cgroup_path_read(file, cgroup);
 	cgroup_path_parse(cgroup, &parsed);
 	err = add(list, "process.linux.cgroup", cgroup);
+	names = find_container(p, &parsed);
 	if (err == 0)
-		err = add(list, "service.name",
-			  parsed.unit[0] ? parsed.unit : parsed.container_name);
-	if (err == 0 && parsed.is_of_user && (parsed.unit[0] || parsed.container_name[0]))
-		err = add(list, ORIGIN, "user");
+		err = add_service(&parsed, names, list);
 	if (err == 0)
-		err = add(list, "container.id", parsed.container_id);
-	if (err == 0)
-		err = add(list, "container.name", parsed.container_name);
-	return err == 0 ? add_pod(p, &parsed, list) : err;
+		err = add_container(&parsed, names, list);
+	return err == 0 ? add_pod(p, &parsed, names, list) : err;
 }
 
 /* Kernel threads have no executable; of others', only those with the right to trace them learn it. */

@@ -13,16 +13,18 @@
  *
  *   process.linux.cgroup, process.executable.path
  *   service.name              its systemd unit, or else its container's name
- *   service.origin            who may have made that up: "user", in a cgroup of its own, or "program",
- *                             whose own name it is, and not that of the unit or container
+ *   service.origin            who may have made that up: "user", in a cgroup of its own or a pod, or
+ *                             "program", whose own name it is, and not that of the unit or container
  *   container.id, container.name, k8s.pod.uid      cgroup_path.h
- *   k8s.namespace.name, k8s.pod.name               pod_names.h
+ *   k8s.namespace.name, k8s.pod.name               pod_names.h, containers.h
+ *   container.name, container.image.name, k8s.container.name      containers.h
  *
  * /proc is read when the first sample of a process arrives, which is some time after it was taken, and
  * again after a while or another name: a service gets its cgroup just before it is executed. One that
  * has ended by then has no labels; those of a later one with its number, which started after the sample,
  * are not taken for its own. Only one thread at a time may use it.
  */
+struct parsers;
 struct process_labels;
 
 /*
@@ -31,6 +33,12 @@ struct process_labels;
  */
 int process_labels_new(const char *proc, const char *pods, _Atomic uint64_t *missed,
 		       struct process_labels **ret);
+/*
+ * From now on, files of containers' runtimes below a root directory ("": /), which the caller keeps, are
+ * read by these parsers, which are held (containers.h).
+ */
+void process_labels_set_containers(struct process_labels *processes, const char *root,
+				   struct parsers *parsers);
 /* Accepts NULL. Returns NULL. */
 struct process_labels *process_labels_free(struct process_labels *processes);
 

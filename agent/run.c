@@ -107,6 +107,8 @@ static int open_profiler(struct run *r)
 	r->profiled.interrupt_arg = r;
 	err = profiler_open(&r->profiled, &r->profiler);
 	if (err == 0)
+		process_labels_set_containers(r->labels, "", profiler_parsers(r->profiler));
+	if (err == 0)
 		err = loop_add(profiler_loop(r->profiler), r->wake_fd, on_wake, r);
 	if (err == 0)
 		err = profiler_attach(r->profiler, 0);

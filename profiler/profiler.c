@@ -417,6 +417,11 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	return 0;
 }
 
+struct parsers *profiler_parsers(struct profiler *p)
+{
+	return p->stores.parsers;
+}
+
 struct loop *profiler_loop(struct profiler *p)
 {
 	return &p->loop;

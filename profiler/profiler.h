@@ -18,6 +18,7 @@
 struct cpu_budget;
 struct loop;
 struct names;
+struct parsers;
 struct thread_set;
 
 /*
@@ -143,6 +144,9 @@ void profiler_describe(struct profiler *profiler, struct report_context *ret);
  * Logs errors. 0 or a negative errno: -EINVAL if there is no session.
  */
 int profiler_start(struct profiler *profiler, struct report **reports, size_t n, bool names);
+
+/* What parses foreign files; NULL: this process does. */
+struct parsers *profiler_parsers(struct profiler *profiler);
 
 /* Returns the event loop of profiler_run(). The host may add descriptors. */
 struct loop *profiler_loop(struct profiler *profiler);

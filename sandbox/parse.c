@@ -148,6 +148,8 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 	*ret = (struct parse_result){ 0 };
 	if (request->kind == PARSE_DIGEST)
 		return get_digest(request->fd, ret);
+	if (request->kind == PARSE_CONTAINER)
+		return container_file_read(request->fd, request->container_id, &ret->container);
 	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }

@@ -9,6 +9,7 @@
 #include "cache/file_digest.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
+#include "sandbox/container_file.h"
 #include "symbols/function_search.h"
 #include "symbols/jit_reader.h"
 #include "symbols/parameters.h"
@@ -32,6 +33,7 @@ enum parse_kind {
 	PARSE_JIT,          /* what does it say about code that a process generates? */
 	PARSE_DIGEST,       /* of all its bytes, whatever they are */
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
+	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
 	PARSE_N_KINDS,
 };
 
@@ -51,6 +53,7 @@ struct parse_request {
 	enum jit_kind jit_kind;
 	struct jit_position position;
 	enum names_demangle style;
+	const char *container_id; /* CONTAINER; shorter than CONTAINER_ID_SIZE */
 	/*
 	 * How long a parser may compute, and sleep over a file that may not answer, in ns. 0: PARSERS_CPU_NS,
 	 * and PARSERS_STUCK of it
@@ -82,13 +85,15 @@ struct parse_result {
 	struct jit_pieces pieces;
 	/* DIGEST, TABLE_DIGEST */
 	struct file_digest digest;
+	/* CONTAINER */
+	struct container_names container;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
  * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
- * function_search() and file_digest_read(); parse_result_done()
+ * function_search(), file_digest_read() and container_file_read(); parse_result_done()
  * frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);

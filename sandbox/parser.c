@@ -53,6 +53,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 		.jit_kind = request->jit_kind,
 		.position = request->position,
 		.style = request->style,
+		.container_id = request->container_id,
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	int err = parse_here(&todo, &result);
@@ -79,6 +80,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->has_more = result.has_more;
 	memcpy(ret->parameters, result.parameters, sizeof(ret->parameters));
 	ret->digest = result.digest;
+	ret->container = result.container;
 	return err;
 }
 
@@ -137,9 +139,10 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       is_link(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
-	       r->is_so <= 1 && r->n_usdt <= USDT_MAX_PLACES &&
-	       r->functions_size <= FUNCTION_LIST_MAX_SIZE && r->has_more <= 1 &&
-	       r->has_times <= 1 && r->is_closed <= 1 && r->n_pieces < JIT_PIECES_MAX &&
+	       container_names_are_sound(&r->container) && r->is_so <= 1 &&
+	       r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
+	       r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
+	       r->n_pieces < JIT_PIECES_MAX &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
@@ -265,6 +268,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	ret->debug_link_checksum = r->debug_link_checksum;
 	memcpy(ret->parameters, r->parameters, sizeof(ret->parameters));
 	ret->digest = r->digest;
+	ret->container = r->container;
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;
 	if (err == 0 && !are_segments(segments, r->facts.n_segments))

@@ -27,6 +27,7 @@ struct parser_request {
 	struct jit_position position;
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS];
 	char pattern[FUNCTION_PATTERN_SIZE];
+	char container_id[CONTAINER_ID_SIZE];
 };
 
 struct parser_reply {
@@ -45,6 +46,7 @@ struct parser_reply {
 	uint8_t has_more, has_times, is_closed;
 	struct parameter parameters[DP_MAX_ARGUMENTS];
 	struct file_digest digest;
+	struct container_names container;
 };
 
 /* What the parser does. Returns an exit status. */

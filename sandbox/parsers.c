@@ -361,6 +361,9 @@ static int send_request(const struct parser *parser, const struct parse_request 
 			return -ENAMETOOLONG;
 		strcpy(message.pattern, request->functions.pattern);
 	}
+	if (request->kind == PARSE_CONTAINER)
+		snprintf(message.container_id, sizeof(message.container_id), "%s",
+			 request->container_id);
 	for (size_t i = 0; i < request->n_wanted; i++)
 		message.wanted[i] = request->wanted[i];
 	return message_send(parser->process.socket, &message, sizeof(message), fds,
@@ -438,13 +441,17 @@ static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *r
 /* No file has this owner, so it gets a parser that has met none. */
 static const struct owner no_owner = { (dev_t)-1, (uid_t)-1, false };
 
-/* A parser that gets files of two owners meets no others. */
-static bool is_of_another(const struct parse_request *request, const struct owner *owner)
+/*
+ * A parser that gets files of two owners meets no others; nor does one that reads about a container: all
+ * such files are root's, but have the words of many.
+ */
+static bool is_to_be_alone(const struct parse_request *request, const struct owner *owner)
 {
 	struct stat st;
 
-	return request->other >= 0 && (file_stat(request->other, &st) < 0 ||
-				       st.st_dev != owner->device || st.st_uid != owner->user);
+	return request->kind == PARSE_CONTAINER ||
+	       (request->other >= 0 && (file_stat(request->other, &st) < 0 ||
+					st.st_dev != owner->device || st.st_uid != owner->user));
 }
 
 /* Their file systems may not answer. */
@@ -473,13 +480,13 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	uint64_t size = stored_size(st);
 	uint64_t patience = request->stuck_ns ? request->stuck_ns : PARSERS_STUCK * p->cpu_ns;
 	uint64_t stuck = are_foreign(request) ? patience : 0;
-	bool is_mixed = is_of_another(request, &owner), answered, is_stuck = false;
+	bool is_alone = is_to_be_alone(request, &owner), answered, is_stuck = false;
 	struct parser_reply reply;
 	struct parser parser;
 	int err = files_init(&files, request);
 
 	if (err == 0)
-		err = begin(p, request, is_mixed ? &no_owner : &owner, is_new, &files, &parser);
+		err = begin(p, request, is_alone ? &no_owner : &owner, is_new, &files, &parser);
 	if (err < 0)
 		return err;
 	err = files_complete(&files, p->finders, request->user);
@@ -493,7 +500,7 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 		starter_note_answer(p->starter);
 		err = parser_take(request->kind, &reply, files.result, size, ret);
 	}
-	if (answered && err != -EPROTO && !is_mixed)
+	if (answered && err != -EPROTO && !is_alone)
 		give(p, &parser);
 	else
 		end_parser(p, &parser, request->user, is_stuck);

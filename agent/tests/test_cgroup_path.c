@@ -78,6 +78,28 @@ Test(cgroup_path, containers)
 	check("/docker/g" ID, "", "", "", "");
 }
 
+static bool is_nested(const char *path)
+{
+	struct cgroup_path parsed;
+
+	cgroup_path_parse(path, &parsed);
+	return parsed.is_nested;
+}
+
+Test(cgroup_path, those_in_containers)
+{
+	cr_assert(is_nested("/system.slice/docker-" ID ".scope/docker-" ID_2 ".scope"));
+	cr_assert(is_nested("/system.slice/docker-" ID ".scope" PODS "/cri-containerd-" ID_2
+			    ".scope"));
+	cr_assert(is_nested(PODS "/" ID PODS "/" ID_2));
+	cr_assert(is_nested("/lxc.payload.a/docker/" ID));
+	cr_assert(is_nested("/docker/" ID "/lxc.payload.a"));
+	cr_assert_not(is_nested("/system.slice/docker-" ID ".scope/system.slice/a.service"));
+	cr_assert_not(is_nested("/machine.slice/libpod-" ID ".scope/container"));
+	cr_assert_not(is_nested(PODS "/cri-containerd-" ID ".scope"));
+	cr_assert_not(is_nested("/system.slice/a.service"));
+}
+
 Test(cgroup_path, pods)
 {
 	check(PODS "/cri-containerd-" ID ".scope", "", UID, ID, "");

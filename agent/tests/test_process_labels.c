@@ -190,6 +190,7 @@ Test(process_labels, come_after_those_of_the_sample)
 }
 
 static struct label_set *make(const char *key, const char *text);
+static bool has_any(const struct label_set *set, const char *key);
 
 #define POD "12345678-9abc-def0-1234-56789abcdef0"
 
@@ -211,6 +212,105 @@ Test(process_labels, of_a_pod)
 	cr_assert(has(set, "k8s.pod.uid", POD));
 	cr_assert_not(has(set, "k8s.pod.name", "web"));
 	cr_assert_eq(rmdir(path), 0);
+}
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define DOCKER "/system.slice/docker-" ID ".scope"
+
+static void write_container(const char *place, const char *text)
+{
+	char command[512];
+	FILE *file;
+
+	snprintf(command, sizeof(command), "mkdir -p $(dirname %s/root%s)", proc, place);
+	cr_assert_eq(system(command), 0);
+	snprintf(command, sizeof(command), "%s/root%s", proc, place);
+	file = fopen(command, "w");
+	cr_assert(file);
+	fputs(text, file);
+	fclose(file);
+	cr_assert_eq(chmod(command, 0600), 0);
+}
+
+static void forget_containers(void)
+{
+	static char root[64];
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s/root", proc);
+	cr_assert_eq(system(command), 0);
+	snprintf(root, sizeof(root), "%s/root", proc);
+	process_labels_set_containers(labels, root, NULL);
+}
+
+Test(process_labels, of_a_container)
+{
+	struct label_set *own = make("container.name", "b");
+	const struct label_set *set;
+
+	forget_containers();
+	write_container("/var/lib/docker/containers/" ID "/config.v2.json",
+			"{\"ID\":\"" ID "\",\"Config\":{\"Image\":\"db:3\"},\"Name\":\"/a\"}");
+	write_process(7, DOCKER, "/bin/a");
+	set = get("a", SECOND, NULL);
+	cr_assert(has(set, "container.id", ID) && has(set, "container.name", "a"));
+	cr_assert(has(set, "container.image.name", "db") && has(set, "service.name", "a"));
+	cr_assert_not(has_any(set, "service.origin"));
+	set = get("a", 2 * SECOND, own);
+	cr_assert(has(set, "container.name", "a") && !has(set, "container.name", "b"));
+	/* A unit in it has a name of its own; and a container in it may not have this one's names. */
+	remove_process(7);
+	write_process(7, DOCKER "/system.slice/in.service", "/bin/a");
+	set = get("a", 20 * SECOND, NULL);
+	cr_assert(has(set, "service.name", "in") && has(set, "container.name", "a"));
+	remove_process(7);
+	write_process(7, "/docker/" ID "/docker/" ID, "/bin/a");
+	set = get("a", 40 * SECOND, NULL);
+	cr_assert(has(set, "container.id", ID) && !has_any(set, "container.name"));
+	remove_process(7);
+	write_process(7, "/user.slice/user@7.service" DOCKER, "/bin/a");
+	set = get("a", 60 * SECOND, NULL);
+	cr_assert(has(set, "container.id", ID) && !has_any(set, "container.name"));
+	forget_containers();
+	label_set_free(own);
+}
+
+/* Users of a cluster choose the names of containers; pods have those by kubelet, if these are there. */
+Test(process_labels, of_a_container_in_a_pod)
+{
+	const struct label_set *set;
+	char path[128];
+
+	forget_containers();
+	write_container("/run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID "/config.json",
+			"{\"annotations\":{\"io.kubernetes.cri.container-name\":\"c\","
+			"\"io.kubernetes.cri.sandbox-name\":\"web-0\","
+			"\"io.kubernetes.cri.sandbox-namespace\":\"shop\"}}");
+	write_process(7, "/kubepods/pod" POD "/" ID, "/bin/a");
+	set = get("a", SECOND, NULL);
+	cr_assert(has(set, "k8s.container.name", "c") && !has_any(set, "container.name"));
+	cr_assert(has(set, "service.name", "c") && has(set, "service.origin", "user"));
+	cr_assert(has(set, "k8s.pod.name", "web-0") && has(set, "k8s.namespace.name", "shop"));
+	forget_containers();
+	/* The sandbox of a pod is no service. */
+	write_container("/run/containers/storage/overlay-containers/" ID "/userdata/config.json",
+			"{\"annotations\":{\"io.kubernetes.cri-o.Name\":\"k8s_POD\","
+			"\"io.kubernetes.pod.name\":\"web-0\"}}");
+	set = get("a", 20 * SECOND, NULL);
+	cr_assert(has(set, "container.name", "k8s_POD") && has(set, "k8s.pod.name", "web-0"));
+	cr_assert_not(has_any(set, "service.name"));
+	snprintf(path, sizeof(path), "%s/bank_db_" POD, proc);
+	cr_assert_eq(mkdir(path, 0755), 0);
+	process_labels_free(labels);
+	cr_assert_eq(process_labels_new(proc, proc, &missed, &labels), 0);
+	forget_containers();
+	write_container("/run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID "/config.json",
+			"{\"annotations\":{\"io.kubernetes.cri.sandbox-name\":\"web-0\"}}");
+	set = get("a", 40 * SECOND, NULL);
+	cr_assert(has(set, "k8s.pod.name", "db") && has(set, "k8s.namespace.name", "bank"));
+	cr_assert_not(has(set, "k8s.pod.name", "web-0"));
+	cr_assert_eq(rmdir(path), 0);
+	forget_containers();
 }
 
 static bool has_any(const struct label_set *set, const char *key)

@@ -80,7 +80,7 @@ class Agent(unittest.TestCase):
         return "-p", str(caller.pid), "-e", f"uprobe:{find_library(caller.pid)}:getppid"
 
     def agent(self, *args, said=("sampling",)):
-        process = start("agent", *args, stderr=subprocess.PIPE, text=True)
+        process = start("agent", *args, prefix=getattr(self, "prefix", ()), stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         for words in said:

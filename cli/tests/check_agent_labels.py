@@ -6,6 +6,7 @@ by the code of the OpenTelemetry collector and Pyroscope (ci/backends). Programs
 usage: check_agent_labels.py DWARFPROF PROGRAM-DIR
 """
 import collections
+import json
 import os
 import socket
 import subprocess
@@ -17,7 +18,7 @@ from check_agent_backends import Receiver
 from harness import dwarfprof, wait_for
 
 POD = "12345678-9abc-def0-1234-56789abcdef0"
-ID, OTHER_ID = "0123456789abcdef" * 4, "fedcba9876543210" * 4
+ID, OTHER_ID, LAST_ID = "0123456789abcdef" * 4, "fedcba9876543210" * 4, "00112233" * 8
 
 
 class Labels(Agent):
@@ -127,6 +128,48 @@ class Cgroups(Labels):
         recorded = collections.Counter(s["labels"].get("k8s.pod.uid") for s in self.samples(self.store))
         self.assertEqual(recorded, {POD: 40, None: 20 * (len(cases) - 2)})
         self.assertIn(ID, dwarfprof("report", self.store, "--by", "label:container.id").stdout)
+
+
+class Containers(Labels):
+    def put(self, path, content):
+        path = self.tree + path
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(content, file)
+
+    def test_names_from_the_files_of_runtimes(self):
+        """Which the agent alone sees here. What is in a container cannot have the names of another one."""
+        self.tree = self.out + ".tree"
+        for directory in "run", "var/lib":
+            os.makedirs(os.path.join(self.tree, directory))
+        self.prefix = ("unshare", "--mount", "sh", "-ec",
+                       'for of in run var/lib; do mount --bind "$0/$of" "/$of"; done; exec "$@"', self.tree)
+        self.put(f"/var/lib/docker/containers/{ID}/config.v2.json",
+                 {"ID": ID, "Config": {"Image": "registry:5000/shop/db:3", "Labels": {}}, "Name": "/db"})
+        self.put(f"/run/containerd/io.containerd.runtime.v2.task/k8s.io/{OTHER_ID}/config.json",
+                 {"annotations": {"io.kubernetes.cri.container-name": "web", "io.kubernetes.cri.image-name": "shop/web:1",
+                                  "io.kubernetes.cri.sandbox-name": "web-0", "io.kubernetes.cri.sandbox-namespace": "shop"}})
+        self.put("/var/lib/containers/storage/overlay-containers/containers.json",
+                 [{"id": LAST_ID, "names": ["log"], "metadata": json.dumps({"image-name": "shop/log"})}])
+        cases = ((f"system.slice/docker-{ID}.scope",
+                  {"container.name": "db", "container.image.name": "registry:5000/shop/db", "service.name": "db"}),
+                 (f"kubepods/pod{POD}/{OTHER_ID}",
+                  {"k8s.container.name": "web", "k8s.pod.name": "web-0", "k8s.namespace.name": "shop",
+                   "container.image.name": "shop/web", "service.name": "web", "service.origin": "user"}),
+                 (f"machine.slice/libpod-{LAST_ID}.scope/container",
+                  {"container.name": "log", "container.image.name": "shop/log", "service.name": "log"}),
+                 (f"system.slice/docker-{ID}.scope/docker-{LAST_ID}.scope", {}))
+        callers = [self.caller_in(path) for path, _ in cases]
+        agent = self.deliver(callers, *self.urls())
+        self.end(agent)
+        comm = harness.read(f"/proc/{callers[0].pid}/comm").strip()
+        keys = {key for _, labels in cases for key in labels}
+        resources = self.resources()
+        for caller, (path, labels) in zip(callers, cases):
+            [resource] = map(dict, resources[caller.pid])
+            self.assertEqual({key: resource[key] for key in keys & resource.keys()}, {"service.name": comm, **labels}, path)
+        names = {dict(labels).get("container_name") for labels in self.pushed()}
+        self.assertEqual(names, {"db", "log", None})
 
 
 class Cardinality(Labels):

@@ -29,8 +29,8 @@ def dwarfprof(*args, **kwargs):
     return subprocess.run([DWARFPROF, *args], capture_output=True, text=True, timeout=180, **kwargs)
 
 
-def start(*args, **kwargs):
-    return subprocess.Popen([DWARFPROF, *args], **kwargs)
+def start(*args, prefix=(), **kwargs):
+    return subprocess.Popen([*prefix, DWARFPROF, *args], **kwargs)
 
 
 def program(name):

@@ -91,6 +91,23 @@ Test(parser, says_where_parameters_can_be)
 	}
 }
 
+/* What is in a container's names ends in labels, and on terminals. */
+Test(parser, says_what_may_be_a_containers_name)
+{
+	struct parser_reply reply = { .container = { .name = "web-1", .image = "h:1/web" } };
+	struct parse_result result;
+
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(parser_take(PARSE_CONTAINER, &reply, result_fd, FILE_SIZE, &result), 0);
+	cr_assert_str_eq(result.container.name, "web-1");
+	cr_assert_str_eq(result.container.image, "h:1/web");
+	parse_result_done(&result);
+	strcpy(reply.container.pod, "\033[0m");
+	cr_assert_eq(take_as(PARSE_CONTAINER, &reply), -EPROTO);
+	memset(reply.container.pod, 'a', sizeof(reply.container.pod));
+	cr_assert_eq(take_as(PARSE_CONTAINER, &reply), -EPROTO);
+}
+
 /* About generated code, and about that alone. */
 Test(parser, says_how_far_it_has_read)
 {
