@@ -470,6 +470,7 @@ Test(finders, know_of_stuck_parsers)
 	cr_assert_eq(attempt_size(OTHER, ORDINARY), 0);
 	while (count(&first) > 1)
 		usleep(1000); /* they are killed */
+	parsers_set_cpu_limit(parsers, PARSERS_CPU_NS);
 	cr_assert_eq(ask(self, &result), 0);
 }
 
