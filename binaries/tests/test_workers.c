@@ -136,11 +136,11 @@ Test(workers, begin_when_the_budget_allows)
 	cr_assert_gt(counts.spent_ns, 0);
 	cpu_budget_spend(budget, 0, CPU_BUDGET_SAVED_NS);
 	workers_add(workers, &jobs[1].job, false);
-	for (int i = 0; i < 3; i++) {
+	/* A thread has asked again. */
+	for (int i = 0; i < 3 || counts.waited_ns == 0; i++) {
 		workers_wait(workers, 100);
 		cr_assert_null(workers_take(workers));
 	}
-	cr_assert_gt(counts.waited_ns, 0);
 	cpu_budget_lift(budget);
 	cr_assert_eq(take(), &jobs[1]);
 	end();

@@ -17,7 +17,7 @@ from archive import Archive
 HERE = os.path.dirname(os.path.abspath(__file__))
 INIT = os.path.join(HERE, "init.py")
 MEMORY = "4G"
-BOOT_SECONDS = 240
+BOOT_SECONDS = 600
 # init.py ends a test after its time limit; after this, the machine is ended.
 GRACE_SECONDS = 120
 CONSOLE_LINES = 40

@@ -9,6 +9,7 @@ The first run builds the collector that ci/backends/collector.yaml describes, in
 """
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -24,7 +25,7 @@ from harness import wait_for  # noqa: E402
 DELIVER, FEED = map(os.path.abspath, sys.argv[1:3])
 VERSION = "v0.165.0"
 CONFIG = """
-receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:%d"}, http: {endpoint: "127.0.0.1:%d"}}}}
+receivers: {otlp: {protocols: {grpc: {endpoint: "%s:4317"}, http: {endpoint: "%s:4318"}}}}
 exporters: {otlp: {endpoint: "127.0.0.1:%d", tls: {insecure: true}, sending_queue: {enabled: false}}}
 service:
   telemetry: {metrics: {level: none}}
@@ -51,17 +52,14 @@ def build():
     return path
 
 
-def free_ports(n):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
+def own_address():
+    """One of this host whose ports nobody else takes meanwhile."""
+    return "127." + ".".join(str(random.randrange(1, 255)) for _ in range(3))
 
 
-def answers(port):
+def answers(*address):
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex(address) == 0
 
 
 class Collector(unittest.TestCase):
@@ -81,16 +79,16 @@ class Collector(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory, open(os.path.join(directory, "log"), "w+", encoding="utf-8") as self.log:
             receiver = self.run_until_end(otlp.backend("receiver"), "-serve", directory)
             ports = json.loads(receiver.stdout.readline())
-            grpc, http = free_ports(2)
+            host = own_address()
             config = os.path.join(directory, "config.yaml")
             with open(config, "w", encoding="utf-8") as file:
-                file.write(CONFIG % (grpc, http, ports["grpc"]))
+                file.write(CONFIG % (host, host, ports["grpc"]))
             self.run_until_end(binary, "--feature-gates=+service.profilesSupport", "--config", config)
-            wait_for(lambda: answers(grpc) and answers(http))
+            wait_for(lambda: answers(host, 4317) and answers(host, 4318))
             requests = [os.path.join(directory, f"{mode}.otlp") for mode in ("cpu", "wall", "calls", "events")]
             for request in requests:
                 subprocess.run([FEED, os.path.basename(request)[:-5], "600", request], check=True, stdout=subprocess.DEVNULL)
-            for url in f"grpc://127.0.0.1:{grpc}", f"http://127.0.0.1:{http}":
+            for url in f"grpc://{host}:4317", f"http://{host}:4318":
                 commands = "".join(f"put {request}\n" for request in requests) + "stop 20000\n"
                 subprocess.run([DELIVER, f"url={url}"], input=commands, text=True, check=True, stdout=subprocess.DEVNULL)
             got = []  # with tables of the collector's own, whose faults are not ours

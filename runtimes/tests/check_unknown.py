@@ -7,7 +7,7 @@ usage: check_unknown.py DWARFPROF
 Profiles copies of the interpreters of PHP and JavaScript, whose mark of their version is changed in the file,
 and a program that exports what Ruby does. There must be a warning with the file, native frames of the
 interpreter and none of the language, and SHARE of the stacks complete. An unchanged copy must have the
-language's frames and no warning.
+language's frames and no warning. Programs compute for a time of the CPU, which a busy machine gives late.
 """
 import collections
 import json
@@ -25,10 +25,11 @@ WARNING = r"warning: (\S+): its runtime \((\w+)\) is of an unknown version"
 Language = collections.namedtuple("Language", "word kind program script symbol mark value")
 LANGUAGES = [
     Language("php", "php", "php", "<?php function f($n) { return $n < 2 ? $n : f($n - 1) + f($n - 2); } "
-                    "$end = microtime(true) + 1.5; while (microtime(true) < $end) f(15);",
+                    "function used() { $u = getrusage(); return $u['ru_utime.tv_sec'] + $u['ru_utime.tv_usec'] / 1e6; } "
+                    "while (used() < 1.5) f(15);",
                     "execute_ex", rb"API[0-9]{8},NTS", b"API9"),
     Language("v8", "javascript", "node", "function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2); } "
-                   "const end = Date.now() + 1500; while (Date.now() < end) f(15);",
+                   "while (process.cpuUsage().user < 1.5e6) f(15);",
                    "node::LoadEnvironment", "v8dbg_SmiTagMask", (9).to_bytes(4, "little")),
 ]
 

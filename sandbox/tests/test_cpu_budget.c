@@ -22,7 +22,7 @@ static void tear_down(void)
 	cpu_budget_drop(budget);
 }
 
-TestSuite(cpu_budget, .fini = tear_down, .timeout = 30);
+TestSuite(cpu_budget, .fini = tear_down, .timeout = 60);
 
 Test(cpu_budget, is_paid_back_in_time)
 {
@@ -72,7 +72,7 @@ Test(cpu_budget, lets_others_wait_for_a_part_of_the_time)
 	cr_assert_geq(clock_now_ns() - began, CPU_BUDGET_WAITED_NS);
 	began = clock_now_ns();
 	cr_assert_not(cpu_budget_wait(budget, 1));
-	cr_assert_lt(clock_now_ns() - began, CPU_BUDGET_WAITED_NS / 2);
+	cr_assert_lt(clock_now_ns() - began, CPU_BUDGET_WAITED_NS);
 	cr_assert_eq(counts.refused, 2);
 	cr_assert(cpu_budget_wait(budget, 2));
 }
@@ -87,21 +87,32 @@ Test(cpu_budget, tells_few_users_apart)
 	cr_assert_gt(cpu_budget_pause_ns(budget, 1000), 0);
 }
 
+/* The pause after all that is saved and so much more, unless a busy machine let that be paid back before. */
+static uint64_t pause_after(double share, unsigned int idle_us, uint64_t more_ns)
+{
+	uint64_t saved = (uint64_t)(share * (double)CPU_BUDGET_SAVED_NS), spent, pause;
+
+	do {
+		budget = cpu_budget_drop(budget);
+		begin(share);
+		usleep(idle_us);
+		cr_assert_eq(cpu_budget_pause_ns(budget, 0), 0);
+		spent = clock_now_ns();
+		cpu_budget_spend(budget, 0, saved + more_ns);
+		pause = cpu_budget_pause_ns(budget, 0);
+	} while (share * (double)(clock_now_ns() - spent) > (double)more_ns / 3);
+	return pause;
+}
+
 Test(cpu_budget, saves_no_more_than_that)
 {
-	begin(1);
-	usleep(300000);
-	cr_assert_eq(cpu_budget_pause_ns(budget, 0), 0);
-	cpu_budget_spend(budget, 0, CPU_BUDGET_SAVED_NS + 150 * MS);
-	cr_assert_gt(cpu_budget_pause_ns(budget, 0), 0);
+	cr_assert_gt(pause_after(1, 300000, 150 * MS), 0);
 }
 
 /* 9 us of a ten-thousandth of a CPU take 90 ms. */
 Test(cpu_budget, tells_how_long_it_takes)
 {
-	begin(0.0001);
-	cpu_budget_spend(budget, 0, CPU_BUDGET_SAVED_NS / 10000 + 9000);
-	cr_assert_gt(cpu_budget_pause_ns(budget, 0), 10 * MS);
+	cr_assert_gt(pause_after(0.0001, 0, 9000), 10 * MS);
 }
 
 Test(cpu_budget, does_not_wait_before_it_begins)

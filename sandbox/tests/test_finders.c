@@ -233,7 +233,7 @@ Test(finders, are_given_up)
 	for (unsigned int i = 0; i < FETCHERS_PER_USER; i++) {
 		began = clock_now_ns();
 		cr_assert_eq(attempt_size(USER, ENDLESS), -ETIMEDOUT);
-		cr_assert_lt(clock_now_ns() - began, 3 * FINDERS_TIME_NS);
+		cr_assert_lt(clock_now_ns() - began, 10 * FINDERS_TIME_NS);
 	}
 	while (count(&first) > 0)
 		usleep(1000); /* they are killed */
@@ -261,7 +261,8 @@ Test(finders, are_few)
 
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++)
 		cr_assert_eq(pthread_create(&threads[i], NULL, open_endless, &results[i]), 0);
-	for (int i = 0; i < 50; i++) {
+	/* For a while after as many have started as may. */
+	for (int i = 0; i < 50; i += most >= FETCHERS_PER_USER) {
 		size_t n = count(&first);
 
 		most = n > most ? n : most;
@@ -322,7 +323,7 @@ Test(finders, are_replaced_by_new_ones)
 		cr_assert_eq(kill(found[i], SIGSTOP), 0);
 	since = clock_now_ns();
 	cr_assert_eq(attempt_size(USER, ORDINARY), 0);
-	cr_assert_lt(clock_now_ns(), since + FINDERS_TIME_NS);
+	cr_assert_lt(clock_now_ns(), since + 10 * FINDERS_TIME_NS);
 }
 
 /* This process opens files, and says so once. */
@@ -376,18 +377,20 @@ Test(finders, open_what_samples_wait_for)
 {
 	_cleanup_close_ int endless = make(ENDLESS), self = refer_to("/proc/self/exe");
 	_cleanup_close_ int root = refer_to(directory), dump = -1, again = -1, map = -1;
-	uint64_t begun = clock_now_ns();
+	uint64_t begun;
 	char path[64];
 
+	cr_assert_eq(attempt_size(USER, ORDINARY), 0); /* a finder is there */
+	begun = clock_now_ns();
 	cr_assert_eq(finders_open_dump(finders, USER, endless, NULL, 0), -ETIMEDOUT);
-	cr_assert_lt(clock_now_ns() - begun, FINDERS_TIME_NS / 2);
+	cr_assert_lt(clock_now_ns() - begun, FINDERS_TIME_NS);
 	dump = finders_open_dump(finders, USER, self, NULL, 0);
 	again = finders_open_dump(finders, USER, root, "program", 0);
 	cr_assert(dump >= 0 && again >= 0);
 	begun = clock_now_ns();
 	kill(finder(), SIGSTOP);
 	cr_assert_eq(finders_open_map(finders, USER, root, 7, geteuid()), -ENOENT);
-	cr_assert_lt(clock_now_ns() - begun, FINDERS_TIME_NS / 2);
+	cr_assert_lt(clock_now_ns() - begun, FINDERS_TIME_NS);
 	cr_assert_eq(finders_open_map(finders, USER, root, 7, geteuid()), -ENOENT);
 	snprintf(path, sizeof(path), "%s/tmp", directory);
 	cr_assert_eq(mkdir(path, 0700), 0);
@@ -467,6 +470,7 @@ Test(finders, know_of_stuck_parsers)
 	cr_assert_eq(attempt_size(OTHER, ORDINARY), 0);
 	while (count(&first) > 1)
 		usleep(1000); /* they are killed */
+	parsers_set_cpu_limit(parsers, PARSERS_CPU_NS);
 	cr_assert_eq(ask(self, &result), 0);
 }
 

@@ -72,7 +72,7 @@ int __wrap_debug_place_open(const struct debug_place *place, int root)
 
 static void open_many(void)
 {
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < 60; i++) {
 		char path[32];
 		uint64_t opened;
 
@@ -304,7 +304,7 @@ Test(namer_faults, of_a_file_that_names_others)
 	set_fault(OPENS);
 	cr_assert(!is_named(open_self(HOSTILE)));
 	cr_assert_eq(n_said(HOSTILE " has no names: its reader took too long"), 1);
-	cr_assert_lt(clock_now_ns() - began, UINT64_C(5000000000));
+	cr_assert_lt(clock_now_ns() - began, UINT64_C(15000000000));
 }
 
 /* There may be thousands of them. */

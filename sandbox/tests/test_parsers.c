@@ -78,21 +78,25 @@ static void expect_answer(void)
 	cr_assert(result.facts.n_segments > 0);
 }
 
-static pid_t spawner(void)
+/* One that was killed may take a while to end. */
+static pid_t only_child(pid_t pid)
 {
 	pid_t found[16];
 
-	cr_assert_eq(children(getpid(), found), 1);
+	while (children(pid, found) != 1)
+		usleep(1000);
 	return found[0];
+}
+
+static pid_t spawner(void)
+{
+	return only_child(getpid());
 }
 
 /* The only parser. */
 static pid_t parser(void)
 {
-	pid_t found[16];
-
-	cr_assert_eq(children(spawner(), found), 1);
-	return found[0];
+	return only_child(spawner());
 }
 
 static void compare(int fd, const char *path)
@@ -247,7 +251,7 @@ static bool has_only_its_own(pid_t pid, char *ret, size_t size)
 /* A spawner closes what it has passed on just after. */
 static void expect_descriptors(pid_t pid)
 {
-	uint64_t end_ns = clock_now_ns() + 10 * UINT64_C(1000000000);
+	uint64_t end_ns = clock_now_ns() + 60 * UINT64_C(1000000000);
 	char other[128];
 
 	while (!has_only_its_own(pid, other, sizeof(other)))
@@ -355,7 +359,6 @@ static void *ask_on(void *unused)
 /* Nor do many of them keep a file from having its table. */
 Test(parsers, are_replaced_by_new_ones)
 {
-	uint64_t end_ns = clock_now_ns() + 30 * UINT64_C(1000000000);
 	pthread_t threads[N_STOPPED];
 	pid_t helpers[16];
 
@@ -363,7 +366,7 @@ Test(parsers, are_replaced_by_new_ones)
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		cr_assert(pthread_create(&threads[i], NULL, ask_on, NULL) == 0);
 	while (children(spawner(), helpers) < N_STOPPED)
-		cr_assert(clock_now_ns() < end_ns);
+		usleep(1000);
 	is_enough = true;
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
@@ -418,20 +421,17 @@ static pid_t fork_with_number(pid_t number)
 /* Not only when the next one is started. */
 Test(parsers, leave_no_zombies)
 {
-	uint64_t end_ns = clock_now_ns() + 10 * UINT64_C(1000000000);
-
 	expect_answer();
 	cr_assert_eq(count_children(spawner()), 1);
 	cr_assert(kill(parser(), SIGKILL) == 0);
 	while (count_children(spawner()) > 0)
-		cr_assert(clock_now_ns() < end_ns);
+		usleep(1000);
 	expect_answer();
 }
 
 /* A host may wait for all children, so that a number may belong to another process. */
 Test(parsers, may_be_waited_for_by_others)
 {
-	uint64_t end_ns = clock_now_ns() + 10 * UINT64_C(1000000000);
 	pid_t first, other;
 
 	expect_answer();
@@ -441,7 +441,7 @@ Test(parsers, may_be_waited_for_by_others)
 		cr_skip_test("cannot choose a process's number");
 	/* The number is free when its process group, of parsers, has ended as well. */
 	while ((other = fork_with_number(first)) < 0)
-		cr_assert(errno == EEXIST && clock_now_ns() < end_ns, "%s", strerror(errno));
+		cr_assert(errno == EEXIST, "%s", strerror(errno));
 	cr_assert_eq(other, first);
 	parsers_drop(parsers);
 	parsers = NULL;
