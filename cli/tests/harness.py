@@ -45,6 +45,11 @@ def wait_for(condition, seconds=60):
         time.sleep(0.01)
 
 
+def unmount(path):
+    """A profiler's helpers, and what the kernel frees later, may hold files of it for a moment after its end."""
+    wait_for(lambda: subprocess.run(["umount", path], stderr=subprocess.DEVNULL).returncode == 0)
+
+
 def wait_until_it_says(process, *words):
     """Reads a profiler's stderr, a pipe, up to a line with these words; returns all lines so far."""
     said = ""
