@@ -83,15 +83,34 @@ class Agent(unittest.TestCase):
         process = start("agent", *args, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
-        for words in said:
-            wait_until_it_says(process, words)
+        lines = "".join(wait_until_it_says(process, words) for words in said)
+        # Whichever of its threads is the first.
+        if "--pull" in args and "answering requests" not in lines:
+            wait_until_it_says(process, "answering requests")
         return process
 
-    def end(self, process, code=0):
+    def end(self, process):
         process.terminate()
         said = process.communicate(timeout=60)[1]
-        self.assertEqual(process.returncode, code, said)
+        self.assertEqual(process.returncode, 0, said)
         return said
+
+    def end_in_time(self, process):
+        said = harness.end_in_time(process)
+        self.assertEqual(process.returncode, 0, said)
+        return said
+
+    def figures(self, address):
+        """What /metrics says, by name and labels."""
+        text = subprocess.run(["curl", "-sS", f"http://{address}/metrics"], capture_output=True, text=True, check=True,
+                              timeout=60).stdout
+        return {name: float(value) for name, value in re.findall(r"^dwarfprof_(\w+(?:\{.*\})?) (\S+)$", text, re.M)}
+
+    def wait_until_written(self, address, n_outputs=1):
+        """Waits until the intervals are over that have what was sampled so far: one may be about to be written, and one is open."""
+        n = "intervals_written_total"
+        enough = self.figures(address)[n] + 3 * n_outputs
+        wait_for(lambda: self.figures(address)[n] >= enough)
 
     def recordings(self):
         return sorted(glob.glob(os.path.join(self.store, "*")))
@@ -108,11 +127,12 @@ class Intervals(Agent):
     def test_each_call_is_in_one(self):
         caller = self.caller()
         agent = self.agent(*self.of_calls(caller), "--interval", "300ms", "--store", self.store)
-        calls = self.call(caller, 3000)
+        calls = []
+        while len(calls) < 3000 or len(self.recordings()) <= 4:
+            calls += self.call(caller, 500)
         said = self.end(agent)
         self.assertIn(" 0 lost", said)
         recordings = self.recordings()
-        self.assertGreater(len(recordings), 4)
         for path in recordings:
             self.assertRegex(os.path.basename(path), r"^\d{8}T\d{6}\.\d{6}Z\.dwarfprof$")
             self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
@@ -160,9 +180,7 @@ class Intervals(Agent):
         caller = self.caller()
         agent = self.agent(*self.of_calls(caller), "--interval", "1h", "--store", self.store)
         calls = self.call(caller, 500)
-        before = time.monotonic()
-        self.end(agent)
-        self.assertLess(time.monotonic() - before, 5)
+        self.end_in_time(agent)
         self.assertEqual(len(self.recordings()), 1)
         self.assertEqual(len(self.samples(self.store)), len(calls))
 
@@ -198,15 +216,22 @@ class Intervals(Agent):
     def test_the_oldest_go_first(self):
         caller = self.caller()
         agent = self.agent(*self.of_calls(caller), "--interval", "100ms", "--store", self.store, "--store-size", "4K")
-        self.call(caller, 3000)
-        names = self.recordings()
-        sizes = [os.stat(name).st_size for name in names]
+        wait_for(lambda: self.call(caller, 500) and self.recordings())
+        for _ in range(5):
+            with harness.stopped([agent.pid]):
+                names = self.recordings()
+                sizes = [os.stat(name).st_size for name in names]
+            # It may be about to remove what has no room beside the newest one.
+            self.assertLessEqual(sum(sizes[:-1]), max(4096, sizes[0]))
+            wait_for(lambda: self.call(caller, 100) and not os.path.exists(names[0]))
+            self.assertGreater(min(self.recordings()), names[0])
         said = self.end(agent)
         self.assertIn("old recordings from", said)
-        self.assertLessEqual(sum(sizes), 4096 + max(sizes))
+        names = self.recordings()
+        sizes = [os.stat(name).st_size for name in names]
+        self.assertTrue(sum(sizes) <= 4096 or len(names) == 1, sizes)
         written = int(re.search(r"(\d+) intervals written", said).group(1))
-        self.assertGreater(written, len(self.recordings()) + 5)
-        self.assertGreater(min(self.recordings()), min(names))
+        self.assertGreaterEqual(written, len(names) + 5)
 
     def test_old_ones_go(self):
         agent = self.agent("--interval", "100ms", "--store", self.store, "--store-age", "1s")
