@@ -112,6 +112,16 @@ class Agent(unittest.TestCase):
         enough = self.figures(address)[n] + 3 * n_outputs
         wait_for(lambda: self.figures(address)[n] >= enough)
 
+    def end_and_deliver(self, process, spool, *args):
+        """Ends one whose backends are these. It ends in time, and leaves for the next one what takes longer to deliver."""
+        said = self.end(process)
+        waits = lambda: glob.glob(os.path.join(spool, "*/[0-9]*"))
+        if waits():
+            process = self.agent("--spool", spool, *args)
+            wait_for(lambda: not waits())
+            self.end(process)
+        return said
+
     def recordings(self):
         return sorted(glob.glob(os.path.join(self.store, "*")))
 
@@ -332,7 +342,15 @@ class Requests(Agent):
         self.assertIn("Type: cpu", text)
         self.assertEqual(set(re.findall(r"^ +pid: +(\d+)", text, re.M)), {pid})
         self.assertIn("fibonacci", text)
-        self.assertAlmostEqual(float(re.search(r"Duration: ([\d.]+)s", text).group(1)), 3, delta=0.5)
+
+    def test_it_is_as_long_as_was_asked(self):
+        """Unless the agent gets no CPU when it is to end."""
+        self.agent("--pull", self.address)
+
+        def is_right():
+            text = self.pprof("-traces", f"{self.url}/debug/pprof/profile?seconds=3")
+            return abs(float(re.search(r"Duration: ([\d.]+)s", text).group(1)) - 3) < 0.5
+        self.assertTrue(any(is_right() for _ in range(5)))
 
     def test_a_picture(self):
         """Of one process alone, as a browser takes it; the page has a way there."""
@@ -353,9 +371,12 @@ class Requests(Agent):
         caller = self.caller()
         self.agent(*self.of_calls(caller), "--pull", self.address, "--store", self.store, "--interval", "300ms")
         with contextlib.ExitStack() as stack:
-            both = [stack.enter_context(subprocess.Popen(["curl", "-sS", "-o", f"{self.out}.{i}", f"{self.url}/debug/pprof/profile?seconds=15"]))
+            both = [stack.enter_context(subprocess.Popen(["curl", "-sSv", "-o", f"{self.out}.{i}", f"{self.url}/debug/pprof/profile?seconds=20"], stderr=subprocess.PIPE, text=True))
                     for i in range(2)]
-            time.sleep(3)  # the requests are there
+            for process in both:
+                self.assertTrue(any("> GET" in line for line in iter(process.stderr.readline, "")))
+            # One that is asked for later has begun, and these with it.
+            self.assertEqual(self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0], 200)
             calls = self.call(caller, 1000)
         self.assertEqual([process.returncode for process in both], [0, 0])
         for i in range(2):
@@ -368,10 +389,14 @@ class Requests(Agent):
         self.addCleanup(sleeper.kill)
         self.agent("--pull", self.address, "--off-cpu")
         query = f"seconds=3&pid={sleeper.pid}"
-        wall = self.pprof("-raw", f"{self.url}/debug/pprof/fgprof?{query}")
-        self.assertIn("\nevents/count cpu/nanoseconds off_cpu/nanoseconds wall/nanoseconds", wall)
-        blocked = sum(int(ns) for ns in re.findall(r"^ +\d+ +\d+ +(\d+) +\d+: ", wall, re.M))
-        self.assertAlmostEqual(blocked / 1e9, 3, delta=0.6)
+
+        def is_right():
+            """Unless the agent or the program gets no CPU when it is to run on."""
+            wall = self.pprof("-raw", f"{self.url}/debug/pprof/fgprof?{query}")
+            self.assertIn("\nevents/count cpu/nanoseconds off_cpu/nanoseconds wall/nanoseconds", wall)
+            blocked = sum(int(ns) for ns in re.findall(r"^ +\d+ +\d+ +(\d+) +\d+: ", wall, re.M))
+            return abs(blocked / 1e9 - 3) < 0.6
+        self.assertTrue(any(is_right() for _ in range(5)))
         cpu = self.pprof("-raw", f"{self.url}/debug/pprof/profile?{query}")
         self.assertNotIn("off_cpu", cpu)
 
@@ -416,10 +441,17 @@ class Requests(Agent):
         self.assertEqual(metrics["dwarfprof_stacks_total", "complete"], len(calls))
         self.assertEqual(metrics["dwarfprof_samples_lost_total", "rings_full"], 0)
         self.assertEqual(metrics["dwarfprof_intervals_failed_total",], 0)
-        used = harness.cpu_time(agent.pid)
-        self.assertAlmostEqual(read()["dwarfprof_cpu_seconds_total", "agent"], used, delta=0.2)
-        rss = int(re.search(r"RssAnon:\s+(\d+)", harness.read(f"/proc/{agent.pid}/status")).group(1)) << 10
-        self.assertAlmostEqual(read()["dwarfprof_private_memory_bytes", "agent"] / rss, 1, delta=0.5)
+        before = harness.cpu_time(agent.pid)
+        metrics = read()
+        after = harness.cpu_time(agent.pid)
+        self.assertGreater(metrics["dwarfprof_cpu_seconds_total", "agent"], before - 0.2)
+        self.assertLess(metrics["dwarfprof_cpu_seconds_total", "agent"], after + 0.2)
+
+        def is_memory_right():
+            """Unless it has got or given up much in between."""
+            rss = int(re.search(r"RssAnon:\s+(\d+)", harness.read(f"/proc/{agent.pid}/status")).group(1)) << 10
+            return abs(read()["dwarfprof_private_memory_bytes", "agent"] / rss - 1) < 0.5
+        self.assertTrue(any(is_memory_right() for _ in range(5)))
         self.assertEqual(self.curl(f"{self.url}/healthz"), (200, b"ok\n"))
         page = self.curl(f"{self.url}/status")[1].decode()
         self.assertIn(f"<p>{len(calls)} samples, 0 lost; 100.00 % of {len(calls)} user stacks", page)
@@ -473,9 +505,7 @@ class Requests(Agent):
         with subprocess.Popen(["curl", "-sS", "-o", self.out, "-w", "%{http_code}", f"{self.url}/debug/pprof/profile?seconds=600"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
             time.sleep(0.5)
-            before = time.monotonic()
-            self.end(agent)
-            self.assertLess(time.monotonic() - before, 5)
+            self.end_in_time(agent)
             waiting.communicate(timeout=10)
 
 
@@ -588,11 +618,13 @@ class Service(Agent):
                     manager.recv(4096)
             manager.settimeout(10)
             self.assertEqual([manager.recv(4096) for _ in range(3)], [b"WATCHDOG=1"] * 3)
-            before = time.monotonic()
-            agent.terminate()
-            self.assertIn("not be written in time", wait_until_it_says(agent, "is lost"))
-            os.waitpid(run, WALL)
-            self.assertLess(time.monotonic() - before, 5)
+            with harness.going_first(agent.pid), harness.Stillness(harness.BEFORE_FIRST) as stillness:
+                before = time.monotonic()
+                agent.terminate()
+                self.assertIn("not be written in time", wait_until_it_says(agent, "is lost"))
+                os.waitpid(run, WALL)
+                took = time.monotonic() - before
+            self.assertLess(took - stillness.total, 5)
 
     def test_messages_for_the_journal(self):
         with open(self.out, "w+") as journal:
@@ -616,6 +648,8 @@ class Service(Agent):
         caller.stdin.flush()
         wait_until_it_says(agent, "more than --memory allows (1 MiB): the profiler is begun anew")
         n = len([*iter(caller.stdout.readline, "done\n")])
+        wait_for(self.recordings)  # what was before
+        n += len(self.call(caller, 10))
         self.end(agent)
         self.assertIn(len(self.samples(self.store)) - n, (-1, 0, 1))
         self.assertGreater(len(self.recordings()), 1)
