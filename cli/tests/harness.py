@@ -37,7 +37,7 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=180):
     """Waits until condition() is true. The time is generous: tests check conditions, not speed."""
     end = time.monotonic() + seconds
     while not condition():
