@@ -12,11 +12,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import harness
 import otlp
-from check_agent import Agent, free_port
+from agents import Agent, free_port
 from harness import dwarfprof, wait_for, wait_until_it_says
 
 # Passes connections on from one port to another.

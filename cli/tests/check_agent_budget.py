@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import harness
-from check_agent import Agent, free_port
+from agents import Agent, free_port
 from harness import dwarfprof, wait_for
 
 

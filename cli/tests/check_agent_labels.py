@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import harness
-from check_agent import Agent, find_library, free_port
+from agents import Agent, find_library, free_port
 from check_agent_backends import Receiver
 from harness import dwarfprof, wait_for
 
