@@ -209,6 +209,7 @@ def end_in_time(process, seconds=5):
         process.terminate()
         said = process.communicate(timeout=60)[1]
         took = time.monotonic() - before
+    print(f"it ended after {took:.1f} s", flush=True)
     assert took - stillness.total < seconds, f"it took {took:.1f} s: {said}"
     return said
 
