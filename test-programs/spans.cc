@@ -6,8 +6,8 @@
  * longjmp() and tail calls. LOG gets what each thread does when: TID, time, and the number of the
  * innermost handle() on its stack; 0: there is none, -1: it is just changing.
  *
- * early: one thread is in a single call from before that line until the end, partly asleep; the other
- * one never calls handle().
+ * early: one thread is in a single call from before that line until the end, partly asleep, and says so; the
+ * other one never calls handle().
  */
 #include <atomic>
 #include <csetjmp>
@@ -84,6 +84,8 @@ __attribute__((noinline)) static void nested(int outer, int depth)
 __attribute__((noinline)) static void stay(int number)
 {
 	note(number);
+	puts("in the call");
+	fflush(stdout);
 	while (!ends) {
 		for (uint32_t i = 0; i < 3000000; i++)
 			sum += i;

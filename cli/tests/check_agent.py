@@ -16,26 +16,16 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 from xml.etree import ElementTree
 
 import harness
+from agents import Agent, free_port
 from harness import dwarfprof, start, wait_for, wait_until_it_says
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-
-# Calls a function of the C library as often as it is told, and says when.
-CALLER = ("import os, sys, time\n"
-          "for line in sys.stdin:\n"
-          "    for i in range(int(line)):\n"
-          "        print(time.time_ns(), flush=True)\n"
-          "        os.getppid()\n"
-          "        time.sleep(0.0005)\n"
-          "    print('done', flush=True)\n")
 
 # Debian's python3 has Debian's prometheus_client, whichever is first in PATH.
 PARSE = ("import json, sys\n"
@@ -44,75 +34,16 @@ PARSE = ("import json, sys\n"
          "                  for family in parser.text_string_to_metric_families(sys.stdin.read()) for s in family.samples]))\n")
 
 
-def find_library(pid):
-    with open(f"/proc/{pid}/maps") as maps:
-        return re.search(r"/\S*/libc\.so\.6$", maps.read(), re.M).group()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-class Agent(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.store = os.path.join(directory.name, "store")
-        self.config = os.path.join(directory.name, "agent.conf")
-        self.out = os.path.join(directory.name, "out")
-
-    def caller(self):
-        process = subprocess.Popen([sys.executable, "-c", CALLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        harness.wait_for(lambda: "libc.so.6" in harness.read(f"/proc/{process.pid}/maps"))
-        return process
-
-    def call(self, caller, n):
-        """Returns when each call was made."""
-        caller.stdin.write(f"{n}\n")
-        caller.stdin.flush()
-        return [int(line) for line in iter(caller.stdout.readline, "done\n")]
-
-    def of_calls(self, caller):
-        return "-p", str(caller.pid), "-e", f"uprobe:{find_library(caller.pid)}:getppid"
-
-    def agent(self, *args, said=("sampling",)):
-        process = start("agent", *args, prefix=getattr(self, "prefix", ()), stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        for words in said:
-            wait_until_it_says(process, words)
-        return process
-
-    def end(self, process, code=0):
-        process.terminate()
-        said = process.communicate(timeout=60)[1]
-        self.assertEqual(process.returncode, code, said)
-        return said
-
-    def recordings(self):
-        return sorted(glob.glob(os.path.join(self.store, "*")))
-
-    def samples(self, path, *args):
-        out = self.out + ".jsonl"
-        result = dwarfprof("convert", path, "-o", out, *args)
-        self.assertIn(result.returncode, (0, 5), result.stderr)
-        with open(out) as file:
-            return [json.loads(line) for line in file]
-
-
 class Intervals(Agent):
     def test_each_call_is_in_one(self):
         caller = self.caller()
         agent = self.agent(*self.of_calls(caller), "--interval", "300ms", "--store", self.store)
-        calls = self.call(caller, 3000)
+        calls = []
+        while len(calls) < 3000 or len(self.recordings()) <= 4:
+            calls += self.call(caller, 500)
         said = self.end(agent)
         self.assertIn(" 0 lost", said)
         recordings = self.recordings()
-        self.assertGreater(len(recordings), 4)
         for path in recordings:
             self.assertRegex(os.path.basename(path), r"^\d{8}T\d{6}\.\d{6}Z\.dwarfprof$")
             self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
@@ -160,9 +91,7 @@ class Intervals(Agent):
         caller = self.caller()
         agent = self.agent(*self.of_calls(caller), "--interval", "1h", "--store", self.store)
         calls = self.call(caller, 500)
-        before = time.monotonic()
-        self.end(agent)
-        self.assertLess(time.monotonic() - before, 5)
+        self.end_in_time(agent)
         self.assertEqual(len(self.recordings()), 1)
         self.assertEqual(len(self.samples(self.store)), len(calls))
 
@@ -198,15 +127,22 @@ class Intervals(Agent):
     def test_the_oldest_go_first(self):
         caller = self.caller()
         agent = self.agent(*self.of_calls(caller), "--interval", "100ms", "--store", self.store, "--store-size", "4K")
-        self.call(caller, 3000)
-        names = self.recordings()
-        sizes = [os.stat(name).st_size for name in names]
+        wait_for(lambda: self.call(caller, 500) and self.recordings())
+        for _ in range(5):
+            with harness.stopped([agent.pid]):
+                names = self.recordings()
+                sizes = [os.stat(name).st_size for name in names]
+            # It may be about to remove what has no room beside the newest one.
+            self.assertLessEqual(sum(sizes[:-1]), max(4096, sizes[0]))
+            wait_for(lambda: self.call(caller, 100) and not os.path.exists(names[0]))
+            self.assertGreater(min(self.recordings()), names[0])
         said = self.end(agent)
         self.assertIn("old recordings from", said)
-        self.assertLessEqual(sum(sizes), 4096 + max(sizes))
+        names = self.recordings()
+        sizes = [os.stat(name).st_size for name in names]
+        self.assertTrue(sum(sizes) <= 4096 or len(names) == 1, sizes)
         written = int(re.search(r"(\d+) intervals written", said).group(1))
-        self.assertGreater(written, len(self.recordings()) + 5)
-        self.assertGreater(min(self.recordings()), min(names))
+        self.assertGreaterEqual(written, len(names) + 5)
 
     def test_old_ones_go(self):
         agent = self.agent("--interval", "100ms", "--store", self.store, "--store-age", "1s")
@@ -307,7 +243,15 @@ class Requests(Agent):
         self.assertIn("Type: cpu", text)
         self.assertEqual(set(re.findall(r"^ +pid: +(\d+)", text, re.M)), {pid})
         self.assertIn("fibonacci", text)
-        self.assertAlmostEqual(float(re.search(r"Duration: ([\d.]+)s", text).group(1)), 3, delta=0.5)
+
+    def test_it_is_as_long_as_was_asked(self):
+        """Unless the agent gets no CPU when it is to end."""
+        self.agent("--pull", self.address)
+
+        def is_right():
+            text = self.pprof("-traces", f"{self.url}/debug/pprof/profile?seconds=3")
+            return abs(float(re.search(r"Duration: ([\d.]+)s", text).group(1)) - 3) < 0.5
+        self.assertTrue(any(is_right() for _ in range(5)))
 
     def test_a_picture(self):
         """Of one process alone, as a browser takes it; the page has a way there."""
@@ -328,9 +272,12 @@ class Requests(Agent):
         caller = self.caller()
         self.agent(*self.of_calls(caller), "--pull", self.address, "--store", self.store, "--interval", "300ms")
         with contextlib.ExitStack() as stack:
-            both = [stack.enter_context(subprocess.Popen(["curl", "-sS", "-o", f"{self.out}.{i}", f"{self.url}/debug/pprof/profile?seconds=15"]))
+            both = [stack.enter_context(subprocess.Popen(["curl", "-sSv", "-o", f"{self.out}.{i}", f"{self.url}/debug/pprof/profile?seconds=20"], stderr=subprocess.PIPE, text=True))
                     for i in range(2)]
-            time.sleep(3)  # the requests are there
+            for process in both:
+                self.assertTrue(any("> GET" in line for line in iter(process.stderr.readline, "")))
+            # One that is asked for later has begun, and these with it.
+            self.assertEqual(self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0], 200)
             calls = self.call(caller, 1000)
         self.assertEqual([process.returncode for process in both], [0, 0])
         for i in range(2):
@@ -343,10 +290,14 @@ class Requests(Agent):
         self.addCleanup(sleeper.kill)
         self.agent("--pull", self.address, "--off-cpu")
         query = f"seconds=3&pid={sleeper.pid}"
-        wall = self.pprof("-raw", f"{self.url}/debug/pprof/fgprof?{query}")
-        self.assertIn("\nevents/count cpu/nanoseconds off_cpu/nanoseconds wall/nanoseconds", wall)
-        blocked = sum(int(ns) for ns in re.findall(r"^ +\d+ +\d+ +(\d+) +\d+: ", wall, re.M))
-        self.assertAlmostEqual(blocked / 1e9, 3, delta=0.6)
+
+        def is_right():
+            """Unless the agent or the program gets no CPU when it is to run on."""
+            wall = self.pprof("-raw", f"{self.url}/debug/pprof/fgprof?{query}")
+            self.assertIn("\nevents/count cpu/nanoseconds off_cpu/nanoseconds wall/nanoseconds", wall)
+            blocked = sum(int(ns) for ns in re.findall(r"^ +\d+ +\d+ +(\d+) +\d+: ", wall, re.M))
+            return abs(blocked / 1e9 - 3) < 0.6
+        self.assertTrue(any(is_right() for _ in range(5)))
         cpu = self.pprof("-raw", f"{self.url}/debug/pprof/profile?{query}")
         self.assertNotIn("off_cpu", cpu)
 
@@ -391,10 +342,17 @@ class Requests(Agent):
         self.assertEqual(metrics["dwarfprof_stacks_total", "complete"], len(calls))
         self.assertEqual(metrics["dwarfprof_samples_lost_total", "rings_full"], 0)
         self.assertEqual(metrics["dwarfprof_intervals_failed_total",], 0)
-        used = harness.cpu_time(agent.pid)
-        self.assertAlmostEqual(read()["dwarfprof_cpu_seconds_total", "agent"], used, delta=0.2)
-        rss = int(re.search(r"RssAnon:\s+(\d+)", harness.read(f"/proc/{agent.pid}/status")).group(1)) << 10
-        self.assertAlmostEqual(read()["dwarfprof_private_memory_bytes", "agent"] / rss, 1, delta=0.5)
+        before = harness.cpu_time(agent.pid)
+        metrics = read()
+        after = harness.cpu_time(agent.pid)
+        self.assertGreater(metrics["dwarfprof_cpu_seconds_total", "agent"], before - 0.2)
+        self.assertLess(metrics["dwarfprof_cpu_seconds_total", "agent"], after + 0.2)
+
+        def is_memory_right():
+            """Unless it has got or given up much in between."""
+            rss = int(re.search(r"RssAnon:\s+(\d+)", harness.read(f"/proc/{agent.pid}/status")).group(1)) << 10
+            return abs(read()["dwarfprof_private_memory_bytes", "agent"] / rss - 1) < 0.5
+        self.assertTrue(any(is_memory_right() for _ in range(5)))
         self.assertEqual(self.curl(f"{self.url}/healthz"), (200, b"ok\n"))
         page = self.curl(f"{self.url}/status")[1].decode()
         self.assertIn(f"<p>{len(calls)} samples, 0 lost; 100.00 % of {len(calls)} user stacks", page)
@@ -448,9 +406,7 @@ class Requests(Agent):
         with subprocess.Popen(["curl", "-sS", "-o", self.out, "-w", "%{http_code}", f"{self.url}/debug/pprof/profile?seconds=600"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
             time.sleep(0.5)
-            before = time.monotonic()
-            self.end(agent)
-            self.assertLess(time.monotonic() - before, 5)
+            self.end_in_time(agent)
             waiting.communicate(timeout=10)
 
 
@@ -563,11 +519,13 @@ class Service(Agent):
                     manager.recv(4096)
             manager.settimeout(10)
             self.assertEqual([manager.recv(4096) for _ in range(3)], [b"WATCHDOG=1"] * 3)
-            before = time.monotonic()
-            agent.terminate()
-            self.assertIn("not be written in time", wait_until_it_says(agent, "is lost"))
-            os.waitpid(run, WALL)
-            self.assertLess(time.monotonic() - before, 5)
+            with harness.going_first(agent.pid), harness.Stillness(harness.BEFORE_FIRST) as stillness:
+                before = time.monotonic()
+                agent.terminate()
+                self.assertIn("not be written in time", wait_until_it_says(agent, "is lost"))
+                os.waitpid(run, WALL)
+                took = time.monotonic() - before
+            self.assertLess(took - stillness.total, 5)
 
     def test_messages_for_the_journal(self):
         with open(self.out, "w+") as journal:
@@ -591,6 +549,8 @@ class Service(Agent):
         caller.stdin.flush()
         wait_until_it_says(agent, "more than --memory allows (1 MiB): the profiler is begun anew")
         n = len([*iter(caller.stdout.readline, "done\n")])
+        wait_for(self.recordings)  # what was before
+        n += len(self.call(caller, 10))
         self.end(agent)
         self.assertIn(len(self.samples(self.store)) - n, (-1, 0, 1))
         self.assertGreater(len(self.recordings()), 1)

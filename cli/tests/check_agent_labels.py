@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import harness
-from check_agent import Agent, find_library, free_port
+from agents import Agent, find_library, free_port
 from check_agent_backends import Receiver
 from harness import dwarfprof, wait_for
 
@@ -62,9 +62,11 @@ class Labels(Agent):
         return caller
 
     def deliver(self, callers, *args, calls=20):
-        """Each of them makes that many calls."""
-        agent = self.agent(*[word for c in callers for word in ("-p", str(c.pid))],
-                           "-e", f"uprobe:{find_library(callers[0].pid)}:getppid", "--deliver", "60s", *args)
+        """Each of them makes that many calls, in one interval, which its end ends."""
+        self.spool = self.out + ".spool"
+        self.args = *[word for c in callers for word in ("-p", str(c.pid))], \
+            "-e", f"uprobe:{find_library(callers[0].pid)}:getppid", "--deliver", "1h", *args
+        agent = self.agent("--spool", self.spool, *self.args)
         for caller in callers:
             self.assertEqual(len(self.call(caller, calls)), calls)
         return agent
@@ -104,7 +106,8 @@ class Cgroups(Labels):
                  ("lxc.payload.box", {"container.name": "box", "service.name": "box"}),
                  ("user.slice/session-1.scope", {}))
         callers = [self.caller_in(path) for path, _ in cases]
-        self.end(self.deliver(callers, *self.urls(), "--store", self.store, "--interval", "60s"))
+        agent = self.deliver(callers, *self.urls(), "--store", self.store, "--interval", "1h")
+        self.end_and_deliver(agent, self.spool, *self.args)
         comm = harness.read(f"/proc/{callers[0].pid}/comm").strip()
         expected = collections.Counter()
         resources = self.resources()
@@ -185,7 +188,7 @@ class Cardinality(Labels):
                 line for line in read().splitlines(True) if line.startswith("dwarfprof_samples_folded_total")))
         self.assertIn("40 of too many sets of labels, 40 keep nothing", read())
         self.assertIn('kept="nothing"} 40\n', read())
-        self.end(agent)
+        self.end_and_deliver(agent, self.spool, *self.args)
         services = collections.Counter()
         for labels, n in self.pushed().items():
             services[dict(labels)["service_name"]] += n
@@ -214,7 +217,7 @@ class Rules(Labels):
                                       check=True, timeout=60).stdout
         for words in '{backend="o"} 40\n', '{backend="p"} 20\n':
             wait_for(lambda words=words: "dwarfprof_samples_filtered_total" + words in read())
-        self.end(agent)
+        self.end_and_deliver(agent, self.spool, *self.args)
         found = [dict(labels) for of in self.resources().values() for labels in of]
         self.assertEqual(sorted((f["service.name"], f["team"], f["host.name"], int(f["process.pid"])) for f in found),
                          sorted(("web", "shop", socket.gethostname(), c.pid) for c in callers[:2]))

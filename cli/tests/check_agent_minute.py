@@ -11,7 +11,7 @@ import subprocess
 from xml.etree import ElementTree
 
 import harness
-from check_agent import Agent, free_port
+from agents import Agent, free_port
 from harness import wait_for, wait_until_it_says
 
 NAMED = re.compile(r"^(?:__)?getppid\b", re.M)  # as a box

@@ -336,7 +336,7 @@ class Cache(unittest.TestCase):
             try:
                 self.assertTrue(is_kept(*run))
             finally:
-                subprocess.run(["umount", merged], check=True)
+                harness.unmount(merged)
 
     def test_other_users_have_it_below_their_home(self):
         two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon", "--bounding-set=-all,+bpf,+perfmon"]

@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import tempfile
-import time
 import unittest
 
 import harness
@@ -94,9 +93,12 @@ class Fleet(unittest.TestCase):
                     found[key] += sum(event[1] for event in several)
         return found
 
+    def recordings(self, host):
+        return glob.glob(self.path(host, "*.dwarfprof"))
+
     def recorded(self, host):
         found = collections.Counter()
-        for path in glob.glob(self.path(host, "*.dwarfprof")):
+        for path in self.recordings(host):
             stream = self.path("x.jsonl")
             done = dwarfprof("convert", path, "-o", stream)
             self.assertIn(done.returncode, (0, 5), done.stderr)  # 5: an interval without samples
@@ -115,12 +117,15 @@ class Fleet(unittest.TestCase):
             wait_for(lambda: os.readlink(f"/proc/{targets[host].pid}/exe") == path)
         agents = [self.agent(host, targets[host].pid, ports) for host in hosts]
         wait_for(lambda: all(sum(self.delivered("grpc", host.name).values()) > 2 * HZ for host in hosts), 120)
-        for agent in agents:
-            before = time.monotonic()
-            agent.terminate()
-            said = agent.communicate(timeout=60)[1]
-            self.assertEqual(agent.returncode, 0, said)
-            self.assertLess(time.monotonic() - before, 5)
+        # An end may come before all is delivered.
+        with harness.stopped([target.pid for target in targets.values()]):
+            n = {host: len(self.recordings(host.name)) for host in hosts}
+            wait_for(lambda: all(len(self.recordings(host.name)) >= n[host] + 3 for host in hosts))
+            recorded = {host: self.recorded(host.name) for host in hosts}
+            wait_for(lambda: all(self.delivered(by, host.name) == recorded[host] for host in hosts for by in ("grpc", "http")))
+            for agent in agents:
+                said = harness.end_in_time(agent)
+                self.assertEqual(agent.returncode, 0, said)
         for host, path in hosts.items():
             recorded = self.recorded(host.name)
             self.assertGreater(sum(recorded.values()), 2 * HZ)

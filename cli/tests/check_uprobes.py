@@ -37,8 +37,8 @@ CIRCLE_GROW, SQUARE_GROW = (f"<calls_rs::shapes::{shape} as calls_rs::shapes::Sh
 RUST = {CIRCLE_GROW: N, SQUARE_GROW: 2 * N, "calls_rs::shapes::draw": 4 * N}
 
 
-def wait_for_open(fd, timeout=30):
-    """Waits for what was watched (inotify(7))."""
+def wait_for_open(fd, timeout=300):
+    """Waits for what was watched (inotify(7)). The time is generous, as a profiler has to start first."""
     if not select.select([fd], [], [], timeout)[0]:
         raise TimeoutError("nobody has opened the file")
     os.read(fd, 4096)

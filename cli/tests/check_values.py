@@ -76,11 +76,19 @@ class Values(unittest.TestCase):
             with open(out) as file:
                 return file.read(), logged, lost, said
 
+    def record_most(self, probe, n, **kwargs):
+        """The same, of most calls: the program does not wait for a profiler that gets no CPU, which has lost more then."""
+        for _ in range(5):
+            written, logged, lost, said = self.record(probe, n, **kwargs)
+            self.assertEqual(written.count("\n") + lost, n)
+            if lost < n / 2:
+                break
+        self.assertLess(lost, n / 2, said)
+        return written, logged, said
+
     def check(self, probe, n, keys, **kwargs):
-        written, logged, lost, said = self.record(probe, n, **kwargs)
+        written, logged, said = self.record_most(probe, n, **kwargs)
         samples = [json.loads(line) for line in written.splitlines()]
-        self.assertEqual(len(samples) + lost, n)
-        self.assertGreater(len(samples), n / 2, said)
         self.assertEqual(len({s["labels"]["id"] for s in samples}), len(samples))
         for s in samples:
             values = logged[s["labels"]["id"]]
