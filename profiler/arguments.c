@@ -356,7 +356,8 @@ void arguments_wanted(const struct arguments *arguments,
 }
 
 void arguments_resolve(struct arguments *arguments,
-		       const struct parameter parameters[DP_MAX_ARGUMENTS])
+		       const struct parameter parameters[DP_MAX_ARGUMENTS],
+		       const struct enumerator *names)
 {
 	for (size_t i = 0; i < arguments->n; i++) {
 		struct argument *a = &arguments->of[i];
@@ -365,6 +366,11 @@ void arguments_resolve(struct arguments *arguments,
 			continue;
 		a->how = parameters[i].how;
 		a->form.type = (enum value_type)parameters[i].type;
+		a->form.n_names = parameters[i].n_names;
+		if (a->form.n_names > 0) {
+			a->form.names = names;
+			names += a->form.n_names;
+		}
 		a->path[0] = '\0';
 	}
 }

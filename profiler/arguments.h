@@ -46,12 +46,16 @@ int arguments_parse(const char *list, enum probe_kind kind, struct arguments *re
 /* Is one of them the time of a call? */
 bool arguments_have_time(const struct arguments *arguments);
 
-/* Are some by name? arguments_resolve() makes them such by position, at one place. */
+/*
+ * Are some by name? arguments_resolve() makes them such by position, at one place. Their forms refer
+ * to the names of values.
+ */
 bool arguments_have_names(const struct arguments *arguments);
 void arguments_wanted(const struct arguments *arguments,
 		      struct parameter_wanted ret[DP_MAX_ARGUMENTS]);
 void arguments_resolve(struct arguments *arguments,
-		       const struct parameter parameters[DP_MAX_ARGUMENTS]);
+		       const struct parameter parameters[DP_MAX_ARGUMENTS],
+		       const struct enumerator *names);
 
 /*
  * Makes them such by position, at one place of a USDT probe. 0, or -EINVAL, and what is wrong. A type

@@ -81,26 +81,32 @@ static int explain(const struct source *s, uint64_t offset, int err)
 	return err;
 }
 
-/* Makes arguments by name such by position, for one place. */
-static int resolve(struct source *s, struct arguments *arguments, uint64_t offset)
+/* Makes arguments by name such by position, for one place, with names of values that are in *ret. */
+static int resolve(struct source *s, struct arguments *arguments, uint64_t offset,
+		   struct parse_result *ret)
 {
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS] = { 0 };
 	int err;
 
 	arguments_wanted(arguments, wanted);
-	err = ask_parameters(s, wanted, arguments->n, offset, &result);
+	err = ask_parameters(s, wanted, arguments->n, offset, ret);
 	if (err < 0)
 		return explain(s, offset, err);
 	for (size_t i = 0; i < arguments->n; i++) {
-		if (!result.parameters[i].why[0])
+		if (!ret->parameters[i].why[0])
 			continue;
 		log_error("cannot read %s in the function at 0x%" PRIx64 " of %s: %s",
-			  wanted[i].path, offset, s->path, result.parameters[i].why);
+			  wanted[i].path, offset, s->path, ret->parameters[i].why);
 		return -EINVAL;
 	}
-	arguments_resolve(arguments, result.parameters);
+	arguments_resolve(arguments, ret->parameters, ret->names.of);
 	return 0;
+}
+
+static bool have_same_names(const struct value_form *a, const struct value_form *b)
+{
+	return a->n_names == b->n_names &&
+	       (a->n_names == 0 || memcmp(a->names, b->names, a->n_names * sizeof(*a->names)) == 0);
 }
 
 static bool is_same(const struct probe_lists *l, size_t i, const struct dp_arguments *list,
@@ -109,12 +115,31 @@ static bool is_same(const struct probe_lists *l, size_t i, const struct dp_argum
 	if (memcmp(&l->lists[i], list, sizeof(*list)) != 0)
 		return false;
 	for (size_t j = 0; j < forms->n; j++)
-		if (l->forms[i].of[j].type != forms->of[j].type)
+		if (l->forms[i].of[j].type != forms->of[j].type ||
+		    !have_same_names(&l->forms[i].of[j], &forms->of[j]))
 			return false;
 	return true;
 }
 
-/* Returns the number of the list, or -E2BIG. */
+/* Gives forms names of their own. */
+static int keep_names(struct value_forms *forms)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < forms->n; i++) {
+		struct value_form *f = &forms->of[i];
+		size_t size = f->n_names * sizeof(*f->names);
+		struct enumerator *own = size > 0 && !failed ? malloc(size) : NULL;
+
+		failed |= size > 0 && !own;
+		if (own)
+			memcpy(own, f->names, size);
+		f->names = own;
+	}
+	return failed ? -ENOMEM : 0;
+}
+
+/* Returns the number of the list, -E2BIG, or -ENOMEM. */
 static int add_list(struct probe_lists *l, const struct arguments *arguments)
 {
 	struct value_forms forms;
@@ -131,6 +156,8 @@ static int add_list(struct probe_lists *l, const struct arguments *arguments)
 		l->lists[i] = list;
 		l->forms[i] = forms;
 		l->n++;
+		if (keep_names(&l->forms[i]) < 0)
+			return -ENOMEM;
 	}
 	return (int)i;
 }
@@ -153,8 +180,9 @@ static int make_each(struct source *s, const struct arguments *arguments,
 	bool have_names = arguments_have_names(arguments);
 
 	for (size_t i = 0; i < places->n; i++) {
+		_cleanup_(parse_result_done) struct parse_result found = { 0 };
 		struct arguments own = *arguments;
-		int err = have_names ? resolve(s, &own, places->offsets[i]) : 0;
+		int err = have_names ? resolve(s, &own, places->offsets[i], &found) : 0;
 
 		if (err == 0)
 			err = set_list(ret, &own, &places->cookies[i]);
@@ -232,6 +260,6 @@ bool probe_lists_have_number(const struct probe_lists *l, const char *name)
 void probe_lists_done(struct probe_lists *l)
 {
 	free(l->lists);
-	free(l->forms);
+	value_forms_free(l->forms, l->n);
 	*l = (struct probe_lists){ 0 };
 }

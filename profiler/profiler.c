@@ -591,7 +591,7 @@ struct profiler *profiler_free(struct profiler *p)
 	}
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
-	free(p->event.lists);
+	value_forms_free(p->event.lists, p->event.n_lists);
 	free(p->event.code.maybe);
 	free(p);
 	return NULL;

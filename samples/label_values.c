@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -69,6 +70,9 @@ static int add_word(struct label_list *list, const struct value_form *form, uint
 	struct label label = { .key = form->name, .unit = form->unit };
 	char text[32];
 
+	label.text = enumerator_name(form->names, form->n_names, value);
+	if (label.text)
+		return label_list_add(list, &label);
 	if (kind == VALUE_IS_SIGNED || (kind == VALUE_IS_UNSIGNED && value <= INT64_MAX)) {
 		label.number = (int64_t)value;
 		return label_list_add(list, &label);
@@ -221,6 +225,14 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 		return word * named->sample.weight;
 	}
 	return 0;
+}
+
+void value_forms_free(struct value_forms *lists, size_t n)
+{
+	for (size_t i = 0; lists && i < n; i++)
+		for (size_t j = 0; j < lists[i].n; j++)
+			free((void *)lists[i].of[j].names);
+	free(lists);
 }
 
 void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "samples/label_source.h"
+#include "symbols/enumerator.h"
 #include "symbols/value_type.h"
 
 /* Room for the name of a value, with its zero. */
@@ -14,7 +15,9 @@
 struct value_form {
 	char name[VALUE_NAME_SIZE];
 	enum value_type type;
-	const char *unit; /* of a number: "nanoseconds"; "": none */
+	const char *unit;               /* of a number: "nanoseconds"; "": none */
+	const struct enumerator *names; /* of values, for labels; NULL: it has none */
+	size_t n_names;
 };
 
 /* Of each list of arguments that the kernel reads (struct dp_arguments), by its number. */
@@ -22,6 +25,9 @@ struct value_forms {
 	size_t n;
 	struct value_form of[DP_MAX_ARGUMENTS];
 };
+
+/* Frees n of them, which have names of their own. NULL: none. */
+void value_forms_free(struct value_forms *lists, size_t n);
 
 /*
  * The source of labels with the values that a probe has read. A value that was not in memory is

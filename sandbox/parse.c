@@ -13,6 +13,7 @@ void parse_result_done(struct parse_result *r)
 {
 	elf_facts_done(&r->facts);
 	image_done(&r->image);
+	enumerators_done(&r->names);
 	free(r->usdt);
 	function_list_done(&r->functions);
 	jit_pieces_done(&r->pieces);
@@ -70,7 +71,8 @@ static int get_parameters(const struct parse_request *request, const struct elf_
 
 		if (request->offset >= s->offset && request->offset - s->offset < s->file_size)
 			return parameters_find(fd, request->offset - s->offset + s->address,
-					       request->wanted, request->n_wanted, ret->parameters);
+					       request->wanted, request->n_wanted, ret->parameters,
+					       &ret->names);
 	}
 	return -ENODATA;
 }

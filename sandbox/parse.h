@@ -74,6 +74,7 @@ struct parse_result {
 	bool is_so;
 	/* PARAMETERS */
 	struct parameter parameters[DP_MAX_ARGUMENTS];
+	struct enumerators names; /* of their values */
 	/* USDT */
 	struct usdt_place *usdt;
 	size_t n_usdt;

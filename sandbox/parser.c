@@ -36,6 +36,8 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, r->functions.bytes, r->functions.size);
 	if (err == 0)
 		err = write_all(fd, r->pieces.bytes, r->pieces.n);
+	if (err == 0)
+		err = write_all(fd, r->names.of, r->names.n * sizeof(*r->names.of));
 	return err;
 }
 
@@ -79,6 +81,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->is_closed = result.position.is_closed;
 	ret->has_more = result.has_more;
 	memcpy(ret->parameters, result.parameters, sizeof(ret->parameters));
+	ret->n_names = (uint32_t)result.names.n;
 	ret->digest = result.digest;
 	ret->container = result.container;
 	return err;
@@ -147,8 +150,10 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 }
 
 /* Whatever they are, the kernel reads only the process that hits the probe. */
-static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS])
+static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS], uint32_t n_names)
 {
+	uint32_t n = 0;
+
 	for (size_t i = 0; i < DP_MAX_ARGUMENTS; i++) {
 		const struct parameter *p = &parameters[i];
 
@@ -157,10 +162,11 @@ static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS])
 		    p->how.base > DP_BASE_CONSTANT || p->how.reg >= DP_N_REGISTERS ||
 		    p->how.n_derefs > DP_MAX_DEREFS || p->how.size > sizeof(uint64_t) ||
 		    p->how.is_text > 1 || p->how.index > DP_N_REGISTERS || p->how.shift > 3 ||
-		    p->how.zero[0] != 0)
+		    p->how.zero[0] != 0 || p->n_names > ENUMERATION_MAX)
 			return false;
+		n += p->n_names;
 	}
-	return true;
+	return n == n_names;
 }
 
 static bool are_usdt(const struct usdt_place *places, size_t n)
@@ -228,7 +234,8 @@ static bool is_whole(const struct parser_reply *r, int file)
 					       r->facts.n_code * sizeof(struct elf_code) +
 					       (uint64_t)r->n_cells * DP_CELL_SIZE +
 					       r->n_usdt * sizeof(struct usdt_place) +
-					       r->functions_size + r->n_pieces;
+					       r->functions_size + r->n_pieces +
+					       r->n_names * sizeof(struct enumerator);
 }
 
 static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
@@ -248,6 +255,15 @@ static int take_probes(const struct parser_reply *r, int file, off_t *at, struct
 	return err == 0 && !function_list_is_sound(&ret->functions) ? -EPROTO : err;
 }
 
+static int take_names(const struct parser_reply *r, int file, off_t *at, struct enumerators *ret)
+{
+	void *names = NULL;
+	int err = read_values(file, at, r->n_names, sizeof(*ret->of), &names);
+
+	*ret = (struct enumerators){ names, names ? r->n_names : 0, names ? r->n_names : 0 };
+	return err == 0 && !enumerators_are_sound(ret->of, ret->n) ? -EPROTO : err;
+}
+
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
 		struct parse_result *ret)
 {
@@ -258,7 +274,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	*ret = (struct parse_result){ 0 };
 	if (is_parse_error(r->err))
 		return r->err;
-	if (!is_plausible(r, size) || !is_whole(r, file) || !are_parameters(r->parameters) ||
+	if (!is_plausible(r, size) || !is_whole(r, file) ||
+	    !are_parameters(r->parameters, r->n_names) ||
 	    (kind == PARSE_IMAGE) != (r->n_cells > 0) || (kind != PARSE_JIT && r->n_pieces > 0))
 		return -EPROTO;
 	ret->facts = r->facts;
@@ -283,6 +300,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 		err = take_probes(r, file, &at, ret);
 	if (err == 0)
 		err = read_values(file, &at, r->n_pieces, 1, &pieces);
+	if (err == 0)
+		err = take_names(r, file, &at, &ret->names);
 	ret->pieces = (struct jit_pieces){ .bytes = pieces, .n = pieces ? r->n_pieces : 0 };
 	ret->position = (struct jit_position){ r->position, r->lines_at, r->has_times == 1,
 					       r->is_closed == 1 };

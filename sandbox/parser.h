@@ -13,7 +13,7 @@
  * for the result:
  *
  *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
- *     | struct usdt_place * n_usdt | functions_size bytes | n_pieces |
+ *     | struct usdt_place * n_usdt | functions_size bytes | n_pieces | struct enumerator * n_names |
  */
 
 struct parser_request {
@@ -45,6 +45,7 @@ struct parser_reply {
 	uint64_t position, lines_at;
 	uint8_t has_more, has_times, is_closed;
 	struct parameter parameters[DP_MAX_ARGUMENTS];
+	uint32_t n_names; /* of these together */
 	struct file_digest digest;
 	struct container_names container;
 };

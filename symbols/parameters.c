@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "elf/decompressed.h"
 #include "elf/elf_open.h"
+#include "symbols/enumeration.h"
 #include "symbols/member_path.h"
 
 DEFINE_CLEANUP(Dwarf *, dwarf_end)
@@ -360,8 +361,22 @@ static bool find_parameter(Dwarf_Die *function, const char *name, size_t n, Dwar
 	return false;
 }
 
+/* What is wanted as a number remains one. */
+static int read_names(Dwarf_Die *type, const struct parameter_wanted *wanted, struct parameter *ret,
+		      struct enumerators *names)
+{
+	const size_t n = names->n;
+	int err = 0;
+
+	if (wanted->type == VALUE_N_TYPES && dwarf_tag(type) == DW_TAG_enumeration_type)
+		err = enumeration_read(type, (enum value_type)ret->type, names);
+	ret->n_names = (uint32_t)(names->n - n);
+	return err;
+}
+
+/* -EINVAL, explained, or -ENOMEM. */
 static int resolve(Dwarf_Die *function, uint64_t address, const struct parameter_wanted *wanted,
-		   struct parameter *ret)
+		   struct parameter *ret, struct enumerators *names)
 {
 	struct typed_place place = { .why = ret->why };
 	size_t n = strcspn(wanted->path, "-.");
@@ -388,11 +403,11 @@ static int resolve(Dwarf_Die *function, uint64_t address, const struct parameter
 		return err;
 	ret->type = type;
 	ret->how = place.how;
-	return 0;
+	return read_names(&place.type, wanted, ret, names);
 }
 
 int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wanted, size_t n,
-		    struct parameter *ret)
+		    struct parameter *ret, struct enumerators *ret_names)
 {
 	_cleanup_elf_ Elf *elf = elf_open(fd);
 	_cleanup_(dwarf_endp) Dwarf *dwarf = NULL;
@@ -407,8 +422,9 @@ int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wan
 		return -ENODATA;
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = (struct parameter){ 0 };
-		if (wanted[i].path[0])
-			(void)resolve(&search.found, address, &wanted[i], &ret[i]);
+		if (wanted[i].path[0] &&
+		    resolve(&search.found, address, &wanted[i], &ret[i], ret_names) == -ENOMEM)
+			return -ENOMEM;
 	}
 	return 0;
 }

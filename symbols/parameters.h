@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "symbols/enumerator.h"
 #include "symbols/value_type.h"
 
 /*
@@ -23,17 +24,19 @@ struct parameter_wanted {
 };
 
 struct parameter {
-	uint32_t type; /* enum value_type */
+	uint32_t type;    /* enum value_type */
+	uint32_t n_names; /* of its values: so many enumerators of the list are its own */
 	struct dp_argument how;
 	char why[PARAMETER_WHY_SIZE]; /* it cannot be read; "": it can */
 };
 
 /*
  * Finds parameters of the function at an address of the file behind fd, or of the file of which that
- * is the debug file. Returns 0, -ENODATA if it has no debug information of that function, -ENOEXEC if
+ * is the debug file, and the enumerators of their types, in the same order; enumerators_done() frees
+ * the list, which starts empty, also after an error. Returns 0, -ENODATA if it has no debug information of that function, -ENOEXEC if
  * it cannot be read, or -ENOMEM.
  */
 int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wanted, size_t n,
-		    struct parameter *ret);
+		    struct parameter *ret, struct enumerators *ret_names);
 
 #endif

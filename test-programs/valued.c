@@ -18,6 +18,7 @@
 #define CUT 255
 
 enum method { METHOD_GET, METHOD_PUT = 7 };
+#define NOT_A_METHOD 3
 
 struct header {
 	short version;
@@ -102,6 +103,19 @@ static void log_text(FILE *log, const char *key, const char *text)
 			strlen(text) >= CUT ? "…" : "");
 }
 
+static const int kinds[] = { METHOD_GET, METHOD_PUT, NOT_A_METHOD, METHOD_PUT };
+
+/* The name, where there is one. */
+static void log_kind(FILE *log, enum method kind)
+{
+	fprintf(log, "\"kind_number\": %d, ", (int)kind);
+	if ((int)kind == NOT_A_METHOD)
+		fprintf(log, "\"kind\": %d, ", (int)kind);
+	else
+		fprintf(log, "\"kind\": \"%s\", ",
+			kind == METHOD_GET ? "METHOD_GET" : "METHOD_PUT");
+}
+
 static void call(uint64_t i, FILE *log)
 {
 	uint64_t random = mix(i);
@@ -111,7 +125,7 @@ static void call(uint64_t i, FILE *log)
 	struct request request = { .id = i,
 				   .header = &header,
 				   .status = (int32_t)(random >> 7),
-				   .kind = random & 2 ? METHOD_PUT : METHOD_GET,
+				   .kind = (enum method)kinds[random / 2 % 4],
 				   .level = (uint8_t)(random >> 3) };
 	int length = snprintf(path, sizeof(path), "/p/%" PRIx64, random);
 
@@ -127,8 +141,8 @@ static void call(uint64_t i, FILE *log)
 	fprintf(log, "\"letter\": \"%c\", ", 'a' + (int)(random % 26));
 	fprintf(log, "\"seventh\": %d, \"eighth\": %d, ", (int32_t)(random >> 11),
 		(uint16_t)(random >> 13));
-	fprintf(log, "\"status\": %d, \"kind\": %d, \"level\": %d, ", request.status, request.kind,
-		request.level);
+	fprintf(log, "\"status\": %d, \"level\": %d, ", request.status, request.level);
+	log_kind(log, request.kind);
 	fprintf(log, "\"version\": %d, ", header.version);
 	log_text(log, "method", header.method);
 	log_text(log, "host", header.host);

@@ -27,6 +27,14 @@ struct Limits {
 	int level;
 };
 
+enum class State : signed char { idle = -3, busy = 5 };
+using Alias = State;
+
+/* Not flags, as they are numbered one after the other. */
+typedef enum { red, green, blue } Colour;
+
+enum Access : unsigned { can_read = 1, can_write = 2, can_run = 16, can_all = 19 };
+
 struct Answer {
 	std::string text;
 	long code = 0;
@@ -36,10 +44,14 @@ struct Server : Owned {
 	static int shared;
 	std::string name;
 	Limits limits{};
+	const Alias *state = nullptr;
+	Access access{};
 
-	AS_IT_IS void handle(const std::string &route, int &code, double ratio, unsigned long id)
+	AS_IT_IS void handle(const std::string &route, int &code, double ratio, unsigned long id,
+			     Colour colour, const Alias &state)
 	{
-		sum = sum + route.size() + (unsigned long)code + (unsigned long)ratio + id + owner;
+		sum = sum + route.size() + (unsigned long)code + (unsigned long)ratio + id + owner +
+		      colour + (unsigned long)state;
 	}
 };
 
@@ -62,14 +74,21 @@ static void call(unsigned long i, FILE *log)
 		i % 2 ? "/short" :
 			"/one/that/is/longer/than/a/string/of/its/own/" + std::to_string(i);
 
+	static const char *const colours[] = { "\"red\"", "\"green\"", "\"blue\"", "3" };
+	auto colour = (Colour)(i % 4);
+	auto state = i % 3 ? State::busy : State::idle;
+
+	server.state = &state;
+	server.access = i % 2 ? can_run : (Access)(can_read | can_write);
 	server.owner = (unsigned short)(i * 3);
 	server.name = "server " + std::to_string(i % 11);
 	server.limits.level = -(int)i;
 	std::fprintf(
 		log,
-		"{\"route\": \"%s\", \"code\": %d, \"name\": \"%s\", \"level\": %d, \"owner\": %d, \"id\": %lu}\n",
-		route.c_str(), code, server.name.c_str(), server.limits.level, server.owner, i);
-	server.handle(route, code, 1.5, i);
+		"{\"route\": \"%s\", \"code\": %d, \"name\": \"%s\", \"level\": %d, \"owner\": %d, \"colour\": %s, \"state\": \"%s\", \"access\": %u, \"id\": %lu}\n",
+		route.c_str(), code, server.name.c_str(), server.limits.level, server.owner,
+		colours[i % 4], i % 3 ? "busy" : "idle", server.access, i);
+	server.handle(route, code, 1.5, i, colour, state);
 	sum = sum + (unsigned long)make(2.5, route, code, i).code;
 }
 

@@ -27,16 +27,17 @@ BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 N = 100000
 # Of take(), by position: struct request has its header at 8, and so on.
 ARGUMENTS = ("size=arg1:u64, path=arg2:str, small=arg3:s8, hex=arg1:x16, flag=arg5:bool, letter=arg6:char, "
-             "seventh=arg7:s32, eighth=arg8:u16, status=arg4->16:s32, kind=arg4->20:u32, level=arg4->24:u8, "
+             "seventh=arg7:s32, eighth=arg8:u16, status=arg4->16:s32, kind_number=arg4->20:u32, level=arg4->24:u8, "
              "version=arg4->8->0:s16, method=arg4->8->8:str, host=arg4->8+16:str, id=arg4->0:u64")
 NAMES = ("size=size, path:str, small=small, hex=size:x16, flag=flag, letter=letter, seventh=seventh, eighth=eighth, "
-         "status=request->status, kind=request->kind, level=request->level, version=request->header->version, "
+         "status=request->status, kind=request->kind, kind_number=request->kind:u32, level=request->level, version=request->header->version, "
          "method=request->header->method, host=request->header->host, id=request->id")
 # Of the probe in valued_usdt.c: a wider type than an argument's does not add to it.
 STATIC = ("id=arg1, path=arg2:str, status=arg3, version=arg4, level=arg5, element=arg6, byte=arg7, constant=arg8, "
           "hex=arg3:x64, wide=arg4:u64")
 # Of Server::handle(), in valued_cplusplus.cc.
-MEMBERS = "route=route, code=code, name=this->name, level=this->limits.level, owner=this->owner, id=id"
+MEMBERS = ("route=route, code=code, name=this->name, level=this->limits.level, owner=this->owner, colour=colour, state=state, "
+           "access=this->access, id=id")
 
 
 def plain_bytes(path):

@@ -68,24 +68,29 @@ Test(arguments, are_parameters_by_name)
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS] = { 0 };
 	struct parameter found[DP_MAX_ARGUMENTS] = {
 		[0] = { .type = VALUE_X8, .how.reg = DP_RBX },
-		[1] = { .type = VALUE_U16, .how.reg = DP_R8 },
+		[1] = { .type = VALUE_U16, .how.reg = DP_R8, .n_names = 1 },
+		[2] = { .type = VALUE_S32, .n_names = 2 },
 	};
+	const struct enumerator names[3] = { 0 };
 	struct value_forms forms;
 	struct dp_arguments list;
 
-	parse("(request->head.size, x=y:u16, arg1)", PROBE_CALL);
+	parse("(request->head.size, x=y:u16, z, arg1)", PROBE_CALL);
 	cr_assert(arguments_have_names(&arguments));
 	arguments_wanted(&arguments, wanted);
 	cr_assert_str_eq(wanted[0].path, "request->head.size");
 	cr_assert_eq(wanted[0].type, VALUE_N_TYPES);
 	cr_assert_str_eq(wanted[1].path, "y");
 	cr_assert_eq(wanted[1].type, VALUE_U16);
-	cr_assert_str_eq(wanted[2].path, "");
-	arguments_resolve(&arguments, found);
+	cr_assert_str_eq(wanted[3].path, "");
+	arguments_resolve(&arguments, found, names);
 	cr_assert(!arguments_have_names(&arguments));
 	arguments_describe(&arguments, &list, &forms);
-	cr_assert(list.n == 3 && list.of[0].reg == DP_RBX && list.of[2].reg == DP_RDI);
-	cr_assert(forms.n == 3 && forms.of[0].type == VALUE_X8 && forms.of[2].type == VALUE_S64);
+	cr_assert(list.n == 4 && list.of[0].reg == DP_RBX && list.of[3].reg == DP_RDI);
+	cr_assert(forms.n == 4 && forms.of[0].type == VALUE_X8 && forms.of[3].type == VALUE_S64);
+	cr_assert(!forms.of[0].names && !forms.of[3].names);
+	cr_assert(forms.of[1].names == names && forms.of[1].n_names == 1);
+	cr_assert(forms.of[2].names == names + 1 && forms.of[2].n_names == 2);
 	cr_assert_str_eq(forms.of[1].name, "x");
 }
 

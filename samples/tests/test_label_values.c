@@ -104,6 +104,26 @@ Test(label_values, are_texts_where_a_number_cannot_tell)
 	cr_assert(label_set_has(set, "v5", "0x0"));
 }
 
+Test(label_values, are_names_of_enumerators_where_one_fits)
+{
+	static const struct enumerator names[] = { { 3, "three" }, { (uint64_t)-2, "below" } };
+
+	put(VALUE_S8, 0xfffe);
+	put(VALUE_U8, 3);
+	put(VALUE_U8, 4);
+	for (size_t i = 0; i < 3; i++) {
+		forms[1].of[i].names = names;
+		forms[1].of[i].n_names = 2;
+	}
+	labels.weight = "v1";
+	read_labels(3);
+	cr_assert(label_set_has(set, "v0", "below"));
+	cr_assert_eq(number("v2"), 4);
+	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 0);
+	record.sample.weight = 2;
+	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 6);
+}
+
 /* A text's words follow it, the next value follows these. */
 static void put_text(const char *text)
 {

@@ -108,6 +108,29 @@ Test(parser, says_what_may_be_a_containers_name)
 	cr_assert_eq(take_as(PARSE_CONTAINER, &reply), -EPROTO);
 }
 
+Test(parser, says_what_values_are_called)
+{
+	struct enumerator names[2] = { { 1, "one" }, { 2, "two" } };
+	struct parser_reply reply = { .n_names = 2 };
+	struct parse_result result;
+
+	for (int i = 0; i < 2; i++)
+		reply.parameters[i] = (struct parameter){ .type = VALUE_U8, .n_names = 1 };
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, names, sizeof(names), 0), sizeof(names));
+	cr_assert_eq(parser_take(PARSE_PARAMETERS, &reply, result_fd, FILE_SIZE, &result), 0);
+	cr_assert(result.names.n == 2 && memcmp(result.names.of, names, sizeof(names)) == 0);
+	parse_result_done(&result);
+	reply.parameters[0].n_names = 2;
+	cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), -EPROTO);
+	reply.parameters[0].n_names = UINT32_MAX;
+	cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), -EPROTO);
+	reply.parameters[0].n_names = 1;
+	memset(names[1].name, 'x', sizeof(names[1].name));
+	cr_assert_eq(pwrite(result_fd, names, sizeof(names), 0), sizeof(names));
+	cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), -EPROTO);
+}
+
 /* About generated code, and about that alone. */
 Test(parser, says_how_far_it_has_read)
 {
