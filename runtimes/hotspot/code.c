@@ -7,10 +7,11 @@
 #define MAX_FRAME_WORDS 256
 
 /*
- * Where an interpreter's frame has the address of its bytecode: since JDK 9 (frame_x86.hpp). No table has
- * it, but what is there is used only if it is in the method's bytecodes.
+ * Where an interpreter's frame has the address of its bytecode, in words: up to JDK 8, and since JDK 9
+ * (frame_x86.hpp). No table has it, but what is there is used only if it is in the method's bytecodes.
  */
-#define BYTECODE_BELOW_METHOD ((int32_t)(5 * sizeof(uint64_t)))
+#define BYTECODE_BELOW_METHOD_8 4
+#define BYTECODE_BELOW_METHOD 5
 
 struct code_reader {
 	const struct hotspot_layout *layout;
@@ -83,8 +84,13 @@ static int read_heaps(const struct code_reader *r, struct dp_hotspot *ret)
 	const uint64_t *at = r->layout->at;
 	__u64 heaps, data = 0, heap;
 	uint32_t n = 0;
-	int err = read_pointer(r, HOTSPOT_HEAPS, &heaps);
+	int err;
 
+	if (hotspot_layout_has(r->layout, HOTSPOT_HEAP)) {
+		err = read_pointer(r, HOTSPOT_HEAP, &heap);
+		return err < 0 ? err : read_heap(r, heap, ret, 0);
+	}
+	err = read_pointer(r, HOTSPOT_HEAPS, &heaps);
 	if (err == 0)
 		err = read_int(r, heaps + at[HOTSPOT_ARRAY_LENGTH], &n);
 	if (err == 0)
@@ -117,6 +123,7 @@ static int set_layout(const struct hotspot_layout *l, struct dp_hotspot *ret)
 {
 	bool is_offset = hotspot_layout_has(l, HOTSPOT_BLOB_CODE_OFFSET);
 	uint64_t begin = l->at[is_offset ? HOTSPOT_BLOB_CODE_OFFSET : HOTSPOT_BLOB_CODE_BEGIN];
+	int32_t below;
 
 	if (!fits_blob(l->at[HOTSPOT_BLOB_FRAME_SIZE]) ||
 	    !fits_blob(l->at[HOTSPOT_BLOB_COMPLETE]) || !fits_blob(begin) ||
@@ -133,7 +140,9 @@ static int set_layout(const struct hotspot_layout *l, struct dp_hotspot *ret)
 	ret->method_const = (uint32_t)l->at[HOTSPOT_METHOD_CONST];
 	ret->sender_sp = l->sender_sp * (int32_t)sizeof(uint64_t);
 	ret->frame_method = (l->last_sp - 1) * (int32_t)sizeof(uint64_t);
-	ret->frame_bytecode = ret->frame_method - BYTECODE_BELOW_METHOD;
+	below = hotspot_layout_has(l, HOTSPOT_HEAP) ? BYTECODE_BELOW_METHOD_8 :
+						      BYTECODE_BELOW_METHOD;
+	ret->frame_bytecode = ret->frame_method - below * (int32_t)sizeof(uint64_t);
 	return 0;
 }
 

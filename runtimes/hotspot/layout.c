@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "bpf/arch.h"
 
 /* Each table of a JVM has some hundred to some thousand entries. */
@@ -176,16 +177,51 @@ static int read_value_if_any(const struct tables *t, const enum vm_struct which[
 
 static bool has_all(const struct hotspot_layout *l)
 {
-	/* One of each of these two pairs is in each version. */
-	for (int i = 0; i < HOTSPOT_N_NEEDED; i++)
-		if (!hotspot_layout_has(l, (enum hotspot_member)i) &&
-		    i != HOTSPOT_BLOB_CODE_BEGIN && i != HOTSPOT_BLOB_CODE_OFFSET &&
-		    i != HOTSPOT_COMPILED_METHOD && i != HOTSPOT_NMETHOD_METHOD)
+	/* One of each of these pairs is in each version. */
+	static const enum hotspot_member pairs[][2] = {
+		{ HOTSPOT_HEAPS, HOTSPOT_HEAP },
+		{ HOTSPOT_BLOB_CODE_BEGIN, HOTSPOT_BLOB_CODE_OFFSET },
+		{ HOTSPOT_COMPILED_METHOD, HOTSPOT_NMETHOD_METHOD },
+	};
+	bool is_in_pair[HOTSPOT_N_MEMBERS] = { false };
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		is_in_pair[pairs[i][0]] = is_in_pair[pairs[i][1]] = true;
+		if (!hotspot_layout_has(l, pairs[i][0]) && !hotspot_layout_has(l, pairs[i][1]))
 			return false;
-	return (hotspot_layout_has(l, HOTSPOT_BLOB_CODE_BEGIN) ||
-		hotspot_layout_has(l, HOTSPOT_BLOB_CODE_OFFSET)) &&
-	       (hotspot_layout_has(l, HOTSPOT_COMPILED_METHOD) ||
-		hotspot_layout_has(l, HOTSPOT_NMETHOD_METHOD));
+	}
+	for (int i = 0; i < HOTSPOT_N_NEEDED; i++)
+		if (!is_in_pair[i] && !hotspot_layout_has(l, (enum hotspot_member)i))
+			return false;
+	return true;
+}
+
+/* A member that earlier versions call otherwise. */
+static void rename_member(struct hotspot_layout *l, enum hotspot_member to,
+			  enum hotspot_member from)
+{
+	if (!hotspot_layout_has(l, to))
+		l->at[to] = l->at[from];
+}
+
+/* Reads where the parts of an interpreter's frame are. */
+static int read_frame(const struct tables *t, struct hotspot_layout *ret)
+{
+	static const enum vm_struct constants[] = { VM_CONSTANTS, VM_CONSTANT_STRIDE,
+						    VM_CONSTANT_NAME, VM_CONSTANT_VALUE };
+	int err = read_value(t, constants, "frame::interpreter_frame_sender_sp_offset",
+			     sizeof(ret->sender_sp), &ret->sender_sp);
+
+	if (err == 0)
+		return read_value(t, constants, "frame::interpreter_frame_last_sp_offset",
+				  sizeof(ret->last_sp), &ret->last_sp);
+	/* JDK 8 does not publish them: frame_x86.hpp, frame_aarch64.hpp. */
+	if (err == -ENOTSUP && hotspot_layout_has(ret, HOTSPOT_HEAP)) {
+		ret->sender_sp = -1;
+		ret->last_sp = -2;
+		err = 0;
+	}
+	return err;
 }
 
 int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tables, uint64_t bias,
@@ -193,8 +229,6 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 {
 	static const enum vm_struct types[] = { VM_TYPES, VM_TYPE_STRIDE, VM_TYPE_NAME,
 						VM_TYPE_SIZE };
-	static const enum vm_struct constants[] = { VM_CONSTANTS, VM_CONSTANT_STRIDE,
-						    VM_CONSTANT_NAME, VM_CONSTANT_VALUE };
 	const struct tables t = { tables, bias, read, memory };
 	int err;
 
@@ -212,12 +246,10 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 	if (err == 0)
 		err = read_value_if_any(&t, types, "ConstMethod", &ret->const_size);
 	if (err == 0)
-		err = read_value(&t, constants, "frame::interpreter_frame_sender_sp_offset",
-				 sizeof(ret->sender_sp), &ret->sender_sp);
-	if (err == 0)
-		err = read_value(&t, constants, "frame::interpreter_frame_last_sp_offset",
-				 sizeof(ret->last_sp), &ret->last_sp);
+		err = read_frame(&t, ret);
 	if (err < 0)
 		return err == -ENOTSUP ? err : -EAGAIN;
+	rename_member(ret, HOTSPOT_ARRAY_LENGTH, HOTSPOT_ARRAY_LENGTH_GENERIC);
+	rename_member(ret, HOTSPOT_SYMBOL_BODY, HOTSPOT_SYMBOL_BODY_WHOLE);
 	return has_all(ret) ? 0 : -ENOTSUP;
 }

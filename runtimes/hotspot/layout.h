@@ -69,7 +69,13 @@ typedef int hotspot_read(void *memory, void *ret, size_t size, uint64_t address)
 	X(CONST_SIZE, "ConstMethod", "_code_size")                                                    \
 	X(CONST_FLAGS, "ConstMethod", "_flags")                                                       \
 	X(CONST_FLAGS_APART, "ConstMethod", "_flags._flags")                                          \
-	X(POOL_FILE, "ConstantPool", "_source_file_name_index")
+	X(POOL_FILE, "ConstantPool", "_source_file_name_index")                                       \
+	/* What earlier versions have instead: up to JDK 8, */                                        \
+	X(HEAP, "CodeCache", "_heap")                                                                 \
+	X(SYMBOL_BODY_WHOLE, "Symbol", "_body")                                                       \
+	/* up to 14, */                                                                               \
+	X(ARRAY_LENGTH_GENERIC, "GenericGrowableArray", "_len")                                       \
+	X(CLASS_FILE, "InstanceKlass", "_source_file_name_index")
 
 #define X(name, type, member) HOTSPOT_##name,
 enum hotspot_member { HOTSPOT_MEMBERS(X) HOTSPOT_N_MEMBERS };

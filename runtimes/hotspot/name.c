@@ -145,7 +145,8 @@ static int read_flags(const struct reader *r, uint64_t constant, bool *ret_has_l
 static bool knows_lines(const struct hotspot_layout *l)
 {
 	return l->const_size > 0 && hotspot_layout_has(l, HOTSPOT_CONST_SIZE) &&
-	       hotspot_layout_has(l, HOTSPOT_POOL_FILE) &&
+	       (hotspot_layout_has(l, HOTSPOT_POOL_FILE) ||
+		hotspot_layout_has(l, HOTSPOT_CLASS_FILE)) &&
 	       (hotspot_layout_has(l, HOTSPOT_CONST_FLAGS) ||
 		hotspot_layout_has(l, HOTSPOT_CONST_FLAGS_APART));
 }
@@ -181,11 +182,18 @@ static int read_lines(const struct reader *r, uint64_t constant,
 static int read_file(const struct reader *r, uint64_t constant, char ret[RUNTIME_NAME_SIZE])
 {
 	uint16_t index = 0;
-	uint64_t pool;
+	bool is_in_pool = hotspot_layout_has(r->layout, HOTSPOT_POOL_FILE);
+	uint64_t pool, holder;
 	int err = read_member(r, constant, HOTSPOT_CONST_CONSTANTS, &pool);
 
+	holder = pool;
+	if (err == 0 && !is_in_pool)
+		err = read_member(r, pool, HOTSPOT_POOL_HOLDER, &holder);
 	if (err == 0)
-		err = read_at(r, pool + r->layout->at[HOTSPOT_POOL_FILE], &index, sizeof(index));
+		err = read_at(
+			r,
+			holder + r->layout->at[is_in_pool ? HOTSPOT_POOL_FILE : HOTSPOT_CLASS_FILE],
+			&index, sizeof(index));
 	/* Code that a program makes for itself need not have a file. */
 	return err < 0 || index == 0 ? err : append_pooled(r, pool, index, ret);
 }

@@ -157,11 +157,24 @@ static int find_apart(const struct scope_reader *r, uint64_t nmethod, struct sec
 		       count(relocation, mutable_size, sizeof(uint64_t), &ret->n_metadata);
 }
 
+/* Up to JDK 8, an offset leads to scopes; then, an address. */
+static int find_scopes(const struct scope_reader *r, uint64_t nmethod, uint64_t *ret)
+{
+	uint32_t offset = 0;
+	int err;
+
+	if (hotspot_layout_has(r->layout, HOTSPOT_COMPILED_SCOPES))
+		return read_u64(r, nmethod, HOTSPOT_COMPILED_SCOPES, ret);
+	err = read_u32(r, nmethod, HOTSPOT_NMETHOD_SCOPES, &offset);
+	*ret = nmethod + offset;
+	return err;
+}
+
 /* Before: all of it follows the header. */
 static int find_within(const struct scope_reader *r, uint64_t nmethod, struct sections *ret)
 {
 	uint32_t descs, dependencies, metadata;
-	int err = read_u64(r, nmethod, HOTSPOT_COMPILED_SCOPES, &ret->scopes);
+	int err = find_scopes(r, nmethod, &ret->scopes);
 
 	if (err == 0)
 		err = read_u32(r, nmethod, HOTSPOT_NMETHOD_DESCS, &descs);

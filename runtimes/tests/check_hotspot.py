@@ -27,6 +27,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,8 @@ HZ = "997"
 SHARE = 0.95
 COMPLETE = 0.95
 MIN_SAMPLES = 150
+# Of a class file; JDK 8 gives what has no line one from 1000000 on.
+MAX_LINE = 0xffff
 SECONDS = (1.5, 5, 15)
 HIDDEN = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
 MODES = {
@@ -89,7 +92,7 @@ def callers_lines(sample, window):
     """Pairs of a function's line and the JVM's, of all of a whole stack but the innermost function."""
     lines = [f["line"] for f in sample["user_stack"] if f["kind"] == "java" and not f["symbol"].startswith("[")]
     n = len(window["lines"]) - 1
-    return [(found, line) for found, line in zip(lines[-n:], window["lines"][-n:]) if line > 0]
+    return [(found, line) for found, line in zip(lines[-n:], window["lines"][-n:]) if 0 < line <= MAX_LINE]
 
 
 def is_part(frames, chain):
@@ -193,7 +196,9 @@ def main():
     good = True
     for home in found:
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([home + "/bin/javac", "-d", folder, options.source], check=True)
+            # Where a JVM with a root of its own finds it.
+            source = shutil.copy(options.source, folder)
+            subprocess.run([home + "/bin/javac", "-d", folder, source], check=True)
             for mode, flags in MODES.items():
                 if not options.mode or mode in options.mode:
                     good &= Run(options, home, mode, flags, folder).check()

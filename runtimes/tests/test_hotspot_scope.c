@@ -129,6 +129,23 @@ Test(hotspot_scope, inlined_methods_are_in_front_of_their_callers)
 	cr_assert_eq(scopes(20, true, s, &n), -ENOENT);
 }
 
+Test(hotspot_scope, jdk_8_has_offsets_of_scopes)
+{
+	struct hotspot_layout l = layout_of();
+	struct hotspot_scope s[HOTSPOT_MAX_SCOPES];
+	size_t n;
+
+	put_nmethod();
+	put64(8, 0);
+	put32(28, SCOPES);
+	l.at[HOTSPOT_COMPILED_SCOPES] = HOTSPOT_MISSING;
+	cr_assert_eq(hotspot_scopes_read(&l, read_bytes, NULL, 0, 20, false, s, &n), -ENOTSUP);
+	l.at[HOTSPOT_NMETHOD_SCOPES] = 28;
+	cr_assert_eq(hotspot_scopes_read(&l, read_bytes, NULL, 0, 20, false, s, &n), 0);
+	cr_assert(n == 2 && s[0].method == 200);
+	cr_assert(s[1].method == 100 && s[1].bci == 5);
+}
+
 Test(hotspot_scope, what_makes_no_sense_ends)
 {
 	struct hotspot_scope s[HOTSPOT_MAX_SCOPES];
