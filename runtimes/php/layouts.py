@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the layouts of PHP's structures, from each version's own headers.
 
-usage: runtimes/php/layouts.py PHP_CONFIG... >runtimes/php/layouts.h
+usage: runtimes/php/layouts.py INCLUDE... >runtimes/php/layouts.h
 
-PHP_CONFIG: the php-config of versions without threads (ZTS). What is in layouts.h was made from that of
-Debian 12's php8.2-dev:
+INCLUDE: the directories of headers of versions without threads (ZTS). What is in layouts.h was made from
+those of Debian 12's php8.2-dev, and of php8.4-dev 8.4.27-1, unpacked:
 
-    runtimes/php/layouts.py php-config8.2 >runtimes/php/layouts.h
+    runtimes/php/layouts.py /usr/include/php/20220829 usr/include/php/20240924 >runtimes/php/layouts.h
 
 A structure's layout does not change while ZEND_MODULE_API_NO, to which extensions are compiled, is the same.
 """
@@ -62,8 +62,8 @@ HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 """
 
 
-def layout(config):
-    includes = subprocess.run([config, "--includes"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+def layout(directory):
+    includes = ["-I" + os.path.join(directory, name) for name in ("", "main", "TSRM", "Zend", "ext")]
     with tempfile.TemporaryDirectory() as place:
         source, program = os.path.join(place, "layout.c"), os.path.join(place, "layout")
         with open(source, "w", encoding="utf-8") as to:

@@ -429,7 +429,8 @@ class Language:
         return text + self.main
 
     def is_inner(self, name):
-        return name in self.inner
+        # Since PHP 8.4, a closure's name says where it is.
+        return name in self.inner or name.startswith("{closure:leaf():")
 
 
 LANGUAGES = [
