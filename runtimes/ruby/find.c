@@ -36,9 +36,10 @@ static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 	struct dp_chain place;
 	uint32_t version;
 
-	if (exports_find_variable(file, "ruby_current_ec", &place) < 0)
-		return -ENOENT;
 	version = version_of(file);
+	/* From 3.3 on, a stripped one does not say where a thread has its context. */
+	if (exports_find_variable(file, "ruby_current_ec", &place) < 0)
+		return version ? -ENOTSUP : -ENOENT;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		if (layouts[i].ruby.version != version)
 			continue;
