@@ -68,7 +68,15 @@ struct finder {
 	uint64_t marks[N_MARKS]; /* addresses; 0: not there */
 	struct dp_runtime_image *to;
 	size_t n_ranges;
+	uint64_t loop_size; /* of all pieces */
 };
+
+/*
+ * From 3.14 on, a compiler may make a function of each instruction, which calls the next one; they need
+ * not have symbols. The loop then has room for its first call alone.
+ */
+#define CALLS_EACH 0x30e
+#define MIN_LOOP 4096
 
 static bool is_piece_of(const char *symbol, const char *name)
 {
@@ -92,9 +100,10 @@ static void add_range(struct finder *f, const struct elf_symbol *s, bool is_loop
 	for (size_t i = 0; i < f->n_ranges; i++)
 		if (to[i].start == s->address)
 			return;
-	if (f->n_ranges < DP_RUNTIME_RANGES && s->size > 0)
-		to[f->n_ranges++] =
-			(struct dp_runtime_range){ s->address, s->address + s->size, is_loop };
+	if (f->n_ranges == DP_RUNTIME_RANGES || s->size == 0)
+		return;
+	to[f->n_ranges++] = (struct dp_runtime_range){ s->address, s->address + s->size, is_loop };
+	f->loop_size += is_loop ? s->size : 0;
 }
 
 static int on_mark(void *arg, const struct elf_symbol *s)
@@ -170,7 +179,7 @@ static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 	/* The pieces of the loop first: of the others, there may be more than fit. */
 	elf_symbols_each(file, false, on_loop, &f);
 	elf_symbols_each(file, true, on_loop, &f);
-	if (f.n_ranges == 0)
+	if (f.n_ranges == 0 || (version >= CALLS_EACH && f.loop_size < MIN_LOOP))
 		return -ENOTSUP;
 	elf_symbols_each(file, false, on_helper, &f);
 	elf_symbols_each(file, true, on_helper, &f);

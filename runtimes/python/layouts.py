@@ -3,12 +3,16 @@
 """Writes the layouts of CPython's structures, from each version's own headers.
 
 usage: runtimes/python/layouts.py INCLUDE... >runtimes/python/layouts.h
+       runtimes/python/layouts.py --published INCLUDE... >runtimes/python/published.h
 
-INCLUDE: the directories of Python.h, of versions from 3.8 on that do not publish their layout (3.13 and
-later do: _Py_DebugOffsets). What is in layouts.h was made from those of pyenv's versions 3.8.18, 3.9.18,
-3.10.13, 3.11.7 and 3.12.1:
+INCLUDE: the directories of Python.h, of versions from 3.8 on. Those from 3.13 on publish their layout:
+where in what they publish (_Py_DebugOffsets) each member is. layouts.h was made from the headers of pyenv's
+versions 3.8.18, 3.9.18, 3.10.13, 3.11.7 and 3.12.1, published.h from those of its 3.13.0, and of
+libpython3.14-dev 3.14.10-1 and libpython3.15-dev 3.15.2-1, unpacked:
 
     runtimes/python/layouts.py ~/.pyenv/versions/3.{8,9,10,11,12}.*/include/python3.* >runtimes/python/layouts.h
+    runtimes/python/layouts.py --published ~/.pyenv/versions/3.13.0/include/python3.13 usr/include/python3.1[45] \
+        >runtimes/python/published.h
 
 A structure's layout does not change within a version: its extensions are compiled for all of its releases.
 """
@@ -112,28 +116,76 @@ int main(void)
 }
 """
 
+PUBLISHED = r"""
+#define Py_BUILD_CORE 1
+#include <Python.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <internal/pycore_frame.h>
+#include <internal/pycore_runtime.h>
+#if PY_VERSION_HEX >= 0x030e0000
+#define ENTRY_OWNER FRAME_OWNED_BY_INTERPRETER
+#else
+#define ENTRY_OWNER FRAME_OWNED_BY_CSTACK
+#endif
+#define AT(name, member) printf("\t  ." #name " = %zu,\n", offsetof(struct _Py_DebugOffsets, member))
+#define IS(name, value) printf("\t  ." #name " = %zu,\n", (size_t)(value))
+int main(void)
+{
+	printf("\t{ .version = %d,\n", PY_MAJOR_VERSION << 8 | PY_MINOR_VERSION);
+	IS(size, sizeof(struct _Py_DebugOffsets));
+	IS(link, ENTRY_OWNER);
+	AT(free_threaded, free_threaded);
+	AT(interpreters, runtime_state.interpreters_head);
+	AT(next_interpreter, interpreter_state.next);
+	AT(first_thread, interpreter_state.threads_head);
+	AT(next_thread, thread_state.next);
+	AT(thread_id, thread_state.thread_id);
+	AT(thread_frame, thread_state.current_frame);
+	AT(previous, interpreter_frame.previous);
+	AT(code, interpreter_frame.executable);
+	AT(position, interpreter_frame.instr_ptr);
+	AT(entry, interpreter_frame.owner);
+	AT(name, code_object.name);
+	AT(line, code_object.firstlineno);
+	AT(qualname, code_object.qualname);
+	AT(filename, code_object.filename);
+	AT(lines, code_object.linetable);
+	AT(instructions, code_object.co_code_adaptive);
+	AT(string_size, unicode_object.length);
+	AT(string_state, unicode_object.state);
+	AT(string_ascii, unicode_object.asciiobject_size);
+	AT(bytes_size, bytes_object.ob_size);
+	AT(bytes, bytes_object.ob_sval);
+	printf("\t},\n");
+}
+"""
+
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
-/* Made by runtimes/python/layouts.py from the headers of each version. Rows of struct dp_runtime_image. */
+/* Made by runtimes/python/layouts.py from the headers of each version. Rows of struct {}. */
 /* clang-format off */
 """
 
 
-def rows(include):
+def rows(program_text, include):
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, "layout.c"), os.path.join(folder, "layout")
         with open(source, "w") as to:
-            to.write(PROGRAM)
-        subprocess.run(["cc", "-w", "-I", include, "-I", os.path.join(include, "internal"), "-o", program, source],
-                       check=True)
+            to.write(program_text)
+        subprocess.run(["cc", "-w", "-I", include, "-I", os.path.join(include, "internal"), "-I", os.path.dirname(include),
+                        "-o", program, source], check=True)
         return subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def main():
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+    are_published = sys.argv[1:2] == ["--published"]
+    includes = sys.argv[2 if are_published else 1:]
+    if not includes or includes[0].startswith("-"):
         sys.exit(__doc__)
-    made = [rows(include) for include in sys.argv[1:]]
+    made = [rows(PUBLISHED if are_published else PROGRAM, include) for include in includes]
     made.sort(key=lambda text: int(re.search(r"version = (\d+)", text)[1]))
-    sys.stdout.write(HEAD + "".join(made) + "/* clang-format on */\n")
+    head = HEAD.format("published" if are_published else "dp_runtime_image")
+    sys.stdout.write(head + "".join(made) + "/* clang-format on */\n")
 
 
 if __name__ == "__main__":

@@ -2,135 +2,137 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "elf/elf_symbols.h"
 #include "runtimes/python/python.h"
 
 #define COOKIE "xdebugpy"
+#define COOKIE_SIZE 8
 
-/* struct _Py_DebugOffsets of 3.13, Include/internal/pycore_runtime.h; later members are not used. */
-struct offsets {
-	char cookie[8];
-	uint64_t version; /* PY_VERSION_HEX */
-	uint64_t free_threaded;
-	struct {
-		uint64_t size, finalizing, interpreters_head;
-	} runtime;
-	struct {
-		uint64_t size, id, next, threads_head, gc, imports_modules, sysdict, builtins,
-			ceval_gil, gil_runtime_state, gil_runtime_state_enabled,
-			gil_runtime_state_locked, gil_runtime_state_holder;
-	} interpreter;
-	struct {
-		uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id,
-			datastack_chunk, status;
-	} thread;
-	struct {
-		uint64_t size, previous, executable, instr_ptr, localsplus, owner;
-	} frame;
-	struct {
-		uint64_t size, filename, name, qualname, linetable, firstlineno, argcount,
-			localsplusnames, localspluskinds, code;
-	} code;
-	struct {
-		uint64_t size, type;
-	} object;
-	struct {
-		uint64_t size, name, repr, flags;
-	} type;
-	struct {
-		uint64_t size, items, n;
-	} tuple, list;
-	struct {
-		uint64_t size, keys, values;
-	} dict;
-	struct {
-		uint64_t size, value;
-	} real;
-	struct {
-		uint64_t size, tag, digits;
-	} integer;
-	struct {
-		uint64_t size, n, bytes;
-	} bytes;
-	struct {
-		uint64_t size, state, length, ascii_size;
-	} string;
+/*
+ * Where struct _Py_DebugOffsets of a version has the offset of each member of struct dp_runtime_image
+ * (Include/internal/pycore_runtime.h, pycore_debug_offsets.h).
+ */
+struct published {
+	uint16_t version, size;
+	uint8_t link; /* the owner of a frame that is none, FRAME_OWNED_BY_..., pycore_frame.h */
+	uint16_t free_threaded;
+	uint16_t interpreters, next_interpreter, first_thread, next_thread, thread_id, thread_frame;
+	uint16_t previous, code, position, entry;
+	uint16_t name, line, qualname, filename, lines, instructions;
+	uint16_t string_size, string_state, string_ascii, bytes_size, bytes;
 };
 
-/* FRAME_OWNED_BY_CSTACK of 3.13, Include/internal/pycore_frame.h. */
-#define OWNED_BY_C_STACK 3
+static const struct published versions[] = {
+#include "runtimes/python/published.h"
+};
+
 /* An ASCII string's hash follows its length (struct PyASCIIObject); the text of another one has its UTF-8 form in front. */
 #define HASH_AFTER_LENGTH 8
 #define UTF8_SIZE 16
 
-/* A structure's end, as far as it is read. */
-static uint32_t frame_size(const struct offsets *o)
-{
-	const uint64_t ends[] = { o->frame.previous + 8, o->frame.executable + 8,
-				  o->frame.instr_ptr + 8, o->frame.owner + 1 };
-	uint64_t size = 0;
+/* What _PyRuntime begins with, by its version's places; is_wrong: a value is no offset. */
+struct offsets {
+	const uint8_t *bytes;
+	const struct published *at;
+	bool is_wrong;
+};
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		size = ends[i] > size ? ends[i] : size;
-	return (uint32_t)size;
+static uint32_t value_at(struct offsets *o, uint16_t place)
+{
+	uint64_t value;
+
+	memcpy(&value, o->bytes + place, sizeof(value));
+	o->is_wrong |= value > UINT16_MAX * 64ULL;
+	return o->is_wrong ? 0 : (uint32_t)value;
 }
 
-static bool is_plausible(const struct offsets *o)
+/* A structure's end, as far as it is read. */
+static uint32_t frame_size(const struct dp_python *l)
 {
-	const uint64_t *all = &o->runtime.size;
-	const uint64_t *end = &o->string.ascii_size + 1;
+	const uint32_t ends[] = { l->previous + 8, l->code + 8, l->position + 8, l->entry + 1 };
+	uint32_t size = 0;
 
-	for (; all < end; all++)
-		if (*all > UINT32_MAX / 2)
-			return false;
-	return frame_size(o) <= DP_PYTHON_FRAME_SIZE;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		size = ends[i] > size ? ends[i] : size;
+	return size;
+}
+
+static struct dp_python read_walk(struct offsets *o)
+{
+	const struct published *at = o->at;
+	struct dp_python l = {
+		.interpreters = value_at(o, at->interpreters),
+		.next_interpreter = value_at(o, at->next_interpreter),
+		.first_thread = value_at(o, at->first_thread),
+		.next_thread = value_at(o, at->next_thread),
+		.thread_id = value_at(o, at->thread_id),
+		.thread_frame = value_at(o, at->thread_frame),
+		.previous = value_at(o, at->previous),
+		.code = value_at(o, at->code),
+		.position = value_at(o, at->position),
+		.position_size = sizeof(uint64_t),
+		.entry = value_at(o, at->entry),
+		.entry_kind = DP_PYTHON_ENTRY_LINK,
+		.link = at->link,
+		.name = value_at(o, at->name),
+		.line = value_at(o, at->line),
+		.hash = value_at(o, at->string_size) + HASH_AFTER_LENGTH,
+	};
+
+	l.frame_size = frame_size(&l);
+	return l;
+}
+
+static struct dp_python_names read_names(struct offsets *o)
+{
+	const struct published *at = o->at;
+
+	return (struct dp_python_names){
+		.version = at->version,
+		.qualname = value_at(o, at->qualname),
+		.filename = value_at(o, at->filename),
+		.lines = value_at(o, at->lines),
+		.instructions = value_at(o, at->instructions),
+		.string_size = value_at(o, at->string_size),
+		.string_state = value_at(o, at->string_state),
+		.string_ascii = value_at(o, at->string_ascii),
+		.string_text = value_at(o, at->string_ascii) + UTF8_SIZE,
+		.bytes_size = value_at(o, at->bytes_size),
+		.bytes = value_at(o, at->bytes),
+	};
+}
+
+static const struct published *find_version(uint32_t version)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+		if (versions[i].version == version)
+			return &versions[i];
+	return NULL;
+}
+
+/*
+ * Without the lock of the interpreter (free_threaded), the pointers to code objects have flags, and a
+ * thread may have a copy of the instructions.
+ */
+static bool is_of_version(struct offsets *o)
+{
+	const char *cookie = (const char *)o->bytes;
+	uint64_t version;
+
+	memcpy(&version, o->bytes + COOKIE_SIZE, sizeof(version));
+	return memcmp(cookie, COOKIE, COOKIE_SIZE) == 0 && version >> 16 == o->at->version &&
+	       value_at(o, o->at->free_threaded) == 0;
 }
 
 int python_published(const struct elf_file *file, uint64_t runtime, uint32_t version,
 		     struct dp_runtime_image *ret)
 {
-	const void *bytes = elf_bytes_at(file, runtime, sizeof(struct offsets));
-	struct offsets o;
+	struct offsets o = { .at = find_version(version) };
 
-	if (!bytes || version != PYTHON_PUBLISHES)
+	o.bytes = o.at ? elf_bytes_at(file, runtime, o.at->size) : NULL;
+	if (!o.bytes || !is_of_version(&o))
 		return -ENOTSUP;
-	memcpy(&o, bytes, sizeof(o));
-	if (memcmp(o.cookie, COOKIE, sizeof(o.cookie)) != 0 || o.version >> 16 != version ||
-	    !is_plausible(&o))
-		return -ENOTSUP;
-	*ret = (struct dp_runtime_image){
-		.python = {
-			.interpreters = (uint32_t)o.runtime.interpreters_head,
-			.next_interpreter = (uint32_t)o.interpreter.next,
-			.first_thread = (uint32_t)o.interpreter.threads_head,
-			.next_thread = (uint32_t)o.thread.next,
-			.thread_id = (uint32_t)o.thread.thread_id,
-			.thread_frame = (uint32_t)o.thread.current_frame,
-			.frame_size = frame_size(&o),
-			.previous = (uint32_t)o.frame.previous,
-			.code = (uint32_t)o.frame.executable,
-			.position = (uint32_t)o.frame.instr_ptr,
-			.position_size = sizeof(uint64_t),
-			.entry = (uint32_t)o.frame.owner,
-			.entry_kind = DP_PYTHON_ENTRY_LINK,
-			.link = OWNED_BY_C_STACK,
-			.name = (uint32_t)o.code.name,
-			.line = (uint32_t)o.code.firstlineno,
-			.hash = (uint32_t)o.string.length + HASH_AFTER_LENGTH,
-		},
-		.names = {
-			.version = version,
-			.qualname = (uint32_t)o.code.qualname,
-			.filename = (uint32_t)o.code.filename,
-			.lines = (uint32_t)o.code.linetable,
-			.instructions = (uint32_t)o.code.code,
-			.string_size = (uint32_t)o.string.length,
-			.string_state = (uint32_t)o.string.state,
-			.string_ascii = (uint32_t)o.string.ascii_size,
-			.string_text = (uint32_t)o.string.ascii_size + UTF8_SIZE,
-			.bytes_size = (uint32_t)o.bytes.n,
-			.bytes = (uint32_t)o.bytes.bytes,
-		},
-	};
-	return 0;
+	*ret = (struct dp_runtime_image){ .python = read_walk(&o), .names = read_names(&o) };
+	return o.is_wrong || ret->python.frame_size > DP_PYTHON_FRAME_SIZE ? -ENOTSUP : 0;
 }

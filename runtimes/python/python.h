@@ -4,7 +4,7 @@
 
 #include "runtimes/runtime.h"
 
-/* Versions as major << 8 | minor. This one and later ones publish their layout. */
+/* Versions as major << 8 | minor. This one and later ones publish their layout (published.h). */
 #define PYTHON_PUBLISHES 0x30d
 
 /*
