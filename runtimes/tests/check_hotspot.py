@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that stacks have Java's functions, all of them and in order, down to the thread's root.
 
-usage: check_hotspot.py [--seconds S] [--seed N] [--mode MODE] [--show] DWARFPROF SOURCE [JAVA_HOME...]
+usage: check_hotspot.py [--seconds S] [--seed N] [--mode MODE] [--show] [--fetched] DWARFPROF SOURCE [JAVA_HOME...]
 
 SOURCE is Chain.java: chains of calls of ten kinds in random order. Before its innermost function computes,
 each thread writes down the JVM's own list of its frames (Thread.getStackTrace(), with hidden ones), and
@@ -21,6 +21,8 @@ thread's root.
 Samples that a JVM's start precedes are not complete, up to 0.3 s of a run on a busy machine, so too small
 shares are measured again for longer. Of 20,000 samples none was wrong, and of those after the start, one in
 1000 was not whole. If one in a hundred is not, MIN_SAMPLES fail for it with a probability of 2e-4.
+
+JAVA_HOME: else those of this machine, or with --fetched those of `ci/setup runtimes`.
 """
 import argparse
 import glob
@@ -31,6 +33,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import fetched
 
 HZ = "997"
 SHARE = 0.95
@@ -60,9 +64,17 @@ UNLOADED = "[java, unloaded]"
 ROOTS = {"clone3", "__clone3", "__clone", "clone"}
 
 
+FETCHED = ("17", "21", "25")
+
+
 def homes():
     found = {os.path.realpath(p) for p in glob.glob("/usr/lib/jvm/*")}
     return sorted(p for p in found if os.path.exists(p + "/lib/server/libjvm.so"))
+
+
+def version_of(home):
+    said = subprocess.run([home + "/bin/java", "-version"], capture_output=True, text=True, check=True).stderr
+    return said.splitlines()[0].replace('"', "")
 
 
 def plain(name):
@@ -126,7 +138,7 @@ def is_rooted(sample):
 class Run:
     def __init__(self, options, home, mode, flags, folder):
         self.options, self.mode, self.folder = options, mode, folder
-        self.name = f"{os.path.basename(home)}, {mode}"
+        self.name = f"{version_of(home)}, {mode}"
         self.command = [home + "/bin/java", *HIDDEN, *flags, "-cp", folder, "Chain", str(options.seed)]
 
     def samples(self, seconds):
@@ -186,11 +198,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mode", action="append", choices=MODES)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--fetched", action="store_true")
     parser.add_argument("dwarfprof")
     parser.add_argument("source")
     parser.add_argument("java", nargs="*")
     options = parser.parse_args()
-    found = options.java or homes()
+    found = options.java or ([fetched.find("jvm", v) for v in FETCHED] if options.fetched else homes())
     if not found:
         sys.exit("no JVM: install openjdk-17-jdk")
     good = True

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that stacks have the functions of Ruby and PHP, all of them, in order and with their lines.
 
-usage: check_scripts.py [--seconds S] [--seed N] [--show] DWARFPROF [LANGUAGE...]
+usage: check_scripts.py [--seconds S] [--seed N] [--show] [--fetched] DWARFPROF [LANGUAGE...]
 
 Runs programs of random chains of calls: functions, methods, constructors, recursion, closures, callbacks of
 sorting and of mapping, generators, exceptions and their handlers. Before its innermost function computes, each
@@ -14,6 +14,8 @@ At least MIN_SAMPLES count; SHARE of them have the whole chain, and none may be 
 thread that is just entering or leaving a native function may lack a frame, and on a busy machine the first
 samples may have no names: then a longer run decides. If one sample in 100 is not whole, which is
 more than was ever seen, a run of 400 fails for it with a probability of 2 %, and three runs below 1e-5.
+
+--fetched: with the versions of `ci/setup runtimes`.
 """
 import argparse
 import json
@@ -22,6 +24,8 @@ import random
 import subprocess
 import sys
 import tempfile
+
+import fetched
 
 HZ = "997"
 SHARE = 0.98
@@ -514,7 +518,8 @@ def check(dwarfprof, language, args):
         is_good = n >= MIN_SAMPLES and whole >= SHARE * n
         if is_good or wrong > 0:
             break
-    print(f"{language.name}: {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, {wrong} wrong",
+    version = subprocess.run([language.command, "--version"], capture_output=True, text=True, check=True).stdout
+    print(f"{' '.join(version.split()[:2])}: {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, {wrong} wrong",
           flush=True)
     return is_good and wrong == 0
 
@@ -526,7 +531,10 @@ def main():
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--fetched", action="store_true")
     args = parser.parse_args()
+    for language in LANGUAGES if args.fetched else []:
+        language.command = fetched.find("bin", language.command)
     good = [check(args.dwarfprof, language, args) for language in LANGUAGES
             if not args.languages or language.name in args.languages]
     sys.exit(0 if all(good) else "some frames are missing or wrong")
