@@ -10,7 +10,8 @@
  *     sub $n, %rsp                   sub $n + 8, %rsp; mov %rbp, n(%rsp)
  *     ...
  *     [leave | add $n, %rsp; pop %rbp]
- *     [cmp n(%r15), %rsp; ja stub]   is there a safepoint to be reached?
+ *     [cmp n(%r15), %rsp; ja stub]   is there a safepoint to be reached? Before JDK 16, reads a page:
+ *     [mov n(%r15), %r10; test %eax, (%r10) | test %eax, n(%rip)]
  *     ret
  */
 
@@ -77,7 +78,15 @@ static __always_inline __u32 code_returns(const struct walk_code *c, __u32 at)
 		at += 4;
 	else if ((first & 0xffffff) == 0xa73b49) /* with four bytes */
 		at += 7;
-	if (((__u32)code_word(c, at) & 0xffff) == 0x870f) /* ja */
+	else if ((first & 0xffffff) == 0x578b4d) /* mov n(%r15), %r10, and */
+		at += 4;
+	else if ((first & 0xffffff) == 0x978b4d)
+		at += 7;
+	first = (__u32)code_word(c, at);
+	if ((first & 0xffffff) == 0x028541) /* test %eax, (%r10) */
+		at += 3;
+	else if ((first & 0xffff) == 0x870f ||
+		 (first & 0xffff) == 0x0585) /* ja; test %eax, n(%rip) */
 		at += 6;
 	return code_byte(c, at) == CODE_RET;
 }

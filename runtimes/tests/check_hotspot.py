@@ -64,7 +64,7 @@ UNLOADED = "[java, unloaded]"
 ROOTS = {"clone3", "__clone3", "__clone", "clone"}
 
 
-FETCHED = ("17", "21", "25")
+FETCHED = ("8", "11", "17", "21", "25")
 
 
 def homes():
