@@ -31,8 +31,9 @@
 /* How often to look whether everything is well, and at the memory; and to begin a run anew. */
 #define LOOK_NS UINT64_C(10000000000)
 #define RENEW_NS UINT64_C(600000000000)
-/* For delivering at the end, all backends together. */
+/* For delivering at the end, all backends together; and from the order to end, even if writing took long. */
 #define LAST_DELIVERY_NS UINT64_C(1200000000)
+#define END_NS UINT64_C(4900000000)
 
 /* A run with all that its options opened. */
 struct generation {
@@ -180,18 +181,30 @@ static bool uses(const struct generation *g, const struct backend *backend)
 	return false;
 }
 
+static uint64_t delivery_ns(const struct agent *a)
+{
+	uint64_t used = a->ends_ns ? clock_now_ns() - a->ends_ns : 0;
+
+	if (used >= END_NS)
+		return 0;
+	return END_NS - used < LAST_DELIVERY_NS ? END_NS - used : LAST_DELIVERY_NS;
+}
+
 /* other: the one that stays, which may use the same. Accepts NULL. Returns NULL. */
 static struct generation *close_generation(struct agent *a, struct generation *g,
 					   const struct generation *other)
 {
+	uint64_t delivery;
+
 	if (!g)
 		return NULL;
 	run_free(g->run);
 	if (!other || g->store != other->store)
 		store_close(g->store);
+	delivery = delivery_ns(a);
 	for (size_t i = 0; i < g->n_backends; i++)
 		if (!uses(other, g->backends[i]))
-			backend_close(g->backends[i], LAST_DELIVERY_NS / g->n_backends);
+			backend_close(g->backends[i], delivery / g->n_backends);
 	if (!other || g->options != other->options)
 		a->control->drop(a->control->arg, g->options);
 	free(g);
@@ -381,7 +394,8 @@ static void look_at_memory(struct agent *a, uint64_t now)
 	const struct agent_options *o = a->now->options;
 	struct own_use own, helpers;
 
-	if (!o->memory || a->next || a->old || !a->is_ready || now < a->renewed_ns + RENEW_NS)
+	if (!o->memory || a->next || a->old || !a->is_ready ||
+	    (a->renewed_ns && now < a->renewed_ns + RENEW_NS))
 		return;
 	own_use_read(&own, &helpers);
 	if (own.private_bytes + helpers.private_bytes <= o->memory)
