@@ -80,7 +80,7 @@ static int open_place(const char *root, const struct place *place, const char *i
 	return fd >= 0 && is_trusted(fd) ? steal_fd(&fd) : -1;
 }
 
-static bool ask(struct containers *c, int fd, const char *id, struct container_names *ret)
+static int ask(struct containers *c, int fd, const char *id, struct container_names *ret)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	const struct parse_request request = {
@@ -91,26 +91,30 @@ static bool ask(struct containers *c, int fd, const char *id, struct container_n
 		.cpu_ns = CONTAINERS_CPU_NS,
 	};
 	clockid_t clock = 0;
+	int err = parsers_ask(c->parsers, &request, &clock, &result);
 
-	if (parsers_ask(c->parsers, &request, &clock, &result) < 0)
-		return false;
-	*ret = result.container;
-	return true;
+	if (err == 0)
+		*ret = result.container;
+	return err;
 }
 
 static void read_names(struct containers *c, struct container *container, uint64_t now_ns)
 {
 	/* Until there is something to spend, as for tables and names. */
 	uint64_t pause_ns = c->parsers ? cpu_budget_pause_ns(parsers_budget(c->parsers), 0) : 0;
-	bool is_known = false;
+	int err = -ENODATA;
 
 	container->again_ns = now_ns + (pause_ns ?: CONTAINERS_AGAIN_NS);
-	for (size_t i = 0; i < ARRAY_SIZE(places) && !is_known && pause_ns == 0; i++) {
+	/* Until one has it. One that costs a parser its life is not tried again. */
+	for (size_t i = 0; i < ARRAY_SIZE(places) && pause_ns == 0; i++) {
 		_cleanup_close_ int fd = open_place(c->root, &places[i], container->id);
 
-		is_known = fd >= 0 && ask(c, fd, container->id, &container->names);
+		if (fd >= 0)
+			err = ask(c, fd, container->id, &container->names);
+		if (err == 0 || err == -ETIME || err == -EPROTO)
+			break;
 	}
-	if (is_known)
+	if (err == 0 || err == -ETIME || err == -EPROTO)
 		container->again_ns = UINT64_MAX;
 }
 

@@ -108,16 +108,23 @@ static int add_pod(struct process_labels *p, const struct cgroup_path *path,
 	return err == 0 ? add(list, "k8s.pod.name", pod ? pod->name : names->pod) : err;
 }
 
-/* A program in a container could make up another one, of which there are files. */
-static const struct container_names *find_container(struct process_labels *p,
-						    const struct cgroup_path *path)
+/*
+ * A program in a container could make up another one, of which there are files. The author of an image of
+ * Docker's may give it labels as if it were in a pod.
+ */
+static struct container_names find_container(struct process_labels *p,
+					     const struct cgroup_path *path)
 {
-	static const struct container_names none;
 	const struct container_names *found = NULL;
+	struct container_names names = { 0 };
 
 	if (p->containers.root && path->container_id[0] && !path->is_of_user && !path->is_nested)
 		found = containers_find(&p->containers, path->container_id, clock_now_ns());
-	return found ?: &none;
+	if (found)
+		names = *found;
+	if (!path->pod_uid[0])
+		names.k8s_container[0] = names.pod[0] = names.name_space[0] = '\0';
+	return names;
 }
 
 /* What is in a pod has the names that users of a cluster chose. */
@@ -129,7 +136,7 @@ static const char *find_service(const struct cgroup_path *path, const struct con
 		return path->unit;
 	if (path->container_name[0])
 		return path->container_name;
-	if (!names->pod[0] && !names->k8s_container[0])
+	if (!path->pod_uid[0])
 		return names->name;
 	*ret_is_users = true;
 	return names->k8s_container;
@@ -161,7 +168,7 @@ static int add_container(const struct cgroup_path *path, const struct container_
 static int add_cgroup(struct process_labels *p, pid_t pid, struct label_list *list)
 {
 	char path[PATH_MAX], cgroup[CGROUP_PATH_SIZE];
-	const struct container_names *names;
+	struct container_names names;
 	struct cgroup_path parsed;
 	_cleanup_fclose_ FILE *file = NULL;
 	int err;
@@ -175,10 +182,10 @@ static int add_cgroup(struct process_labels *p, pid_t pid, struct label_list *li
 	err = add(list, "process.linux.cgroup", cgroup);
 	names = find_container(p, &parsed);
 	if (err == 0)
-		err = add_service(&parsed, names, list);
+		err = add_service(&parsed, &names, list);
 	if (err == 0)
-		err = add_container(&parsed, names, list);
-	return err == 0 ? add_pod(p, &parsed, names, list) : err;
+		err = add_container(&parsed, &names, list);
+	return err == 0 ? add_pod(p, &parsed, &names, list) : err;
 }
 
 /* Kernel threads have no executable; of others', only those with the right to trace them learn it. */

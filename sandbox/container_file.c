@@ -35,15 +35,12 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* The first value that there is. */
-static void take(const json_t *object, const char *const keys[], char *ret, size_t size)
+static void take(const json_t *object, const char *key, char *ret, size_t size)
 {
-	for (size_t i = 0; keys[i] && !ret[0]; i++) {
-		const char *text = text_of(object, keys[i]);
+	const char *text = text_of(object, key);
 
-		if (is_sound(text, size, OF_NAMES))
-			strcpy(ret, text);
-	}
+	if (is_sound(text, size, OF_NAMES))
+		strcpy(ret, text);
 }
 
 /*
@@ -70,9 +67,6 @@ static void take_image(const char *text, struct container_names *ret)
 
 static void read_docker(const json_t *file, struct container_names *ret)
 {
-	static const char *const container[] = { "io.kubernetes.container.name", NULL };
-	static const char *const pod[] = { "io.kubernetes.pod.name", NULL };
-	static const char *const name_space[] = { "io.kubernetes.pod.namespace", NULL };
 	const json_t *config = json_object_get(file, "Config");
 	const json_t *labels = json_object_get(config, "Labels");
 	const char *name = text_of(file, "Name");
@@ -83,33 +77,47 @@ static void read_docker(const json_t *file, struct container_names *ret)
 		strcpy(ret->name, name);
 	take_image(text_of(config, "Image"), ret);
 	if (!is_sandbox)
-		take(labels, container, ret->k8s_container, sizeof(ret->k8s_container));
-	take(labels, pod, ret->pod, sizeof(ret->pod));
-	take(labels, name_space, ret->name_space, sizeof(ret->name_space));
+		take(labels, "io.kubernetes.container.name", ret->k8s_container,
+		     sizeof(ret->k8s_container));
+	take(labels, "io.kubernetes.pod.name", ret->pod, sizeof(ret->pod));
+	take(labels, "io.kubernetes.pod.namespace", ret->name_space, sizeof(ret->name_space));
 }
 
+/* How a runtime calls them in its annotations. */
+struct keys {
+	const char *name, *container, *pod, *name_space, *image, *sandbox_image;
+};
+
+/*
+ * CRI-O keeps the annotations of pods, which their users choose, but for its own and kubelet's keys
+ * (internal/factory/container/container.go): none of another runtime counts there.
+ */
 static void read_oci(const json_t *annotations, struct container_names *ret)
 {
-	static const char *const name[] = { "io.kubernetes.cri-o.Name", "nerdctl/name", NULL };
-	static const char *const container[] = { "io.kubernetes.cri.container-name",
-						 "io.kubernetes.container.name", NULL };
-	static const char *const pod[] = { "io.kubernetes.cri.sandbox-name",
-					   "io.kubernetes.pod.name", NULL };
-	static const char *const name_space[] = { "io.kubernetes.cri.sandbox-namespace",
-						  "io.kubernetes.pod.namespace", NULL };
-	static const char *const image[] = { "io.kubernetes.cri.image-name",
-					     "io.kubernetes.cri.podsandbox.image-name",
-					     "io.kubernetes.cri-o.ImageName" };
-	bool is_sandbox =
-		strcmp(text_of(annotations, "io.kubernetes.cri-o.ContainerType"), "sandbox") == 0;
+	static const struct keys crio = { .name = "io.kubernetes.cri-o.Name",
+					  .container = "io.kubernetes.container.name",
+					  .pod = "io.kubernetes.pod.name",
+					  .name_space = "io.kubernetes.pod.namespace",
+					  .image = "io.kubernetes.cri-o.ImageName" };
+	static const struct keys containerd = {
+		.name = "nerdctl/name",
+		.container = "io.kubernetes.cri.container-name",
+		.pod = "io.kubernetes.cri.sandbox-name",
+		.name_space = "io.kubernetes.cri.sandbox-namespace",
+		.image = "io.kubernetes.cri.image-name",
+		.sandbox_image = "io.kubernetes.cri.podsandbox.image-name",
+	};
+	const char *type = text_of(annotations, "io.kubernetes.cri-o.ContainerType");
+	const struct keys *keys = *type ? &crio : &containerd;
 
-	take(annotations, name, ret->name, sizeof(ret->name));
-	if (!is_sandbox)
-		take(annotations, container, ret->k8s_container, sizeof(ret->k8s_container));
-	take(annotations, pod, ret->pod, sizeof(ret->pod));
-	take(annotations, name_space, ret->name_space, sizeof(ret->name_space));
-	for (size_t i = 0; i < sizeof(image) / sizeof(*image) && !ret->image[0]; i++)
-		take_image(text_of(annotations, image[i]), ret);
+	take(annotations, keys->name, ret->name, sizeof(ret->name));
+	if (strcmp(type, "sandbox") != 0)
+		take(annotations, keys->container, ret->k8s_container, sizeof(ret->k8s_container));
+	take(annotations, keys->pod, ret->pod, sizeof(ret->pod));
+	take(annotations, keys->name_space, ret->name_space, sizeof(ret->name_space));
+	take_image(text_of(annotations, keys->image), ret);
+	if (!ret->image[0] && keys->sandbox_image)
+		take_image(text_of(annotations, keys->sandbox_image), ret);
 }
 
 /* Each has names and, as a text, what its creator wanted to remember. */
@@ -182,5 +190,8 @@ int container_file_read(int fd, const char *id, struct container_names *ret)
 	if (!file)
 		return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EBADMSG;
 	read_any(file, id, ret);
-	return ret->name[0] || ret->image[0] || ret->k8s_container[0] || ret->pod[0] ? 0 : -ENODATA;
+	return ret->name[0] || ret->image[0] || ret->k8s_container[0] || ret->pod[0] ||
+			       ret->name_space[0] ?
+		       0 :
+		       -ENODATA;
 }

@@ -249,13 +249,18 @@ Test(process_labels, of_a_container)
 	const struct label_set *set;
 
 	forget_containers();
-	write_container("/var/lib/docker/containers/" ID "/config.v2.json",
-			"{\"ID\":\"" ID "\",\"Config\":{\"Image\":\"db:3\"},\"Name\":\"/a\"}");
+	write_container(
+		"/var/lib/docker/containers/" ID "/config.v2.json",
+		"{\"ID\":\"" ID "\",\"Config\":{\"Image\":\"db:3\",\"Labels\":{"
+		"\"io.kubernetes.docker.type\":\"podsandbox\",\"io.kubernetes.pod.name\":\"p\","
+		"\"io.kubernetes.container.name\":\"c\"}},\"Name\":\"/a\"}");
 	write_process(7, DOCKER, "/bin/a");
 	set = get("a", SECOND, NULL);
 	cr_assert(has(set, "container.id", ID) && has(set, "container.name", "a"));
 	cr_assert(has(set, "container.image.name", "db") && has(set, "service.name", "a"));
 	cr_assert_not(has_any(set, "service.origin"));
+	/* The author of its image has said so. */
+	cr_assert_not(has_any(set, "k8s.pod.name") || has_any(set, "k8s.container.name"));
 	set = get("a", 2 * SECOND, own);
 	cr_assert(has(set, "container.name", "a") && !has(set, "container.name", "b"));
 	/* A unit in it has a name of its own; and a container in it may not have this one's names. */
@@ -294,7 +299,8 @@ Test(process_labels, of_a_container_in_a_pod)
 	forget_containers();
 	/* The sandbox of a pod is no service. */
 	write_container("/run/containers/storage/overlay-containers/" ID "/userdata/config.json",
-			"{\"annotations\":{\"io.kubernetes.cri-o.Name\":\"k8s_POD\","
+			"{\"annotations\":{\"io.kubernetes.cri-o.ContainerType\":\"sandbox\","
+			"\"io.kubernetes.cri-o.Name\":\"k8s_POD\","
 			"\"io.kubernetes.pod.name\":\"web-0\"}}");
 	set = get("a", 20 * SECOND, NULL);
 	cr_assert(has(set, "container.name", "k8s_POD") && has(set, "k8s.pod.name", "web-0"));

@@ -138,6 +138,12 @@ Test(container_file, of_crio)
 					  .pod = "store-0",
 					  .name_space = "data" });
 	expect(crio_sandbox, &(struct container_names){ .pod = "store-0", .name_space = "data" });
+	/* Users of a cluster give pods annotations. */
+	expect("{\"annotations\":{\"io.kubernetes.cri-o.ContainerType\":\"container\","
+	       "\"io.kubernetes.pod.name\":\"store-0\",\"io.kubernetes.cri.sandbox-name\":\"bank\","
+	       "\"io.kubernetes.cri.container-name\":\"db\",\"nerdctl/name\":\"db\","
+	       "\"io.kubernetes.cri.image-name\":\"db\"}}",
+	       &(struct container_names){ .pod = "store-0" });
 }
 
 Test(container_file, of_podman)
