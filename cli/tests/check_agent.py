@@ -40,6 +40,7 @@ class Intervals(Agent):
         agent = self.agent(*self.of_calls(caller), "--interval", "300ms", "--store", self.store)
         calls = []
         while len(calls) < 3000 or len(self.recordings()) <= 4:
+            self.assertIsNone(agent.poll())
             calls += self.call(caller, 500)
         said = self.end(agent)
         self.assertIn(" 0 lost", said)
@@ -130,6 +131,7 @@ class Intervals(Agent):
         wait_for(lambda: self.call(caller, 500) and self.recordings())
         for _ in range(5):
             with harness.stopped([agent.pid]):
+                wait_for(lambda: all("State:\tT" in harness.read(path) for path in glob.glob(f"/proc/{agent.pid}/task/*/status")))
                 names = self.recordings()
                 sizes = [os.stat(name).st_size for name in names]
             # It may be about to remove what has no room beside the newest one.

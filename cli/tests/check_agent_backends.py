@@ -70,6 +70,7 @@ class Deliveries(Agent):
         agent = self.agent("--spool", spool, *args)
         calls = self.call(caller, 2000)
         while sum(p["by"] == "push" for p in receiver.got()) <= 2:
+            self.assertIsNone(agent.poll())
             calls += self.call(caller, 500)
         self.end_and_deliver(agent, spool, *args)
         for by in "grpc", "http", "push":

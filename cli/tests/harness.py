@@ -5,6 +5,7 @@ Their usage: check_NAME.py DWARFPROF PROGRAM-DIR
 """
 import contextlib
 import ctypes
+import glob
 import json
 import os
 import pathlib
@@ -149,9 +150,9 @@ def going_first(*pids):
     os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, first)
     try:
         for pid in {str(pid) for one in pids for pid in (one, *descendants(one))}:
-            for task in os.listdir(f"/proc/{pid}/task"):
+            for status in glob.glob(f"/proc/{pid}/task/*/status"):  # helpers and threads come and go
                 with contextlib.suppress(ProcessLookupError):
-                    os.sched_setscheduler(int(task), os.SCHED_RR, first)
+                    os.sched_setscheduler(int(status.split("/")[4]), os.SCHED_RR, first)
         yield
     finally:
         os.sched_setscheduler(0, own, priority)
