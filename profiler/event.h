@@ -21,8 +21,8 @@ struct session;
  * values of its samples are written.
  */
 struct event_text {
-	char name[512];            /* "uprobe:/lib/libc.so.6:malloc" */
-	char how[1024];            /* "at each call of malloc in /lib/libc.so.6" */
+	char name[512]; /* "uprobe:/lib/libc.so.6:malloc" */
+	char how[1024]; /* "at each call of malloc in /lib/libc.so.6" */
 	struct value_forms
 		*lists; /* by the number of the list of arguments; the taker frees them */
 	size_t n_lists;
