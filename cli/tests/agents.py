@@ -59,7 +59,7 @@ class Agent(unittest.TestCase):
         return "-p", str(caller.pid), "-e", f"uprobe:{find_library(caller.pid)}:getppid"
 
     def agent(self, *args, said=("sampling",)):
-        process = start("agent", *args, stderr=subprocess.PIPE, text=True)
+        process = start("agent", *args, prefix=getattr(self, "prefix", ()), stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         lines = "".join(wait_until_it_says(process, words) for words in said)
