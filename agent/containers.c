@@ -105,7 +105,7 @@ static void read_names(struct containers *c, struct container *container, uint64
 	int err = -ENODATA;
 
 	container->again_ns = now_ns + (pause_ns ?: CONTAINERS_AGAIN_NS);
-	/* Until one has it. One that costs a parser its life is not tried again. */
+	/* Until one has it, or costs a parser its life. */
 	for (size_t i = 0; i < ARRAY_SIZE(places) && pause_ns == 0; i++) {
 		_cleanup_close_ int fd = open_place(c->root, &places[i], container->id);
 
@@ -114,7 +114,7 @@ static void read_names(struct containers *c, struct container *container, uint64
 		if (err == 0 || err == -ETIME || err == -EPROTO)
 			break;
 	}
-	if (err == 0 || err == -ETIME || err == -EPROTO)
+	if (err == 0)
 		container->again_ns = UINT64_MAX;
 }
 

@@ -24,7 +24,7 @@ struct container {
 };
 
 /* How long a parser may compute. */
-#define CONTAINERS_CPU_NS UINT64_C(50000000)
+#define CONTAINERS_CPU_NS UINT64_C(100000000)
 /* All are forgotten if there are more. */
 #define CONTAINERS_MAX 4096
 #define CONTAINERS_AGAIN_NS UINT64_C(60000000000)
