@@ -31,7 +31,7 @@
 /* How often to look whether everything is well, and at the memory; and to begin a run anew. */
 #define LOOK_NS UINT64_C(10000000000)
 #define RENEW_NS UINT64_C(600000000000)
-/* For delivering at the end, all backends together; and from the order to end, even if writing took long. */
+/* For delivering at the end, all backends together; and for the whole end, however long writing takes. */
 #define LAST_DELIVERY_NS UINT64_C(1200000000)
 #define END_NS UINT64_C(4900000000)
 
