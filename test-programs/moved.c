@@ -89,6 +89,7 @@ static void begin(int number)
 	call.uc_stack.ss_sp = stack;
 	call.uc_stack.ss_size = sizeof(stack);
 	makecontext(&call, (void (*)(void))run, 1, number);
+	note(-1);
 	swapcontext(&self->own, &call);
 	note(0);
 }
