@@ -59,7 +59,8 @@ FULL = {
                "MaxRate.test_counts_of_a_storm", "MaxRate.test_what_is_rare_is_taken_whole",
                "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
     "resting": (),
-    "uprobes": (),
+    # Needs FUSE.
+    "uprobes": ("Uprobes.test_a_file_of_a_server",),
     # Too many calls; the other one needs binutils.
     "values": ("Values.test_arguments_by_position", "Values.test_a_separate_debug_file"),
     # Need a compiler, ten thousand samples repeatedly, or too much time.
