@@ -122,9 +122,10 @@ static bool is_called(struct return_check *c, const struct mapping *m, pid_t thr
 		remember(known, number, in_file);
 	if (err == 0)
 		return call_ends(bytes);
-	if (err == -EAGAIN || err == -ETIMEDOUT) /* it is not known */
-		return true;
-	/* So may a file while it is mapped: the past code is then not known. */
+	/*
+	 * So may a file while it is mapped: the past code is then not known. Else what it says counts, also where
+	 * the memory cannot be read for now: few programs change their code.
+	 */
 	return !has_code || module_is_written_to(m->binary->module);
 }
 

@@ -240,6 +240,22 @@ Test(check, asks_for_memory_in_place_of_a_file)
 	cr_expect_eq(n_read, 0);
 }
 
+/* A fetcher that has not started yet, or takes too long on a busy machine. */
+Test(check, believes_the_file_if_memory_cannot_be_read_now)
+{
+	const __u64 good[] = { found(neither, DP_METHOD_LEAF), found(direct, DP_METHOD_TABLE) };
+	const __u64 bad[] = { good[0], found(neither, DP_METHOD_TABLE) };
+	const int errors[] = { -EAGAIN, -ETIMEDOUT };
+
+	return_check.fetchers = (void *)&n_read;
+	for (int i = 0; i < 2; i++) {
+		read_err = errors[i];
+		expect(bad, 2, DP_READ_FAULT, 1);
+		expect(good, 2, DP_READ_FAULT, 2);
+	}
+	cr_expect_eq(n_read, 2);
+}
+
 /* The section counts up to its first and last byte. */
 Test(check, asks_at_the_borders_of_sections)
 {
