@@ -10,7 +10,7 @@
 
 /*
  * What fstat() says of an open file, without waiting for others: of one that a server has, what it
- * has told this kernel last (AT_STATX_DONT_SYNC). Device, inode, type, owner, size and times alone. 0
+ * has told this kernel last (AT_STATX_DONT_SYNC). Device, inode, type, owner, size, blocks and times alone. 0
  * or a negative errno.
  */
 static inline int file_stat(int fd, struct stat *ret)
@@ -25,6 +25,7 @@ static inline int file_stat(int fd, struct stat *ret)
 	ret->st_mode = st.stx_mode;
 	ret->st_uid = st.stx_uid;
 	ret->st_size = (off_t)st.stx_size;
+	ret->st_blocks = (blkcnt_t)st.stx_blocks;
 	ret->st_mtim = (struct timespec){ st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec };
 	ret->st_ctim = (struct timespec){ st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec };
 	return 0;

@@ -91,4 +91,16 @@ static inline void text_print_plain(FILE *to, const char *text)
 	free(copy);
 }
 
+/*
+ * The path of a file, which is relative to a directory unless that is NULL: `file` itself, or *ret_made,
+ * which the caller frees. NULL: there is no memory.
+ */
+static inline const char *text_path(const char *dir, const char *file, char **ret_made)
+{
+	*ret_made = NULL;
+	if (!dir || *file == '/')
+		return file;
+	return asprintf(ret_made, "%s/%s", dir, file) < 0 ? NULL : *ret_made;
+}
+
 #endif

@@ -130,7 +130,7 @@ class Rates(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """The part of docs/UNWINDING.md about these rates."""
+    """What is written about these rates."""
 
     def setUp(self):
         self.rate = rate_results()
@@ -169,20 +169,19 @@ class Page(unittest.TestCase):
         self.assertEqual((rows["node"]["19 Hz"], rows["g++"]["19 Hz"]), ("0.90 (0.80–0.95)", ""))
 
     def test_targets(self):
-        found = self.rows(page.wanted(None, None, self.rate), "99 samples a second")
+        found = self.rows(page.wanted_at_99(self.rate), "99 samples a second")
         worst = found[f"times the kernel's walk of both stacks by frame pointers: the worst program, {verdicts.RATED[0]}"]
         self.assertEqual((worst["verdict"], worst["found"], worst["per frame"]), ("**met**", "12 + 3, 99%", "0.90"))
 
     def test_targets_of_what_was_not_measured(self):
-        for rated in None, self.rate:
-            lines = list(page.wanted(None, None, rated))
-            self.assertEqual({row["verdict"] for row in self.rows(lines, "figure").values()}, {"**not measured**"})
-        for row in self.rows(page.wanted(None, None, None), "99 samples a second").values():
+        lines = page.wanted_of_all(None, None)
+        self.assertEqual({row["verdict"] for row in self.rows(lines, "figure").values()}, {"**not measured**"})
+        for row in self.rows(page.wanted_at_99(None), "99 samples a second").values():
             self.assertEqual((row["verdict"], row["measured"], row["found"]), ("**not measured**", "", ""))
 
     def test_a_worse_program_that_was_not_measured(self):
         del self.rate["workloads"]["nginx"]
-        found = self.rows(page.wanted(None, None, self.rate), "99 samples a second")
+        found = self.rows(page.wanted_at_99(self.rate), "99 samples a second")
         self.assertEqual(found["times the kernel's walk of both stacks by frame pointers: the worst program"]["verdict"],
                          "**not measured**")
 

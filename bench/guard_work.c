@@ -16,16 +16,10 @@
 
 #define ASSEMBLER_SIZE (1 << 20)
 
+#include "base/as_it_is.h"
 #include "bench/made_functions.h"
 #include "bpf/walk.h"
 #include "tables/image.h"
-
-/* callgrind counts these functions by name. */
-#if __has_attribute(noipa)
-#define NOT_INLINED __attribute__((noipa))
-#else
-#define NOT_INLINED __attribute__((noinline))
-#endif
 
 #define N_FUNCTIONS 4000
 #define N_FRAMES 60
@@ -73,8 +67,9 @@ static struct image_extent extent_of_functions(void)
 	return (struct image_extent){ .start = CODE, .end = last->start + last->size };
 }
 
-NOT_INLINED static int guard_build(const struct cfi_section *section,
-				   const struct image_extent *extent, struct image *ret)
+/* callgrind counts this function and guard_walk() by name. */
+AS_IT_IS static int guard_build(const struct cfi_section *section,
+				const struct image_extent *extent, struct image *ret)
 {
 	volatile int err = image_build(section, extent, ret); /* not left by a jump */
 
@@ -158,7 +153,7 @@ static void walk_as(const struct dp_regs *regs, uint64_t id)
 	walk_run(&walk);
 }
 
-NOT_INLINED static void guard_walk(const struct dp_regs regs[2], const char *what)
+AS_IT_IS static void guard_walk(const struct dp_regs regs[2], const char *what)
 {
 	for (uint64_t i = 0; i < N_WALKS; i++)
 		walk_as(&regs[strcmp(what, "warm") == 0 && i % 2 == 0],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/UNWINDING.md and its pictures from the results.
+"""Writes the tables of all results and, into DOCS, UNWINDING.md with its pictures.
 
-usage: bench/page.py RESULTS DOCS
+usage: bench/page.py RESULTS TABLES [DOCS]
 
 RESULTS has rate.json, walks.json, programs.json and growing.json, written by bench/walks.py and so on. A part
 without results is left out, and the page says so. No figure or verdict is written by hand.
@@ -45,8 +45,10 @@ def intro(results):
     yield """<!-- Written by bench/page.py; `sudo ci/bench` makes it anew. -->
 # Ways to unwind, side by side
 
-`sudo ci/bench` measures everything and writes this page; `bench/results/*.json` has each run. Figures are
-medians, with quartiles in brackets; ratios are taken within a run.
+`sudo ci/bench` measures everything and writes this page. Figures are medians, with quartiles in brackets;
+ratios are taken within a run. `bench/results/*.json` has each run, of which this makes the tables:
+
+    bench/page.py bench/results build/unwinding.md
 
 ## Which mode to choose
 
@@ -68,25 +70,33 @@ def cells(target):
             show(target.spread, target.form) if target.spread else "", f"**{target.verdict()}**"]
 
 
-def wanted(walks, programs, rate):
-    yield "## Targets\n"
-    at_99, others = verdicts.of_rates(rate), verdicts.of_others(walks, programs)
+def wanted_at_99(rate):
+    at_99 = verdicts.of_rates(rate)
     yield from table(["99 samples a second", "wanted", "measured", "verdict", "found", "by the other", "per frame", "per complete stack"],
                      [[t.what, *cells(t), *t.beside] for t in at_99])
     yield """*Found*: frames of the user + the kernel, and stacks that reach their root. *Per frame*, *per complete stack*: the
 same multiple, each time divided by what was found for it; none where the kernel completes no stack.
 """
-    yield from table(["figure", "wanted", "measured", "verdict"], [[t.what, *cells(t)] for t in others])
-    missed = [t for t in at_99 + others if t.verdict().startswith("missed")]
-    for t in missed:
-        yield f"* Missed: {t.what}. Next idea: {t.idea}."
-    if missed:
-        yield ""
+    yield from ideas(at_99)
+
+
+def wanted_of_all(walks, programs):
+    targets = verdicts.of_others(walks, programs)
+    yield from table(["figure", "wanted", "measured", "verdict"], [[t.what, *cells(t)] for t in targets])
+    yield from ideas(targets)
     if programs:
         yield f"""Ratios of bytes, completeness and CPU time are over all workloads, and so are their quartiles. A slowdown
 compares {len(programs["slowdown"]["99"])} runs with the ones before and after without dwarfprof. It includes the timer interrupt, perf,
 `kernel.bpf_stats_enabled` and noise.
 """
+
+
+def ideas(targets):
+    missed = [t for t in targets if t.verdict().startswith("missed")]
+    for t in missed:
+        yield f"* Missed: {t.what}. Next idea: {t.idea}."
+    if missed:
+        yield ""
 
 
 def others(peers):
@@ -145,7 +155,7 @@ def touched(rows):
         [*key, *(f"{of[part]['lines']:g} on {of[part]['pages']:g}" for part in parts)] for key, of in by_stack.items()])
 
 
-def walked(walks, docs):
+def walked(walks):
     yield f"""## The same stacks at the same moments
 
     sudo bench/walks.py build bench/results
@@ -161,6 +171,9 @@ of `dwarf`.
         [name, f"{ways['dwarf']['frames']['median']:.0f}", *(f"{ways[way]['ns']['median']:,.0f}" for way in WAYS),
          f"{ways['dwarf']['to_kernel']['median']:.2f}", f"{ways['kernel']['of_frames']:.0%}"]
         for name, ways in ((name, result["ways"]) for name, result in walks["workloads"].items()) if not DEPTH.match(name)])
+
+
+def depths(walks, docs):
     lines = {}
     for way, words in WAYS.items():
         points = [(r["ways"][way]["frames"]["median"],
@@ -172,13 +185,19 @@ of `dwarf`.
         lines["expected: in proportion"] = pictures.like(lines["dwarf"], lambda n: n)
         pictures.draw(os.path.join(docs, "unwinding-depth.svg"), "frames", "ns per walk", lines)
         yield "![Time of a walk, over its depth](unwinding-depth.svg)\n"
+        yield "Stacks of one program, at the same moments (`bench/walks.py`); *cold*: nothing is kept from other walks.\n"
 
 
 def spread_of(runs, figure):
     return machine.spread(run[figure] for run in runs)
 
 
-def profiled(programs):
+# Figures of whole profilers: what, its name in the results, its form.
+BRIEF = (("Stacks that reach their root", "rooted", "{:.1%}"), ("BPF program, ns per sample", "bpf_ns", "{:,.0f}"))
+WHOLE = (*BRIEF, ("CPU of the profiler", "cpu_share", "{:.2%}"))
+
+
+def profiled(programs, tables):
     yield f"""## Profilers as a whole
 
     sudo bench/programs.py build bench/results
@@ -188,8 +207,6 @@ stated, and writes a text with names. `auto` to `copy` are dwarfprof's `--unwind
 `__libc_start_main` or a thread's start, by the profiler's own names. A profiler that takes over a minute for
 the text has no samples here.
 """
-    tables = [("Stacks that reach their root", "rooted", "{:.1%}"), ("BPF program, ns per sample", "bpf_ns", "{:,.0f}"),
-              ("CPU of the profiler", "cpu_share", "{:.2%}")]
     runs = [(f"{name}, {int(hz):,} Hz" if int(hz) != 99 else name, profilers)
             for name, rates in programs["workloads"].items() for hz, profilers in rates.items()]
     names = list(runs[0][1])
@@ -223,14 +240,13 @@ def grown(growing, docs):
 
     sudo bench/growing.py build bench/results
 
-With the executable mappings of a process: only a new address takes a binary search among them.
+Only an address that the walker does not remember takes a binary search among the process's mappings.
 """
     points = {kind: [(m["mappings"], *(m[f"{kind}_ns"][k] for k in ("median", "low", "high")))
                      for m in growing["mappings"]] for kind in ("warm", "cold")}
     points["expected: the logarithm"] = pictures.like(points["cold"], lambda n: math.log2(n) + 8)
     pictures.draw(os.path.join(docs, "unwinding-mappings.svg"), "mappings", "ns per walk", points)
     yield "![Time of a walk, over the mappings of its process](unwinding-mappings.svg)\n"
-    yield "With the rows of a table: lookups of random addresses in the kernel (`bench_lookup -r`), and building.\n"
     rows = growing["rows"]
     search = [(r["rows"], r["search_ns"]) for r in rows["search"]]
     making = [(r["rows"], r["ns_per_row"]) for r in rows["making"]]
@@ -239,10 +255,6 @@ With the executable mappings of a process: only a new address takes a binary sea
         "search, ns": search, "making, ns per row": making, "bytes per row": size,
         "expected: the logarithm": pictures.like(search, lambda n: math.log2(n))})
     yield "![A search, making and memory per row, over the rows of a table](unwinding-rows.svg)\n"
-    yield "With the number of processes: all are profiled, the added ones sleep.\n"
-    kib = large_host.per_process_kib(growing["processes"])
-    yield (f"A process takes {kib:.1f} KiB of the profiler's memory, by the slope.\n" if kib > 0 else
-           "Memory did not grow with them: what else the machine did outweighed it.\n")
     pictures.draw(os.path.join(docs, "unwinding-processes.svg"), "processes", "", {
         "until it samples, ms": [(p["processes"], p["ready_ms"]) for p in growing["processes"]],
         "memory, MiB": [(p["processes"], p["memory_kib"] / 1024) for p in growing["processes"]],
@@ -252,20 +264,37 @@ With the executable mappings of a process: only a new address takes a binary sea
     yield "![Start, memory and cost of a sample, over the processes](unwinding-processes.svg)\n"
 
 
-def main():
-    directory, docs = sys.argv[1:]
-    walks, programs, growing, rate = (machine.read(directory, name) for name in ("walks", "programs", "growing", "rate"))
-    if not (walks or programs or growing or rate):
-        sys.exit(f"{directory}: no results; `sudo ci/bench` makes them")
-    lines = [*intro((rate, walks, programs, growing)), *wanted(walks, programs, rate)]
-    lines += rated(rate) if rate else ["The rates that people use were not measured.\n"]
-    lines += walked(walks, docs) if walks else ["The walks were not measured.\n"]
-    lines += [*profiled(programs), *priced(programs)] if programs else ["The profilers were not measured.\n"]
-    lines += grown(growing, docs) if growing else ["The growth was not measured.\n"]
+def page(walks, programs, growing, rate, docs):
+    yield from intro((rate, walks, programs, growing))
+    yield "## Targets\n"
+    yield from wanted_at_99(rate) if rate else ["The rates that people use were not measured.\n"]
+    yield from wanted_of_all(walks, programs)
+    yield from profiled(programs, BRIEF) if programs else ["The profilers were not measured.\n"]
+    yield from grown(growing, docs) if growing else ["The growth was not measured.\n"]
+    yield from depths(walks, docs) if walks else ["The walks were not measured.\n"]
+
+
+def all_tables(walks, programs, growing, rate):
+    yield from rated(rate) if rate else ["The rates that people use were not measured.\n"]
+    yield from walked(walks) if walks else ["The walks were not measured.\n"]
+    yield from [*profiled(programs, WHOLE), *priced(programs)] if programs else ["The profilers were not measured.\n"]
     if walks and programs and growing:
-        lines += large_host.section(programs, growing, table)
-    with open(os.path.join(docs, "UNWINDING.md"), "w") as file:
+        yield from large_host.section(programs, growing, table)
+
+
+def write(path, lines):
+    with open(path, "w") as file:
         file.write("\n".join(lines).rstrip("\n") + "\n")
+
+
+def main():
+    directory, tables, *docs = sys.argv[1:]
+    results = [machine.read(directory, name) for name in ("walks", "programs", "growing", "rate")]
+    if not any(results):
+        sys.exit(f"{directory}: no results; `sudo ci/bench` makes them")
+    write(tables, ["# Ways to unwind: all that was measured\n", *all_tables(*results)])
+    for directory in docs:
+        write(os.path.join(directory, "UNWINDING.md"), page(*results, directory))
 
 
 if __name__ == "__main__":

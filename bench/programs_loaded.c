@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: programs_loaded [-t]
+ * usage: programs_loaded [-t|-l]
  *
  * Loads each BPF program of the profiler separately, set up as in a run, and prints its sizes,
  * tab-separated: instructions in the object, instructions processed by the verifier, and bytes
  * after the kernel's translation and after its JIT compiler; with -t also the time to load it, in
- * milliseconds. Needs root.
+ * milliseconds, with -l as with calls that label samples. Needs root.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,23 +17,44 @@
 
 #include "base/cleanup.h"
 #include "bpf/abi.h"
+#include "kernel/filter.h"
+#include "kernel/knobs.h"
+#include "kernel/session.h"
 #include "dump.skel.h"
 #include "dwarfprof.skel.h"
 
 DEFINE_CLEANUP(struct dump_bpf *, dump_bpf__destroy)
 DEFINE_CLEANUP(struct dwarfprof_bpf *, dwarfprof_bpf__destroy)
 
-/* As session_open() sets them with default options for this program. */
-static void set_knobs(struct dwarfprof_bpf *bpf, const struct bpf_program *program)
+/* As session_open() sets it up with default options for this program. */
+static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program, bool with_spans)
 {
-	bpf->rodata->dp_unwind = DP_UNWIND_AUTO;
-	bpf->rodata->dp_max_frames = 1024;
-	bpf->rodata->dp_inherit = true;
-	bpf->rodata->dp_sides = DP_SIDES_BOTH;
-	bpf->rodata->dp_levels =
-		program == bpf->progs.dp_sample_uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS;
-	bpf->rodata->dp_has_prev_state = true;
-	bpf->rodata->dp_states = 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP;
+	bool is_uprobe = program == bpf->progs.dp_sample_uprobe;
+	bool is_switch = program == bpf->progs.dp_switch;
+	struct session_options options = {
+		.n_cpus = 1,
+		.needs = {
+			.programs = 1U << (is_uprobe ? DP_EVENT_UPROBE :
+					   is_switch ? DP_EVENT_OFF_CPU :
+						       DP_EVENT_CPU),
+			.levels = is_uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS,
+			.rings_per_cpu = 1,
+			.has_spans = with_spans || program == bpf->progs.dp_begin_span,
+		},
+		.inherit = true,
+		.unwind = DP_UNWIND_AUTO,
+		.max_frames = 1024,
+		.states = 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP,
+	};
+	struct filter filter;
+	struct bpf_program *other;
+
+	filter_init(&filter);
+	options.filter = &filter;
+	knobs_set(bpf, &options);
+	bpf_object__for_each_program(other, bpf->obj)
+		bpf_program__set_autoload(other, other == program);
+	filter_done(&filter);
 }
 
 static double now_ms(void)
@@ -61,7 +82,7 @@ static int print_program(const struct bpf_program *program, double ms)
 }
 
 /* Returns 1 if there is no program of that number. */
-static int load_program(size_t number, bool with_time)
+static int load_program(size_t number, bool with_time, bool with_spans)
 {
 	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = dwarfprof_bpf__open();
 	struct bpf_program *program, *wanted = NULL;
@@ -71,15 +92,10 @@ static int load_program(size_t number, bool with_time)
 
 	if (!bpf)
 		return -errno;
-	bpf_object__for_each_program(program, bpf->obj)
-	{
-		bpf_program__set_autoload(program, i == number);
-		if (i++ == number)
-			wanted = program;
-	}
+	bpf_object__for_each_program(program, bpf->obj) if (i++ == number) wanted = program;
 	if (!wanted)
 		return 1;
-	set_knobs(bpf, wanted);
+	set_up(bpf, wanted, with_spans);
 	start = now_ms();
 	err = dwarfprof_bpf__load(bpf);
 	return err < 0 ? err : print_program(wanted, with_time ? now_ms() - start : -1);
@@ -103,11 +119,12 @@ static int load_dump(bool with_time)
 int main(int argc, char **argv)
 {
 	bool with_time = argc > 1 && strcmp(argv[1], "-t") == 0;
+	bool with_spans = argc > 1 && strcmp(argv[1], "-l") == 0;
 	int err = 0;
 
 	printf("program\tinstructions\tverified\txlated\tjited%s\n", with_time ? "\tms" : "");
 	for (size_t i = 0; err == 0; i++)
-		err = load_program(i, with_time);
+		err = load_program(i, with_time, with_spans);
 	if (err == 1)
 		err = load_dump(with_time);
 	if (err < 0)

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "binaries/file_budget.h"
 #include "binaries/foreign_file.h"
 #include "binaries/load.h"
 #include "kernel/proc_maps.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/finders.h"
+#include "sandbox/parsers.h"
+#include "sandbox/process_user.h"
 
 static void unmap_bytes(struct binary *b)
 {
@@ -33,6 +35,25 @@ static void binary_free(struct binary *binary)
 	elf_facts_done(&binary->elf);
 	module_free(binary->module);
 	free(binary);
+}
+
+void binary_use(struct binary *b)
+{
+	static const char *const words[] = {
+#define X(name, word) word,
+		DP_RUNTIMES(X)
+#undef X
+	};
+
+	if (b->is_sampled)
+		return;
+	b->is_sampled = true;
+	if (b->table && b->table->runtime_kind & DP_RUNTIME_UNKNOWN)
+		log_message(
+			(*b->n_unknown_runtimes)++ < PARSERS_SHOWN_FAILURES ? LOG_WARNING :
+									      LOG_DEBUG,
+			"%s: its runtime (%s) is of an unknown version: only native functions are shown",
+			b->module->path, words[b->table->runtime_kind & ~DP_RUNTIME_UNKNOWN]);
 }
 
 void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names)
@@ -56,6 +77,8 @@ void binary_store_start_workers(struct binary_store *store)
 
 	if (err < 0)
 		log_debug("tables are built without worker threads: %s", strerror(-err));
+	else
+		workers_set_budget(store->workers, store->cpu_budget);
 }
 
 void binary_hold(struct binary *b)
@@ -85,7 +108,7 @@ void binary_store_done(struct binary_store *store)
 	load_end(store);
 	HASH_CLEAR(by_build_id, store->originals);
 	HASH_ITER(hh, store->binaries, b, next) {
-		HASH_DEL(store->binaries, b);
+		load_forget(store, b);
 		binary_free(b);
 	}
 	while ((b = store->closed) != NULL) {
@@ -93,6 +116,7 @@ void binary_store_done(struct binary_store *store)
 		binary_free(b);
 	}
 	binary_free(store->vdso);
+	file_budget_done(&store->files);
 	table_store_done(&store->tables);
 }
 
@@ -117,7 +141,7 @@ static void binary_let_go(struct binary_store *store, struct binary *b)
 {
 	struct binary *original;
 
-	HASH_DEL(store->binaries, b);
+	load_forget(store, b);
 	HASH_FIND(by_build_id, store->originals, b->elf.origin.build_id,
 		  sizeof(b->elf.origin.build_id), original);
 	if (original == b)
@@ -227,6 +251,7 @@ static struct binary *binary_new(struct binary_store *store, const char *path)
 	if (!b)
 		return NULL;
 	b->number = ++store->n_known;
+	b->n_unknown_runtimes = &store->n_unknown_runtimes;
 	b->module = module_new(store->names, path, "", -1);
 	if (b->module)
 		return b;
@@ -247,7 +272,7 @@ static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, 
 	err = load_binary(store, b, pid, path_fd, mapping);
 	if (err < 0) { /* no job was created */
 		if (HASH_IS_ADDED(hh, b))
-			HASH_DEL(store->binaries, b);
+			load_forget(store, b);
 		b->err = err;
 	}
 	err = b->err;
@@ -257,11 +282,22 @@ static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, 
 	return err;
 }
 
+static uid_t user_of(pid_t pid)
+{
+	uid_t user;
+
+	return process_user(pid, &user) < 0 ? FINDERS_NOBODY : user;
+}
+
 static int add_binary(struct binary_store *store, const struct file_id *id, pid_t pid, int fd,
 		      const struct file_mapping *mapping, const char *path, struct binary **ret)
 {
 	_cleanup_close_ int own = fd;
 	struct binary *b;
+	uid_t user = user_of(pid);
+
+	if (!file_budget_has_room(&store->files, user, fd))
+		return -EMFILE;
 
 	if (binary_store_is_cancelled(store))
 		return -ECANCELED;
@@ -269,11 +305,13 @@ static int add_binary(struct binary_store *store, const struct file_id *id, pid_
 	if (!b)
 		return -ENOMEM;
 	b->id = *id;
+	b->user = user;
 	HASH_ADD(hh, store->binaries, id, sizeof(*id), b);
 	if (!HASH_IS_ADDED(hh, b)) {
 		binary_free(b);
 		return -ENOMEM;
 	}
+	file_budget_take(&store->files, user);
 	return binary_load(store, b, pid, steal_fd(&own), mapping, ret);
 }
 
@@ -290,8 +328,6 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 	if (err < 0)
 		return err;
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), b);
-	if (!b && !file_budget_allows(fd))
-		return -EMFILE;
 	if (!b)
 		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, ret);
 	load_again(store, b);
@@ -299,14 +335,17 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 	return 0;
 }
 
-/* A unique id on a device of its own identifies the file until it is found. */
+/*
+ * A unique id, on a device of its user's own, identifies the file until it is found: who makes jobs wait for the
+ * lock of a process's mappings does so to those of their own processes alone.
+ */
 int binary_store_find_later(struct binary_store *store, const struct file_mapping *mapping,
 			    const char *path, struct binary **ret)
 {
 	struct file_id id;
 
 	memset(&id, 0, sizeof(id));
-	id.device = UINT64_MAX - (uint64_t)mapping->pid;
+	id.device = UINT64_MAX - (uint64_t)user_of(mapping->pid);
 	id.inode = mapping->inode;
 	id.size = store->n_known;
 	return add_binary(store, &id, mapping->pid, -1, mapping, path, ret);
@@ -333,8 +372,11 @@ int binary_read_before(const struct binary *b, uint64_t end, void *ret, size_t s
 	uint64_t offset;
 	size_t n;
 
-	if (elf_facts_code_before(&b->elf, end, size, &offset, &n) < 0 || offset > b->n_bytes ||
-	    n > b->n_bytes - offset)
+	if (elf_facts_code_before(&b->elf, end, size, &offset, &n) < 0)
+		return -ENOENT;
+	if (b->is_foreign && !b->bytes && b->closed_ns == 0)
+		return -EAGAIN;
+	if (offset > b->n_bytes || n > b->n_bytes - offset)
 		return -ENOENT;
 	if (b->is_foreign && !is_in_memory(b->bytes + offset, n))
 		return -EAGAIN;

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/hash.h"
+#include "binaries/file_budget.h"
 #include "binaries/image_cache.h"
 #include "binaries/module_users.h"
 #include "binaries/table.h"
@@ -30,19 +31,22 @@ struct binary {
 	uint64_t changed_ns;   /* ctime of the file when it was read */
 	struct module *module; /* owned */
 	struct elf_facts elf;  /* empty until the file has been read */
-	const uint8_t *bytes;  /* of its mapped file or its module's memory; NULL: closed */
+	/* Of its mapped file or its module's memory; NULL: closed, or only helpers read it */
+	const uint8_t *bytes;
 	size_t n_bytes;
-	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
-	bool is_loading;     /* its file is being read, or its first table is being built */
-	uint64_t asked_ns;   /* loading started then */
-	int err;             /* why it could not be loaded; it is then in no store. Or 0 */
-	bool is_unopened;    /* opening the file failed */
-	struct binary *same; /* another binary of the same file; or NULL */
-	struct table *table; /* owned by the store; NULL: no unwind information */
-	size_t n_users;      /* mappings of processes and of snapshots, and jobs */
-	uint64_t idle_from;  /* when it was first seen without users; 0: it has some */
-	bool is_sampled;     /* reports refer to its module (module_users) */
-	uint64_t closed_ns;  /* when it was closed */
+	bool is_foreign;            /* reading the bytes may take long (stored_file_is_foreign()) */
+	bool is_loading;            /* its file is being read, or its first table is being built */
+	uint64_t asked_ns;          /* loading started then */
+	int err;                    /* why it could not be loaded; it is then in no store. Or 0 */
+	bool is_unopened;           /* opening the file failed */
+	struct binary *same;        /* another binary of the same file; or NULL */
+	struct table *table;        /* owned by the store; NULL: no unwind information */
+	uid_t user;                 /* whose process has mapped it first */
+	size_t n_users;             /* mappings of processes and of snapshots, and jobs */
+	uint64_t idle_from;         /* when it was first seen without users; 0: it has some */
+	bool is_sampled;            /* reports refer to its module (module_users) */
+	size_t *n_unknown_runtimes; /* the store's */
+	uint64_t closed_ns;         /* when it was closed */
 	struct binary *next_closed;
 	UT_hash_handle hh;
 	UT_hash_handle by_build_id; /* only the first of several copies; its table serves all */
@@ -52,12 +56,14 @@ struct binary_store {
 	struct names *names;
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
+	struct file_budget files; /* how many of these are whose */
 	struct binary *originals; /* those that have or will have a table, by build id */
 	struct binary *closed;    /* only reports still refer to these; the newest first */
 	struct binary *vdso;
 	bool vdso_tried;
 	struct disk_cache *cache;         /* NULL: no cache */
 	struct workers *workers;          /* NULL: callers wait for a binary to be loaded */
+	struct cpu_budget *cpu_budget;    /* the host's, of workers; NULL: no limit */
 	struct parsers *parsers;          /* the host's. NULL: files are parsed in this process */
 	struct job_cache *job_cache;      /* the same cache for jobs; NULL: none needed it yet */
 	STAILQ_HEAD(, job) deferred;      /* for copies of a binary that is being loaded */
@@ -69,12 +75,13 @@ struct binary_store {
 	const void *interrupt_arg;
 	uint64_t n_rows; /* of all tables built, each counted once */
 	uint64_t n_cells;
-	uint64_t n_known;        /* number of binaries so far */
-	uint64_t looked;         /* when idle binaries were last looked for */
-	bool symbols;            /* reports will need names */
-	bool has_warned;         /* that the pool has no room for all tables */
-	bool has_warned_of_file; /* that a file cannot be read for lack of permission */
-	bool has_warned_of_many; /* that there are more files than may be open */
+	uint64_t n_known;          /* number of binaries so far */
+	uint64_t looked;           /* when idle binaries were last looked for */
+	bool symbols;              /* reports will need names */
+	size_t n_unknown_runtimes; /* of sampled binaries: anyone can make many */
+	bool has_warned;           /* that the pool has no room for all tables */
+	bool has_warned_of_file;   /* that a file cannot be read for lack of permission */
+	bool has_warned_of_many;   /* that there are more files than may be open */
 };
 
 /*
@@ -115,6 +122,9 @@ static inline bool binary_is_pending(const struct binary *binary)
 {
 	return binary->is_loading || (binary->table && binary->table->is_filling);
 }
+
+/* A sample has it: reports refer to its module. Says once that its runtime's version is not known. */
+void binary_use(struct binary *binary);
 
 /* Applies the results of finished jobs. True: something is no longer pending. */
 bool binary_store_collect(struct binary_store *store);

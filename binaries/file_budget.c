@@ -1,16 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "binaries/file_budget.h"
 
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "base/file_stat.h"
+#include "base/hash.h"
 
-bool file_budget_allows(int fd)
+struct file_user {
+	uid_t user;
+	size_t n;
+	UT_hash_handle hh;
+};
+
+/* How many descriptors there may be with a file of its owner; SIZE_MAX: any number. */
+static size_t find_ceiling(int fd)
 {
 	struct rlimit limit;
 	struct stat st;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd < limit.rlim_cur / 2)
-		return true;
-	return (rlim_t)fd < limit.rlim_cur / 4 * 3 && file_stat(fd, &st) == 0 && st.st_uid == 0;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return SIZE_MAX;
+	return fd >= 0 && file_stat(fd, &st) == 0 && st.st_uid == 0 ? limit.rlim_cur / 4 * 3 :
+								      limit.rlim_cur / 2;
+}
+
+bool file_budget_allows(int fd)
+{
+	return (size_t)fd < find_ceiling(fd);
+}
+
+void file_budget_done(struct file_budget *budget)
+{
+	struct file_user *u, *next;
+
+	HASH_ITER(hh, budget->users, u, next) {
+		HASH_DEL(budget->users, u);
+		free(u);
+	}
+	budget->n = 0;
+}
+
+static struct file_user *find_user(const struct file_budget *budget, uid_t user)
+{
+	struct file_user *u;
+
+	HASH_FIND(hh, budget->users, &user, sizeof(user), u);
+	return u;
+}
+
+bool file_budget_has_room(const struct file_budget *budget, uid_t user, int fd)
+{
+	const struct file_user *u = find_user(budget, user);
+	size_t ceiling = find_ceiling(fd), used = fd >= 0 ? (size_t)fd : budget->n;
+
+	return used < ceiling && (!u || u->n < ceiling - used);
+}
+
+static struct file_user *add_user(struct file_budget *budget, uid_t user)
+{
+	struct file_user *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->user = user;
+	HASH_ADD(hh, budget->users, user, sizeof(user), u);
+	if (HASH_IS_ADDED(hh, u))
+		return u;
+	free(u);
+	return NULL;
+}
+
+void file_budget_take(struct file_budget *budget, uid_t user)
+{
+	struct file_user *u = find_user(budget, user);
+
+	if (!u)
+		u = add_user(budget, user);
+	if (!u)
+		return;
+	u->n++;
+	budget->n++;
+}
+
+void file_budget_give(struct file_budget *budget, uid_t user)
+{
+	struct file_user *u = find_user(budget, user);
+
+	if (!u)
+		return;
+	budget->n--;
+	if (--u->n > 0)
+		return;
+	HASH_DEL(budget->users, u);
+	free(u);
 }

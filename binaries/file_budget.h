@@ -3,6 +3,8 @@
 #define DP_BINARIES_FILE_BUDGET_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 /*
  * How many files of binaries may be open, so that some descriptors are left for everything else:
@@ -13,5 +15,23 @@
  * those of root, which are the system's libraries and programs.
  */
 bool file_budget_allows(int fd);
+
+/*
+ * How many of these are open for whose processes: a user may have as many as are left after that, so none
+ * takes those of others, and one who is alone gets half of them. Starts as zero; file_budget_done() ends it.
+ */
+struct file_budget {
+	struct file_user *users;
+	size_t n; /* of all users */
+};
+
+void file_budget_done(struct file_budget *budget);
+
+/* Whether a user's process may have this file open; -1: it is not open yet. */
+bool file_budget_has_room(const struct file_budget *budget, uid_t user, int fd);
+
+/* One more, or one less. Short of memory, it is not counted. */
+void file_budget_take(struct file_budget *budget, uid_t user);
+void file_budget_give(struct file_budget *budget, uid_t user);
 
 #endif

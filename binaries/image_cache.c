@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cache/kept_file.h"
 #include "log/log.h"
 #include "tables/image_check.h"
 
@@ -56,7 +54,8 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 }
 
 /* Returns what the image depends on, and the name of its file. False: do not keep it. */
-static bool describe(const struct disk_cache *cache, const struct elf_origin *from, int fd,
+static bool describe(struct disk_cache *cache, const struct elf_origin *from,
+		     const struct kept_source *source, struct stored_file *ret_file,
 		     struct kept_key *ret, char *ret_name)
 {
 	const struct origin origin = {
@@ -68,14 +67,12 @@ static bool describe(const struct disk_cache *cache, const struct elf_origin *fr
 		.entry = from->entry,
 	};
 
-	if (fd < 0 || from->build_id[0] == '\0' ||
-	    from->unwind.size + from->go_size < MIN_SOURCE_SIZE ||
+	if (source->fd < 0 || from->unwind.size + from->go_size < MIN_SOURCE_SIZE ||
 	    from->unwind.source == ELF_SOURCE_DEBUG_FILE ||
-	    kept_key_init(ret, cache, "image", DP_IMAGE_VERSION, from->build_id, fd) < 0)
+	    kept_key_init(ret, cache, "image", DP_IMAGE_VERSION, source, ret_file) < 0)
 		return false;
 	memcpy(ret->own, &origin, sizeof(origin));
-	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%s-%" PRIx64 "-v%d" DISK_CACHE_IMAGE,
-		 ret->build_id, ret->source.inode, DP_IMAGE_VERSION);
+	kept_key_name(ret, DISK_CACHE_IMAGE, ret_name);
 	return true;
 }
 
@@ -115,14 +112,16 @@ static int put(struct disk_cache *cache, const char *name, const struct kept_key
 		});
 }
 
-int image_cache_get(struct disk_cache *cache, const struct elf_origin *origin, int fd,
-		    image_make_fn make, void *arg, struct image *ret)
+int image_cache_get(struct disk_cache *cache, const struct elf_origin *origin,
+		    const struct kept_source *source, image_make_fn make, void *arg,
+		    struct image *ret)
 {
 	struct kept_key key;
+	struct stored_file file;
 	char name[DISK_CACHE_NAME_SIZE];
 	int err;
 
-	if (!cache || !describe(cache, origin, fd, &key, name))
+	if (!cache || !describe(cache, origin, source, &file, &key, name))
 		return make(arg, ret);
 	err = get(cache, name, &key, ret);
 	if (err == 0)
@@ -132,7 +131,8 @@ int image_cache_get(struct disk_cache *cache, const struct elf_origin *origin, i
 	err = make(arg, ret);
 	if (err < 0)
 		return err;
-	err = put(cache, name, &key, ret);
+	/* It may have been made of other bytes. */
+	err = stored_file_is_same(source->fd, &file) ? put(cache, name, &key, ret) : -ESTALE;
 	if (err < 0)
 		log_debug("cache: cannot keep %s: %s", name, strerror(-err));
 	return 0;

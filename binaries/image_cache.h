@@ -2,16 +2,15 @@
 #ifndef DP_BINARIES_IMAGE_CACHE_H
 #define DP_BINARIES_IMAGE_CACHE_H
 
-#include "cache/disk_cache.h"
+#include "cache/kept_file.h"
 #include "elf/elf_facts.h"
 #include "symbols/names.h"
 #include "tables/image.h"
 
 /*
  * Images kept on disk from earlier runs (cache/disk_cache.h), each in a file of its own
- * (cache/kept_file.h) that is named after the binary's build id and inode and the version of the
- * layout. If one is damaged or cannot be read, the image is built as if it did not exist; only `-v`
- * reports it.
+ * (cache/kept_file.h). If one is damaged or cannot be read, the image is built as if it did not exist;
+ * only `-v` reports it.
  */
 
 /* Keeps names in the same cache (names_set_cache()). NULL: nothing is kept. */
@@ -24,13 +23,14 @@ struct disk_cache *image_cache_open_default(struct disk_cache *ret);
 typedef int (*image_make_fn)(void *arg, struct image *ret);
 
 /*
- * Returns the image of a file with this origin, open at fd (-1: in memory only): from the cache or
- * else from `make`, which it then keeps. It does not keep small images, which are built as fast as
- * they are read, nor those of files without a build id, of files that have just changed, or with a
- * separate debug file. `cache` may be NULL. Returns 1 if the image is from the cache, and then
- * knows only the number of rows of its figures; otherwise as `make`.
+ * Returns the image of a file with this origin (with fd -1: in memory only): from the cache or else
+ * from `make`, which it then keeps. It does not keep small images, which are built as fast as they are
+ * read, nor those of files that have just changed, that have a separate debug file, or that
+ * kept_key_init() refuses. `cache` may be NULL. Returns 1 if the image is from the cache, and then knows
+ * only the number of rows of its figures; otherwise as `make`.
  */
-int image_cache_get(struct disk_cache *cache, const struct elf_origin *origin, int fd,
-		    image_make_fn make, void *arg, struct image *ret);
+int image_cache_get(struct disk_cache *cache, const struct elf_origin *origin,
+		    const struct kept_source *source, image_make_fn make, void *arg,
+		    struct image *ret);
 
 #endif

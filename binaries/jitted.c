@@ -12,6 +12,8 @@
 #include "binaries/module_users.h"
 #include "binaries/file_budget.h"
 #include "log/clock.h"
+#include "sandbox/finders.h"
+#include "sandbox/process_user.h"
 #include "symbols/jit.h"
 
 /* Same as for unmapped binaries: samples that are still to come refer to them. */
@@ -24,12 +26,35 @@ static void jitted_free(struct jitted *j)
 	free(j);
 }
 
+/* Whether it may have this file open. *has: it has one of that kind already, which it replaces. */
+static bool take_file(struct jitted *j, uid_t payer, int fd, bool *has)
+{
+	struct file_budget *files = j->store->files;
+
+	if (fd < 0 || !files || *has)
+		return fd >= 0 && file_budget_allows(fd);
+	if (!j->has_map && !j->has_dump)
+		j->payer = payer;
+	*has = file_budget_has_room(files, j->payer, fd);
+	if (*has)
+		file_budget_take(files, j->payer);
+	return *has;
+}
+
+static void give_files(struct jitted *j)
+{
+	for (int n = j->has_map + j->has_dump; n > 0; n--)
+		file_budget_give(j->store->files, j->payer);
+	j->has_map = j->has_dump = false;
+}
+
 void jitted_store_done(struct jitted_store *store)
 {
 	while (store->all) {
 		struct jitted *j = store->all;
 
 		store->all = j->next;
+		give_files(j);
 		jitted_free(j);
 	}
 }
@@ -46,6 +71,7 @@ struct jitted *jitted_new(struct jitted_store *store, pid_t pid)
 		return NULL;
 	}
 	j->pid = pid;
+	j->store = store;
 	j->n_users = 1;
 	j->next = store->all;
 	store->all = j;
@@ -99,10 +125,19 @@ bool jitted_is_dump(pid_t pid, const char *path)
 	       name[end] == '\0' && read_status(pid, &own, &user) == 0 && number == own;
 }
 
+static uid_t payer_of(const struct jitted *j)
+{
+	uid_t user;
+
+	return process_user(j->pid, &user) == 0 ? user : FINDERS_NOBODY;
+}
+
 void jitted_set_dump(struct jitted *j, int fd)
 {
-	if (file_budget_allows(fd))
-		jit_set_dump(j->module->jit, fd);
+	uid_t payer = payer_of(j);
+
+	if (take_file(j, payer, fd, &j->has_dump))
+		jit_set_dump(j->module->jit, fd, payer);
 	else
 		close(fd);
 }
@@ -118,17 +153,18 @@ static int open_root(pid_t pid)
 
 void jitted_set_dump_path(struct jitted *j, pid_t thread, const char *path, uint64_t inode)
 {
+	uid_t payer = payer_of(j);
 	int root = open_root(thread);
 
-	if (root >= 0 && !file_budget_allows(root))
-		close(root);
+	if (take_file(j, payer, root, &j->has_dump))
+		jit_set_dump_path(j->module->jit, root, path, inode, payer);
 	else if (root >= 0)
-		jit_set_dump_path(j->module->jit, root, path, inode);
+		close(root);
 }
 
 void jitted_meet(struct jitted *j)
 {
-	uid_t user;
+	uid_t user, payer;
 	pid_t own;
 	int root;
 
@@ -138,10 +174,11 @@ void jitted_meet(struct jitted *j)
 	if (read_status(j->pid, &own, &user) < 0)
 		return;
 	root = open_root(j->pid);
-	if (root >= 0 && !file_budget_allows(root))
-		close(root);
+	payer = payer_of(j);
+	if (take_file(j, payer, root, &j->has_map))
+		jit_set_root(j->module->jit, root, own, user, payer);
 	else if (root >= 0)
-		jit_set_root(j->module->jit, root, own, user);
+		close(root);
 }
 
 static void free_object(void *object)
@@ -152,6 +189,7 @@ static void free_object(void *object)
 /* Frees it or hands it to the users for freeing. False: it is still in use. */
 static bool let_go(struct jitted *j, const struct module_users *users)
 {
+	give_files(j);
 	if (!j->is_met) {
 		jitted_free(j);
 		return true;

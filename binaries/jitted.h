@@ -8,6 +8,7 @@
 
 #include "symbols/module.h"
 
+struct file_budget;
 struct module_users;
 
 /*
@@ -18,24 +19,28 @@ struct module_users;
 struct jitted {
 	struct module *module; /* owned, with its struct jit */
 	pid_t pid;
-	bool is_met;    /* seen by a sample; its files may be looked for */
-	bool is_closed; /* its files have been read to the end */
+	struct jitted_store *store;
+	uid_t payer;            /* in whose budget its files are */
+	bool has_map, has_dump; /* has them there */
+	bool is_met;            /* seen by a sample; its files may be looked for */
+	bool is_closed;         /* its files have been read to the end */
 	uint64_t closed_ns;
 	size_t n_users;     /* the process itself, mappings of processes and of snapshots */
 	uint64_t idle_from; /* when it was first seen without users; 0: it has some */
 	struct jitted *next;
 };
 
-/* The caller sets `names`, which own the modules, and keeps them. */
+/* The caller sets `names`, which own the modules, and `files`, and keeps them. */
 struct jitted_store {
 	struct names *names;
+	struct file_budget *files; /* how many are open for whom; NULL: not counted */
 	struct jitted *all;
 	uint64_t looked; /* when idle ones were last looked for */
 };
 
 void jitted_store_done(struct jitted_store *store);
 
-/* Returns one with one user, or NULL if memory is short. */
+/* Returns one with one user, or NULL if memory is short. The store stays where it is. */
 struct jitted *jitted_new(struct jitted_store *store, pid_t pid);
 
 /* Both accept NULL. */
@@ -44,7 +49,10 @@ void jitted_drop(struct jitted *jitted);
 
 /* Whether this is the name of a jitdump of the process: "jit-PID.dump". */
 bool jitted_is_dump(pid_t pid, const char *path);
-/* The process has mapped its jitdump. Takes over fd, which may only refer to the file (O_PATH). */
+/*
+ * The process has mapped its jitdump. Takes over fd, which may only refer to the file (O_PATH). It has no
+ * file, here and below, if its user has too many open.
+ */
 void jitted_set_dump(struct jitted *jitted, int fd);
 /* Likewise, where its path has to be looked up in the root of one of the process's threads. */
 void jitted_set_dump_path(struct jitted *jitted, pid_t thread, const char *path, uint64_t inode);

@@ -52,6 +52,7 @@ static struct table_job *new_job(struct binary_store *store, struct binary *b,
 	j->memory_size = b->module->memory_size;
 	j->changed_ns = b->changed_ns;
 	j->job.source = b->id.device;
+	j->job.user = b->user;
 	j->parsers = parsers_hold(store->parsers);
 	if (store->cache) {
 		if (!store->job_cache)
@@ -71,6 +72,12 @@ static void end_job(struct binary_store *store, struct table_job *j)
 	store->n_jobs--;
 }
 
+void load_forget(struct binary_store *store, struct binary *b)
+{
+	HASH_DEL(store->binaries, b);
+	file_budget_give(&store->files, b->user);
+}
+
 /* Removes a binary that could not be loaded from the store; the next mapping tries again. */
 static void fail(struct binary_store *store, struct binary *b, int err)
 {
@@ -78,10 +85,10 @@ static void fail(struct binary_store *store, struct binary *b, int err)
 	b->err = err;
 	forget_original(store, b);
 	if (HASH_IS_ADDED(hh, b))
-		HASH_DEL(store->binaries, b);
+		load_forget(store, b);
 }
 
-/* Mapping the file does not read it. */
+/* Mapping the file does not read it. One that is only referred to cannot be mapped. */
 static void map_bytes(struct binary *b)
 {
 	void *bytes = b->module->memory;
@@ -146,14 +153,16 @@ static bool is_known_as_another(struct binary_store *store, struct table_job *j)
 	b->changed_ns = j->changed_ns;
 	if (b->module->memory || memcmp(&b->id, &j->id, sizeof(b->id)) == 0)
 		return false;
-	HASH_DEL(store->binaries, b);
+	load_forget(store, b);
 	HASH_FIND(hh, store->binaries, &j->id, sizeof(j->id), known);
 	b->id = j->id;
 	j->job.source = b->id.device;
 	if (!known)
 		HASH_ADD(hh, store->binaries, id, sizeof(b->id), b);
-	if (!known && HASH_IS_ADDED(hh, b))
+	if (!known && HASH_IS_ADDED(hh, b)) {
+		file_budget_take(&store->files, b->user);
 		return false;
+	}
 	b->is_loading = false;
 	b->err = known ? 0 : -ENOMEM;
 	b->same = known;
@@ -177,6 +186,7 @@ static void finish_reading(struct binary_store *store, struct table_job *j)
 	b->elf = j->facts;
 	j->facts = (struct elf_facts){ 0 };
 	b->is_foreign = j->is_foreign;
+	b->module->user = j->user;
 	module_set_build_id(b->module, b->elf.origin.build_id);
 	if (j->debug_fd > 0)
 		b->module->debug_fd = steal_fd(&j->debug_fd);
@@ -352,6 +362,7 @@ int load_binary(struct binary_store *store, struct binary *b, pid_t pid, int pat
 	j->path_fd = steal_fd(&own);
 	if (mapping)
 		j->mapping = *mapping;
+	j->asker = pid;
 	j->pid = store->symbols ? pid : 0;
 	b->is_loading = true;
 	b->asked_ns = clock_now_ns();
@@ -368,6 +379,7 @@ void load_table(struct binary_store *store, struct table *t)
 		j->fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 0);
 	if (j && (j->memory || j->fd >= 0)) {
 		j->table = t;
+		j->user = module->user;
 		j->is_foreign = t->binary->is_foreign;
 		submit(store, j);
 		return;

@@ -24,6 +24,9 @@ void load_table(struct binary_store *store, struct table *table);
 /* A process maps a known binary, whose table may have been freed in the meantime. */
 void load_again(struct binary_store *store, struct binary *binary);
 
+/* Takes a binary out of the store, whose budget of files has room for another one then. */
+void load_forget(struct binary_store *store, struct binary *binary);
+
 /* See binary_store_collect(). */
 bool load_collect(struct binary_store *store);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "binaries/binary.h"
 #include "log/clock.h"
@@ -22,6 +23,7 @@ void table_store_done(struct table_store *store)
 		struct table *t = store->tables;
 
 		store->tables = t->next;
+		free(t->runtime);
 		free(t);
 	}
 }
@@ -101,6 +103,7 @@ void table_free(struct table_store *store, struct table *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
+	free(t->runtime);
 	free(t);
 }
 
@@ -143,6 +146,20 @@ int table_find_room(struct table_store *store, struct table *t)
 	return 0;
 }
 
+/* User space needs it as long as samples refer to the binary. If memory is short, native frames remain. */
+static void keep_runtime(struct table *t, const uint64_t *cells)
+{
+	const struct dp_image *head = (const void *)cells;
+
+	t->runtime_kind = head->runtime_kind;
+	if (!runtime_is_known(head->runtime_kind) || t->runtime)
+		return;
+	t->runtime = malloc(sizeof(*t->runtime));
+	if (!t->runtime)
+		return;
+	memcpy(t->runtime, head + 1, sizeof(*t->runtime));
+}
+
 void table_fill(struct table_store *store, struct table *t, const void *cells, uint64_t took)
 {
 	const struct dp_image *head = cells;
@@ -150,6 +167,7 @@ void table_fill(struct table_store *store, struct table *t, const void *cells, u
 	pool_write(store->pool, t->cell, cells, t->n_cells);
 	t->is_filling = false;
 	t->has_labels = head->labels_form != DP_LABELS_NONE;
+	keep_runtime(t, cells);
 	t->last_used = t->made = clock_now_ns();
 	t->made_in = took;
 	t->n_failed = 0;

@@ -13,11 +13,27 @@
 #include "binaries/file_budget.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
-#include "cache/stored_file.h"
 #include "elf/debug_search.h"
 #include "elf/mapped_file.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/finders.h"
+#include "sandbox/process_user.h"
+
+static uint64_t nanoseconds(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+static void file_id_init(struct file_id *ret, const struct stat *st, uint64_t *ret_changed_ns)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->device = st->st_dev;
+	ret->inode = st->st_ino;
+	ret->size = (uint64_t)st->st_size;
+	ret->mtime_ns = nanoseconds(&st->st_mtim);
+	*ret_changed_ns = nanoseconds(&st->st_ctim);
+}
 
 int file_identify(int fd, bool may_wait, struct file_id *ret, uint64_t *ret_changed_ns)
 {
@@ -28,15 +44,9 @@ int file_identify(int fd, bool may_wait, struct file_id *ret, uint64_t *ret_chan
 		err = file_stat(fd, &st);
 	else if (fstat(fd, &st) < 0)
 		err = -errno;
-	if (err < 0)
-		return err;
-	memset(ret, 0, sizeof(*ret));
-	ret->device = st.st_dev;
-	ret->inode = st.st_ino;
-	ret->size = (uint64_t)st.st_size;
-	ret->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-	*ret_changed_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
-	return 0;
+	if (err == 0)
+		file_id_init(ret, &st, ret_changed_ns);
+	return err;
 }
 
 /* Only the budget and the number of users change. */
@@ -137,36 +147,55 @@ struct table_job *table_job_free(struct table_job *j)
 /* Why no parser has answered; NULL: one has. */
 static const char *parser_failure(int err)
 {
+	return err == -EAGAIN ? "parser could not be started" : parsers_failure(err);
+}
+
+/* Why a file was not opened (finders.h), if that is neither for lack of it nor of rights. */
+static const char *file_failure(int err)
+{
 	switch (err) {
-	case -ETIME:
-		return "parser took too long";
-	case -EPROTO:
-		return "parser gave a wrong answer";
-	case -ECONNABORTED:
-		return "parser crashed or was ended";
-	case -EAGAIN:
-		return "parser could not be started";
+	case -ETIMEDOUT:
+		return "file system does not answer";
+	case -EBUSY:
+		return "user has others on file systems that do not answer";
 	default:
 		return NULL;
 	}
+}
+
+/* Later, it may be better. */
+static int tell_failure(struct table_job *j, const char *lacks, int err)
+{
+	const char *why = j->parsers ? file_failure(err) : NULL;
+
+	if (!why)
+		return err;
+	parsers_note_failure(j->parsers, j->path ? j->path : "a file", lacks, why);
+	return -EAGAIN;
 }
 
 /* Whatever a file does to its parser, the file has no table. */
 static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 	       struct parse_result *ret)
 {
-	const struct parse_request request = { .kind = kind, .fd = fd, .other = other };
+	const struct parse_request request = {
+		.kind = kind,
+		.fd = fd,
+		.other = other,
+		.user = j->user,
+	};
 	static const char *const so[PARSE_N_KINDS] = {
 		[PARSE_FACTS] = "has no table",
 		[PARSE_IMAGE] = "has no table",
 		[PARSE_SAME] = "is not compared with a file of the same build id",
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
+		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
 	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 	const char *why = parser_failure(err);
 
 	if (!why)
-		return err;
+		return tell_failure(j, so[kind], err);
 	parsers_note_failure(j->parsers, j->path ? j->path : "a file", so[kind], why);
 	/* Somebody may have ended it, or memory have been short. */
 	return err == -ECONNABORTED || err == -EAGAIN ? -EAGAIN : -EBADMSG;
@@ -189,9 +218,17 @@ static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
 	return ask(j, PARSE_DEBUG, j->fd, fd, &result) == 0 && result.is_so;
 }
 
+static int open_debug_file(void *arg, const struct debug_place *place, int root)
+{
+	struct table_job *j = arg;
+
+	return finders_open_debug(parsers_finders(j->parsers), j->user, place, root);
+}
+
 /* What the file is, and whether a debug file has the unwind information that it lacks. */
 static int parse(struct table_job *j, struct parse_result *ret)
 {
+	const struct debug_reader reader = { is_debug_file, open_debug_file, j };
 	struct debug_wanted wanted;
 	int err = ask_facts(j, -1, ret);
 
@@ -200,7 +237,7 @@ static int parse(struct table_job *j, struct parse_result *ret)
 	if (ret->lacks_cfi && j->fd >= 0) {
 		wanted = (struct debug_wanted){ ret->facts.origin.build_id, ret->debug_link,
 						ret->debug_link_checksum };
-		j->frames_fd = debug_search(j->fd, &wanted, is_debug_file, j);
+		j->frames_fd = debug_search(j->fd, &wanted, &reader);
 	}
 	if (j->frames_fd >= 0) {
 		parse_result_done(ret);
@@ -232,39 +269,97 @@ static bool is_copy(struct table_job *j)
 	       ask(j, PARSE_SAME, j->fd, j->original_fd, &result) == 0 && result.is_so;
 }
 
+static bool is_refusal(int err)
+{
+	return err == -EACCES || err == -EPERM;
+}
+
+/* By its name as the process sees it, else as this one does. */
+static int look_up(struct table_job *j, struct finders *finders, struct found_file *ret)
+{
+	const struct file_mapping *at = &j->mapping;
+	_cleanup_close_ int root = process_root_open(at->pid);
+	int inside = root, outside;
+
+	if (root >= 0)
+		inside = finders_look_up(finders, j->user, root, j->path, at->inode, ret);
+	if (inside == 0 || file_failure(inside))
+		return inside;
+	outside = finders_look_up(finders, j->user, -1, j->path, at->inode, ret);
+	if (outside == 0)
+		return 0;
+	/* The way that was refused may have been the only one to lead to it. */
+	return is_refusal(inside) || is_refusal(outside) ||
+			       mapped_file_is_refused(at->pid, at->start, at->end) ?
+		       -EACCES :
+		       outside;
+}
+
+static int find_file(struct table_job *j, struct found_file *ret)
+{
+	struct finders *finders = parsers_finders(j->parsers);
+	const struct file_mapping *at = &j->mapping;
+
+	if (finders && process_user(j->asker, &j->user) < 0)
+		j->user = FINDERS_NOBODY;
+	if (j->path_fd < 0)
+		j->path_fd = mapped_file_find(at->pid, at->start, at->end, at->inode, j->path);
+	if (j->path_fd == -EAGAIN)
+		return look_up(j, finders, ret);
+	return j->path_fd < 0 ? j->path_fd : finders_open(finders, j->user, j->path_fd, ret);
+}
+
 /* The facts about the file are those at the time of opening it. */
 static int open_file(struct table_job *j)
 {
-	const struct file_mapping *at = &j->mapping;
+	struct found_file found;
+	int err = find_file(j, &found);
 
-	j->fd = j->path_fd >= 0 ? file_reopen(j->path_fd) :
-				  mapped_file_open(at->pid, at->start, at->end, at->inode, j->path);
-	if (j->fd < 0)
-		return j->fd;
+	if (err < 0)
+		return err;
+	j->fd = found.fd;
+	j->is_foreign = found.is_foreign;
+	file_id_init(&j->id, &found.st, &j->changed_ns);
 	if (!file_budget_allows(j->fd))
 		return -EMFILE;
 	close_fd(&j->path_fd);
 	j->module_fd = fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
-	return j->module_fd < 0 ? -errno : file_identify(j->fd, true, &j->id, &j->changed_ns);
+	return j->module_fd < 0 ? -errno : 0;
+}
+
+/* As it is now. Only a helper asks a server. */
+static int identify_again(struct table_job *j, uint64_t *ret_changed_ns)
+{
+	struct found_file found;
+	int err;
+
+	if (!file_is_reference(j->fd))
+		return file_identify(j->fd, true, &j->id, ret_changed_ns);
+	err = finders_open(parsers_finders(j->parsers), j->user, j->fd, &found);
+	if (err < 0)
+		return tell_failure(j, "has no table", err);
+	file_id_init(&j->id, &found.st, ret_changed_ns);
+	close(found.fd);
+	return 0;
 }
 
 static int read_file(struct table_job *j)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	const struct debug_reader reader = { is_debug_file, open_debug_file, j };
 	struct debug_wanted wanted;
 	int err = j->memory ? 0 : open_file(j);
 
-	j->is_unopened = err < 0;
+	j->is_unopened = err < 0 && !file_failure(err);
+	err = tell_failure(j, "has no table", err);
 	if (err == 0)
 		err = parse(j, &result);
 	if (err < 0)
 		return err;
-	j->is_foreign = j->fd >= 0 && stored_file_is_foreign(j->fd);
 	wanted = (struct debug_wanted){ result.facts.origin.build_id, result.debug_link,
 					result.debug_link_checksum };
 	if (j->pid != 0)
-		j->debug_fd =
-			debug_search_process(j->pid, j->fd, j->path, &wanted, is_debug_file, j);
+		j->debug_fd = debug_search_process(j->pid, j->fd, j->path, &wanted, &reader);
 	if (j->debug_fd >= 0 && !file_budget_allows(j->debug_fd))
 		close_fd(&j->debug_fd);
 	j->facts = result.facts;
@@ -286,6 +381,15 @@ static int make_image(void *arg, struct image *ret)
 	return 0;
 }
 
+static int read_digest(void *arg, int fd, struct file_digest *ret)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	int err = ask(arg, PARSE_TABLE_DIGEST, fd, -1, &result);
+
+	*ret = result.digest;
+	return err;
+}
+
 /* A job has scanned the directory, or added to it, while other jobs may have done the same. */
 static void update_budget(struct job_cache *c, uint64_t before, uint64_t left)
 {
@@ -302,6 +406,8 @@ static void update_budget(struct job_cache *c, uint64_t before, uint64_t left)
 static int get_image(struct table_job *j, bool is_changed)
 {
 	struct job_cache *shared = is_changed ? NULL : j->cache;
+	/* To see where a foreign file is may wait. It is not believed, and not kept. */
+	const struct kept_source source = { j->is_foreign ? -1 : j->fd, read_digest, j };
 	struct disk_cache cache = { .fd = -1 };
 	uint64_t before = 0;
 	int err;
@@ -310,7 +416,8 @@ static int get_image(struct table_job *j, bool is_changed)
 		cache = shared->cache;
 		cache.budget = before = __atomic_load_n(&shared->budget, __ATOMIC_RELAXED);
 	}
-	err = image_cache_get(shared ? &cache : NULL, &j->origin, j->fd, make_image, j, &j->image);
+	err = image_cache_get(shared ? &cache : NULL, &j->origin, &source, make_image, j,
+			      &j->image);
 	if (shared)
 		update_budget(shared, before, cache.budget);
 	j->is_kept = err > 0;
@@ -324,7 +431,7 @@ static int make_table(struct table_job *j)
 	int err = j->is_parsed ? 0 : parse(j, &result);
 
 	if (err == 0 && j->fd >= 0)
-		err = file_identify(j->fd, true, &j->id, &changed_ns);
+		err = identify_again(j, &changed_ns);
 	if (err < 0)
 		return err;
 	j->is_copy = is_copy(j);

@@ -64,6 +64,8 @@ struct table_job {
 	struct file_mapping mapping; /* the file has to be looked up there */
 	const void *memory;          /* the caller's; such a job must not go to workers */
 	size_t memory_size;          /* of memory */
+	pid_t asker;                 /* the process that maps the file, for READ */
+	uid_t user;                  /* whose that is (sandbox/finders.h), for MAKE */
 	pid_t pid;                   /* whose root is searched for debug files; 0: none */
 	char *path;                  /* of the file, as that process sees it */
 	int original_fd;             /* the file that has a table already; -1: none */
@@ -73,8 +75,9 @@ struct table_job {
 
 	/* Output: 0 or a negative errno of the last step, and its results */
 	int err;
-	bool is_unopened;  /* opening the file failed */
-	int module_fd;     /* of the file, for the caller */
+	bool is_unopened; /* opening the file failed */
+	/* Of the file, for the caller. If there are finders, that of a foreign file only refers to it */
+	int module_fd;
 	struct file_id id; /* of the file, when it was opened or when its table was built */
 	bool is_foreign;   /* reading it may take long (stored_file_is_foreign()) */
 	struct elf_facts facts;

@@ -11,6 +11,7 @@
 
 #include "base/signals.h"
 #include "log/clock.h"
+#include "sandbox/cpu_budget.h"
 
 STAILQ_HEAD(job_list, job);
 
@@ -35,6 +36,7 @@ struct workers {
 	struct job_list queued, done;
 	size_t n_done;
 	bool ends, is_left;
+	struct cpu_budget *budget; /* NULL: no limit */
 	size_t n_alive, n_hanging;
 	struct worker workers[WORKERS_MAX];
 };
@@ -58,15 +60,29 @@ static bool may_begin(const struct workers *w, const struct job *job)
 	return !hangs || n < WORKERS_MAX_HANGING;
 }
 
-static struct job *next_job(const struct workers *w)
+/* *ret_pause: when there may be one again, as their users' budget is used up; 0: that is not why. */
+static struct job *next_job(const struct workers *w, uint64_t *ret_pause)
 {
+	const struct job *refused = NULL;
 	struct job *job;
 
+	*ret_pause = 0;
 	if (w->n_done >= w->max_done)
 		return NULL;
 	STAILQ_FOREACH(job, &w->queued, next)
-	if (may_begin(w, job))
-		return job;
+	{
+		uint64_t pause;
+
+		/* One user has many of them. */
+		if (!may_begin(w, job) || (refused && refused->user == job->user))
+			continue;
+		pause = cpu_budget_pause_ns(w->budget, job->user);
+		if (pause == 0)
+			return job;
+		if (!refused || pause < *ret_pause)
+			*ret_pause = pause;
+		refused = job;
+	}
 	return NULL;
 }
 
@@ -76,12 +92,25 @@ static bool is_one_too_many(const struct workers *w)
 	return w->n_alive - w->n_hanging > w->n_wanted;
 }
 
+/* For a job, or the budget for one. */
+static void wait_for_more(struct workers *w, uint64_t pause)
+{
+	uint64_t end_ns = clock_now_ns() + pause;
+	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
+
+	if (pause > 0)
+		(void)pthread_cond_timedwait(&w->more, &w->lock, &end);
+	else
+		pthread_cond_wait(&w->more, &w->lock);
+}
+
 static struct job *wait_for_job(struct workers *w)
 {
 	struct job *job = NULL;
+	uint64_t pause;
 
-	while (!w->ends && !is_one_too_many(w) && !(job = next_job(w)))
-		pthread_cond_wait(&w->more, &w->lock);
+	while (!w->ends && !is_one_too_many(w) && !(job = next_job(w, &pause)))
+		wait_for_more(w, pause);
 	if (job)
 		STAILQ_REMOVE(&w->queued, job, job, next);
 	return job;
@@ -118,12 +147,16 @@ static void workers_destroy(struct workers *w)
 static void run_job(struct worker *worker, struct job *job)
 {
 	struct workers *w = worker->all;
+	uint64_t began = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool is_left;
 
 	begin_job(worker, job);
 	pthread_mutex_unlock(&w->lock);
 	job->run(job);
 	pthread_mutex_lock(&w->lock);
+	if (!w->is_left) /* the budget may be gone with the workers' owner */
+		cpu_budget_spend(w->budget, job->user,
+				 clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 	set_hanging(worker, false);
 	worker->job = NULL;
 	is_left = w->is_left;
@@ -216,9 +249,9 @@ int workers_new(size_t n_threads, size_t max_done, struct workers **ret)
 	STAILQ_INIT(&w->queued);
 	STAILQ_INIT(&w->done);
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->more, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->more, &monotonic);
 	pthread_cond_init(&w->gone, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	for (size_t i = 0; i < WORKERS_MAX; i++)
@@ -229,6 +262,13 @@ int workers_new(size_t n_threads, size_t max_done, struct workers **ret)
 		w = workers_free(w);
 	*ret = w;
 	return err;
+}
+
+void workers_set_budget(struct workers *w, struct cpu_budget *budget)
+{
+	pthread_mutex_lock(&w->lock);
+	w->budget = budget;
+	pthread_mutex_unlock(&w->lock);
 }
 
 static void drop_all(struct job_list *jobs)
@@ -311,11 +351,11 @@ static void look_at(struct worker *worker, uint64_t now)
 /* Detects hanging jobs and starts a thread for each while there is work. The lock is held. */
 static void replace_hanging(struct workers *w)
 {
-	uint64_t now = clock_now_ns();
+	uint64_t now = clock_now_ns(), pause;
 
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		look_at(&w->workers[i], now);
-	while (w->n_alive - w->n_hanging < w->n_wanted && next_job(w))
+	while (w->n_alive - w->n_hanging < w->n_wanted && next_job(w, &pause))
 		if (start_one(w) < 0)
 			return;
 }

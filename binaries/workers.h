@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 #include <time.h>
 
 /*
@@ -19,6 +20,7 @@
  *
  * All functions must be called from the thread that created the workers.
  */
+struct cpu_budget;
 struct workers;
 
 /* A job that has used no CPU time for this long may never end. */
@@ -35,6 +37,7 @@ struct job {
 	 * What the job may have to wait for, such as a device; equal for the same one. 0: nothing.
 	 */
 	uint64_t source;
+	uid_t user; /* whose processes it is for, who pays */
 	/*
 	 * The CPU-time clock of another process that the job waits for, and that stands for it
 	 * meanwhile; 0: none. Set by the job, atomically.
@@ -52,6 +55,9 @@ struct job {
  */
 int workers_new(size_t n_threads, size_t max_done, struct workers **ret);
 
+/* Jobs wait for this budget, each for its user's part, and spend from it; the caller keeps it. */
+void workers_set_budget(struct workers *workers, struct cpu_budget *budget);
+
 /*
  * Waits for running jobs for up to WORKERS_END_NS and ends the threads. Drops jobs that have not
  * been taken, finished or not. A job that still runs is left to its thread, which drops it at its
@@ -61,7 +67,7 @@ struct workers *workers_free(struct workers *workers);
 
 /*
  * Queues a job; an urgent one goes first. Jobs begin in this order, except those whose source does
- * not answer.
+ * not answer, or whose user has to pay first.
  */
 void workers_add(struct workers *workers, struct job *job, bool is_urgent);
 

@@ -5,7 +5,8 @@
 /*
  * What the kernel programs and user space share: the limits, the outcomes, the tables that user
  * space writes and the kernel reads, and the records that the kernel writes and user space reads.
- * docs/FORMAT.md draws them. All fields are in the machine's byte order and naturally aligned.
+ * docs/FORMAT.md says how they belong together. All fields are in the machine's byte order and
+ * naturally aligned.
  */
 
 #ifdef __bpf__
@@ -144,7 +145,13 @@ enum dp_sides {
 	X(TABLE, "table", "return address found through an unwind table")                          \
 	X(FRAME_POINTER, "frame_pointer", "return address found through the frame pointer")        \
 	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")                       \
-	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")
+	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")   \
+	X(PYTHON, "python", "a function of Python, by the list of its interpreter")                \
+	X(JIT, "jit", "return address found through what a JIT compiler keeps of its code")        \
+	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")                         \
+	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")            \
+	X(RUBY, "ruby", "a function of Ruby, by the frames of its interpreter")                    \
+	X(PHP, "php", "a function of PHP, by the frames of its interpreter")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
@@ -154,7 +161,8 @@ enum dp_method { DP_METHODS(X) DP_N_METHODS };
  * True if the frame's address is a return address, with the call in front of it; else it is exact.
  */
 #define DP_METHOD_IS_CALLER(method)                                                                \
-	((method) == DP_METHOD_TABLE || (method) == DP_METHOD_FRAME_POINTER)
+	((method) == DP_METHOD_TABLE || (method) == DP_METHOD_FRAME_POINTER ||                     \
+	 (method) == DP_METHOD_JIT)
 
 /* A frame: its method in the top byte, its address in the others. */
 #define DP_METHOD_SHIFT 56
@@ -321,6 +329,8 @@ struct dp_saves {
 #define DP_SAVES_APART 0x80000000U
 
 #include "bpf/image_layout.h"
+#include "bpf/hotspot_layout.h"
+#include "bpf/v8_layout.h"
 
 /*
  * One executable mapping. A process may unmap a binary and map another one at the same address. The
@@ -347,14 +357,28 @@ struct dp_mapping {
  *
  * The id is written last, and overwritten first when the snapshot is freed: while it is intact, so
  * is the rest.
+ *
+ *   +---------------------------+---------------------------+
+ *   | id                                                    |
+ *   | pid                       | n_mappings                |
+ *   | memory_map                                            |
+ *   | labels                    | runtime                   |
+ *   | hotspot                                               |
+ *   +-------------------------------------------------------+
+ *   | struct dp_mapping, by address                         |
+ *   +-------------------------------------------------------+
+ *   | struct dp_hotspot, if there is one                    |
+ *   +-------------------------------------------------------+
  */
 struct dp_snapshot {
 	__u64 id;
 	__u32 pid; /* owner: tells a reader that the cell was reused for another process */
 	__u32 n_mappings;
 	__u64 memory_map;
-	__u32 labels; /* number of the mapping whose image says where labels are, from 1; 0: none */
-	__u32 zero;
+	/* Numbers of the mappings whose images say where these are, from 1; 0: none */
+	__u32 labels;
+	__u32 runtime;
+	__u64 hotspot; /* distance of a struct dp_hotspot behind the mappings, in cells; 0: none */
 };
 
 /*
@@ -424,101 +448,7 @@ struct dp_blocked {
  */
 #define DP_RATE_SLOTS 16384
 
-/* The type of a part of a record. Append-only, as above. */
-enum dp_record_type {
-	DP_RECORD_SAMPLE = 1,
-	DP_RECORD_CHUNK,
-	DP_RECORD_OFF_CPU_END,
-	DP_RECORD_NAMES,
-	DP_RECORD_LABELS,
-};
-
-/*
- * The head of each part of a record. A record of a ring has one or more parts, which are sent or
- * lost together. Readers skip types that they do not know. New fields are appended to the fixed
- * ones; a variable-length tail is found from the part's end.
- */
-struct dp_part {
-	__u16 type; /* enum dp_record_type */
-	__u16 size; /* in bytes, including this head; a multiple of 8 */
-};
-
-/* What user space has to do with a sample. */
-enum dp_sample_flags {
-	DP_SAMPLE_LATE = 1,   /* finish the walk: the tables were not in the kernel yet */
-	DP_SAMPLE_VERIFY = 2, /* verify the walk; without chunks there was no room for them */
-	DP_SAMPLE_LABELS = 4, /* labels follow in a struct dp_labels, the next part */
-};
-
-/*
- * One sample. It ends with n_user - n_same frames and n_kernel kernel addresses of 8 bytes each,
- * both leaf first. The other n_same frames, the outermost, are those of the last sample with frames
- * on the same ring and level. A struct dp_names precedes it if its names have changed.
- */
-struct dp_sample {
-	struct dp_part part; /* DP_RECORD_SAMPLE */
-	__u16 cpu;
-	__u16 n_same;
-	__u32 pid, tid;
-	__u64 time_ns;  /* CLOCK_MONOTONIC */
-	__u64 snapshot; /* id of the snapshot used for the walk; 0: none */
-	__u16 n_user, n_kernel;
-	__u8 outcome;       /* enum dp_outcome */
-	__u8 event;         /* enum dp_event */
-	__u8 n_chunks;      /* number of DP_RECORD_CHUNK parts of this sample, sent before it on the
-	                * same ring */
-	__u8 state;         /* enum dp_state, of DP_EVENT_OFF_CPU; else the number of the event
-			     * among several of its kind */
-	__s16 kernel_error; /* why the kernel stack is missing: negative errno or
-	                     * DP_KERNEL_HIDDEN */
-	__u8 flags;         /* enum dp_sample_flags */
-	__u8 level;         /* see DP_CPU_LEVELS */
-	__u32 weight; /* number of events that it stands for: 1 / the probability of taking it, or
-		       * the period of the perf event */
-	__u64 fault_address; /* of DP_READ_FAULT: the unreadable address */
-};
-
-#include "bpf/label_layout.h"
-
-/*
- * The names of the sample that follows in the same record. A sample without names has those of the
- * last sample on the same ring and level.
- */
-struct dp_names {
-	struct dp_part part; /* DP_RECORD_NAMES */
-	__u32 zero;
-	char comm[DP_COMM_SIZE];        /* of the process */
-	char thread_name[DP_COMM_SIZE]; /* of the thread */
-};
-
-/*
- * Part of a stack, for user space to finish a walk that met code whose tables were not in the
- * kernel, or to verify one. Chunks of a sample are consecutive on the ring. They are also
- * contiguous in memory while they have DP_CHUNK_SIZE bytes; a smaller one ends at the end of the
- * memory or before an untouched page. The bytes come last.
- */
-struct dp_chunk {
-	struct dp_part part; /* DP_RECORD_CHUNK */
-	__u32 tid;
-	__u64 time_ns; /* of the sample */
-	__u64 start;   /* address of the first byte */
-	__u32 n_bytes;
-	__u16 in_syscall;    /* the program counter is behind a system call instruction */
-	__u16 is_last;       /* the last chunk of this stack */
-	struct dp_regs regs; /* of the sample, the same in all of its chunks */
-};
-
-/*
- * The end of an off-CPU interval. Its sample was sent when the thread left the CPU, possibly on
- * another CPU's ring. No record is sent for an interval that is too short or too long. When a
- * thread ends, a record says that no more will come.
- */
-struct dp_off_cpu_end {
-	struct dp_part part; /* DP_RECORD_OFF_CPU_END */
-	__u32 tid;
-	__u64 time_ns; /* of the sample; 0: the thread has ended */
-	__u64 end_ns;  /* when the thread was back on a CPU, or ended */
-};
+#include "bpf/record_layout.h"
 
 enum dp_thread_flags {
 	DP_THREAD_ON_CPU = 1,     /* it ran meanwhile: its registers are old */
@@ -558,23 +488,15 @@ DP_ASSERT(sizeof(struct dp_saves) == 8 * DP_N_SAVED, "dp_saves is a cell for eac
 DP_ASSERT(sizeof(struct dp_saves) <= DP_SEGMENT_SLACK, "any record fits behind any cell");
 DP_ASSERT(DP_N_SAVED *DP_SLOT_BITS < 31, "slots leave DP_SAVES_APART free");
 DP_ASSERT(sizeof(struct dp_mapping) == 40, "dp_mapping is five cells");
-DP_ASSERT(sizeof(struct dp_snapshot) == 32, "dp_snapshot is four cells");
-DP_ASSERT(sizeof(struct dp_snapshot) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <=
+DP_ASSERT(sizeof(struct dp_snapshot) == 40, "dp_snapshot is five cells");
+DP_ASSERT(sizeof(struct dp_snapshot) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) +
+			  sizeof(struct dp_hotspot) <=
 		  DP_SEGMENT_SIZE,
 	  "a snapshot lies in one segment");
-DP_ASSERT(sizeof(struct dp_part) == 4, "dp_part is half a word");
-DP_ASSERT(sizeof(struct dp_sample) == 56, "frames follow the sample's header");
-DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");
-DP_ASSERT(sizeof(struct dp_chunk) == 32 + sizeof(struct dp_regs),
-	  "bytes follow the chunk's header");
-DP_ASSERT(sizeof(struct dp_off_cpu_end) == 24, "an interval's end is three words");
 DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");
 DP_ASSERT(sizeof(struct dp_thread) == 80 + sizeof(struct dp_regs),
 	  "addresses follow the thread's header");
 DP_ASSERT(DP_MAX_CPUS <= 1 << 16 && DP_MAX_FRAMES < 1 << 16, "a sample's numbers have room");
 DP_ASSERT(DP_MAX_CHUNKS <= 255, "n_chunks can count them");
-DP_ASSERT(sizeof(struct dp_sample) + 8 * (DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES) < 1 << 16 &&
-		  sizeof(struct dp_chunk) + DP_CHUNK_SIZE < 1 << 16,
-	  "a part's size has room");
 
 #endif

@@ -8,15 +8,23 @@
  *
  *   enum dp_register           the registers of a sample, by their DWARF numbers
  *   DP_REG_PC, _SP, _FP        those that a walk carries
- *   DP_REG_RESULT              where a system call returns its result
+ *   DP_REG_RESULT              where a system call, and a function, returns its result
+ *   DP_REG_BYTECODE            where HotSpot's interpreter has the address of its bytecode
+ *   DP_ARGUMENT_REGISTERS(X)   X(enumerator) for each that has an argument of a call, in their order;
+ *                              further ones are above the return address
+ *   DP_N_ARGUMENT_REGISTERS    their number, and
+ *   DP_N_FLOAT_ARGUMENT_REGISTERS  that of those for floating-point numbers
  *   DP_REGISTERS(X)            X(enumerator, word) for each
  *   DP_SAVED_REGISTERS(X)      the callee-saved ones other than fp, in the order of struct dp_saves
  *   DP_THREAD_BASE_WORD        name of the base of thread-local storage
+ *   DP_THREAD_BLOCKS           where, from that base, the C library has the address of the blocks of
+ *                              modules (TLS ABI: dtv)
  *   DP_CALL_SIZE               bytes that a call pushes
  *   DP_CALL_RA                 where a call puts the return address: a struct dp_where
  *   DP_IS_CALL_RA(where)       is it that place?
  *   DP_N_RA                    number of return address places in a rule's word: enum dp_ra
  *   DP_CALLER_RA(cfa)          where the return address is in a frame that has made a call
+ *   DP_FRAME_CFA(sp)           the CFA of a function that has just been called
  *   DP_FP_RA, DP_FP_CFA        distance of the return address, and of the CFA, from fp, in a frame
  *                              that has set fp up
  *   DP_PLT_CFA(pc, add)        bytes that a PLT entry has pushed at pc
@@ -32,6 +40,7 @@
  * and the paths of the other headers of the folder:
  *
  *   DP_ARCH_CALL               call instructions: see call.h
+ *   DP_ARCH_FRAME_CODE         instructions that make frames: see frame_code.h
  *   DP_ARCH_KERNEL             the kernel's types: pt_regs, thread_struct
  *   DP_ARCH_KERNEL_FIELDS      the members of these types that are relocated
  *   DP_ARCH_TASK               the registers of a task: see task.bpf.h

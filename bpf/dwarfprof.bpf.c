@@ -9,8 +9,12 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/kernel.bpf.h"
 #include "bpf/labels.bpf.h"
+#include "bpf/names.bpf.h"
 #include "bpf/rate.bpf.h"
+#include "bpf/runtime.bpf.h"
+#include "bpf/spans.bpf.h"
 #include "bpf/task.bpf.h"
+#include "bpf/values.bpf.h"
 #include "bpf/walk.h"
 
 #include <bpf/bpf_core_read.h>
@@ -152,6 +156,11 @@ static __always_inline struct scratch *scratch_find(__u32 cpu)
 	return NULL;
 }
 
+static __always_inline __u32 scratch_key(const struct scratch *s)
+{
+	return s->walk.out.sample.cpu * dp_levels + s->level;
+}
+
 static __always_inline struct scratch *scratch_claim(__u32 cpu)
 {
 	struct scratch *s = scratch_find(cpu);
@@ -202,6 +211,7 @@ static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u
 		return DP_TABLES_CHANGED;
 	w->out.sample.snapshot = w->in.snapshot;
 	w->labels.mapping = snapshot->labels;
+	w->runtime.mapping = snapshot->runtime;
 	return DP_WALKING;
 }
 
@@ -303,7 +313,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->at.n_frames = 0;
 		w->out.sample.n_user = 0;
 		w->out.sample.n_same = 0;
-		w->labels.mapping = 0;
+		w->labels.mapping = w->runtime.mapping = 0;
 		return;
 	}
 	w->out.sample.flags |= DP_SAMPLE_LATE;
@@ -352,8 +362,8 @@ static __always_inline void names_remember(struct scratch *s, __u32 ring_number)
 		s->sent_names[i] = name_word(&s->walk, i);
 }
 
-/* Sends the sample. True if the ring had room. */
-static __always_inline bool sample_output(struct scratch *s)
+/* Sends the sample, of a probe or of another event. True if the ring had room. */
+static __always_inline bool sample_output(struct scratch *s, bool is_probe)
 {
 	struct walk *w = &s->walk;
 	__u32 ring_number = sample_ring_number(&w->out.sample);
@@ -366,8 +376,19 @@ static __always_inline bool sample_output(struct scratch *s)
 
 	w->out.sample.part.size = (__u16)(sizeof(w->out.sample) + n * sizeof(__u64));
 	n += sample_put_labels(w, n);
+	if (is_probe && dp_has_values)
+		n += sample_put_values(w, scratch_key(s), n);
+	if (!is_probe && dp_has_spans) {
+		w->out.span = s->is_walked;
+		span_find(w);
+		n += (__u32)sample_put_span(w, port_opaque(n));
+	}
 	n = port_opaque(n);
-	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
+	if (dp_runtimes) {
+		n += sample_put_runtime(w, n);
+		n = port_opaque(n);
+	}
+	if (!ring || n > sizeof(w->out.frames) / sizeof(*w->out.frames))
 		return false;
 	size = sizeof(w->out.sample) + n * sizeof(__u64);
 	if (is_new) {
@@ -387,26 +408,8 @@ static __always_inline bool sample_output(struct scratch *s)
 
 static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 {
-	if (!sample_output(s))
+	if (!sample_output(s, false))
 		count_loss(cpu, true);
-}
-
-/* Word by word, which is faster than calling a helper. */
-static __always_inline void name_read(char *name, const struct task_struct *task)
-{
-	const __u64 *comm = (const void *)task->comm;
-
-	for (__u32 i = 0; i < DP_COMM_SIZE / sizeof(*comm); i++)
-		((__u64 *)name)[i] = comm[i];
-}
-
-static __always_inline void names_read(struct walk *w)
-{
-	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-
-	w->out.names.part = (struct dp_part){ DP_RECORD_NAMES, sizeof(w->out.names) };
-	name_read(w->out.names.comm, task->group_leader);
-	name_read(w->out.names.thread_name, task);
 }
 
 static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum dp_event event,
@@ -428,7 +431,8 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	s->max_chunks = DP_MAX_CHUNKS;
 	w->at.n_frames = 0;
 	w->in.in_syscall = 0;
-	w->labels.mapping = 0;
+	w->labels.mapping = w->runtime.mapping = 0;
+	w->runtime.head.n = 0;
 	names_read(w);
 }
 
@@ -554,6 +558,7 @@ static __always_inline void keep_to_own_stack(void *ctx)
 SEC("uprobe")
 int dp_sample_uprobe(struct pt_regs *ctx)
 {
+	__u64 time_ns = 0;
 	__u64 pid_tgid = current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
 	const __u32 *cell;
@@ -564,6 +569,8 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	keep_to_own_stack(ctx);
 	if (!is_wanted(pid_tgid, &cell))
 		return 0;
+	if (dp_has_times && call_begins(ctx, &time_ns))
+		return 0;
 	weight = rate_weight(pid_tgid >> 32, DP_EVENT_UPROBE);
 	if (weight == 0)
 		return 0;
@@ -573,10 +580,14 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	sample_begin(s, pid_tgid, DP_EVENT_UPROBE, weight, cpu);
 	/* A uprobe hits user code: there is no kernel stack. */
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
+	if (dp_has_values)
+		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), time_ns);
 	sample_user_stack(s, cell, mode);
-	sample_send(s, cpu);
+	if (!sample_output(s, true))
+		count_loss(cpu, true);
 	scratch_release(s);
 	return 0;
 }
 
+#include "bpf/begin_span.bpf.h"
 #include "bpf/off_cpu.bpf.h"

@@ -11,7 +11,7 @@
  * Changes with the layout of images and with what is known of code, because images are kept on
  * disk.
  */
-#define DP_IMAGE_VERSION 8
+#define DP_IMAGE_VERSION 12
 
 /*
  * Rows of an image are grouped by pages of its address space, and within a page by blocks, short
@@ -163,7 +163,9 @@ struct dp_image {
 	 * thread's current labels, or 0
 	 */
 	__u32 labels;
-	__u32 labels_form; /* enum dp_labels_form */
+	__u16 labels_form; /* enum dp_labels_form */
+	/* enum dp_runtime_kind; of a known one, a struct dp_runtime_image follows */
+	__u16 runtime_kind;
 };
 
 DP_ASSERT(1 << DP_MIN_BLOCK_BITS <= DP_BLOCK_ROWS, "a block can always be short enough");

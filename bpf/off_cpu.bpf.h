@@ -122,8 +122,9 @@ static __always_inline struct dp_blocked *block_begin(const struct task_struct *
 						      struct dp_blocked *b, __u32 tid, __u32 weight,
 						      __u64 now)
 {
+	/* Not on the stack: the walk needs the room (MAX_BPF_STACK, include/linux/filter.h). */
+	static const struct dp_blocked fresh;
 	__u32 key = prev->pid;
-	struct dp_blocked fresh = { 0 };
 
 	if (!b) {
 		bpf_map_update_elem(&dp_blocked, &key, &fresh, BPF_ANY);
@@ -177,7 +178,7 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 	else
 		sample_user_stack(s, cell, regs_of_task(&s->walk));
 	sample_kernel_stack(&s->walk, ctx);
-	b->is_lost = !sample_output(s);
+	b->is_lost = !sample_output(s, false);
 	scratch_release(s);
 }
 

@@ -149,6 +149,14 @@ PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 	return search.found;
 }
 
+/* Leave frames of HotSpot's code. */
+const volatile bool dp_hotspot;
+
+static __always_inline bool port_has_hotspot(struct walk *w)
+{
+	return dp_hotspot;
+}
+
 static __always_inline __u64 port_thread_base(struct walk *w)
 {
 	return thread_base((const void *)bpf_get_current_task_btf());

@@ -113,6 +113,11 @@ static inline uint64_t port_thread_base(struct walk *w)
 	return ((struct port_world *)w)->user->thread_base;
 }
 
+static inline bool port_has_hotspot(struct walk *w)
+{
+	return true;
+}
+
 /* Only the kernel knows it. */
 static inline uint64_t port_trampoline(struct walk *w)
 {

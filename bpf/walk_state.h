@@ -47,6 +47,13 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 /* The verifier requires room for a whole label at any offset. */
 #define WALK_LABEL_SLACK (sizeof(struct dp_label) + 2 * (DP_LABEL_CUT + 1) + 6)
 #define WALK_LABELS_CELLS ((sizeof(struct dp_labels) + DP_LABELS_MAX_SIZE) / DP_CELL_SIZE)
+#define WALK_RUNTIME_CELLS                                                                         \
+	((sizeof(struct dp_runtime) + DP_MAX_RUNTIME_FRAMES * sizeof(struct dp_runtime_frame)) /   \
+	 DP_CELL_SIZE)
+/* The values of a call that labels a sample, with their head */
+#define WALK_SPAN_CELLS 32
+/* Whole cache lines, so that what follows lies in as few. */
+#define WALK_RUNTIME_ROOM ((WALK_RUNTIME_CELLS + 7) / 8 * 8)
 
 /*
  * How to leave a frame of the common form, packed: the number of its mapping; above that, how many
@@ -204,16 +211,17 @@ struct walk_stack {
 };
 
 /*
- * The output: the sample, with its names. The kernel's frames follow the user's, and the labels
- * follow them.
+ * The output: the sample, with its names. The kernel's frames follow the user's, then labels and
+ * a runtime's frames.
  */
 struct walk_output {
 	__u32 n_same; /* number of outermost frames in common with the previous walk; set at the
 	               * end */
-	__u32 zero;
+	__u32 span;   /* the call that labels the sample: spans.bpf.h */
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS];
+	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_SPAN_CELLS +
+		     WALK_RUNTIME_ROOM];
 };
 
 /* The program's labels, and the mapping whose image says where they are: see labels.h. */
@@ -231,6 +239,63 @@ struct walk_labels {
 	__u8 bytes[DP_LABELS_MAX_SIZE + WALK_LABEL_SLACK];
 };
 
+/* Code whose frame may be incomplete: its next bytes. */
+#define FRAME_CODE_SIZE 64
+struct walk_code {
+	__u32 frame_size; /* of its complete frame, in bytes */
+	__u32 ahead;      /* bytes until the frame is complete; 0: it is, or is being left */
+	__u32 pushes;     /* fp is pushed so many bytes ahead, less one; 0: it is not */
+	__u32 state;
+	__u8 bytes[FRAME_CODE_SIZE + sizeof(__u64)]; /* a word may be read at any offset */
+};
+
+/* The piece of HotSpot's code at an address: see hotspot.h. */
+struct walk_hotspot {
+	__u64 start, map; /* of its heap */
+	__u64 segment;
+	__u64 at, code; /* addresses of its blob and of its first instruction */
+	__u32 found;
+	__u32 frame_size; /* in words */
+	__s32 complete;   /* from which distance from `code` on the frame is complete */
+	__u32 is_caller;  /* the frame to leave was called from it */
+	/* What is read: not on the program's stack, which has no room for it */
+	__u64 pc, fp, cfa, bytes, method, constant, bytecode;
+	__u8 blob[DP_HOTSPOT_BLOB_SIZE + sizeof(__u64)];
+};
+
+/* The frame of V8 that is looked at: see v8.h. */
+struct walk_v8 {
+	struct dp_v8 layout;
+	__u64 shared, offset;
+	__u8 bytes[2 * DP_V8_READ_SIZE]; /* a word may be read at any offset */
+};
+
+/* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
+struct walk_runtime {
+	__u32 mapping; /* 0: none */
+	__u32 zero;
+	__u64 bias;
+	__u64 self;        /* the thread's pthread_self() */
+	__u64 interpreter; /* the next one to search */
+	__u64 at;          /* the thread's state, then the next frame; 0: none */
+	union {
+		__u64 below; /* the first frame of the loop that called the innermost one */
+		__u64 end;   /* of an array of frames */
+	};
+	__u64 is_checked; /* whether the innermost loop's frames lead there */
+	union {
+		struct dp_python python;
+		struct dp_chain chain;
+	};
+	__u8 bytes[2 * DP_PYTHON_FRAME_SIZE]; /* of a frame; a word may be read at any offset */
+	struct dp_runtime head;
+	struct dp_runtime_frame frames[DP_MAX_RUNTIME_FRAMES];
+};
+
+DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
+		  __builtin_offsetof(struct walk_runtime, head) + sizeof(struct dp_runtime),
+	  "the frames follow their head");
+
 /*
  * A walk. Members that every frame uses come first, in eleven cache lines. Then come what few rules
  * need, a page of the stack, and the sample, of which a walk writes as much as it has frames. The
@@ -243,9 +308,11 @@ struct walk_labels {
  *     0.1 K   memo             each frame     all
  *     0.3 K   search, program  a few rules    recovered
  *     8 K     stack            each frame
- *     19 K    out              each frame
+ *     43 K    out              each frame
  *     3 K     labels           each sample
  *     208 K   trail to rules   each frame     all
+ *     25 K    runtime          samples of one
+ *     0.5 K   hotspot to v8    JIT code
  *
  * The large arrays are direct members: in a structure of their own, each access would take one more
  * instruction.
@@ -265,6 +332,10 @@ struct walk {
 		trail[2 * DP_MAX_FRAMES]; /* two sides, 0 and DP_MAX_FRAMES, each a ring */
 	struct walk_cached cache[WALK_CACHE_SIZE];
 	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
+	struct walk_runtime runtime;
+	struct walk_hotspot hotspot;
+	struct walk_code code;
+	struct walk_v8 v8;
 };
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)

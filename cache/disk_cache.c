@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/write_all.h"
 
 /* Bytes of a build id that are stored, in hex. */
 #define BUILD_ID_BYTES 20
@@ -198,19 +199,25 @@ static bool has_suffix(const char *name, const char *suffix)
 	return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
+/* Those that were named by build id. */
+static bool is_of_earlier_format(const char *name)
+{
+	return has_suffix(name, ".image") || has_suffix(name, ".places");
+}
+
 /* Adds a file to the list, or removes it if it is too old; other files are left alone. */
 static int add_entry(const struct disk_cache *cache, const char *name, time_t now,
 		     struct entries *e)
 {
-	bool is_new = has_suffix(name, SUFFIX_NEW);
+	bool is_new = has_suffix(name, SUFFIX_NEW), is_old = is_of_earlier_format(name);
 	struct stat st;
 
-	if (!is_new && !has_suffix(name, DISK_CACHE_IMAGE) &&
-	    !has_suffix(name, DISK_CACHE_LOCATIONS))
+	if (!is_new && !is_old && !has_suffix(name, DISK_CACHE_IMAGE) &&
+	    !has_suffix(name, DISK_CACHE_LOCATIONS) && !has_suffix(name, DISK_CACHE_DIGEST))
 		return 0;
 	if (fstatat(cache->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
 		return 0;
-	if (st.st_mtim.tv_sec < now - (is_new ? MAX_AGE_NEW : MAX_AGE)) {
+	if (is_old || st.st_mtim.tv_sec < now - (is_new ? MAX_AGE_NEW : MAX_AGE)) {
 		unlinkat(cache->fd, name, 0);
 		return 0;
 	}
@@ -266,19 +273,6 @@ static int make_room(struct disk_cache *cache, uint64_t size)
 	}
 	cache->budget = budget;
 	return size <= budget ? 0 : -EFBIG;
-}
-
-static int write_all(int fd, const void *from, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = write(fd, from, size);
-
-		if (n < 0)
-			return -errno;
-		from = (const char *)from + n;
-		size -= (size_t)n;
-	}
-	return 0;
 }
 
 /*

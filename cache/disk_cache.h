@@ -9,25 +9,24 @@
 #include <sys/uio.h>
 
 /*
- * What was made from binaries and is kept between runs, in a directory of the user's: files of two
- * kinds, named by their users after the build id and inode of the binary. It is only an
- * optimisation: whatever is wrong with it, everything is made as if it did not exist. The least
- * recently used files are removed first.
+ * What was made from binaries and is kept between runs, in a directory of the user's: files of a few
+ * kinds, named by what they were made of (kept_file.h). It is only an optimisation: whatever is wrong
+ * with it, everything is made as if it did not exist. The least recently used files are removed first.
  *
- * A file is used only if the binary has the same build id, and is the same stored file
- * (stored_file.h). A build id alone is not enough: anyone can write one, and it stays when a file is
- * changed. And a file is used only by the program that has made it, identified by its own build id:
- * a corrected reader may get other results from the same binary.
+ * A file is used only for a binary of the same bytes, whatever build id, inode and times it has, and of
+ * the same owner (stored_file.h). And it is used only by the program that has made it, identified by its
+ * own build id: a corrected reader may get other results from the same binary.
  */
 
 /* The suffixes of their names. Other files in the directory are left alone. */
-#define DISK_CACHE_IMAGE ".image"
-#define DISK_CACHE_LOCATIONS ".places"
+#define DISK_CACHE_IMAGE ".table"
+#define DISK_CACHE_LOCATIONS ".names"
+#define DISK_CACHE_DIGEST ".sha256"
 
-/* Enough for a build id, an inode, a version and a suffix. */
+/* Enough for half a digest, an owner, a version and a suffix. */
 #define DISK_CACHE_NAME_SIZE 128
 
-/* A build id in hex, cut to 20 bytes and padded with zeros. */
+/* Of the program: a build id in hex, cut to 20 bytes and padded with zeros. */
 #define DISK_CACHE_ID_SIZE 48
 
 /* Total size of all files, in bytes. A file may have a sixteenth of it. */

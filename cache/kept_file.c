@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,18 +11,103 @@
 
 #include "base/cleanup.h"
 
-static_assert(sizeof(struct kept_key) == 2 * DISK_CACHE_ID_SIZE + 13 * 8, "no padding");
+static_assert(sizeof(struct kept_key) == DISK_CACHE_ID_SIZE + FILE_DIGEST_SIZE + 11 * 8,
+	      "no padding");
 static_assert(sizeof(struct kept_head) == 16 + sizeof(struct kept_key) + 8 * KEPT_N_SECTIONS,
 	      "no padding");
+static_assert(sizeof(struct stored_file) <= sizeof(((struct kept_key *)NULL)->own), "fits");
 
-int kept_key_init(struct kept_key *ret, const struct disk_cache *cache, const char *kind,
-		  uint64_t layout, const char *build_id, int fd)
+/* Of the file that keeps the digest of a binary for one kind of contents. */
+static void init_digest_key(const struct kept_key *of, const struct stored_file *file,
+			    struct kept_key *ret, char *ret_name)
 {
+	*ret = *of;
+	memset(&ret->digest, 0, sizeof(ret->digest));
+	memset(&ret->owner, 0, sizeof(ret->owner));
+	memcpy(ret->own, file, sizeof(*file));
+	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%" PRIx64 "-%" PRIx64 "-%s" DISK_CACHE_DIGEST,
+		 file->device, file->inode, of->kind);
+}
+
+static bool read_digest(const struct disk_cache *cache, const struct stored_file *of,
+			struct kept_key *key)
+{
+	_cleanup_(kept_file_done) struct kept_file file = { 0 };
+	char name[DISK_CACHE_NAME_SIZE];
+	struct kept_key wanted;
+
+	init_digest_key(key, of, &wanted, name);
+	if (kept_file_read(cache, name, &wanted, &file) < 0 ||
+	    file.sections[0].iov_len != sizeof(key->digest))
+		return false;
+	memcpy(&key->digest, file.sections[0].iov_base, sizeof(key->digest));
+	return true;
+}
+
+/* It is only an optimisation. */
+static void write_digest(struct disk_cache *cache, const struct stored_file *of,
+			 const struct kept_key *key)
+{
+	struct file_digest digest = key->digest;
+	const struct iovec sections[KEPT_N_SECTIONS] = { { &digest, sizeof(digest) } };
+	char name[DISK_CACHE_NAME_SIZE];
+	struct kept_key wanted;
+
+	init_digest_key(key, of, &wanted, name);
+	(void)kept_file_write(cache, name, &wanted, sections);
+}
+
+/* Sets the last part of the key, whose others are set. */
+static int find_digest(struct disk_cache *cache, const struct kept_source *source,
+		       const struct stored_identity *of, struct kept_key *key)
+{
+	int err;
+
+	if (of->is_lasting && read_digest(cache, &of->file, key))
+		return 0;
+	if (source->is_costly)
+		return -ENOENT;
+	if (!of->is_lasting && source->must_last)
+		return -EPERM;
+	err = source->read_digest ? source->read_digest(source->arg, source->fd, &key->digest) :
+				    file_digest_read(source->fd, &key->digest);
+	if (err < 0)
+		return err;
+	if (!stored_file_is_same(source->fd, &of->file))
+		return -ESTALE;
+	if (of->is_lasting)
+		write_digest(cache, &of->file, key);
+	return 0;
+}
+
+int kept_key_init(struct kept_key *ret, struct disk_cache *cache, const char *kind, uint64_t layout,
+		  const struct kept_source *source, struct stored_file *ret_file)
+{
+	struct stored_identity identity;
+	int err = stored_file_identify(source->fd, &identity);
+
 	*ret = (struct kept_key){ .layout = layout };
+	if (err < 0)
+		return err;
 	strncpy(ret->kind, kind, sizeof(ret->kind) - 1);
 	snprintf(ret->maker, sizeof(ret->maker), "%s", cache->maker);
-	snprintf(ret->build_id, sizeof(ret->build_id), "%s", build_id);
-	return stored_file_identify(fd, &ret->source);
+	ret->owner = identity.owner;
+	*ret_file = identity.file;
+	return find_digest(cache, source, &identity, ret);
+}
+
+/* Of the digest: enough that no two files meet by chance. The key has all of it. */
+#define NAME_BYTES 16
+
+void kept_key_name(const struct kept_key *key, const char *suffix, char ret[DISK_CACHE_NAME_SIZE])
+{
+	int n = 0;
+
+	for (size_t i = 0; i < NAME_BYTES; i++)
+		n += sprintf(ret + n, "%02x", key->digest.bytes[i]);
+	snprintf(ret + n, DISK_CACHE_NAME_SIZE - (size_t)n,
+		 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%" PRIu64 "%s", key->owner.user,
+		 key->owner.device, key->owner.inode, key->layout, suffix);
 }
 
 static uint32_t checksum(const struct kept_head *head, const struct iovec sections[KEPT_N_SECTIONS])

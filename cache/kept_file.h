@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include "cache/disk_cache.h"
+#include "cache/file_digest.h"
 #include "cache/stored_file.h"
 
 /*
@@ -27,17 +28,26 @@
 
 /* "dp_cache" in the machine's byte order, so that files of other machines are ignored. */
 #define KEPT_FILE_MAGIC UINT64_C(0x65686361635f7064)
-#define KEPT_FILE_VERSION 2
+#define KEPT_FILE_VERSION 3
 #define KEPT_N_SECTIONS 3
 
 /* All that the contents depend on. It is compared as bytes: no padding, unused ones are 0. */
 struct kept_key {
-	char kind[8];                      /* the sections' user */
-	uint64_t layout;                   /* version of the sections' layout */
-	char maker[DISK_CACHE_ID_SIZE];    /* build id of the program that writes */
-	char build_id[DISK_CACHE_ID_SIZE]; /* of the binary */
-	struct stored_file source;         /* the binary's file */
-	uint64_t own[6];                   /* the user's */
+	char kind[8];                   /* the sections' user */
+	uint64_t layout;                /* version of the sections' layout */
+	char maker[DISK_CACHE_ID_SIZE]; /* build id of the program that writes */
+	struct file_digest digest;      /* of what the contents were made of */
+	struct stored_owner owner;      /* who may have made them up */
+	uint64_t own[6];                /* the user's */
+};
+
+/* A binary, open at fd, and how to get the digest of what is of interest in it. NULL: file_digest_read(). */
+struct kept_source {
+	int fd;
+	file_digest_fn read_digest;
+	void *arg;
+	bool is_costly; /* do not read the digest: only one that an earlier run has kept is used */
+	bool must_last; /* do not read it where later runs cannot use it (stored_identity) */
 };
 
 struct kept_head {
@@ -52,9 +62,17 @@ struct kept_file {
 	struct iovec sections[KEPT_N_SECTIONS];
 };
 
-/* Set all of a key but `own`. -ESTALE: nothing is to be kept of the binary (stored_file_identify()). */
-int kept_key_init(struct kept_key *ret, const struct disk_cache *cache, const char *kind,
-		  uint64_t layout, const char *build_id, int fd);
+/*
+ * Set all of a key but `own`, and what tells whether it still holds (stored_file_is_same()). The digest is
+ * that of an earlier run if the file has not changed since; or is read, and kept for later ones.
+ * -ENOENT: is_costly, and none is kept; -ESTALE, -EPERM: nothing is to be kept of the binary
+ * (stored_file_identify(), must_last); or errors of read_digest.
+ */
+int kept_key_init(struct kept_key *ret, struct disk_cache *cache, const char *kind, uint64_t layout,
+		  const struct kept_source *source, struct stored_file *ret_file);
+
+/* The name of the file with such a key: `DIGEST-USER-DEVICE-INODE-vLAYOUT`, in hex, and what follows. */
+void kept_key_name(const struct kept_key *key, const char *suffix, char ret[DISK_CACHE_NAME_SIZE]);
 
 /* Make the head of a file. */
 void kept_head_init(struct kept_head *ret, const struct kept_key *key,

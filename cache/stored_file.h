@@ -7,36 +7,68 @@
 #include <sys/types.h>
 
 /*
- * What a file's contents are known by between runs, without reading them: device, inode, size and
- * times. That proves something only where the kernel makes them up: a user who serves a file system
- * (FUSE, a network's) chooses all of them, also below an overlay that they mount in a namespace of
- * their own.
+ * What tells, between runs and without reading it, that a file's contents are what they were: device,
+ * inode, size and times. That proves something only where the kernel makes them up: a user who serves a
+ * file system (FUSE, a network's) chooses all of them, also below an overlay that they mount in a
+ * namespace of their own; and one who may mount a disk has written its times.
  *
- *     type of file system                            believed       device
- *     one that this machine stores (a short list)    yes            as the kernel says
- *     overlay, mounted in our own mount namespace    yes            0: each start has another
+ *     type of file system                            believed   lasting   device
+ *     one that this machine stores (a short list)    yes        yes       as the kernel says
+ *     the same on a disk, mounted "nosuid"           yes        no        as the kernel says
+ *     overlay, mounted in our own mount namespace    yes        yes       0: each start has another
  *     any other                                      no
  *
  * Our own mount namespace is that of someone with the privilege to mount: no mount comes to it from
- * the namespace of a less privileged user (mount_namespaces(7)).
+ * the namespace of a less privileged user (mount_namespaces(7)). Disks of users are "nosuid"
+ * (mount(8), udisks2).
  */
 struct stored_file {
 	uint64_t device, inode, size, mtime_ns, ctime_ns;
 };
 
 /*
+ * Who decides what is in a file, while it is read, too: writing to a mapping does not always change its
+ * times. Files of the same owner may have been made by the same user, or by what has taken over the
+ * process that reads this user's files.
+ *
+ *     on a disk, written by its user alone           device, user
+ *     others, of which several may decide            device (as above), user, inode: nobody else's
+ */
+struct stored_owner {
+	uint64_t device, user, inode;
+};
+
+struct stored_identity {
+	struct stored_file file;
+	struct stored_owner owner;
+	bool is_lasting; /* `file` proves something in later runs; if not, only during this one */
+};
+
+/*
  * Describes an open file. 0; -EPERM: it is on a file system that is not believed; -ESTALE: it was
  * changed just now, so that another change would not show; or another negative errno.
  */
-int stored_file_identify(int fd, struct stored_file *ret);
+int stored_file_identify(int fd, struct stored_identity *ret);
+
+/* Whether an open file is still what it was. */
+bool stored_file_is_same(int fd, const struct stored_file *file);
 
 /* Whether this machine stores file systems of a type (f_type of statfs(2)) itself. */
 bool stored_file_is_on_disk(uint64_t fs_type);
 
-/* Whether an overlay is mounted as a device, according to a file as /proc/self/mountinfo. */
-bool stored_file_is_overlay_of(const char *mountinfo_path, dev_t device);
+/*
+ * Whether a file system is mounted as a device, according to a file as /proc/self/mountinfo. `type`: only
+ * one of that type counts; or NULL.
+ */
+bool stored_file_is_mounted(const char *mountinfo_path, dev_t device, const char *type);
 
-/* Whether reading a file may take long, since someone else, such as a server, decides about it. */
+/*
+ * Whether it is on a file system that is known to be this machine's own, and needs nobody else to be read:
+ * neither foreign nor of an unknown type. May wait.
+ */
+bool stored_file_is_local(int fd);
+
+/* Whether reading a file may take long, since someone else, such as a server, decides about it. May wait. */
 bool stored_file_is_foreign(int fd);
 
 #endif

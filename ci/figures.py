@@ -7,7 +7,8 @@ import subprocess
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Files that figures depend on: everything but documents and results; and the program, without tests
 # and benchmarks.
-CODE = (":/", ":(exclude,top)docs", ":(exclude,top)README.md", ":(exclude,top)bench/results", ":(exclude,top)ci/kernel/proven")
+CODE = (":/", ":(exclude,top)docs", ":(exclude,top)README.md", ":(exclude,top)bench/results", ":(exclude,top)ci/kernel/proven",
+        ":(exclude,top)ci/kernel/results")
 PROGRAM = (*CODE, *(f":(exclude,top){name}" for name in ("bench", "ci", "test-programs")), ":(exclude,top,glob)**/tests/**")
 UNKNOWN = "a tree without history"
 CHANGED = " and changes that are not committed"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "profiler/label_probe.h"
 
 /* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
 #define MIN_PERIOD_HZ 10
@@ -41,6 +42,7 @@ static void parse_one(struct options *o, struct argp_state *state, const char *t
 	_cleanup_free_ char *list = NULL;
 	size_t size;
 	FILE *to = open_memstream(&list, &size);
+	char why[EVENT_TEXT_SIZE] = "";
 	struct event event;
 	int err = event_parse(text, &event);
 
@@ -48,6 +50,10 @@ static void parse_one(struct options *o, struct argp_state *state, const char *t
 		event_list(to);
 		fclose(to);
 	}
+	if (err == -EINVAL && event.source && event.source->explain)
+		event.source->explain(event.source, event.argument, why);
+	if (err == -EINVAL && why[0])
+		argp_error(state, "-e %s: %s", text, why);
 	if (err == -EINVAL)
 		argp_error(state, "-e takes one of %s, not '%s'", list, text);
 	if (err < 0)
@@ -66,6 +72,31 @@ void event_options_parse(struct options *o, struct argp_state *state, char *text
 		text = end + 1;
 	}
 	parse_one(o, state, text);
+}
+
+void event_options_set_probe(struct options *o, struct argp_state *state, const char *text)
+{
+	char why[ARGUMENTS_WHY_SIZE];
+	int err = label_probe_check(text, why);
+
+	if (o->record.profiler.label_probe)
+		argp_error(state, "there may be one --probe");
+	if (err == -EINVAL)
+		argp_error(state, "--probe %s: %s", text, why);
+	else if (err < 0)
+		argp_failure(state, EXIT_CODE_FAILED, -err, "--probe");
+	o->record.profiler.label_probe = text;
+}
+
+void event_options_set_redaction(struct options *o, struct argp_state *state, const char *regex)
+{
+	char why[REDACTION_WHY_SIZE];
+
+	if (o->redaction.is_set)
+		argp_error(state, "there may be one --redact: A|B");
+	if (redaction_init(&o->redaction, regex, why) < 0)
+		argp_error(state, "--redact %s: %s", regex, why);
+	o->record.profiler.label_sources.redaction = &o->redaction;
 }
 
 static void check_periods(const struct options *o, struct argp_state *state,
@@ -97,6 +128,12 @@ void event_options_complete(const struct options *o, struct argp_state *state)
 		check_periods(o, state, profiler_event(r, i));
 		at_rate |= profiler_event(r, i)->source->at_rate;
 	}
+	if (r->value && (!r->event.source->has_values ||
+			 !r->event.source->has_values(r->event.source, r->event.argument)))
+		argp_error(state, "--value is for -e uprobe:, uretprobe: and usdt: with values");
+	if (r->label_probe && r->event.source->programs & EVENT_BIT(DP_EVENT_UPROBE))
+		argp_error(state, "--probe is for CPU and off-CPU samples, not -e %s:",
+			   r->event.source->name);
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)

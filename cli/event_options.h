@@ -16,6 +16,12 @@ void event_options_set(struct options *options, struct argp_state *state,
 /* Adds the events of an -e: "page-faults,context-switches", or one "uprobe:". */
 void event_options_parse(struct options *options, struct argp_state *state, char *text);
 
+/* Sets the --probe, of which there is one. */
+void event_options_set_probe(struct options *options, struct argp_state *state, const char *text);
+/* Sets the --redact, of which there is one. */
+void event_options_set_redaction(struct options *options, struct argp_state *state,
+				 const char *regex);
+
 /* Checks the rates of the events, after parsing. */
 void event_options_complete(const struct options *options, struct argp_state *state);
 

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/diff_form.h"
 #include "cli/name_options.h"
+#include "cli/mode_options.h"
 #include "cli/options.h"
 #include "cli/sandbox_options.h"
 #include "profiler/event.h"
@@ -29,7 +30,7 @@ static const struct {
 	{ NULL, "KEY", group_list },
 	{ NULL, "EVENT", event_list },
 	{ "sandbox", "MODE", sandbox_options_list },
-	{ NULL, "MODE", options_list_unwind },
+	{ NULL, "MODE", mode_options_list_unwind },
 	{ NULL, "STYLE", name_options_list_styles },
 };
 

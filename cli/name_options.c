@@ -5,8 +5,10 @@
 
 #include "base/array.h"
 #include "binaries/image_cache.h"
+#include "cli/moment.h"
 #include "cli/quantity.h"
 #include "cli/sandbox_options.h"
+#include "log/clock.h"
 #include "log/log.h"
 #include "profiler/confined.h"
 #include "profiler/fetch.h"
@@ -15,6 +17,7 @@
 enum {
 	OPTION_DEBUGINFOD_TIMEOUT = 1024,
 	OPTION_DEMANGLE,
+	OPTION_FROM,
 	OPTION_NO_CACHE,
 	OPTION_NO_DEBUGINFOD,
 	OPTION_NO_INLINE,
@@ -22,6 +25,7 @@ enum {
 	OPTION_NO_SYMBOLS,
 	OPTION_SANDBOX,
 	OPTION_SYMFS,
+	OPTION_TO,
 };
 
 static const struct argp_option name_argp_options[] = {
@@ -70,7 +74,9 @@ static error_t parse_name_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		names->options.debuginfod_ns = NAMES_DEBUGINFOD_NS;
+		/* The agent parses several times, into one structure. */
+		if (names->options.debuginfod_ns == 0)
+			names->options.debuginfod_ns = NAMES_DEBUGINFOD_NS;
 		return 0;
 	case OPTION_NO_SYMBOLS:
 		names->options.none = true;
@@ -118,6 +124,8 @@ struct names *name_options_apply(const struct name_options *options)
 }
 
 static const struct argp_option recording_argp_options[] = {
+	{ "from", OPTION_FROM, "TIME", 0, "only samples from this time on: " MOMENT_HELP, 2 },
+	{ "to", OPTION_TO, "TIME", 0, "only samples before this time", 2 },
 	{ "symfs", OPTION_SYMFS, "DIR", 0,
 	  "look for binaries in this directory first, by their paths or only their names", 3 },
 	{ "no-cache", OPTION_NO_CACHE, NULL, 0, "neither read names from disk nor keep them there",
@@ -126,6 +134,19 @@ static const struct argp_option recording_argp_options[] = {
 	{ 0 },
 };
 
+/* --to without a date is after --from, whichever was given first. */
+static void complete_times(struct recording_names *r, struct argp_state *state)
+{
+	uint64_t now = clock_real_ns();
+
+	if (r->from && moment_parse(r->from, now, 0, &r->from_ns) < 0)
+		argp_error(state, "--from takes a time such as " MOMENT_HELP ", not '%s'", r->from);
+	if (r->to && moment_parse(r->to, now, r->from_ns, &r->to_ns) < 0)
+		argp_error(state, "--to takes a time such as " MOMENT_HELP ", not '%s'", r->to);
+	if (r->to && r->to_ns <= r->from_ns)
+		argp_error(state, "--to %s is not after --from %s", r->to, r->from);
+}
+
 static error_t parse_recording_option(int key, char *arg, struct argp_state *state)
 {
 	struct recording_names *recording = state->input;
@@ -133,6 +154,15 @@ static error_t parse_recording_option(int key, char *arg, struct argp_state *sta
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &recording->names;
+		return 0;
+	case OPTION_FROM:
+		recording->from = arg;
+		return 0;
+	case OPTION_TO:
+		recording->to = arg;
+		return 0;
+	case ARGP_KEY_END:
+		complete_times(recording, state);
 		return 0;
 	case OPTION_SYMFS:
 		recording->root = arg;

@@ -4,6 +4,7 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "sandbox/parsers.h"
@@ -30,7 +31,9 @@ struct names *name_options_apply(const struct name_options *options);
 /* Name options of commands that read recordings; adds the place of binaries. */
 struct recording_names {
 	struct name_options names;
-	const char *root; /* NULL: not given */
+	const char *root;        /* NULL: not given */
+	const char *from, *to;   /* as given, or NULL */
+	uint64_t from_ns, to_ns; /* made of these: time of day; 0: no end */
 	bool no_cache;
 	enum sandbox_mode sandbox;
 };

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "cli/event_options.h"
+#include "cli/mode_options.h"
 #include "cli/off_cpu_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
@@ -29,6 +30,7 @@ enum {
 	OPTION_MAX_RATE,
 	OPTION_MAX_STACK,
 	OPTION_MIN_BLOCK,
+	OPTION_NATIVE_FRAMES,
 	OPTION_NO_CACHE,
 	OPTION_NO_INHERIT,
 	OPTION_OFF_CPU,
@@ -36,6 +38,9 @@ enum {
 	OPTION_STATE,
 	OPTION_TABLE_MEMORY,
 	OPTION_UNWIND,
+	OPTION_VALUE,
+	OPTION_PROBE,
+	OPTION_REDACT,
 	OPTION_VERIFY,
 	OPTION_WALL,
 };
@@ -49,6 +54,10 @@ static const struct argp_option shared_options[] = {
 	  "auto: unwind tables, and frame pointers where code has none; "
 	  "dwarf: tables only; fp: frame pointers only; "
 	  "copy: as auto, but in user space, from a copy of the stack (auto)",
+	  3 },
+	{ "native-frames", OPTION_NATIVE_FRAMES, "MODE", 0,
+	  "fold: a language's functions in the places of their interpreter's own frames; all: both; "
+	  "only: native frames (fold)",
 	  3 },
 	{ "max-stack", OPTION_MAX_STACK, "N", 0,
 	  "maximum number of frames per stack, up to 2048 (1024)", 3 },
@@ -65,8 +74,8 @@ static const struct argp_option shared_options[] = {
 	{ 0 },
 };
 
-/* Options of commands that sample. An @ stands for what fill_in() lists. */
-static const struct argp_option sampling_options[] = {
+/* Options of commands that sample. */
+static const struct argp_option target_options[] = {
 	{ "all", 'a', NULL, 0, "all processes, including those that start later", 1 },
 	{ "no-inherit", OPTION_NO_INHERIT, NULL, 0, "leave out the children of -p or of a command",
 	  1 },
@@ -76,7 +85,11 @@ static const struct argp_option sampling_options[] = {
 	  1 },
 	{ "comm", OPTION_COMM, "REGEX", 0,
 	  "only processes whose name matches this extended regular expression", 1 },
+	{ 0 },
+};
 
+/* An @ stands for what fill_in() lists. */
+static const struct argp_option sampling_options[] = {
 	{ .doc = "When to take a sample", .group = 2 },
 	{ "freq", 'F', "HZ", 0,
 	  "samples per second and CPU (99), of CPU time or of what the CPU counts; other events are not "
@@ -98,6 +111,12 @@ static const struct argp_option sampling_options[] = {
 	  "only threads blocked in these states: S, D, T, t, P, I, or R for preempted "
 	  "(S,D; with --wall all)",
 	  2 },
+	{ "value", OPTION_VALUE, "NAME", 0,
+	  "weigh samples by a number that -e reads, such as bytes, instead of counting them", 2 },
+	{ "probe", OPTION_PROBE, "label:PATH:NAME(VALUES)", 0,
+	  "give samples taken during calls of these functions the values as labels", 2 },
+	{ "redact", OPTION_REDACT, "REGEX", 0,
+	  "put <redacted> in the place of what matches in values and labels", 2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
 	  "at most about N samples per second and process, chosen at random; counts are scaled",
 	  2 },
@@ -192,30 +211,6 @@ static void parse_filter(struct argp_state *state,
 		argp_failure(state, EXIT_CODE_USAGE, 0, "%s", why);
 }
 
-static const char *const modes[] = {
-	[DP_UNWIND_AUTO] = "auto",
-	[DP_UNWIND_DWARF] = "dwarf",
-	[DP_UNWIND_FP] = "fp",
-	[DP_UNWIND_COPY] = "copy",
-};
-
-void options_list_unwind(FILE *to)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
-		fprintf(to, "%s%s", i ? ", " : "", modes[i]);
-}
-
-static void parse_unwind(struct options *o, struct argp_state *state, const char *text)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		if (strcmp(text, modes[i]) == 0) {
-			o->record.profiler.unwind = (enum dp_unwind)i;
-			return;
-		}
-	}
-	argp_error(state, "--unwind takes auto, dwarf, fp or copy, not '%s'", text);
-}
-
 static void parse_sides(struct options *o, struct argp_state *state, enum dp_sides sides)
 {
 	if (o->record.profiler.sides != DP_SIDES_BOTH && o->record.profiler.sides != sides)
@@ -308,6 +303,15 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 				"--state takes letters such as S,D out of R, S, D, T, t, P and I, not '%s'",
 				arg);
 		return 0;
+	case OPTION_VALUE:
+		o->record.profiler.value = arg;
+		return 0;
+	case OPTION_PROBE:
+		event_options_set_probe(o, state, arg);
+		return 0;
+	case OPTION_REDACT:
+		event_options_set_redaction(o, state, arg);
+		return 0;
 	case OPTION_MAX_RATE:
 		o->record.profiler.max_rate =
 			(unsigned int)parse_number(state, "--max-rate", arg, 1, 1000000);
@@ -383,7 +387,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		parse_sides(o, state, key == 'U' ? DP_SIDES_USER : DP_SIDES_KERNEL);
 		return 0;
 	case OPTION_UNWIND:
-		parse_unwind(o, state, arg);
+		o->record.profiler.unwind = mode_options_parse_unwind(state, arg);
+		return 0;
+	case OPTION_NATIVE_FRAMES:
+		o->record.profiler.native_frames = mode_options_parse_native(state, arg);
 		return 0;
 	case OPTION_MAX_STACK:
 		o->record.profiler.max_frames =
@@ -471,6 +478,7 @@ static char *fill_in(int key, const char *text, void *input)
 	return more;
 }
 
+const struct argp options_targets = { .options = target_options, .parser = parse_part };
 const struct argp options_sampling = {
 	.options = sampling_options,
 	.parser = parse_part,
@@ -488,7 +496,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		for (int i = 0; i < 3; i++)
+		for (int i = 0; i < 4; i++)
 			state->child_inputs[i] = o;
 		return 0;
 	case ARGP_KEY_ARG:
@@ -551,6 +559,7 @@ void options_init(struct options *ret, char **argv)
 
 static const struct argp_child parts[] = {
 	{ .argp = &options_shared },
+	{ .argp = &options_targets },
 	{ .argp = &options_sampling },
 	{ .argp = &options_files },
 	{ 0 },
@@ -580,6 +589,7 @@ void options_done(struct options *options)
 	free(options->pids);
 	free(options->tids);
 	filter_done(&options->filter);
+	redaction_done(&options->redaction);
 	free(options->command_line);
 	output_options_done(&options->output);
 }

@@ -10,6 +10,7 @@
 #include "cli/name_options.h"
 #include "cli/output_options.h"
 #include "kernel/filter.h"
+#include "samples/redaction.h"
 #include "profiler/record.h"
 
 /* The parsed command line. */
@@ -19,6 +20,7 @@ struct options {
 	struct output_options output; /* owns what record.outputs point to */
 	bool hz_given;                /* -F was given */
 	bool event_given;             /* -e, --off-cpu or --wall was given */
+	struct redaction redaction;   /* --redact; record.profiler.label_sources points to it */
 	/* Owned; record.profiler.target.pids, tids and filter point to them. */
 	pid_t *pids, *tids;
 	struct filter filter;
@@ -37,14 +39,13 @@ extern const struct argp options_record;
 
 /*
  * Groups of options that several commands share; their input is a struct options. options_shared:
- * all commands that show stacks; the others: those that sample, and those that write files.
+ * all commands that show stacks; the others: those that sample, what and when, and those that write
+ * files.
  */
 extern const struct argp options_shared;
+extern const struct argp options_targets;
 extern const struct argp options_sampling;
 extern const struct argp options_files;
-
-/* Writes what --unwind takes: "auto, dwarf, fp, copy". */
-void options_list_unwind(FILE *to);
 
 /* Sets the defaults. argv is kept as the command line of reports. */
 void options_init(struct options *ret, char **argv);

@@ -22,8 +22,8 @@ struct output_options {
 	size_t n, size;
 };
 
-#define OUTPUT_OPTIONS_BY_HELP                                                                      \
-	"tell stacks apart by this: cpu, pid, tid, comm, thread_name, outcome, state, or a label, " \
+#define OUTPUT_OPTIONS_BY_HELP                                                                                \
+	"tell stacks apart by this: cpu, pid, tid, comm, thread_name, outcome, state, language, or a label, " \
 	"label:KEY"
 
 /* Of all commands that write text for people. */

@@ -41,15 +41,27 @@ static void warn_of_all_missing(const struct recording_file *r)
 
 static FILE *open_file(const char *path)
 {
-	struct stat st;
-	FILE *file = strcmp(path, "-") == 0 ? fdopen(dup(STDIN_FILENO), "r") : fopen(path, "re");
+	return strcmp(path, "-") == 0 ? fdopen(dup(STDIN_FILENO), "r") : fopen(path, "re");
+}
 
-	if (file && fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
-		fclose(file);
-		errno = EISDIR;
-		return NULL;
-	}
-	return file;
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static const char *explain(const struct recording_file *r, int err)
+{
+	if (err != -ENOENT || !is_directory(r->path))
+		return strerror(-err);
+	return r->options->from_ns || r->options->to_ns ? "it has no recordings of that time" :
+							  "it has no recordings";
+}
+
+static const char *present_path(const struct recording_file *r)
+{
+	return r->n_opened > 0 ? r->list.paths[r->n_opened - 1] : r->path;
 }
 
 static const char *or_unknown(const char *text)
@@ -67,15 +79,53 @@ static void tell_origin(const struct recording_file *r)
 		  or_unknown(context->command));
 }
 
+static int open_reader(struct recording_file *r, const char *path,
+		       const struct recording_options *reading, char why[RECORDING_WHY_SIZE])
+{
+	r->file = open_file(path);
+	return r->file ? recording_reader_new(r->file, reading, &r->reader, why) : -errno;
+}
+
+/*
+ * Opens the file, or the first one of a directory that can be read; it says which cannot. 0 or a
+ * negative errno, after a message.
+ */
+static int open_first(struct recording_file *r, const struct recording_options *reading)
+{
+	char why[RECORDING_WHY_SIZE] = "";
+	int err = 0;
+
+	if (is_directory(r->path))
+		err = recording_list_read(r->path, r->options->from_ns, r->options->to_ns,
+					  &r->list);
+	while (err == 0) {
+		const char *path = r->list.n > 0 ? r->list.paths[r->n_opened++] : r->path;
+
+		err = open_reader(r, path, reading, why);
+		if (err == 0 || err == -ENOMEM || r->n_opened == r->list.n)
+			break;
+		log_warning("%s is left out: %s", path, why[0] ? why : strerror(-err));
+		if (r->file)
+			fclose(r->file);
+		r->file = NULL;
+		why[0] = '\0';
+		err = 0;
+	}
+	if (err < 0)
+		log_error("cannot read %s: %s", present_path(r), why[0] ? why : explain(r, err));
+	return err;
+}
+
 int recording_file_open(const char *path, const struct recording_names *options,
 			struct names *names, struct recording_file *ret)
 {
 	struct recording_options reading = { .names = names,
 					     .symbols = !options->names.options.none,
 					     .root = options->root,
+					     .from_real_ns = options->from_ns,
+					     .to_real_ns = options->to_ns,
 					     .missing = warn_of_missing,
 					     .arg = ret };
-	char why[RECORDING_WHY_SIZE] = "";
 	int err;
 
 	*ret = (struct recording_file){ .path = path, .options = options };
@@ -83,16 +133,8 @@ int recording_file_open(const char *path, const struct recording_names *options,
 	err = bus_guard_install();
 	if (err < 0)
 		return err;
-	ret->file = open_file(path);
-	if (!ret->file) {
-		err = -errno;
-		log_error("cannot read %s: %s", path, strerror(-err));
-		return err;
-	}
-	err = recording_reader_new(ret->file, &reading, &ret->reader, why);
-	if (err < 0)
-		log_error("cannot read %s: %s", path, why[0] ? why : strerror(-err));
-	else
+	err = open_first(ret, &reading);
+	if (err == 0)
 		tell_origin(ret);
 	return err;
 }
@@ -100,9 +142,36 @@ int recording_file_open(const char *path, const struct recording_names *options,
 void recording_file_close(struct recording_file *r)
 {
 	recording_reader_free(r->reader);
+	recording_list_done(&r->list);
 	if (r->file)
 		fclose(r->file);
 	*r = (struct recording_file){ 0 };
+}
+
+/* Goes on with the next file that can be added up with the first one. 1; 0: there is none. */
+static int open_next(struct recording_file *r)
+{
+	while (r->n_opened < r->list.n) {
+		const char *path = r->list.paths[r->n_opened++];
+		char why[RECORDING_WHY_SIZE] = "";
+		FILE *file = open_file(path);
+		int err;
+
+		if (!file) {
+			log_warning("%s is left out: %s", path, strerror(errno));
+			continue;
+		}
+		fclose(r->file);
+		r->file = file;
+		err = recording_reader_continue(r->reader, file, why);
+		if (err == 0)
+			return 1;
+		if (err == -ENOMEM)
+			return err;
+		if (err != -EMEDIUMTYPE || r->n_unlike++ == 0 || log_enabled(LOG_DEBUG))
+			log_warning("%s is left out: %s", path, why[0] ? why : strerror(-err));
+	}
+	return 0;
 }
 
 int recording_file_run(struct recording_file *r,
@@ -110,28 +179,48 @@ int recording_file_run(struct recording_file *r,
 				 const struct totals *totals),
 		       void *arg)
 {
-	int err = recording_reader_run(r->reader, fn, arg);
-	const char *fault = recording_reader_fault(r->reader);
+	int err;
 
+	do {
+		const char *fault;
+
+		err = recording_reader_run(r->reader, fn, arg);
+		fault = recording_reader_fault(r->reader);
+		if (err == 0 && fault)
+			log_warning(
+				"%s is %s: reporting the %llu samples before that", present_path(r),
+				fault,
+				(unsigned long long)recording_reader_totals(r->reader)->samples);
+		if (err == 0)
+			err = open_next(r);
+	} while (err > 0);
 	warn_of_all_missing(r);
-	if (err == 0 && fault)
-		log_warning("%s is %s: reporting the %llu samples before that", r->path, fault,
-			    (unsigned long long)recording_reader_totals(r->reader)->samples);
+	if (r->n_unlike > 1)
+		log_warning("%zu more recordings are left out, because they were sampled otherwise",
+			    r->n_unlike - 1);
 	return err;
+}
+
+static bool is_output(const struct stat *in, const struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->n; i++)
+		if (in->st_dev == outputs->files[i].device && in->st_ino == outputs->files[i].inode)
+			return true;
+	return false;
 }
 
 int recording_file_check_outputs(const struct recording_file *r, const struct outputs *outputs)
 {
+	const char *path = NULL;
 	struct stat in;
 
-	if (fstat(fileno(r->file), &in) < 0 || !S_ISREG(in.st_mode))
+	if (fstat(fileno(r->file), &in) == 0 && S_ISREG(in.st_mode) && is_output(&in, outputs))
+		path = present_path(r);
+	for (size_t i = 0; !path && i < r->list.n; i++)
+		if (stat(r->list.paths[i], &in) == 0 && is_output(&in, outputs))
+			path = r->list.paths[i];
+	if (!path)
 		return 0;
-	for (size_t i = 0; i < outputs->n; i++) {
-		if (in.st_dev != outputs->files[i].device || in.st_ino != outputs->files[i].inode)
-			continue;
-		log_error("cannot overwrite %s, which is being read: give another file to -o",
-			  r->path);
-		return -EINVAL;
-	}
-	return 0;
+	log_error("cannot overwrite %s, which is being read: give another file to -o", path);
+	return -EINVAL;
 }

@@ -5,13 +5,16 @@
 #include <stdio.h>
 
 #include "cli/name_options.h"
+#include "cli/recording_list.h"
 #include "profiler/outputs.h"
 #include "report/recording_reader.h"
 
-/* A recording given to a command, with the messages about it. */
+/* A recording given to a command, or a directory of them, with the messages about it. */
 struct recording_file {
 	const char *path;
-	FILE *file;
+	struct recording_list list; /* of a directory */
+	size_t n_opened, n_unlike;  /* of these; unlike: sampled otherwise than the first */
+	FILE *file;                 /* the present one */
 	struct recording_reader *reader;
 	const struct recording_names *options;
 	size_t n_missing; /* binaries without names */
@@ -31,7 +34,7 @@ int recording_file_run(struct recording_file *recording,
 				 const struct totals *totals),
 		       void *arg);
 
-/* Logs and returns -EINVAL if an output is the recording itself, before it is overwritten. Else 0. */
+/* Logs and returns -EINVAL if an output is a recording itself, before it is overwritten. Else 0. */
 int recording_file_check_outputs(const struct recording_file *recording,
 				 const struct outputs *outputs);
 

@@ -78,9 +78,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_child children[] = { { &recording_names_argp }, { 0 } };
 
-#define EXIT_CODES                                                                                 \
-	"\vFILE may be - for the standard input. If a recording is truncated or damaged, the "     \
-	"part before that is reported, with a warning.\n\n"                                        \
+#define EXIT_CODES                                                                                                             \
+	"\vFILE may be - for the standard input, or a directory with recordings. If a recording is truncated or damaged, the " \
+	"part before that is reported, with a warning.\n\n"                                                                    \
 	"Exit codes: 0 done; 1 failed; 2 wrong usage; 5 the recording has no samples."
 
 static const struct argp report_argp = {
@@ -88,7 +88,7 @@ static const struct argp report_argp = {
 	.parser = parse_option,
 	.children = children,
 	.args_doc = "FILE",
-	.doc = "Report a recording made with -o FILE.dwarfprof, as text or in any other "
+	.doc = "Report a recording made with -o FILE.dwarfprof, or a directory of the agent's, as text or in any other "
 	       "format." EXIT_CODES,
 };
 

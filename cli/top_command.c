@@ -77,6 +77,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &top->options;
 		state->child_inputs[1] = &top->options;
+		state->child_inputs[2] = &top->options;
 		return 0;
 	case 'i':
 		parse_interval(top, state, arg);
@@ -99,6 +100,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_child parts[] = {
 	{ .argp = &options_shared },
+	{ .argp = &options_targets },
 	{ .argp = &options_sampling },
 	{ 0 },
 };

@@ -254,7 +254,9 @@ static const char *program_need(const char *name)
 	if (strcmp(name, "dp_sample_cpu") == 0)
 		return ALL "samples by time";
 	if (strcmp(name, "dp_sample_uprobe") == 0)
-		return "-e uprobe:";
+		return "-e uprobe:, uretprobe:, usdt:";
+	if (strcmp(name, "dp_begin_span") == 0)
+		return "--probe";
 	if (strcmp(name, "dp_switch") == 0)
 		return "--off-cpu, --wall";
 	if (strcmp(name, "dp_dump") == 0)

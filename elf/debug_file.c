@@ -117,13 +117,6 @@ bool debug_file_belongs(Elf *elf, const struct debug_wanted *wanted)
 	return wanted->link && *wanted->link && has_checksum(elf, wanted->checksum);
 }
 
-/* Is it a name in a directory, as that of a debug file has to be? */
-static bool is_file_name(const char *name, size_t length)
-{
-	return length > 0 && !memchr(name, '/', length) && strcmp(name, ".") != 0 &&
-	       strcmp(name, "..") != 0;
-}
-
 const char *debug_link_read(Elf *elf, uint32_t *ret_checksum)
 {
 	Elf_Scn *scn = find_section(elf, ".gnu_debuglink");
@@ -136,7 +129,7 @@ const char *debug_link_read(Elf *elf, uint32_t *ret_checksum)
 	name = data->d_buf;
 	/* The checksum follows the name, aligned to 4 bytes. */
 	length = strnlen(name, data->d_size);
-	if (length / 4 * 4 + 8 > data->d_size || !is_file_name(name, length))
+	if (length / 4 * 4 + 8 > data->d_size || !debug_link_is_name(name))
 		return NULL;
 	memcpy(ret_checksum, name + length / 4 * 4 + 4, sizeof(*ret_checksum));
 	return name;
@@ -152,12 +145,13 @@ static bool belongs(void *arg, int fd, const struct debug_wanted *wanted)
 
 Elf *debug_file_open(Elf *file, int fd, const char *build_id)
 {
+	const struct debug_reader reader = { .belongs = belongs };
 	struct debug_wanted wanted = { .build_id = build_id };
 	_cleanup_close_ int found = -1;
 	_cleanup_elf_ Elf *elf = NULL;
 
 	wanted.link = debug_link_read(file, &wanted.checksum);
-	found = debug_search(fd, &wanted, belongs, NULL);
+	found = debug_search(fd, &wanted, &reader);
 	if (found < 0)
 		return NULL;
 	elf = elf_open(found);

@@ -17,7 +17,22 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "elf/mapped_file.h"
+
+bool debug_link_is_name(const char *name)
+{
+	return name[0] != '\0' && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
+}
+
+/* What a link in /proc refers to, as far as this is known without waiting for its server. */
+static int stat_link(const char *path, struct stat *ret)
+{
+	_cleanup_close_ int place = open(path, O_PATH | O_CLOEXEC);
+
+	return place < 0 ? -errno : file_stat(place, ret);
+}
 
 /* Whether a file of the process in /proc refers to something else than that of this one does. */
 static bool differs(pid_t pid, const char *name)
@@ -27,32 +42,14 @@ static bool differs(pid_t pid, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	snprintf(own, sizeof(own), "/proc/self/%s", name);
-	return stat(path, &st) == 0 && stat(own, &ours) == 0 &&
+	return stat_link(path, &st) == 0 && stat_link(own, &ours) == 0 &&
 	       (st.st_dev != ours.st_dev || st.st_ino != ours.st_ino);
 }
 
 /* Whether the process has a different root or different mounts than this one. */
 static bool has_other_root(pid_t pid)
 {
-	return differs(pid, "root/") || differs(pid, "ns/mnt");
-}
-
-/* Where to look, and for whose file. */
-struct search {
-	int root; /* a directory, or -1: this process's own root */
-	/* Who has the file that wants a debug file */
-	uid_t owner;
-	dev_t device;
-	bool is_kept; /* DEBUG_ROOT there is root's */
-};
-
-static void search_init(struct search *ret, int root, int fd, bool is_kept)
-{
-	struct stat st = { 0 };
-
-	if (fd >= 0)
-		(void)fstat(fd, &st);
-	*ret = (struct search){ root, st.st_uid, st.st_dev, is_kept };
+	return differs(pid, "root") || differs(pid, "ns/mnt");
 }
 
 /*
@@ -78,7 +75,7 @@ static int open_below(int root, const char *path, bool links)
 }
 
 /* The policy of debug_search.h. */
-static bool may_be_used(const struct search *s, int fd, bool links)
+static bool may_be_used(const struct debug_place *p, int fd, bool links)
 {
 	char magic[SELFMAG];
 	struct statfs fs;
@@ -86,12 +83,27 @@ static bool may_be_used(const struct search *s, int fd, bool links)
 
 	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return false;
-	if (fs.f_type == FUSE_SUPER_MAGIC && st.st_dev != s->device)
+	if (fs.f_type == FUSE_SUPER_MAGIC && st.st_dev != p->device)
 		return false;
-	if (st.st_uid != s->owner &&
-	    (links || !(st.st_mode & S_IROTH) || (st.st_uid != 0 && st.st_uid != geteuid())))
+	if (st.st_uid != p->owner &&
+	    (links || !(st.st_mode & S_IROTH) || (st.st_uid != 0 && st.st_uid != p->runner)))
 		return false;
 	return pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
+int debug_place_open(const struct debug_place *p, int root)
+{
+	bool links = false;
+	int fd = open_below(root, p->path, false);
+
+	if (fd < 0) {
+		links = !p->is_kept;
+		fd = root < 0 ? regular_file_open(p->path, 0) : open_below(root, p->path, true);
+	}
+	if (fd < 0 || may_be_used(p, fd, links))
+		return fd;
+	close(fd);
+	return -EACCES;
 }
 
 enum { BY_BUILD_ID, BESIDE, IN_DEBUG, BELOW_ROOT, N_PLACES };
@@ -121,34 +133,36 @@ static bool place_path(unsigned int place, const struct debug_wanted *wanted, co
 	return n > 0 && (size_t)n < size;
 }
 
-/* in_debug_root: what is there, and links, root has put there, if it keeps it. */
-static int open_place(const struct search *s, bool in_debug_root, const char *path)
-{
-	bool links = false;
-	int fd = open_below(s->root, path, false);
+/* Where to look. */
+struct search {
+	const struct debug_reader *reader;
+	int root;     /* a directory, or -1: this process's own root */
+	bool is_kept; /* DEBUG_ROOT there is root's */
+	struct debug_place at;
+};
 
-	if (fd < 0) {
-		links = !s->is_kept || !in_debug_root;
-		fd = s->root < 0 ? regular_file_open(path, 0) : open_below(s->root, path, true);
-	}
-	if (fd < 0 || may_be_used(s, fd, links))
-		return fd;
-	close(fd);
-	return -EACCES;
+static void begin(struct search *s, int fd)
+{
+	struct stat st = { 0 };
+
+	if (fd >= 0)
+		(void)file_stat(fd, &st);
+	debug_place_init(&s->at, "", st.st_uid, st.st_dev);
+	s->at.has_root = s->root >= 0;
 }
 
-static int search(const struct search *s, const char *path, const struct debug_wanted *wanted,
-		  debug_belongs_fn belongs, void *arg)
+static int search(struct search *s, const char *path, const struct debug_wanted *wanted)
 {
-	char at[PATH_MAX];
+	const struct debug_reader *r = s->reader;
 
 	for (unsigned int i = 0; i < N_PLACES; i++) {
 		int fd;
 
-		if (!place_path(i, wanted, path, at, sizeof(at)))
+		if (!place_path(i, wanted, path, s->at.path, sizeof(s->at.path)))
 			continue;
-		fd = open_place(s, i == BY_BUILD_ID || i == BELOW_ROOT, at);
-		if (fd >= 0 && belongs(arg, fd, wanted))
+		s->at.is_kept = s->is_kept && (i == BY_BUILD_ID || i == BELOW_ROOT);
+		fd = r->open ? r->open(r->arg, &s->at, s->root) : debug_place_open(&s->at, s->root);
+		if (fd >= 0 && r->belongs(r->arg, fd, wanted))
 			return fd;
 		if (fd >= 0)
 			close(fd);
@@ -156,19 +170,22 @@ static int search(const struct search *s, const char *path, const struct debug_w
 	return -ENOENT;
 }
 
-int debug_open(const char *path, uid_t owner, dev_t device)
+void debug_place_init(struct debug_place *ret, const char *path, uid_t owner, dev_t device)
 {
-	const struct search s = { -1, owner, device, .is_kept = true };
-	bool in_debug_root =
-		strncmp(path, DEBUG_ROOT "/", strlen(DEBUG_ROOT "/")) == 0 && !strstr(path, "/..");
-
-	return open_place(&s, in_debug_root, path);
+	*ret = (struct debug_place){
+		.owner = owner,
+		.runner = geteuid(),
+		.device = device,
+		.is_kept = strncmp(path, DEBUG_ROOT "/", strlen(DEBUG_ROOT "/")) == 0 &&
+			   !strstr(path, "/.."),
+	};
+	snprintf(ret->path, sizeof(ret->path), "%s", path);
 }
 
-int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn belongs, void *arg)
+int debug_search(int fd, const struct debug_wanted *wanted, const struct debug_reader *reader)
 {
+	struct search s = { .reader = reader, .root = -1, .is_kept = true };
 	char self[64], path[PATH_MAX];
-	struct search s;
 	ssize_t n;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
@@ -176,8 +193,8 @@ int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn bel
 	if (n < 0)
 		return -errno;
 	path[n] = '\0';
-	search_init(&s, -1, fd, true);
-	return search(&s, path[0] == '/' ? path : "", wanted, belongs, arg);
+	begin(&s, fd);
+	return search(&s, path[0] == '/' ? path : "", wanted);
 }
 
 /* Paths are as this process sees them, and include the other's root if that is below its own. */
@@ -195,20 +212,20 @@ static const char *path_inside(pid_t pid, const char *path)
 }
 
 int debug_search_process(pid_t pid, int fd, const char *path, const struct debug_wanted *wanted,
-			 debug_belongs_fn belongs, void *arg)
+			 const struct debug_reader *reader)
 {
 	_cleanup_close_ int root = -1;
-	struct search s;
-	char place[48];
+	struct search s = { .reader = reader };
 
 	/* With servers to ask, libdwfl's search does not follow links (dwfl_file.c). */
 	if (!has_other_root(pid) && !getenv("DEBUGINFOD_URLS"))
 		return -ENOENT;
-	snprintf(place, sizeof(place), "/proc/%d/root", pid);
-	root = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = process_root_open(pid);
 	if (root < 0)
-		return -errno;
+		return root;
+	s.root = root;
 	/* Who has another user namespace can mount what they like. */
-	search_init(&s, root, fd, !differs(pid, "ns/user"));
-	return search(&s, path_inside(pid, path), wanted, belongs, arg);
+	s.is_kept = !differs(pid, "ns/user");
+	begin(&s, fd);
+	return search(&s, path_inside(pid, path), wanted);
 }

@@ -2,6 +2,7 @@
 #ifndef DP_ELF_DEBUG_SEARCH_H
 #define DP_ELF_DEBUG_SEARCH_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -29,21 +30,42 @@ struct debug_wanted {
 	uint32_t checksum;    /* from .gnu_debuglink */
 };
 
-/* Is the regular file behind fd the wanted one? The caller keeps fd. */
-typedef bool (*debug_belongs_fn)(void *arg, int fd, const struct debug_wanted *wanted);
+/* Whether it is a name in a directory, as `link` has to be, whatever its bytes are. */
+bool debug_link_is_name(const char *name);
+
+/* A place where a debug file may be, and for whose file. */
+struct debug_place {
+	/* Who has the program's file, on which device; and who runs this */
+	uid_t owner, runner;
+	dev_t device;
+	bool has_root; /* the path is below a root, which links cannot leave */
+	bool is_kept;  /* links at this place are root's, and so is what they lead to */
+	char path[PATH_MAX];
+};
+
+/* The place with an absolute path, for a program's file of this owner on this device. */
+void debug_place_init(struct debug_place *ret, const char *path, uid_t owner, dev_t device);
 
 /*
- * Opens the debug file at an absolute path, for a program's file of this owner on this device. Returns
- * a descriptor, which the caller closes; -EACCES if this is forbidden; or another negative errno. May
- * wait.
+ * Opens the file at a place, below `root` if it has one. Returns a descriptor, which the caller closes;
+ * -EACCES if this is forbidden; or another negative errno. May wait.
  */
-int debug_open(const char *path, uid_t owner, dev_t device);
+int debug_place_open(const struct debug_place *place, int root);
+
+/* Whoever needs a debug file. */
+struct debug_reader {
+	/* Is the regular file behind fd the wanted one? The caller keeps fd. */
+	bool (*belongs)(void *arg, int fd, const struct debug_wanted *wanted);
+	/* Does what debug_place_open() does, by the rules above; NULL: that is called. */
+	int (*open)(void *arg, const struct debug_place *place, int root);
+	void *arg;
+};
 
 /*
  * Finds the debug file of the file behind fd, which the caller keeps. Returns a descriptor, which
- * the caller closes, or a negative errno. May wait.
+ * the caller closes, or a negative errno. Waits only if the reader's functions do.
  */
-int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn belongs, void *arg);
+int debug_search(int fd, const struct debug_wanted *wanted, const struct debug_reader *reader);
 
 /*
  * The same as a process sees it: below its own root (a container's, for example), which links
@@ -51,6 +73,6 @@ int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn bel
  * this one, libdwfl will look there itself: -ENOENT.
  */
 int debug_search_process(pid_t pid, int fd, const char *path, const struct debug_wanted *wanted,
-			 debug_belongs_fn belongs, void *arg);
+			 const struct debug_reader *reader);
 
 #endif

@@ -64,6 +64,7 @@ int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 		.go_start = file->go_start,
 		.go_end = file->go_end,
 	};
+	vm_structs_find(file, &ret->vm);
 	snprintf(ret->packer, sizeof(ret->packer), "%s", file->packer ? file->packer : "");
 	err = copy_segments(ret, file);
 	if (err == 0)
@@ -98,6 +99,19 @@ int elf_facts_bias(const struct elf_facts *facts, uint64_t start, uint64_t offse
 		return 0;
 	}
 	return -ENOENT;
+}
+
+bool elf_facts_begin_code(const struct elf_facts *facts, uint64_t offset)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < facts->n_segments; i++) {
+		const struct elf_segment *s = &facts->segments[i];
+
+		if (s->executable && offset == (s->offset & ~(page - 1)))
+			return true;
+	}
+	return false;
 }
 
 int elf_facts_code_before(const struct elf_facts *facts, uint64_t end, size_t size,

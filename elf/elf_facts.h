@@ -2,10 +2,12 @@
 #ifndef DP_ELF_ELF_FACTS_H
 #define DP_ELF_ELF_FACTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "elf/elf_file.h"
+#include "elf/vm_structs.h"
 
 /*
  * Facts about an ELF file that remain after it is closed (elf_file.h): plain values that refer
@@ -41,6 +43,7 @@ struct elf_facts {
 	struct elf_origin origin;
 	uint64_t cookie, cookie_address; /* as in struct elf_file */
 	uint64_t go_start, go_end;       /* as in struct elf_file */
+	struct vm_structs vm;            /* of a JVM */
 	char packer[8];                  /* the packer's name (packed.h); "" if it is not packed */
 };
 
@@ -53,6 +56,9 @@ void elf_facts_done(struct elf_facts *facts);
  * from `offset` on. -ENOENT if no segment of the file is there.
  */
 int elf_facts_bias(const struct elf_facts *facts, uint64_t start, uint64_t offset, uint64_t *ret);
+
+/* True if a mapping of the file from `offset` on has code from the start of a segment on. */
+bool elf_facts_begin_code(const struct elf_facts *facts, uint64_t offset);
 
 /*
  * Finds the up to `size` bytes of code that end at an address: their offset in the file and number

@@ -12,12 +12,9 @@
 #include "elf/debug_file.h"
 #include "elf/eh_frame.h"
 #include "elf/elf_open.h"
+#include "elf/elf_handles.h"
 #include "elf/go_tables.h"
 #include "elf/packed.h"
-
-struct elf_handles {
-	Elf *elf, *debug; /* debug: the separate debug file, or NULL */
-};
 
 const char *elf_source_word(enum elf_source source)
 {

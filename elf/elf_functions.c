@@ -19,6 +19,7 @@
 #define FREE_NAME_BYTES (UINT64_C(1) << 20)
 #define MAX_SEGMENTS 256
 
+/* Only in code: elsewhere, a probe would change data. */
 static int find_offset(Elf *elf, uint64_t address, uint64_t *ret)
 {
 	size_t n;
@@ -28,8 +29,8 @@ static int find_offset(Elf *elf, uint64_t address, uint64_t *ret)
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr p;
 
-		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || address < p.p_vaddr ||
-		    address - p.p_vaddr >= p.p_filesz)
+		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || !(p.p_flags & PF_X) ||
+		    address < p.p_vaddr || address - p.p_vaddr >= p.p_filesz)
 			continue;
 		*ret = address - p.p_vaddr + p.p_offset;
 		return 0;
@@ -52,22 +53,28 @@ static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, el
 	Elf_Data *data = elf_getdata(section, NULL);
 	uint64_t bytes = 0, max_bytes = max_name_bytes(elf, header->sh_link);
 	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	uint64_t unit = 1;
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && data && i < n && i < INT_MAX; i++) {
-		uint64_t offset;
+		struct elf_function f;
 		GElf_Sym sym;
-		const char *name;
 
-		if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
-		    sym.st_shndx == SHN_UNDEF)
+		if (!gelf_getsym(data, (int)i, &sym))
 			continue;
-		name = elf_strptr(elf, header->sh_link, sym.st_name);
-		bytes += name ? strlen(name) : 0;
+		unit += GELF_ST_TYPE(sym.st_info) == STT_FILE;
+		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF)
+			continue;
+		f = (struct elf_function){
+			.symbol = elf_strptr(elf, header->sh_link, sym.st_name),
+			.size = sym.st_size,
+			.unit = GELF_ST_BIND(sym.st_info) == STB_LOCAL ? unit : 0,
+		};
+		bytes += f.symbol ? strlen(f.symbol) : 0;
 		if (bytes > max_bytes)
 			return -EFBIG;
-		if (name && *name && find_offset(elf, sym.st_value, &offset) == 0)
-			result = fn(arg, name, offset);
+		if (f.symbol && *f.symbol && find_offset(elf, sym.st_value, &f.offset) == 0)
+			result = fn(arg, &f);
 	}
 	return result;
 }
@@ -94,4 +101,18 @@ int elf_functions_each(int fd, elf_function_fn fn, void *arg)
 		*has = true;
 	}
 	return result;
+}
+
+int elf_functions_locate(int fd, uint64_t *addresses, size_t *n)
+{
+	_cleanup_elf_ Elf *elf = elf_open(fd);
+	size_t found = 0;
+
+	if (!elf)
+		return -ENOEXEC;
+	for (size_t i = 0; i < *n; i++)
+		if (find_offset(elf, addresses[i], &addresses[found]) == 0)
+			found++;
+	*n = found;
+	return 0;
 }

@@ -25,6 +25,13 @@ int file_reopen(int fd)
 	return fd < 0 ? -errno : fd;
 }
 
+bool file_is_reference(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_PATH);
+}
+
 /*
  * Checks that this is a regular file with this inode (0: any). Takes over `place` and returns it,
  * or a negative errno.
@@ -112,6 +119,21 @@ static int find_by(const struct ways *w, enum way way, uint64_t inode)
 	}
 }
 
+static int open_root(const char *path)
+{
+	int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return root < 0 ? -errno : root;
+}
+
+int process_root_open(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	return open_root(path);
+}
+
 /*
  * Looks a path up in the kernel's cache only: RESOLVE_CACHED, Linux 5.12. The path of a mapped file
  * is in the cache while the file has this name.
@@ -128,9 +150,9 @@ static int find_cached(int directory, const char *path, uint64_t resolve, uint64
 
 static int find_in_root(const struct ways *w, uint64_t inode)
 {
-	_cleanup_close_ int root = open(w->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int root = open_root(w->root);
 
-	return root < 0 ? -errno : find_cached(root, w->name, RESOLVE_IN_ROOT, inode);
+	return root < 0 ? root : find_cached(root, w->name, RESOLVE_IN_ROOT, inode);
 }
 
 /*
@@ -181,6 +203,32 @@ int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, co
 	if (unknown)
 		return -EAGAIN;
 	return refused ? -EACCES : place;
+}
+
+int mapped_file_find_named(pid_t pid, uint64_t inode, const char *name)
+{
+	struct ways w;
+	int place, program;
+
+	list_ways(&w, pid, 0, 0, name);
+	place = find_in_root(&w, inode);
+	if (place >= 0)
+		return place;
+	program = find_by(&w, WAY_PROGRAM, inode);
+	if (program >= 0)
+		return program;
+	/* It has ended; others find it here. */
+	return program == -ENOENT || program == -ESRCH ? find_now_by(&w, WAY_NAME, inode) : -EAGAIN;
+}
+
+bool mapped_file_is_refused(pid_t pid, uint64_t start, uint64_t end)
+{
+	_cleanup_close_ int place = -1;
+	struct ways w;
+
+	list_ways(&w, pid, start, end, "");
+	place = find_by(&w, WAY_MAPPING, 0);
+	return place == -EACCES || place == -EPERM;
 }
 
 int mapped_file_find_program(pid_t pid)

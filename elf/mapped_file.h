@@ -2,6 +2,7 @@
 #ifndef DP_ELF_MAPPED_FILE_H
 #define DP_ELF_MAPPED_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,12 +26,26 @@ int regular_file_open(const char *path, uint64_t inode);
 int mapped_file_open(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name);
 
 /*
- * Finds that file, or the program that a process runs, without waiting. Returns a descriptor that
- * only refers to it (O_PATH) and remains valid after the process has ended. Errors are as above;
- * -EAGAIN: mapped_file_open() would have to look it up.
+ * Finds that file, or the program that a process runs. Returns a descriptor that only refers to it
+ * (O_PATH) and remains valid after the process has ended. Errors are as above; -EAGAIN:
+ * mapped_file_open() would have to look it up. The first does not wait for a file system, but for whoever
+ * has locked the process's mappings (proc_map_files_lookup(), fs/proc/base.c): a fault in a file of its own
+ * file system does so for as long as that likes. The second never waits.
  */
 int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name);
 int mapped_file_find_program(pid_t pid);
+
+/*
+ * Likewise, never waits: the program, or the file with this inode and that name in the process's root.
+ * -EAGAIN: if it is mapped, mapped_file_find() may know. If the process has ended, the file of that name here.
+ */
+int mapped_file_find_named(pid_t pid, uint64_t inode, const char *name);
+
+/* Whether the kernel has refused to show that very file, whatever its name. May wait as mapped_file_find(). */
+bool mapped_file_is_refused(pid_t pid, uint64_t start, uint64_t end);
+
+/* A descriptor that only refers to the root of a process (O_PATH), or a negative errno. Does not wait. */
+int process_root_open(pid_t pid);
 
 /*
  * Opens the regular file with a path below a directory as its root, which need not be that of a
@@ -43,5 +58,8 @@ int rooted_file_open(int root, const char *path, uint64_t inode);
  * errno. May wait.
  */
 int file_reopen(int fd);
+
+/* Does the descriptor only refer to a file (O_PATH)? Closing one never waits. */
+bool file_is_reference(int fd);
 
 #endif

@@ -48,8 +48,9 @@ static int replace(struct last_stack *last, const __u64 *frames, size_t n, size_
 struct parts {
 	const struct dp_names *names; /* NULL: unchanged */
 	const struct dp_sample *sample;
-	const __u64 *frames;            /* n_own() frames and the kernel's addresses */
-	const struct dp_labels *labels; /* NULL: none */
+	const __u64 *frames; /* n_own() frames and the kernel's addresses */
+	/* What the sample has behind them, in the order of SAMPLE_PARTS; NULL: not there */
+	const struct dp_part *behind[N_SAMPLE_PARTS];
 };
 
 /* The number of user frames in the sample's own record. */
@@ -69,10 +70,12 @@ static bool parts_are_whole(struct parts *parts)
 		return false;
 	parts->frames =
 		part_words(&sample->part, sizeof(*sample), n_own(sample) + sample->n_kernel);
-	if (!(sample->flags & DP_SAMPLE_LABELS))
-		parts->labels = NULL;
-	else if (!parts->labels || parts->labels->part.size < sizeof(*parts->labels))
-		return false;
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++) {
+		if (!(sample->flags & SAMPLE_PARTS[i].flag))
+			parts->behind[i] = NULL;
+		else if (!parts->behind[i] || !sample_part_is_whole(parts->behind[i]))
+			return false;
+	}
 	return parts->frames && (!parts->names || parts->names->part.size >= sizeof(*parts->names));
 }
 
@@ -89,8 +92,9 @@ static bool find_parts(const char *record, size_t size, struct parts *ret)
 			ret->names = (const void *)part;
 		else if (part->type == DP_RECORD_SAMPLE)
 			ret->sample = (const void *)part;
-		else if (part->type == DP_RECORD_LABELS)
-			ret->labels = (const void *)part;
+		for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
+			if (part->type == SAMPLE_PARTS[i].type)
+				ret->behind[i] = part;
 	}
 	return parts_are_whole(ret);
 }
@@ -99,11 +103,17 @@ static bool find_parts(const char *record, size_t size, struct parts *ret)
 static bool is_named_sample(const struct parts *parts, const struct named_sample *record)
 {
 	const struct dp_sample *sample = parts->sample;
-	const void *end = parts->frames + n_own(sample) + sample->n_kernel;
+	const char *end = (const char *)(parts->frames + n_own(sample) + sample->n_kernel);
 
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++) {
+		if (!parts->behind[i])
+			continue;
+		if ((const char *)parts->behind[i] != end)
+			return false;
+		end += parts->behind[i]->size;
+	}
 	return parts->names == &record->names && sample == &record->sample &&
-	       parts->frames == record->frames && sample->n_same == 0 &&
-	       (!parts->labels || parts->labels == end);
+	       parts->frames == record->frames && sample->n_same == 0;
 }
 
 static int make_whole(struct last_stacks *stacks, const struct parts *parts,
@@ -111,10 +121,12 @@ static int make_whole(struct last_stacks *stacks, const struct parts *parts,
 {
 	const struct dp_sample *sample = parts->sample;
 	size_t n_user = sample->n_user, n = n_user + sample->n_kernel;
-	size_t labels_size = parts->labels ? parts->labels->part.size : 0;
 	struct named_sample *room;
+	char *to;
 
-	*ret_size = sizeof(*room) + n * sizeof(*room->frames) + labels_size;
+	*ret_size = sizeof(*room) + n * sizeof(*room->frames);
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
+		*ret_size += parts->behind[i] ? parts->behind[i]->size : 0;
 	room = with_room(stacks->whole, &stacks->whole_size, *ret_size);
 	if (!room)
 		return -ENOMEM;
@@ -129,8 +141,10 @@ static int make_whole(struct last_stacks *stacks, const struct parts *parts,
 	if (sample->n_kernel > 0)
 		memcpy(room->frames + n_user, parts->frames + n_own(sample),
 		       sample->n_kernel * sizeof(*room->frames));
-	if (labels_size > 0)
-		memcpy(room->frames + n, parts->labels, labels_size);
+	to = (char *)(room->frames + n);
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
+		if (parts->behind[i])
+			to = (char *)mempcpy(to, parts->behind[i], parts->behind[i]->size);
 	return 0;
 }
 

@@ -11,8 +11,12 @@ void record_reader_done(struct record_reader *reader)
 /* These parts only come with a sample: a record that has them and no sample is damaged. */
 static bool is_of_sample(const struct dp_part *part)
 {
-	return part->type == DP_RECORD_SAMPLE || part->type == DP_RECORD_NAMES ||
-	       part->type == DP_RECORD_LABELS;
+	if (part->type == DP_RECORD_SAMPLE || part->type == DP_RECORD_NAMES)
+		return true;
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
+		if (part->type == SAMPLE_PARTS[i].type)
+			return true;
+	return false;
 }
 
 static bool has_sample(const char *record, size_t size)

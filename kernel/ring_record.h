@@ -44,13 +44,84 @@ static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[]; /* n_user, then n_kernel; with DP_SAMPLE_LABELS, then struct dp_labels */
+	__u64 frames
+		[]; /* n_user, then n_kernel; then sample_labels(), sample_values(), sample_runtime() */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&
 		      offsetof(struct named_sample, frames) ==
 			      sizeof(struct dp_names) + sizeof(struct dp_sample),
 	      "a record with names and all frames can be taken as it is");
+
+/* The address of a frame's code: a caller's address is behind its call. */
+static inline uint64_t frame_code(__u64 frame)
+{
+	return DP_FRAME_ADDRESS(frame) - DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame));
+}
+
+/* What may follow a sample in its record, in this order. */
+static const struct {
+	enum dp_sample_flags flag;
+	enum dp_record_type type;
+	size_t head; /* its fixed fields */
+} SAMPLE_PARTS[] = {
+	{ DP_SAMPLE_LABELS, DP_RECORD_LABELS, sizeof(struct dp_labels) },
+	{ DP_SAMPLE_VALUES, DP_RECORD_VALUES, sizeof(struct dp_values) },
+	{ DP_SAMPLE_RUNTIME, DP_RECORD_RUNTIME, sizeof(struct dp_runtime) },
+};
+
+#define N_SAMPLE_PARTS (sizeof(SAMPLE_PARTS) / sizeof(*SAMPLE_PARTS))
+
+/* Are its fixed fields there, and as many frames of a runtime as it says? */
+static inline bool sample_part_is_whole(const struct dp_part *part)
+{
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
+		if (part->type == SAMPLE_PARTS[i].type && part->size < SAMPLE_PARTS[i].head)
+			return false;
+	return part->type != DP_RECORD_RUNTIME ||
+	       (part->size - sizeof(struct dp_runtime)) / sizeof(struct dp_runtime_frame) >=
+		       ((const struct dp_runtime *)part)->n;
+}
+
+/* A part behind the frames; NULL: the sample has none. */
+static inline const void *sample_part(const struct named_sample *named, enum dp_sample_flags flag)
+{
+	const struct dp_sample *sample = &named->sample;
+	const __u64 *at = named->frames + sample->n_user + sample->n_kernel;
+
+	if (!(sample->flags & flag))
+		return NULL;
+	for (size_t i = 0; i < N_SAMPLE_PARTS && SAMPLE_PARTS[i].flag != flag; i++)
+		if (sample->flags & SAMPLE_PARTS[i].flag)
+			at += ((const struct dp_part *)at)->size / sizeof(*at);
+	return at;
+}
+
+/* The labels of a sample; NULL: none. */
+static inline const struct dp_labels *sample_labels(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_LABELS);
+}
+
+/* The values of a probe; NULL: none. */
+static inline const struct dp_values *sample_values(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_VALUES);
+}
+
+/* The frames of a runtime; NULL: none. They are as many as it says. */
+static inline const struct dp_runtime *sample_runtime(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_RUNTIME);
+}
+
+/* Could a value not be read? */
+static inline bool named_sample_lacks(const struct named_sample *named)
+{
+	const struct dp_values *values = sample_values(named);
+
+	return values && values->unread;
+}
 
 /* No kernel sends others. There are no words for them, and recordings of them cannot be read. */
 static inline bool sample_is_plausible(const struct named_sample *named)

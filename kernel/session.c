@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "kernel/filter.h"
 #include "kernel/kernel_types.h"
+#include "kernel/knobs.h"
 #include "kernel/outer_map.h"
 #include "kernel/permission.h"
 #include "kernel/refusal.h"
@@ -122,25 +123,6 @@ uint32_t session_pid_namespace(void)
 	return (uint32_t)st.st_ino;
 }
 
-/* Does not create maps of unused filters: no loaded program refers to them. */
-static void set_filter(struct dwarfprof_bpf *bpf, const struct session_options *options)
-{
-	const struct filter *f = options->filter;
-
-	bpf->rodata->dp_by_cpu = f->cpus != NULL;
-	bpf->rodata->dp_by_user = f->user != NULL;
-	bpf->rodata->dp_by_cgroup = f->cgroup != NULL;
-	bpf->rodata->dp_by_comm = f->comm != NULL;
-	bpf->rodata->dp_by_thread = options->n_threads > 0;
-	memcpy((void *)bpf->rodata->dp_cpus, f->mask, sizeof(f->mask));
-	bpf->rodata->dp_user = f->uid;
-	bpf_map__set_autocreate(bpf->maps.dp_cgroup, f->cgroup != NULL);
-	bpf_map__set_autocreate(bpf->maps.dp_other_comms, f->comm != NULL);
-	bpf_map__set_autocreate(bpf->maps.dp_threads, options->n_threads > 0);
-	if (options->n_threads > 0)
-		bpf_map__set_max_entries(bpf->maps.dp_threads, (uint32_t)options->n_threads);
-}
-
 static int set_cgroup(const struct session *s)
 {
 	uint32_t key = 0;
@@ -154,63 +136,14 @@ static int set_cgroup(const struct session *s)
 	return err;
 }
 
-/* Is the program for this kind of event to be loaded? */
-static bool loads(const struct session_options *options, enum dp_event event)
-{
-	return options->needs.programs >> event & 1;
-}
-
-static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options *options)
-{
-	bpf_program__set_autoload(bpf->progs.dp_switch, loads(options, DP_EVENT_OFF_CPU));
-	if (!loads(options, DP_EVENT_OFF_CPU))
-		return;
-	bpf->rodata->dp_min_block_ns = options->min_block_ns;
-	bpf->rodata->dp_max_block_ns = options->max_block_ns;
-	bpf->rodata->dp_states = options->states;
-	bpf->rodata->dp_own_pid = (uint32_t)getpid();
-	bpf->rodata->dp_has_prev_state = kernel_types_have_prev_state(options->btf);
-	bpf->rodata->dp_off_cpu_rings = (options->needs.rings_per_cpu - 1) * options->n_cpus;
-	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
-}
-
-static void set_options(struct session *s, const struct session_options *options)
-{
-	struct dwarfprof_bpf *bpf = s->bpf;
-	const struct session_needs *needs = &options->needs;
-	unsigned int n_cpus = options->n_cpus;
-
-	bpf->rodata->dp_all_processes = options->all_processes;
-	bpf->rodata->dp_inherit = options->inherit;
-	bpf->rodata->dp_unwind = options->unwind;
-	bpf->rodata->dp_max_frames = options->max_frames;
-	bpf->rodata->dp_levels = needs->levels;
-	bpf->rodata->dp_verify = options->verify;
-	bpf->rodata->dp_by_period = needs->by_period;
-	bpf->rodata->dp_has_several = needs->has_several;
-	bpf->rodata->dp_sides = options->sides;
-	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !needs->user_only &&
-					kallsyms_are_hidden("/proc/kallsyms");
-	bpf->rodata->dp_pid_namespace = session_pid_namespace();
-	set_filter(bpf, options);
-	set_off_cpu(bpf, options);
-	bpf->rodata->dp_max_rate = options->max_rate;
-	if (options->max_rate > 0)
-		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
-	bpf_map__set_max_entries(bpf->maps.dp_rings, s->n_rings);
-	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
-	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * needs->levels);
-	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, loads(options, DP_EVENT_CPU));
-	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
-}
-
 /* A program is loaded for one way of attaching. Prefer the one that needs fewer permissions. */
 static void choose_uprobe(struct session *s)
 {
-	s->uprobe_multi = uprobe_multi_works() > 0;
-	if (s->uprobe_multi)
-		bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe,
-						      (enum bpf_attach_type)UPROBE_MULTI);
+	const int type = uprobe_multi_works() > 0 ? UPROBE_MULTI : 0;
+
+	s->uprobe_multi = type != 0;
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
 }
 
 /*
@@ -250,7 +183,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 		.filter = options->filter,
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
-		.uprobe_fd = -1,
+		.uprobe_fds = { -1, -1, -1 },
 		.rings.epoll_fd = -1,
 	};
 	pool_init(&s->pool, add_segment, s);
@@ -265,8 +198,8 @@ static int open_and_load(struct session *s, const struct session_options *option
 		log_error("cannot open the BPF programs: %s", strerror(-err));
 		return err;
 	}
-	set_options(s, options);
-	if (loads(options, DP_EVENT_UPROBE))
+	knobs_set(s->bpf, options);
+	if (options->needs.programs & 1U << DP_EVENT_UPROBE || options->needs.has_spans)
 		choose_uprobe(s);
 	err = load(s, refusal, options->btf);
 	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
@@ -308,7 +241,7 @@ void session_close(struct session *s)
 		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
 	pool_done(&s->pool);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ .uprobe_fd = -1, .rings.epoll_fd = -1 };
+	*s = (struct session){ .uprobe_fds = { -1, -1, -1 }, .rings.epoll_fd = -1 };
 }
 
 int session_publish(struct session *s, pid_t pid, uint32_t cell)
@@ -396,33 +329,71 @@ int session_sample_events(struct session *s, const struct event_kind *kinds,
 }
 
 /* Without links for many functions, each has its own. */
-static int attach_each(struct session *s, const struct uprobe_places *places)
+static int attach_each(struct session *s, const struct bpf_program *program,
+		       const struct uprobe_places *places)
 {
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = places->are_returns);
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < places->n; i++)
-		err = link_add(s, bpf_program__attach_uprobe(s->bpf->progs.dp_sample_uprobe, false,
-							     -1, places->path, places->offsets[i]));
+	for (size_t i = 0; err == 0 && i < places->n; i++) {
+		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
+		opts.ref_ctr_offset = places->counters ? places->counters[i] : 0;
+		err = link_add(s, bpf_program__attach_uprobe_opts(program, -1, places->link,
+								  places->offsets[i], &opts));
+	}
 	return err;
 }
 
-int session_sample_uprobe(struct session *s, const char *path, const char *function, size_t *ret_n)
+static int attach_places(struct session *s, const struct bpf_program *program,
+			 const struct uprobe_places *places, int *ret_fd)
 {
-	_cleanup_uprobe_places_ struct uprobe_places places;
-	int err = uprobe_places_find(path, function, &places);
+	int err = s->uprobe_multi ? uprobe_attach_multi(bpf_program__fd(program), places) :
+				    attach_each(s, program, places);
 
 	if (err < 0)
-		return err;
-	*ret_n = places.n;
-	if (s->uprobe_multi) {
-		s->uprobe_fd = uprobe_attach_multi(bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
-						   &places);
-		err = s->uprobe_fd < 0 ? s->uprobe_fd : 0;
-	} else {
-		err = attach_each(s, &places);
-	}
-	if (err < 0)
 		permission_explain_uprobe(err);
+	else if (s->uprobe_multi)
+		*ret_fd = err;
+	return err < 0 ? err : 0;
+}
+
+int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
+{
+	return attach_places(s, s->bpf->progs.dp_sample_uprobe, places, &s->uprobe_fds[0]);
+}
+
+int session_time_calls(struct session *s, const struct uprobe_places *places)
+{
+	_cleanup_free_ uint64_t *cookies = calloc(places->n, sizeof(*cookies));
+	struct uprobe_places begins = *places;
+
+	if (!cookies)
+		return -ENOMEM;
+	for (size_t i = 0; i < places->n; i++)
+		cookies[i] = DP_COOKIE_BEGINS;
+	begins.cookies = cookies;
+	begins.are_returns = false;
+	return attach_places(s, s->bpf->progs.dp_sample_uprobe, &begins, &s->uprobe_fds[1]);
+}
+
+int session_label_calls(struct session *s, const struct uprobe_places *places,
+			const struct dp_span_places *code)
+{
+	const uint32_t zero = 0;
+
+	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_span_places), &zero, code, BPF_ANY) < 0)
+		return -errno;
+	return attach_places(s, s->bpf->progs.dp_begin_span, places, &s->uprobe_fds[2]);
+}
+
+int session_set_arguments(struct session *s, const struct dp_arguments *lists, size_t n)
+{
+	int err = n > DP_MAX_ARGUMENT_LISTS ? -E2BIG : 0;
+
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_arguments), &i, &lists[i],
+					BPF_ANY) < 0)
+			err = -errno;
 	return err;
 }
 
@@ -450,8 +421,9 @@ void session_stop(struct session *s)
 	cpu_events_stop(&s->cpus);
 	while (s->n_links > 0)
 		bpf_link__destroy(s->links[--s->n_links]);
-	if (s->uprobe_fd >= 0)
-		close(steal_fd(&s->uprobe_fd));
+	for (size_t i = 0; i < ARRAY_SIZE(s->uprobe_fds); i++)
+		if (s->uprobe_fds[i] >= 0)
+			close(steal_fd(&s->uprobe_fds[i]));
 }
 
 uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)

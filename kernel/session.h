@@ -13,6 +13,7 @@
 #include "kernel/rings.h"
 
 struct filter;
+struct uprobe_places;
 
 /* The inode of the initial PID namespace: PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFC
@@ -38,8 +39,9 @@ struct session {
 	struct cpu_events cpus; /* empty before session_sample_cpus() */
 	struct bpf_link **links;
 	size_t n_links, links_size;
-	bool uprobe_multi;   /* a uprobe is a link of its own type (uprobe.h): uprobe_fd */
-	int uprobe_fd;       /* -1: none */
+	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
+	/* -1: none; of the places, of the begins of their calls, of the calls that label samples */
+	int uprobe_fds[3];
 	unsigned int n_cpus; /* see cpus.h */
 	unsigned int n_rings;
 	const struct filter *filter;
@@ -64,6 +66,9 @@ struct session_needs {
 	bool user_only;             /* none happens in the kernel */
 	bool has_several;           /* samples have the number of their event */
 	bool by_period;             /* samples stand for as many events as the kernel has counted */
+	bool has_values;            /* uprobes read values: session_set_arguments() */
+	bool has_times;             /* and the times of calls: session_time_calls() */
+	bool has_spans;             /* calls label samples: session_label_calls() */
 };
 
 struct session_options {
@@ -81,6 +86,7 @@ struct session_options {
 	uint64_t min_block_ns, max_block_ns;
 	unsigned int max_rate; /* samples per event, process and second; 0: all */
 	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
+	bool no_runtimes;      /* without the frames of languages' runtimes */
 	uint64_t table_memory; /* maximum size of the pool, in bytes */
 };
 
@@ -120,12 +126,21 @@ int session_sample_cpus(struct session *session, unsigned int hz, const char **r
 /* Starts sampling by events of the kernel or the CPUs' counters (cpu_events_start()). */
 int session_sample_events(struct session *session, const struct event_kind *kinds,
 			  const char *const *names, size_t n);
+/* Starts sampling at places of a file, in all processes that pass the filter. 0 or a negative errno. */
+int session_sample_uprobe(struct session *session, const struct uprobe_places *places);
+/* With needs.has_times, if the places are returns: notes when their calls begin. As above. */
+int session_time_calls(struct session *session, const struct uprobe_places *places);
 /*
- * Starts sampling each entry to the functions of a file that have a name (uprobe_places.h), in all
- * processes that pass the filter. Returns 0, with their number, or a negative errno.
+ * With needs.has_spans: keeps the values of calls that begin at places, of which there are at most
+ * DP_MAX_SPAN_PLACES, for samples of what they call. As above.
  */
-int session_sample_uprobe(struct session *session, const char *path, const char *function,
-			  size_t *ret_n);
+int session_label_calls(struct session *session, const struct uprobe_places *places,
+			const struct dp_span_places *code);
+/*
+ * Before that, with needs.has_values or has_spans: the values that are read there. A place's cookie
+ * is the number of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
+ */
+int session_set_arguments(struct session *session, const struct dp_arguments *lists, size_t n);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
 /*

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,14 +25,20 @@ struct multi_attr {
 	uint32_t zero;
 };
 
-static int create_link(int program, const char *path, const uint64_t *offsets, size_t n)
+/* BPF_F_UPROBE_MULTI_RETURN */
+#define MULTI_RETURN 1
+
+static int create_link(int program, const struct uprobe_places *places)
 {
 	struct multi_attr attr = {
 		.program = (uint32_t)program,
 		.attach_type = UPROBE_MULTI,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)offsets,
-		.n = (uint32_t)n,
+		.uprobe_flags = places->are_returns ? MULTI_RETURN : 0,
+		.path = (uintptr_t)places->link,
+		.offsets = (uintptr_t)places->offsets,
+		.ref_ctr_offsets = (uintptr_t)places->counters,
+		.cookies = (uintptr_t)places->cookies,
+		.n = (uint32_t)places->n,
 	};
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
@@ -49,7 +56,8 @@ int uprobe_multi_works(void)
 	_cleanup_close_ int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "dp_probe", "GPL", code,
 						    ARRAY_SIZE(code), &opts);
 	_cleanup_close_ int link = -1;
-	const uint64_t offset = 0;
+	uint64_t offset = 0;
+	const struct uprobe_places nothing = { .fd = -1, .link = "/", .offsets = &offset, .n = 1 };
 
 	if (program < 0)
 		return errno == EPERM || errno == EACCES ? -EPERM : 0;
@@ -57,11 +65,11 @@ int uprobe_multi_works(void)
 	 * A kernel with this link type rejects the path, which is not a regular file; others reject
 	 * the type.
 	 */
-	link = create_link(program, "/", &offset, 1);
+	link = create_link(program, &nothing);
 	return link == -EBADF;
 }
 
 int uprobe_attach_multi(int program, const struct uprobe_places *places)
 {
-	return create_link(program, places->path, places->offsets, places->n);
+	return create_link(program, places);
 }

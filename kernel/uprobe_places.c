@@ -2,7 +2,6 @@
 #include "kernel/uprobe_places.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,57 +9,72 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "elf/elf_functions.h"
+#include "base/cleanup.h"
+#include "elf/mapped_file.h"
 #include "log/log.h"
-#include "log/suggestion.h"
-#include "symbols/function_pattern.h"
 
-/* Opens a file in the first directory of a colon-separated list that has it; else returns -1. */
-static int open_from_list(const char *list, const char *name, char path[PATH_MAX])
+static int open_here(void *arg, const char *path)
 {
-	int fd = -1;
+	(void)arg;
+	return regular_file_open(path, 0);
+}
 
-	while (fd < 0 && list && *list) {
+static int list_here(void *arg, int fd, const struct function_query *query,
+		     struct function_list *ret)
+{
+	(void)arg;
+	return function_search(fd, query, ret);
+}
+
+static const char *explain_here(int err)
+{
+	return strerror(-err);
+}
+
+static const struct uprobe_reader this_process = { open_here, list_here, explain_here, NULL };
+
+/* Has the directory no such program or library, as far as can be told? A directory may have its name. */
+static bool is_elsewhere(int err)
+{
+	return err == -ENOENT || err == -ENOTDIR || err == -ENAMETOOLONG || err == -ESTALE;
+}
+
+/*
+ * Opens a file in the first directory of a colon-separated list that has it; else the error of the last. One
+ * that cannot be opened ends the search: it may be the one that is meant, and another one is not.
+ */
+static int open_from_list(const char *list, const char *name, const struct uprobe_reader *r,
+			  char path[PATH_MAX])
+{
+	int fd = -ENOENT;
+
+	while (is_elsewhere(fd) && list && *list) {
 		size_t n = strcspn(list, ":");
 
 		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, name) < PATH_MAX)
-			fd = open(path, O_RDONLY | O_CLOEXEC);
+			fd = r->open(r->arg, path);
 		list += n + (list[n] == ':');
 	}
 	return fd;
 }
 
-static int open_file(const char *file, char path[PATH_MAX])
+static int open_file(const char *file, const struct uprobe_reader *r, char path[PATH_MAX])
 {
 	bool library = strstr(file, ".so");
 	int fd;
 
 	if (strchr(file, '/')) {
-		if (snprintf(path, PATH_MAX, "%s", file) >= PATH_MAX) {
-			errno = ENAMETOOLONG;
-			return -1;
-		}
-		return open(path, O_RDONLY | O_CLOEXEC);
+		if (snprintf(path, PATH_MAX, "%s", file) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		return r->open(r->arg, path);
 	}
-	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, path);
-	if (fd >= 0)
+	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, r, path);
+	if (!is_elsewhere(fd))
 		return fd;
 	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/" DP_ARCH "-linux-gnu" :
 					"/usr/bin:/usr/sbin",
-			      file, path);
+			      file, r, path);
 }
-
-/* Places that are kept, with repetitions. */
-#define MAX_UNSORTED (4 * UPROBE_MAX_PLACES)
-/* Names are compared for a suggestion only up to this many bytes: that takes a second. */
-#define MAX_GUESS_BYTES ((size_t)16 << 20)
-
-struct search {
-	struct function_pattern pattern;
-	int best; /* enum function_match of what was found */
-	bool too_many;
-	struct uprobe_places *found;
-};
 
 static int compare_offsets(const void *a, const void *b)
 {
@@ -81,131 +95,106 @@ static void sort(struct uprobe_places *p)
 	p->n = n;
 }
 
-static int add_function(void *arg, const char *symbol, uint64_t offset)
+static int take_functions(struct uprobe_places *ret)
 {
-	struct search *s = arg;
-	struct uprobe_places *found = s->found;
-	int match = function_pattern_match(&s->pattern, symbol);
+	struct listed_function f;
 
-	if (match < 0)
-		return match;
-	if (match == FUNCTION_OTHER || match < s->best)
-		return 0;
-	if (match > s->best) {
-		found->n = 0;
-		s->too_many = false;
+	for (size_t at = 0; function_list_next(&ret->functions, &at, &f);) {
+		if (f.kind != LISTED_FUNCTION)
+			continue;
+		if (array_reserve(ret->offsets, ret->n, ret->size) < 0)
+			return -ENOMEM;
+		ret->offsets[ret->n++] = f.offset;
 	}
-	s->best = match;
-	if (found->n == MAX_UNSORTED && !s->too_many) {
-		sort(found);
-		s->too_many = found->n > UPROBE_MAX_PLACES;
-	}
-	/* Too many for a glob; but a function may still have just this name. */
-	if (s->too_many)
-		return match == FUNCTION_BY_NAME ? -E2BIG : 0;
-	if (array_reserve(found->offsets, found->n, found->size) < 0)
-		return -ENOMEM;
-	found->offsets[found->n++] = offset;
-	return 0;
-}
-
-static int find_functions(int fd, const char *function, struct uprobe_places *ret)
-{
-	struct search s = { .found = ret };
-	int err = function_pattern_init(&s.pattern, function);
-
-	if (err == 0)
-		err = elf_functions_each(fd, add_function, &s);
-	function_pattern_done(&s.pattern);
-	if (err < 0)
-		return err;
 	if (ret->n == 0)
 		return -ENOENT;
 	sort(ret);
 	return ret->n > UPROBE_MAX_PLACES ? -E2BIG : 0;
 }
 
-struct guess {
-	struct suggestion suggestion;
-	char *name;   /* the suggested one */
-	size_t bytes; /* of the names so far */
-};
-
-/* Is it the name, but for a namespace or class in front, or for a template's types behind it? */
-static bool is_within(const char *name, const char *given)
+static void say_none(const struct uprobe_places *p, const char *file, const char *function)
 {
-	size_t n = strlen(name), wanted = strlen(given);
+	struct listed_function f;
+	size_t at = 0;
+	bool has_one = function_list_next(&p->functions, &at, &f);
 
-	if (n < wanted + 1)
-		return false;
-	return (strcmp(name + n - wanted, given) == 0 && name[n - wanted - 1] == ':') ||
-	       (strncmp(name, given, wanted) == 0 && name[wanted] == '<');
-}
-
-static int guess_function(void *arg, const char *symbol, uint64_t offset)
-{
-	struct guess *g = arg;
-	_cleanup_free_ char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
-
-	(void)offset;
-	g->bytes += strlen(symbol);
-	if (g->bytes > MAX_GUESS_BYTES)
-		return -EFBIG;
-	if (!name)
-		return -ENOMEM;
-	suggestion_consider(&g->suggestion, name);
-	if (g->suggestion.word != name && is_within(name, g->suggestion.given)) {
-		g->suggestion.word = name;
-		g->suggestion.distance = 0;
+	if (has_one && f.kind == LISTED_WHY) {
+		log_error("%s has no place %s: %s", file, function, f.name);
+		return;
 	}
-	if (g->suggestion.word == name) {
-		free(g->name);
-		g->name = steal_ptr(name);
-	}
-	return 0;
-}
-
-static void say_none(int fd, const char *file, const char *path, const char *function)
-{
-	struct guess g = { .suggestion = { .given = function } };
-
-	if (elf_functions_each(fd, guess_function, &g) == 0 && g.name)
-		log_error("%s has no function %s; did you mean %s?", file, function, g.name);
+	if (has_one)
+		log_error("%s has no function %s; did you mean %s?", file, function, f.name);
 	else
 		log_error("%s has no function %s", file, function);
-	log_detail("try:  nm -C %s, nm -CD %s", path, path);
-	free(g.name);
+	log_detail("try:  dwarfprof probes %s", p->path);
 }
 
-static int find_in_file(int fd, const char *file, const char *function, struct uprobe_places *ret)
+static int find_in_file(const char *file, const char *function, const struct uprobe_reader *reader,
+			struct uprobe_places *ret)
 {
-	int err = find_functions(fd, function, ret);
+	const struct function_query query = { .pattern = function, .has_hint = true };
+	int err = reader->list(reader->arg, ret->fd, &query, &ret->functions);
 
+	if (err == 0)
+		err = take_functions(ret);
 	if (err == -ENOEXEC)
 		log_error("%s is not an ELF file", file);
 	else if (err == -ENOENT)
-		say_none(fd, file, ret->path, function);
+		say_none(ret, file, function);
 	else if (err == -E2BIG)
 		log_error("%s has too many functions %s; at most %d can be sampled at once", file,
 			  function, UPROBE_MAX_PLACES);
 	else if (err < 0)
-		log_error("cannot search %s: %s", file, strerror(-err));
+		log_error("cannot search %s: %s", file, reader->explain(err));
 	return err;
 }
 
-int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret)
+/* path: where it was found. */
+static void say_why(const char *file, const char *path, int err)
 {
-	_cleanup_close_ int fd = -1;
-	int err;
-
-	*ret = (struct uprobe_places){ 0 };
-	fd = open_file(file, ret->path);
-	err = fd < 0 ? -errno : find_in_file(fd, file, function, ret);
-	if (fd < 0) {
-		log_error("cannot read %s: %s", file, strerror(-err));
-		if (!strchr(file, '/'))
-			log_detail("try:  its full path; only the usual directories are searched");
+	if (!is_elsewhere(err))
+		file = path;
+	if (err == -EREMOTE) {
+		log_error(
+			"cannot set probes in %s: its file system may not answer the kernel, which would wait for it",
+			file);
+		log_detail(
+			"only files that this machine stores can be probed, not those of FUSE or a network");
+		return;
 	}
+	if (err == -ETIMEDOUT || err == -EBUSY) {
+		log_error("cannot set probes in %s: its file system does not answer now", file);
+		return;
+	}
+	log_error("cannot read %s: %s", file,
+		  err == -ESTALE ? "it is no regular file" : strerror(-err));
+	if (!strchr(file, '/'))
+		log_detail("try:  its full path; only the usual directories are searched");
+}
+
+int uprobe_places_open(const char *file, const struct uprobe_reader *reader,
+		       struct uprobe_places *ret)
+{
+	int fd;
+
+	*ret = UPROBE_PLACES_NONE;
+	fd = open_file(file, reader ?: &this_process, ret->path);
+	if (fd >= 0) {
+		ret->fd = fd;
+		snprintf(ret->link, sizeof(ret->link), "/proc/self/fd/%d", fd);
+		return 0;
+	}
+	say_why(file, ret->path, fd);
+	return fd;
+}
+
+int uprobe_places_find(const char *file, const char *function, const struct uprobe_reader *reader,
+		       struct uprobe_places *ret)
+{
+	int err = uprobe_places_open(file, reader, ret);
+
+	if (err == 0)
+		err = find_in_file(file, function, reader ?: &this_process, ret);
 	if (err < 0)
 		uprobe_places_done(ret);
 	return err;
@@ -213,7 +202,12 @@ int uprobe_places_find(const char *file, const char *function, struct uprobe_pla
 
 void uprobe_places_done(struct uprobe_places *p)
 {
+	if (p->fd >= 0)
+		close(steal_fd(&p->fd));
 	free(p->offsets);
-	p->offsets = NULL;
+	free(p->cookies);
+	free(p->counters);
+	function_list_done(&p->functions);
+	p->offsets = p->cookies = p->counters = NULL;
 	p->n = p->size = 0;
 }

@@ -3,28 +3,69 @@
 #define DP_KERNEL_UPROBE_PLACES_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "symbols/function_search.h"
 
 /* Functions at which one event may be set: before Linux 6.6, each takes a descriptor. */
 #define UPROBE_MAX_PLACES 1024
 
-/* Where functions of a file begin. */
+#define UPROBE_LINK_SIZE 32
+
+/*
+ * Where functions of a file begin, or where its USDT probes are. Starts as UPROBE_PLACES_NONE. Whatever has
+ * the path later, probes are set in the file that was searched.
+ */
 struct uprobe_places {
 	char path[PATH_MAX];
-	uint64_t *offsets; /* in the file, ascending */
+	int fd;                      /* of the file; -1: none */
+	char link[UPROBE_LINK_SIZE]; /* a path of the very file, while it is open */
+	uint64_t *offsets;           /* in the file, each once; of functions ascending */
+	uint64_t *cookies;           /* of each, for the program; NULL: 0. The owner's to set */
+	/* Of each, where in the file the kernel counts who watches it; 0: nowhere; NULL: of all */
+	uint64_t *counters;
 	size_t n, size;
+	struct function_list functions; /* at these places; of USDT probes, none */
+	bool are_returns; /* where the functions have returned to, not where they begin */
+};
+
+#define UPROBE_PLACES_NONE                                                                         \
+	(struct uprobe_places)                                                                     \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
+
+/*
+ * How files are opened and read, in whatever process may do so. `open` returns a descriptor or a negative errno:
+ * -ESTALE: it is no regular file; -EREMOTE: its file system may not answer the kernel, which reads what it sets
+ * probes in; -ETIMEDOUT, -EBUSY: it does not answer now. `list` does function_search(), and `explain` tells
+ * what its error means.
+ */
+struct uprobe_reader {
+	int (*open)(void *arg, const char *path);
+	int (*list)(void *arg, int fd, const struct function_query *query,
+		    struct function_list *ret);
+	const char *(*explain)(int err);
+	void *arg;
 };
 
 /*
- * Finds all functions of a file that a name stands for (function_pattern.h) in its symbol tables. A
+ * Finds all functions of a file that a name stands for (function_search()) in its symbol tables. A
  * file name without a slash is searched like a program, or like a library if it contains ".so". On
  * failure, logs the reason and returns a negative errno: the error of opening the file, -ENOEXEC if
  * it is not an ELF file, -ENOENT if it has no such function, -E2BIG if it has too many.
+ * Without a reader, this process opens and reads the file.
  */
-int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret);
+int uprobe_places_find(const char *file, const char *function, const struct uprobe_reader *reader,
+		       struct uprobe_places *ret);
+/*
+ * Opens a file that is found in the same way: there are no places yet. 0, or a negative errno, logged.
+ */
+int uprobe_places_open(const char *file, const struct uprobe_reader *reader,
+		       struct uprobe_places *ret);
 void uprobe_places_done(struct uprobe_places *places);
 #define _cleanup_uprobe_places_ _cleanup_(uprobe_places_done)
 

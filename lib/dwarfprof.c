@@ -104,7 +104,7 @@ static int finish_part(void *arg, struct report *report, const struct totals *to
 	return 0;
 }
 
-static enum dwarfprof_frame_kind frame_kind(enum symbolized_kind kind)
+static enum dwarfprof_frame_kind public_kind(enum symbolized_kind kind)
 {
 	switch (kind) {
 	case SYMBOLIZED_USER:
@@ -129,7 +129,7 @@ static int fill_frames(struct caller *c, const struct sample *sample)
 		if (err < 0)
 			break;
 		c->frames[c->n_frames++] = (struct dwarfprof_frame){
-			.kind = frame_kind(s->kind),
+			.kind = public_kind(s->kind),
 			.is_inlined = s->is_inlined,
 			.function = s->name,
 			.binary = s->binary,

@@ -3,7 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,6 +17,7 @@
 #define MAX_PROGRESS 150
 
 static _Atomic enum log_level log_threshold = LOG_INFO;
+static _Atomic bool log_priorities;
 static _Atomic bool progress_shown; /* written, like the line itself, under stderr's lock */
 
 void log_set_level(enum log_level level)
@@ -25,6 +28,37 @@ void log_set_level(enum log_level level)
 bool log_enabled(enum log_level level)
 {
 	return level <= log_threshold;
+}
+
+void log_set_priorities(bool with)
+{
+	log_priorities = with;
+}
+
+bool log_is_journal(void)
+{
+	const char *text = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return text && sscanf(text, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
+/* syslog(3)'s */
+static const char *priority(enum log_level level)
+{
+	switch (level) {
+	case LOG_ERROR:
+		return "<3>";
+	case LOG_WARNING:
+		return "<4>";
+	case LOG_INFO:
+		return "<6>";
+	case LOG_DEBUG:
+		break;
+	}
+	return "<7>";
 }
 
 static void clear_progress(void)
@@ -70,6 +104,8 @@ void log_message(enum log_level level, const char *format, ...)
 		return;
 	flockfile(stderr);
 	clear_progress();
+	if (log_priorities)
+		fputs(priority(level), stderr);
 	fputs("dwarfprof: ", stderr);
 	if (level == LOG_WARNING)
 		fputs("warning: ", stderr);

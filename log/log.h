@@ -8,7 +8,7 @@
  * Messages for the user, on stderr. Each line starts with the program's name, except detail lines
  * under an error. A message is one line: control characters and invalid UTF-8 become `?`.
  *
- * The level and the progress line are global, like stderr and its terminal: the next message of any
+ * The level, the priorities and the progress line are global, like stderr and its terminal: the next message of any
  * thread must clear the progress line. Only the program sets the level; libraries read it. Any
  * thread may log: stderr is locked for each message.
  */
@@ -22,6 +22,14 @@ enum log_level {
 /* Logs only messages of at least this severity. The default is LOG_INFO. */
 void log_set_level(enum log_level level);
 bool log_enabled(enum log_level level);
+
+/*
+ * Begins each message with its priority, as journald takes it: sd-daemon(3). Details have none. For
+ * a program whose stderr is the journal's (log_is_journal()).
+ */
+void log_set_priorities(bool with);
+/* Is stderr the journal's, by JOURNAL_STREAM of systemd.exec(5)? */
+bool log_is_journal(void);
 
 void log_message(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -6,12 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
 /* Events per epoll_wait(). Further descriptors stay ready for the next call. */
 #define AT_ONCE 16
+
+/* See loop_go_first(). */
+#define READER_NICE (-10)
 
 struct loop_source {
 	bool is_watched;
@@ -86,4 +90,9 @@ int loop_run(struct loop *loop, int timeout_ms)
 			err = source.fn(source.arg, events[i].data.fd);
 	}
 	return err;
+}
+
+int loop_go_first(void)
+{
+	return setpriority(PRIO_PROCESS, (id_t)gettid(), READER_NICE) < 0 ? -errno : 0;
 }

@@ -36,4 +36,11 @@ void loop_remove(struct loop *loop, int fd);
  */
 int loop_run(struct loop *loop, int timeout_ms);
 
+/*
+ * Raises the priority of the calling thread, which runs a loop that reads rings, above the profiled
+ * programs'. Otherwise samples are lost on an overloaded machine, because a ring has room for a
+ * fraction of a second. Other threads keep theirs. -EACCES without CAP_SYS_NICE; else 0.
+ */
+int loop_go_first(void);
+
 #endif

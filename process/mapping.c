@@ -49,7 +49,7 @@ static void explain_unopened(struct process_table *table, pid_t pid, const char 
 static void set_dump(const struct process *p, const struct mapping *m, uint64_t inode,
 		     const char *name)
 {
-	int fd = mapped_file_find(p->thread, m->start, m->end, inode, name);
+	int fd = mapped_file_find_named(p->thread, inode, name);
 
 	if (fd == -EAGAIN)
 		jitted_set_dump_path(m->jitted, p->thread, name, inode);
@@ -140,7 +140,7 @@ static int find_binary(struct process_table *table, const struct process *p,
 		return binary_store_get_vdso(table->binaries, ret);
 	if (name[0] != '/' || inode == 0)
 		return -ENOENT;
-	fd = mapped_file_find(p->thread, m->start, m->end, inode, name);
+	fd = mapped_file_find_named(p->thread, inode, name);
 	if (fd >= 0)
 		return binary_store_get(table->binaries, p->thread, fd, name, ret);
 	if (fd == -EAGAIN)
@@ -164,12 +164,32 @@ static void resolve_other(struct process_table *table, struct process *p, struct
 	resolve_jitted(table, p, m, inode, name);
 }
 
+/*
+ * What does not begin where the file's code does may have been mapped alone, as V8 does with its
+ * builtins: then other memory is where the cookie would be.
+ */
+static bool has_cookie(const struct process_table *table, const struct process *p,
+		       const struct mapping *m)
+{
+	uint64_t found;
+
+	if (!mapping_has_cookie(m) || elf_facts_begin_code(&m->binary->elf, m->offset))
+		return mapping_has_cookie(m);
+	return fetchers_read(table->fetchers, p->thread, mapping_cookie_address(m), &found,
+			     sizeof(found)) == 0 &&
+	       found == m->binary->elf.cookie;
+}
+
+/*
+ * Most programs touch the page of the cookie while they start, or a neighbour, and the kernel maps
+ * both. To bring it for all would cost more than the rest of a new mapping.
+ */
 static void resolve_cookie(const struct process_table *table, const struct process *p,
 			   struct mapping *m)
 {
-	m->has_cookie = mapping_has_cookie(m);
+	m->has_cookie = has_cookie(table, p, m);
 	/* On failure the process may have unmapped the binary meanwhile. */
-	if (m->has_cookie)
+	if (m->has_cookie && p->lacks_cookies)
 		fetchers_bring(table->fetchers, p->thread, mapping_cookie_address(m));
 }
 
@@ -190,6 +210,7 @@ void mapping_resolve_as(struct process_table *table, struct process *p, struct m
 	}
 	m->binary = b;
 	resolve_cookie(table, p, m);
+	hotspot_meet(p, m);
 }
 
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
@@ -239,7 +260,9 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 	if (err == 0)
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
-		resolve_cookie(table, p, m);
+		m->has_cookie = has_cookie(table, p, m);
+		if (m->died == TIME_NEVER)
+			hotspot_meet(p, m);
 		return true;
 	}
 	m->binary = NULL;

@@ -30,6 +30,7 @@ void process_table_init(struct process_table *table, struct pool *pool,
 		.inherit = true,
 		.binaries = binaries,
 		.jitted.names = binaries->names,
+		.jitted.files = &binaries->files,
 		.publish = publish,
 		.arg = arg,
 		.looked = clock_now_ns(),
@@ -37,11 +38,20 @@ void process_table_init(struct process_table *table, struct pool *pool,
 	snapshot_store_init(&table->snapshots, pool, &binaries->tables);
 }
 
+/* The program changed. Ended mappings, and samples in flight, keep the old one. */
+static void process_forget_code(struct process *p)
+{
+	jitted_drop(p->jitted);
+	p->jitted = NULL;
+	p->hotspot = hotspot_free(p->hotspot);
+	p->packed_asked = false;
+	process_forget_program(p);
+}
+
 static void process_free(struct process_table *table, struct process *p)
 {
 	history_done(&p->mappings);
-	jitted_drop(p->jitted);
-	process_forget_program(p);
+	process_forget_code(p);
 	HASH_DEL(table->processes, p);
 	free(p);
 }
@@ -50,6 +60,7 @@ void process_table_done(struct process_table *table)
 {
 	struct process *p, *next;
 
+	hotspot_tell_unknown(table);
 	snapshot_store_done(&table->snapshots);
 	free(table->refused);
 	HASH_ITER(hh, table->processes, p, next)
@@ -91,15 +102,6 @@ static int mapping_add(struct process *p, const struct mapping *m)
 	p->changed = true;
 	p->has_pending |= m->is_pending;
 	return history_add(&p->mappings, m);
-}
-
-/* The program changed. Ended mappings, and samples in flight, keep the old one. */
-static void process_forget_code(struct process *p)
-{
-	jitted_drop(p->jitted);
-	p->jitted = NULL;
-	p->packed_asked = false;
-	process_forget_program(p);
 }
 
 static void mappings_end(struct process *p, uint64_t time)
@@ -335,7 +337,6 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 {
 	struct process *from = process_table_find(table, parent);
 	struct process *p = process_table_find(table, child);
-
 	bool followed = from && !from->is_replaced && from->left == TIME_NEVER;
 
 	if (parent == child)
@@ -349,6 +350,8 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	if (!p)
 		return -ENOMEM;
 	process_forget_code(p);
+	p->hotspot = hotspot_copy(from->hotspot);
+	p->lacks_cookies = from->lacks_cookies;
 	p->thread = child;
 	p->as_of = 0;
 	p->known_from = time;
@@ -427,8 +430,11 @@ static void check_cookie(void *arg, struct mapping *m)
 	check->process->changed = true;
 }
 
-void process_table_check_cookies(struct process_table *table, struct process *p)
+void process_table_miss_cookie(struct process_table *table, struct process *p, uint64_t snapshot)
 {
+	p->lacks_cookies = true;
+	if (!p->snapshot || p->snapshot->id != snapshot)
+		return;
 	history_each(&p->mappings, check_cookie, &(struct cookie_check){ table, p });
 }
 
@@ -480,11 +486,6 @@ static void process_settle_doubt(struct process_table *table, struct process *p,
 	log_debug("process %d: unexpected code, reading its mappings again", p->pid);
 	mappings_end(p, now);
 	process_doubt_all(p, process_read_maps(table, p, now), now);
-}
-
-const struct mapping *process_find(const struct process *p, uint64_t address, uint64_t time)
-{
-	return history_find(&p->mappings, address, time);
 }
 
 struct settling {
@@ -551,11 +552,11 @@ int process_table_publish(struct process_table *table, uint64_t now)
 	bool tables_changed = table->generation != generation;
 	struct process *p, *next;
 	size_t n_large = 0;
+	int err;
 
 	HASH_ITER(hh, table->processes, p, next) {
-		int err;
-
 		process_settle_doubt(table, p, now);
+		hotspot_update(table, p, now);
 		n_large += process_is_large(p);
 		p->changed |= tables_changed && p->snapshot && snapshot_is_outdated(p->snapshot);
 		if (!p->changed || !process_may_publish(table, p, now))

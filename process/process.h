@@ -12,6 +12,7 @@
 #include "elf/packed.h"
 #include "kernel/filter.h"
 #include "process/history.h"
+#include "process/hotspot.h"
 #include "process/snapshot.h"
 
 /*
@@ -29,24 +30,26 @@ struct process {
 	size_t max_mappings;       /* if there are more, they are read again (unrecorded.h) */
 	uint64_t doubted;          /* when code was found that the mappings do not explain; 0:
 	                            * never */
+	struct hotspot *hotspot;   /* NULL: no JVM was seen yet */
 	struct jitted *jitted;     /* its JIT code; NULL: none was seen yet */
 	struct snapshot *snapshot; /* the one that the kernel uses */
 	bool packed_asked;         /* it was asked if the program is packed */
-	bool blocked_asked;        /* its threads were looked at, if they are blocked already */
-	struct binary *program;    /* of which that is still unknown; NULL: none */
-	uint64_t as_of;        /* the mappings are those of this time: older records are in them */
-	uint64_t read;         /* when they were last read, */
-	uint64_t read_ns;      /* and the CPU time that took; 0: not worth noting */
-	uint64_t published;    /* when it was made for the kernel, */
-	uint64_t looked_back;  /* and when the last one was for samples before it */
-	bool changed;          /* the mappings are newer than the snapshot */
-	bool has_pending;      /* some mappings' binaries are not known yet */
-	size_t n_held;         /* number of samples that wait for them */
-	uint64_t sampled_from; /* earlier samples do not belong to the profiled program */
-	uint64_t known_from;   /* the process had started by then */
-	uint64_t exited;       /* its last thread may have exited then; TIME_NEVER: it runs */
-	uint64_t left;         /* when it no longer passed the filter; TIME_NEVER: it passes */
-	bool is_replaced;      /* another process has had its PID since */
+	bool lacks_cookies;     /* one was not in memory: those of new mappings are brought there */
+	bool blocked_asked;     /* its threads were looked at, if they are blocked already */
+	struct binary *program; /* of which that is still unknown; NULL: none */
+	uint64_t as_of;         /* the mappings are those of this time: older records are in them */
+	uint64_t read;          /* when they were last read, */
+	uint64_t read_ns;       /* and the CPU time that took; 0: not worth noting */
+	uint64_t published;     /* when it was made for the kernel, */
+	uint64_t looked_back;   /* and when the last one was for samples before it */
+	bool changed;           /* the mappings are newer than the snapshot */
+	bool has_pending;       /* some mappings' binaries are not known yet */
+	size_t n_held;          /* number of samples that wait for them */
+	uint64_t sampled_from;  /* earlier samples do not belong to the profiled program */
+	uint64_t known_from;    /* the process had started by then */
+	uint64_t exited;        /* its last thread may have exited then; TIME_NEVER: it runs */
+	uint64_t left;          /* when it no longer passed the filter; TIME_NEVER: it passes */
+	bool is_replaced;       /* another process has had its PID since */
 	UT_hash_handle hh;
 };
 
@@ -63,7 +66,8 @@ struct refused_pid {
 
 struct process_table {
 	struct binary_store *binaries;
-	struct fetchers *fetchers; /* read memory of processes; NULL: done here */
+	struct fetchers *fetchers;      /* read memory of processes; NULL: done here */
+	struct fetchers *name_fetchers; /* the same for the thread that looks up names */
 	struct snapshot_store snapshots;
 	struct jitted_store jitted;
 	/* Tells the kernel the cell of a process's snapshot; 0: none any more. */
@@ -75,11 +79,13 @@ struct process_table {
 	const struct filter *filter; /* which processes to follow; NULL: every one */
 	struct refused_pid *refused; /* PROCESS_N_REFUSED, allocated when needed */
 	struct process *processes;
-	uint64_t generation; /* of the tables that the snapshots refer to */
-	size_t n_large;      /* processes with many mappings (process_snapshot.h) */
+	uint64_t generation;  /* of the tables that the snapshots refer to */
+	uint64_t recorded_ns; /* the time of the last record */
+	size_t n_large;       /* processes with many mappings (process_snapshot.h) */
 	struct packed_reported packed;
 	uint64_t looked;         /* when it last searched for processes that are gone */
 	size_t n_unreadable;     /* processes left out, as a warning has said */
+	size_t n_unknown_jvms;   /* JVMs that cannot be read */
 	bool has_warned;         /* of snapshots without room */
 	bool has_warned_of_file; /* of a file that cannot be opened without a capability */
 };
@@ -128,10 +134,12 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time);
 
 /*
- * The walker found a different cookie but nothing has changed: reads the cookies, which makes them
- * resident, and removes those that cannot be read.
+ * The walker could not read a cookie: from now on, those of new mappings are brought into memory. If
+ * nothing has changed since the snapshot with this id, reads all of them, which makes them resident,
+ * and removes those that cannot be read.
  */
-void process_table_check_cookies(struct process_table *table, struct process *process);
+void process_table_miss_cookie(struct process_table *table, struct process *process,
+			       uint64_t snapshot);
 
 /*
  * The walker found code that the records do not explain: a file was written to, or code was moved.
@@ -165,6 +173,10 @@ bool process_cookie_differs(const struct process_table *table, const struct proc
 			    const struct mapping *mapping);
 
 /* The mapping that contained an address at a time, or NULL. */
-const struct mapping *process_find(const struct process *process, uint64_t address, uint64_t time);
+static inline const struct mapping *process_find(const struct process *process, uint64_t address,
+						 uint64_t time)
+{
+	return history_find(&process->mappings, address, time);
+}
 
 #endif

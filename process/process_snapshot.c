@@ -35,7 +35,9 @@ static int make(struct process_table *table, const struct process *p, uint64_t t
 	size_t n = 0;
 	int err = history_at(&p->mappings, time, &mappings, &n);
 
-	return err < 0 ? err : snapshot_new(&table->snapshots, p->pid, mappings, n, cookies, ret);
+	return err < 0 ? err :
+			 snapshot_new(&table->snapshots, p->pid, mappings, n,
+				      hotspot_code(p->hotspot), cookies, ret);
 }
 
 int process_snapshot(struct process_table *table, const struct process *p, uint64_t time,

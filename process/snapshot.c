@@ -70,6 +70,7 @@ static int snapshot_collect(struct snapshot *s, const struct mapping *const *map
 	for (size_t i = 0; i < n && s->n_mappings < DP_MAX_MAPPINGS; i++)
 		if (!mappings[i]->is_pending)
 			s->mappings[s->n_mappings++] = *mappings[i];
+	s->lacks_some = s->n_mappings < n;
 	for (size_t i = 0; i < s->n_mappings; i++) {
 		struct mapping *m = &s->mappings[i];
 
@@ -155,29 +156,49 @@ static void snapshot_find_labels(struct snapshot *s)
 	}
 }
 
+/* Finds the first mapping whose image is in the pool and describes a runtime. */
+static void snapshot_find_runtime(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_mappings && s->runtime == 0; i++) {
+		const struct mapping *m = &s->mappings[i];
+
+		if (m->image >= DP_FIRST_CELL && m->binary->table->runtime)
+			s->runtime = (uint32_t)i + 1;
+	}
+}
+
 /* Writes the snapshot to the pool, its id last. */
 static int snapshot_write(struct snapshot_store *store, struct snapshot *s)
 {
 	struct dp_snapshot head = { .pid = (uint32_t)s->pid,
 				    .n_mappings = (uint32_t)s->n_mappings,
 				    .memory_map = s->memory_map->number,
-				    .labels = s->labels };
-	uint32_t n_cells = CELLS(head) + head.n_mappings * CELLS(struct dp_mapping);
-	int err = pool_alloc_snapshot(store->pool, n_cells, &s->cell);
+				    .labels = s->labels,
+				    .runtime = s->runtime };
+	uint32_t mappings_cells = head.n_mappings * CELLS(struct dp_mapping);
+	uint32_t n_cells = CELLS(head) + mappings_cells;
+	int err;
 
+	if (s->has_hotspot) {
+		head.hotspot = n_cells;
+		n_cells += CELLS(s->hotspot);
+	}
+	err = pool_alloc_snapshot(store->pool, n_cells, &s->cell);
 	if (err < 0)
 		return err;
 	s->n_cells = n_cells;
 	pool_write(store->pool, s->cell, &head, CELLS(head));
-	pool_write(store->pool, s->cell + CELLS(head), s->memory_map->mappings,
-		   n_cells - CELLS(head));
+	pool_write(store->pool, s->cell + CELLS(head), s->memory_map->mappings, mappings_cells);
+	if (s->has_hotspot)
+		pool_write(store->pool, s->cell + (uint32_t)head.hotspot, &s->hotspot,
+			   CELLS(s->hotspot));
 	atomic_thread_fence(memory_order_release);
 	pool_write(store->pool, s->cell, &s->id, CELLS(s->id));
 	return 0;
 }
 
 int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *const *mappings,
-		 size_t n, bool cookies, struct snapshot **ret)
+		 size_t n, const struct dp_hotspot *hotspot, bool cookies, struct snapshot **ret)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	int err;
@@ -186,6 +207,9 @@ int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *
 		return -ENOMEM;
 	s->id = store->next_id++;
 	s->pid = pid;
+	s->has_hotspot = hotspot != NULL;
+	if (hotspot)
+		s->hotspot = *hotspot;
 	HASH_ADD(hh, store->snapshots, id, sizeof(s->id), s);
 	if (!HASH_IS_ADDED(hh, s)) {
 		free(s);
@@ -193,6 +217,7 @@ int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *
 	}
 	err = snapshot_collect(s, mappings, n);
 	snapshot_find_labels(s);
+	snapshot_find_runtime(s);
 	if (err == 0)
 		err = snapshot_find_memory_map(store, s, cookies);
 	if (err == 0)
@@ -281,4 +306,10 @@ const struct mapping *snapshot_find(const struct snapshot *snapshot, uint64_t ad
 	if (lo == 0 || address >= snapshot->mappings[lo - 1].end)
 		return NULL;
 	return &snapshot->mappings[lo - 1];
+}
+
+bool snapshot_has_code(const struct snapshot *snapshot, uint64_t address)
+{
+	return snapshot_find(snapshot, address) ||
+	       (snapshot->has_hotspot && hotspot_code_has(&snapshot->hotspot, address));
 }

@@ -11,6 +11,7 @@
 #include "binaries/binary.h"
 #include "binaries/jitted.h"
 #include "kernel/pool.h"
+#include "runtimes/hotspot/code.h"
 
 /*
  * The executable mappings of one process at one time: a sorted copy that is put into the pool and
@@ -32,6 +33,12 @@ struct mapping {
 	bool has_cookie;       /* the walker compares the binary's cookie */
 	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
 };
+
+/* Do both contain the same code at the same place? Not if one is NULL. */
+static inline bool mapping_is_same_code(const struct mapping *a, const struct mapping *b)
+{
+	return a && b && a->binary == b->binary && a->bias == b->bias;
+}
 
 /* True if a cookie exists where the walker can compare it. And its address in the process. */
 bool mapping_has_cookie(const struct mapping *mapping);
@@ -55,10 +62,14 @@ struct snapshot {
 	struct memory_map *memory_map;
 	uint32_t cell, n_cells; /* of its struct dp_snapshot, */
 	uint32_t labels;        /* the mapping with labels */
-	bool has_labels;        /* some mapping's table has labels, whether in the pool or not */
-	uint64_t n_ended;       /* of the process's mappings at that time */
-	uint64_t retired;       /* when another one replaced it */
+	uint32_t runtime;       /* the mapping with a runtime */
+	bool has_hotspot;
+	struct dp_hotspot hotspot; /* of its JVM, if it has one */
+	bool has_labels;           /* some mapping's table has labels, whether in the pool or not */
+	uint64_t n_ended;          /* of the process's mappings at that time */
+	uint64_t retired;          /* when another one replaced it */
 	struct snapshot *next_retired;
+	bool lacks_some; /* mappings that were pending, or too many */
 	size_t n_mappings;
 	struct mapping *mappings; /* sorted by start */
 	UT_hash_handle hh;
@@ -80,10 +91,10 @@ void snapshot_store_done(struct snapshot_store *store);
 
 /*
  * Makes a snapshot of those mappings, sorted by address, that are not pending, with or without their
- * cookies. Returns 0, -ENOMEM or -ENOSPC.
+ * cookies. hotspot: of the process's JVM, or NULL. Returns 0, -ENOMEM or -ENOSPC.
  */
 int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *const *mappings,
-		 size_t n, bool cookies, struct snapshot **ret);
+		 size_t n, const struct dp_hotspot *hotspot, bool cookies, struct snapshot **ret);
 struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *snapshot);
 
 /* True if a table has been added or evicted since. */
@@ -95,6 +106,9 @@ void snapshot_retire(struct snapshot_store *store, struct snapshot *snapshot, ui
 void snapshot_store_forget(struct snapshot_store *store, uint64_t before);
 
 struct snapshot *snapshot_store_find(const struct snapshot_store *store, uint64_t id);
+
+/* True if the walker may read code, or what describes it, at an address. */
+bool snapshot_has_code(const struct snapshot *snapshot, uint64_t address);
 
 /* The mapping that contains an address, or NULL. */
 const struct mapping *snapshot_find(const struct snapshot *snapshot, uint64_t address);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "log/log.h"
+#include "sandbox/jit_files.h"
 #include "sandbox/namers.h"
 
 static int require(struct parsers *parsers, int err)
@@ -44,7 +45,9 @@ int confined_begin(enum sandbox_mode mode, const char *helper, struct names *nam
 	else if (err < 0)
 		log_warning("this process parses all files itself, with its rights: %s",
 			    strerror(-err));
-	if (*ret_parsers && err == 0 && names && namers_start(*ret_parsers, names, &namers) < 0 &&
+	if (*ret_parsers && err == 0 && names &&
+	    (namers_start(*ret_parsers, names, &namers) < 0 ||
+	     jit_files_start(*ret_parsers, names) < 0) &&
 	    is_required)
 		err = -ENOMEM;
 	if (is_required && err < 0)

@@ -19,6 +19,7 @@
 #include "profiler/running.h"
 #include "profiler/thread_set.h"
 #include "report/report.h"
+#include "samples/runtime_join.h"
 #include "samples/thread_snapshot.h"
 
 /* How long to sample threads that never leave their CPU. */
@@ -39,6 +40,7 @@ struct dump {
 	struct profiler *profiler;
 	struct totals totals;
 	struct frame *frames; /* of the current stack */
+	struct runtime_join runtime_join;
 };
 
 static int open_profiler(struct dump *d)
@@ -60,6 +62,7 @@ static int open_profiler(struct dump *d)
 		err = profiler_attach(d->profiler, 0);
 	if (err == 0)
 		profiler_lend(d->profiler, &d->threads);
+	d->threads.has_runtimes = o->native_frames != NATIVE_FRAMES_ONLY;
 	return err;
 }
 
@@ -71,8 +74,9 @@ static int open_report(struct dump *d)
 	context.command = d->options->command_line;
 	context.event = at_once.name;
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
-	if (!d->frames)
+	if (!d->frames || runtime_join_init(&d->runtime_join, d->threads.table) < 0)
 		return -ENOMEM;
+	d->runtime_join.keeps_native = d->profiled.native_frames == NATIVE_FRAMES_ALL;
 	return outputs_make_reports(&d->outputs, d->options->outputs, &context);
 }
 
@@ -194,6 +198,18 @@ static int take_stacks(struct dump *d)
 	return err < 0 ? err : take_running(d);
 }
 
+/* Its memory is read at once: the process may not have run since. */
+static void join_runtime(struct dump *d, const struct thread_snapshot *t,
+			 const struct thread_stack *s, struct sample *sample)
+{
+	struct frame *frames = d->runtime_join.frames;
+
+	runtime_join_sample(&d->runtime_join, t->snapshot, s->runtime, sample);
+	for (size_t i = 0; sample->user == frames && i < sample->n_user; i++)
+		if (frame_is_interpreted(&frames[i]))
+			frame_locate(&frames[i], sample->time_ns);
+}
+
 static int report_stack(struct dump *d, const struct thread_snapshot *t,
 			const struct thread_stack *s)
 {
@@ -201,6 +217,7 @@ static int report_stack(struct dump *d, const struct thread_snapshot *t,
 	int err = 0;
 
 	thread_snapshot_sample(t, s, clock_now_ns(), d->frames, &sample);
+	join_runtime(d, t, s, &sample);
 	d->totals.samples++;
 	d->totals.events++;
 	d->totals.outcomes[s->outcome]++;
@@ -278,29 +295,16 @@ static void dump_done(struct dump *d)
 {
 	outputs_done(&d->outputs);
 	free(d->frames);
+	runtime_join_done(&d->runtime_join);
 	thread_set_close(&d->threads);
 	profiler_free(d->profiler);
-}
-
-static int exit_code(const struct dump *d, int err)
-{
-	switch (err) {
-	case 0:
-		return d->totals.samples == 0 ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_OK;
-	case -EPERM:
-	case -EACCES:
-		return EXIT_CODE_NOT_PERMITTED;
-	case -ESRCH:
-		return EXIT_CODE_NO_PROCESS;
-	}
-	return EXIT_CODE_FAILED;
 }
 
 int dump_run(const struct record_options *options)
 {
 	struct dump d = { .options = options };
 	int err = outputs_close(&d.outputs, run(&d));
-	int code = exit_code(&d, err);
+	int code = err == 0 && d.totals.samples == 0 ? EXIT_CODE_NO_SAMPLES : exit_code_of(err);
 
 	if (code == EXIT_CODE_NO_SAMPLES)
 		log_error("no stacks: there is no thread whose stack could be taken");

@@ -7,11 +7,23 @@
 #include "base/array.h"
 
 static const struct event_source *const sources[] = {
-	&event_cpu,          &event_off_cpu,          &event_wall,
-	&event_uprobe,       &event_page_faults,      &event_minor_faults,
-	&event_major_faults, &event_context_switches, &event_cpu_migrations,
-	&event_cycles,       &event_instructions,     &event_cache_references,
-	&event_cache_misses, &event_branches,         &event_branch_misses,
+	&event_cpu,
+	&event_off_cpu,
+	&event_wall,
+	&event_uprobe,
+	&event_uretprobe,
+	&event_usdt,
+	&event_page_faults,
+	&event_minor_faults,
+	&event_major_faults,
+	&event_context_switches,
+	&event_cpu_migrations,
+	&event_cycles,
+	&event_instructions,
+	&event_cache_references,
+	&event_cache_misses,
+	&event_branches,
+	&event_branch_misses,
 	&event_raw,
 };
 
@@ -37,12 +49,13 @@ static const char *find_argument(const struct event_source *s, const char *text)
 	if (!s->argument)
 		return *text == '\0' ? text : NULL;
 	if (*s->argument != ':')
-		return s->check(text) == 0 ? text : NULL;
+		return s->check(s, text) == 0 ? text : NULL;
 	return *text == ':' ? text + 1 : NULL;
 }
 
 int event_parse(const char *text, struct event *ret)
 {
+	*ret = (struct event){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
 		const struct event_source *s = sources[i];
 		const char *argument = find_argument(s, text);
@@ -50,7 +63,7 @@ int event_parse(const char *text, struct event *ret)
 		if (!argument)
 			continue;
 		*ret = (struct event){ .source = s, .argument = s->argument ? argument : NULL };
-		return s->check ? s->check(argument) : 0;
+		return s->check ? s->check(s, argument) : 0;
 	}
 	return -EINVAL;
 }

@@ -7,14 +7,26 @@
 
 #include "bpf/abi.h"
 #include "report/sample.h"
+#include "samples/label_values.h"
+#include "samples/probed_code.h"
 
 struct profiler_options;
+struct parsers;
 struct session;
 
-/* The name of an event in reports, and its description in the log when sampling starts. */
+#define EVENT_TEXT_SIZE 512
+
+/*
+ * The name of an event in reports, its description in the log when sampling starts, and how the
+ * values of its samples are written.
+ */
 struct event_text {
 	char name[512]; /* "uprobe:/lib/libc.so.6:malloc" */
 	char how[1024]; /* "at each call of malloc in /lib/libc.so.6" */
+	struct value_forms
+		*lists; /* by the number of the list of arguments; the taker frees them */
+	size_t n_lists;
+	struct probed_code code; /* whose calls label samples (label_probe.h) */
 };
 
 /*
@@ -52,12 +64,21 @@ struct event_source {
 	 * Validates an argument: 0, -EINVAL, or the error of reading the file in front of the first
 	 * colon. May be NULL if there is a colon before the argument.
 	 */
-	int (*check)(const char *argument);
+	int (*check)(const struct event_source *source, const char *argument);
+	/* Says what is wrong with an argument that is not valid. NULL: only that it is not. */
+	void (*explain)(const struct event_source *source, const char *argument,
+			char ret_why[EVENT_TEXT_SIZE]);
+	/* Do its samples have values, as the argument asks for? NULL: no */
+	bool (*has_values)(const struct event_source *source, const char *argument);
+	/* Also the times of calls? NULL: no */
+	bool (*has_times)(const struct event_source *source, const char *argument);
 	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
 	bool (*is_same)(const char *a, const char *b);
-	/* Starts the event. Logs errors. 0 or a negative errno. */
-	int (*attach)(struct session *session, const struct profiler_options *options,
-		      struct event_text *ret);
+	/* Starts the event. The parsers read files, NULL: this process does. Logs errors. 0 or a
+	 * negative errno.
+	 */
+	int (*attach)(struct session *session, struct parsers *parsers,
+		      const struct profiler_options *options, struct event_text *ret);
 };
 
 struct event {
@@ -73,6 +94,8 @@ extern const struct event_source event_cpu;
 extern const struct event_source event_off_cpu;
 extern const struct event_source event_wall;
 extern const struct event_source event_uprobe;
+extern const struct event_source event_uretprobe;
+extern const struct event_source event_usdt;
 extern const struct event_source event_page_faults;
 extern const struct event_source event_minor_faults;
 extern const struct event_source event_major_faults;

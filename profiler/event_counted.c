@@ -14,8 +14,8 @@
 
 #define AT_RATE "-F times a second"
 
-static int attach(struct session *session, const struct profiler_options *o,
-		  struct event_text *ret);
+static int attach(struct session *session, struct parsers *parsers,
+		  const struct profiler_options *o, struct event_text *ret);
 
 #define SOFTWARE(_name, _counts, _missing)                                                         \
 	{                                                                                          \
@@ -67,7 +67,7 @@ static const struct {
 };
 
 /* As in perf: the digits of the configuration follow the letter. */
-static int check_raw(const char *digits)
+static int check_raw(const struct event_source *source, const char *digits)
 {
 	size_t n = strspn(digits, "0123456789abcdefABCDEF");
 
@@ -132,7 +132,8 @@ static struct event_kind describe(const struct profiler_options *o, const struct
 	return kind;
 }
 
-static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
+static int attach(struct session *session, struct parsers *parsers,
+		  const struct profiler_options *o, struct event_text *ret)
 {
 	struct event_kind kinds[EVENT_MAX];
 	char texts[EVENT_MAX][EVENT_NAME_SIZE];

@@ -6,7 +6,8 @@
 #include "profiler/event.h"
 #include "profiler/profiler.h"
 
-static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
+static int attach(struct session *session, struct parsers *parsers,
+		  const struct profiler_options *o, struct event_text *ret)
 {
 	char why[EVENT_WHY_SIZE];
 	const char *event;
@@ -21,14 +22,14 @@ static int attach(struct session *session, const struct profiler_options *o, str
 }
 
 /* The CPUs last, so that samples do not pile up before the reader starts. */
-static int attach_both(struct session *session, const struct profiler_options *o,
-		       struct event_text *ret)
+static int attach_both(struct session *session, struct parsers *parsers,
+		       const struct profiler_options *o, struct event_text *ret)
 {
 	int err = session_sample_off_cpu(session);
 	size_t length;
 
 	if (err == 0)
-		err = attach(session, o, ret);
+		err = attach(session, parsers, o, ret);
 	if (err < 0)
 		return err;
 	length = strlen(ret->how);

@@ -17,6 +17,9 @@ static void add(struct needs *needs, const struct event *event, const struct pro
 	session->levels = max(session->levels, s->levels);
 	session->rings_per_cpu = max(session->rings_per_cpu, s->rings_per_cpu);
 	session->user_only &= s->user_only;
+	session->has_values |=
+		event->argument && s->has_values && s->has_values(s, event->argument);
+	session->has_times |= event->argument && s->has_times && s->has_times(s, event->argument);
 	session->by_period |= event_has_periods(event, o->period);
 	needs->states |= s->states;
 	if (s->cpu_has_time)
@@ -35,8 +38,11 @@ struct needs needs_of(const struct profiler_options *o)
 		.session = { .levels = DP_CPU_LEVELS,
 			     .rings_per_cpu = 1,
 			     .user_only = true,
-			     .has_several = n > 1 },
-		.counts = n > 1 ? NULL : o->event.source->counts,
+			     .has_several = n > 1,
+			     .has_spans = o->label_probe != NULL },
+		.counts = n > 1    ? NULL :
+			  o->value ? o->value :
+				     o->event.source->counts,
 	};
 
 	for (size_t i = 0; i < n; i++)
@@ -67,6 +73,7 @@ struct session_options needs_session_options(const struct needs *needs,
 		.min_block_ns = o->min_block_ns,
 		.max_block_ns = o->max_block_ns,
 		.max_rate = o->max_rate,
+		.no_runtimes = o->native_frames == NATIVE_FRAMES_ONLY,
 		.table_memory = o->table_memory,
 		.btf = o->btf,
 	};

@@ -17,6 +17,7 @@
 #include "process/cpu_watch.h"
 #include "process/sideband.h"
 #include "process/watch.h"
+#include "profiler/label_probe.h"
 #include "profiler/needs.h"
 #include "profiler/resting.h"
 #include "profiler/stores.h"
@@ -24,14 +25,18 @@
 #include "report/report.h"
 #include "samples/drain.h"
 #include "samples/event_label.h"
+#include "samples/label_values.h"
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
 #include "samples/verify_queue.h"
 #include "sandbox/fetchers.h"
 #include "symbols/kallsyms.h"
 
-/* The longest time between two reads of the rings. */
+/* The longest time between two reads of the rings, */
 #define DRAIN_EVERY_NS UINT64_C(100000000)
+/* and if samples are few, and can wait: at up to this rate. */
+#define REST_NS UINT64_C(1000000000)
+#define REST_MAX_HZ 199
 
 /* The members are set up in this order, and torn down in reverse. */
 struct profiler {
@@ -44,6 +49,7 @@ struct profiler {
 	char names[EVENT_MAX][EVENT_NAME_SIZE];
 	struct report_event several[EVENT_MAX];
 	struct event_labels event_labels;
+	struct value_labels value_labels; /* if the event's samples have values */
 	struct utsname machine;
 	char kernel[256];
 	/* To sample: only if an event needs a program */
@@ -319,8 +325,11 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
+	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
+	if (p->needs.session.has_values || p->needs.session.has_spans)
+		p->drain.label_sources.values = &p->value_labels;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
 	return err;
 }
@@ -392,7 +401,9 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	if (err == 0)
-		err = p->options->event.source->attach(&p->session, p->options, &p->event);
+		err = label_probe_attach(&p->session, p->stores.parsers, p->options, &p->event,
+					 &p->value_labels);
+	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
 	if (err == 0 && rests)
@@ -406,21 +417,36 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	return 0;
 }
 
+struct parsers *profiler_parsers(struct profiler *p)
+{
+	return p->stores.parsers;
+}
+
 struct loop *profiler_loop(struct profiler *p)
 {
 	return &p->loop;
+}
+
+/* Ended threads, and jobs that hang, are looked for; copies that wait to be verified are many. */
+static uint64_t longest_wait(const struct profiler *p, uint64_t now)
+{
+	const struct profiler_options *o = p->options;
+	bool are_few = p->needs.hz > 0 && p->needs.hz <= REST_MAX_HZ && p->needs.states == 0;
+	bool are_polled = o->target.n_tids > 0 || o->verify > 0 || p->stores.binaries.n_jobs > 0;
+
+	return are_few && !are_polled && drain_may_rest(&p->drain, now) ? REST_NS : DRAIN_EVERY_NS;
 }
 
 /* Milliseconds until the next periodic work. */
 static int time_to_wait(const struct profiler *p, uint64_t until)
 {
 	uint64_t now = clock_now_ns();
-	uint64_t left = until > now ? until - now : 0;
+	uint64_t left = until > now ? until - now : 0, longest = longest_wait(p, now);
 
 	if (drain_is_behind(&p->drain))
 		return 0;
-	if (left > DRAIN_EVERY_NS)
-		left = DRAIN_EVERY_NS;
+	if (left > longest)
+		left = longest;
 	return (int)((left + 999999) / 1000000);
 }
 
@@ -515,15 +541,27 @@ int profiler_finish(struct profiler *p)
 	return err;
 }
 
-void profiler_log(struct profiler *p)
+struct profiler_usage profiler_usage(const struct profiler *p)
 {
 	const struct table_store *tables = &p->stores.binaries.tables;
 
-	log_debug("table memory: %zu of %zu MiB in use; tables made %" PRIu64 " times, %" PRIu64
-		  " freed, %" PRIu64 " evicted",
-		  p->session.pool.n_segments * DP_SEGMENT_SIZE >> 20,
-		  p->session.pool.max_segments * DP_SEGMENT_SIZE >> 20, tables->n_made,
-		  tables->n_freed, tables->n_evicted);
+	return (struct profiler_usage){
+		.table_bytes = p->session.pool.n_segments * DP_SEGMENT_SIZE,
+		.table_limit = p->session.pool.max_segments * DP_SEGMENT_SIZE,
+		.tables_made = tables->n_made,
+		.tables_freed = tables->n_freed,
+		.tables_evicted = tables->n_evicted,
+	};
+}
+
+void profiler_log(struct profiler *p)
+{
+	const struct profiler_usage usage = profiler_usage(p);
+
+	log_debug("table memory: %" PRIu64 " of %" PRIu64 " MiB in use; tables made %" PRIu64
+		  " times, %" PRIu64 " freed, %" PRIu64 " evicted",
+		  usage.table_bytes >> 20, usage.table_limit >> 20, usage.tables_made,
+		  usage.tables_freed, usage.tables_evicted);
 	log_debug("read from the kernel: %" PRIu64 " bytes, %" PRIu64 " records refused",
 		  p->session.rings.n_bytes, p->session.rings.n_refused);
 	if (p->verify)
@@ -553,6 +591,8 @@ struct profiler *profiler_free(struct profiler *p)
 	}
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
+	value_forms_free(p->event.lists, p->event.n_lists);
+	free(p->event.code.maybe);
 	free(p);
 	return NULL;
 }

@@ -15,8 +15,10 @@
 #include "report/report_queue.h"
 #include "samples/labels.h"
 
+struct cpu_budget;
 struct loop;
 struct names;
+struct parsers;
 struct thread_set;
 
 /*
@@ -50,6 +52,13 @@ struct profiler;
 /* Shorter intervals are nearly always immediate wake-ups. */
 #define PROFILER_MIN_BLOCK_NS 1000
 
+/* The native frames of interpreters. */
+enum native_frames {
+	NATIVE_FRAMES_FOLD, /* replaced by the functions that they execute */
+	NATIVE_FRAMES_ALL,  /* beside these */
+	NATIVE_FRAMES_ONLY, /* and no such functions */
+};
+
 /* What to sample, and how. */
 struct profiler_options {
 	struct target target;
@@ -64,12 +73,16 @@ struct profiler_options {
 	unsigned int states;   /* of blocked threads: bits by enum dp_state */
 	uint64_t min_block_ns; /* shorter and longer blocks are left out */
 	uint64_t max_block_ns;
+	const char *value; /* the name of a value of the event, to be samples' weight; or NULL */
+	/* A probe whose calls label samples (label_probe.h), not with a uprobe event; or NULL */
+	const char *label_probe;
 	unsigned int max_rate; /* samples per process and second; 0: no limit */
 
 	struct label_sources label_sources; /* the host's, in addition to the built-in ones */
 
 	enum dp_unwind unwind;
 	unsigned int max_frames;
+	enum native_frames native_frames;
 	unsigned int verify;       /* of every Nth sample; 0: none */
 	const char *btf;           /* a file with the kernel's types (kernel_types.h), or NULL */
 	uint64_t table_memory;     /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
@@ -77,6 +90,7 @@ struct profiler_options {
 	bool symbols;              /* reports need names */
 	const char *helper;        /* the program for parsers_new(); NULL: files are parsed here */
 	enum sandbox_mode sandbox; /* OFF as without a helper, with which REQUIRE fails */
+	struct cpu_budget *cpu_budget; /* the host's, of these processes; NULL: no limit */
 	struct names *names; /* its options set the form of names; not to be shared meanwhile */
 
 	/* May be NULL. Called while tables are built: should the profiler give up? */
@@ -131,11 +145,14 @@ void profiler_describe(struct profiler *profiler, struct report_context *ret);
  */
 int profiler_start(struct profiler *profiler, struct report **reports, size_t n, bool names);
 
+/* What parses foreign files; NULL: this process does. */
+struct parsers *profiler_parsers(struct profiler *profiler);
+
 /* Returns the event loop of profiler_run(). The host may add descriptors. */
 struct loop *profiler_loop(struct profiler *profiler);
 
 /*
- * Waits until a time (CLOCK_MONOTONIC) or until there is work, at most 100 ms, and does the work.
+ * Waits until a time (CLOCK_MONOTONIC) or until there is work, at most a second, and does the work.
  * Call it again at once. 0, or a negative errno, also of a report or of a callback of the loop.
  */
 int profiler_run(struct profiler *profiler, uint64_t until_ns);
@@ -163,6 +180,14 @@ uint64_t profiler_started(const struct profiler *profiler);
 
 /* Returns the totals so far; they are complete after profiler_finish(). */
 const struct totals *profiler_totals(const struct profiler *profiler);
+
+/* What a profiler has in the kernel. */
+struct profiler_usage {
+	uint64_t table_bytes, table_limit; /* of the pool of tables and snapshots */
+	uint64_t tables_made, tables_freed, tables_evicted;
+};
+
+struct profiler_usage profiler_usage(const struct profiler *profiler);
 
 /* Stops sampling. */
 void profiler_stop(struct profiler *profiler);

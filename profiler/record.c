@@ -17,7 +17,6 @@
 #include "profiler/outputs.h"
 #include "profiler/summary.h"
 #include "report/report.h"
-#include "samples/drain.h"
 
 /* How long the user may wait after the end of sampling without a word. */
 #define NOTICE_MS 1000
@@ -164,7 +163,7 @@ static int sample(struct record *r)
 {
 	int err = 0;
 
-	drain_go_first();
+	(void)loop_go_first();
 	/* All targets may have ended while their tables were built. */
 	while (err == 0 && !r->is_interrupted && clock_now_ns() < end_time(r) &&
 	       profiler_has_targets(r->profiler)) {
@@ -263,21 +262,26 @@ static int run(struct record *r)
 	return err;
 }
 
-static int exit_code(const struct record *r, int err)
+int exit_code_of(int err)
 {
 	switch (err) {
 	case 0:
-		return profiler_totals(r->profiler)->samples == 0 ? EXIT_CODE_NO_SAMPLES :
-								    EXIT_CODE_OK;
+		return EXIT_CODE_OK;
 	case -EPERM:
 	case -EACCES:
 		return EXIT_CODE_NOT_PERMITTED;
 	case -ESRCH:
 		return EXIT_CODE_NO_PROCESS;
-	case -ECANCELED:
-		return EXIT_CODE_NO_SAMPLES;
 	}
 	return EXIT_CODE_FAILED;
+}
+
+static int exit_code(const struct record *r, int err)
+{
+	bool has_none =
+		err == -ECANCELED || (err == 0 && profiler_totals(r->profiler)->samples == 0);
+
+	return has_none ? EXIT_CODE_NO_SAMPLES : exit_code_of(err);
 }
 
 static void tell_no_samples(const struct profiler_options *o)

@@ -51,6 +51,9 @@ enum {
 	EXIT_CODE_NO_SAMPLES = 5,
 };
 
+/* That of a run with this result: 0, or a negative errno, which has been told. */
+int exit_code_of(int err);
+
 /* Samples and reports. Returns the exit code. All messages have been printed by then. */
 int record_run(const struct record_options *options);
 

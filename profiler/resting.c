@@ -13,6 +13,7 @@
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "samples/label_values.h"
 
 /* p: NULL: the kernel's threads, which have no mappings. */
 static int take_threads(struct resting *r, const struct process *p)
@@ -183,6 +184,7 @@ static int begin_thread(struct beginning *b, const struct thread_snapshot *t,
 					    .ran_ns = s->thread.ran_ns,
 					    .tid = s->thread.tid,
 					    .weight = 1 };
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	struct sample sample;
 	int err;
 
@@ -201,7 +203,9 @@ static int begin_thread(struct beginning *b, const struct thread_snapshot *t,
 	}
 	b->n++;
 	thread_snapshot_sample(t, s, b->started, b->frames, &sample);
-	return off_cpu_add(b->intervals, &sample);
+	err = value_labels_of_resting(b->resting->labels, t->snapshot, &sample, &labels);
+	sample.labels = labels;
+	return err < 0 ? err : off_cpu_add(b->intervals, &sample);
 }
 
 /*

@@ -35,9 +35,10 @@ struct resting {
 	const struct profiler_options *options;
 	const struct resting_limits *limits;
 	struct thread_set set;
-	size_t n_threads;          /* in its processes */
-	size_t n_too_many, n_late; /* processes left out for the limits */
-	uint64_t until_ns;         /* when to be done with a step */
+	size_t n_threads;                  /* in its processes */
+	size_t n_too_many, n_late;         /* processes left out for the limits */
+	uint64_t until_ns;                 /* when to be done with a step */
+	const struct value_labels *labels; /* set by the caller before resting_begin(), or NULL */
 };
 
 #define RESTING_TAKE_NS UINT64_C(5000000000)

@@ -29,10 +29,17 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 
 	if (err < 0)
 		return err;
+	if (ret->parsers)
+		parsers_set_budget(ret->parsers, o->cpu_budget);
 	ret->named = o->names;
 	/* Without the capability, only this process may read the memory of its own children. */
-	if (ret->parsers && permission_has(CAP_SYS_PTRACE))
+	if (ret->parsers && permission_has(CAP_SYS_PTRACE)) {
 		(void)fetchers_new(ret->parsers, &ret->fetchers);
+		(void)fetchers_new(ret->parsers, &ret->name_fetchers);
+	}
+	/* Likewise, only this process may open what they have. */
+	if (ret->parsers && permission_has(CAP_DAC_READ_SEARCH))
+		(void)parsers_use_finders(ret->parsers);
 	return 0;
 }
 
@@ -42,6 +49,7 @@ void stores_end(struct stores *stores)
 		names_set_reader(stores->named, NULL, NULL);
 	stores->named = NULL;
 	stores->fetchers = fetchers_free(stores->fetchers);
+	stores->name_fetchers = fetchers_free(stores->name_fetchers);
 	stores->parsers = parsers_drop(stores->parsers);
 }
 
@@ -67,12 +75,14 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 	binary_store_init(&ret->binaries, pool, o->names);
 	ret->binaries.symbols = o->symbols;
 	ret->binaries.parsers = ret->parsers;
+	ret->binaries.cpu_budget = o->cpu_budget;
 	if (o->cache)
 		ret->binaries.cache = image_cache_open_default(&ret->cache);
 	if (o->symbols)
 		image_cache_keep_names(ret->binaries.cache, o->names);
 	process_table_init(&ret->table, pool, &ret->binaries, publish, session);
 	ret->table.fetchers = ret->fetchers;
+	ret->table.name_fetchers = ret->name_fetchers;
 	ret->table.inherit = o->target.inherit;
 	ret->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	binary_store_start_workers(&ret->binaries);
@@ -100,4 +110,5 @@ void stores_settle(struct stores *stores)
 		if (binary_store_wait(binaries, WAIT_MS))
 			ended = clock_now_ns();
 	process_table_settle(&stores->table);
+	hotspot_settle(&stores->table);
 }

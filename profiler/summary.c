@@ -43,10 +43,17 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 		log_info("%" PRIu64
 			 " stack pages were not in memory; they were read for later samples",
 			 t->pages_requested);
+	if (t->frames_apart > 0)
+		log_info("samples without the frames of their language, as these do not fit the "
+			 "native ones: %" PRIu64,
+			 t->frames_apart);
 	if (t->cut_labels > 0)
 		log_info("samples that lack some of their labels (too many, too long, or not in "
 			 "memory): %" PRIu64,
 			 t->cut_labels);
+	if (t->unread > 0)
+		log_info("samples with values that could not be read (not in memory): %" PRIu64,
+			 t->unread);
 	print_scale(t, max_rate, n_events, n_unseen);
 	if (t->finished_late > 0)
 		log_debug("%" PRIu64 " samples were walked in user space", t->finished_late);

@@ -35,6 +35,7 @@ int thread_set_add(struct thread_set *set, const struct process *p, struct threa
 	t = &set->of[set->n++];
 	thread_snapshot_init(t, &set->reader, set->unwinder, set->table->fetchers, &set->memory,
 			     set->options->sides == DP_SIDES_KERNEL, p ? p->pid : 0);
+	t->has_runtimes = set->has_runtimes;
 	t->snapshot = snapshot;
 	t->thread = p ? p->thread : 0;
 	*ret = t;

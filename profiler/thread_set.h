@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "process/process.h"
-#include "samples/process_memory.h"
+#include "sandbox/process_memory.h"
 #include "samples/thread_reader.h"
 #include "samples/thread_snapshot.h"
 #include "samples/unwinder.h"
@@ -25,6 +25,7 @@ struct thread_set {
 	struct process_table *table;
 	struct unwinder *unwinder;
 	struct process_memory memory;
+	bool has_runtimes;          /* read the frames of runtimes, too */
 	struct thread_snapshot *of; /* one per process, and one of the kernel's threads */
 	size_t n, size;
 };

@@ -19,6 +19,9 @@ int element_table_add(struct element_table *table, const void *bytes, size_t siz
 {
 	struct element *e;
 
+	/* Those of nothing may be NULL, which memcpy() and memcmp() do not take. */
+	if (size == 0)
+		bytes = "";
 	HASH_FIND(hh, table->elements, bytes, size, e);
 	if (!e) {
 		e = malloc(sizeof(*e) + size);

@@ -26,6 +26,22 @@ def only(pattern):
     return read(files[0])
 
 
+def change(script, pattern, to):
+    """Changes the only place that a pattern matches."""
+    script, n = re.subn(pattern, to, script)
+    if n != 1:
+        sys.exit(f"embed_viewer.py: {n} places in the viewer's script, not 1, are {pattern}")
+    return script
+
+
+def ask_for_colours(script):
+    """Functions keep their kind, and get the colours that the page (html_colours.js) gives them."""
+    script = change(script, r"(this\.line=(\w+)\.line,this\.col=\2\.col)\}", r"\1,this.kind=\2.kind}")
+    return change(script, r"for\(let (\w+)=0;\1<(\w+)\.length;\1\+\+\)"
+                  r"(\w+)\.set\(\2\[\1\]\.key,Math\.floor\(255\*\1/\2\.length\)\);",
+                  r"window.dwarfprofColours(\2,(f,n)=>\3.set(f.key,n));")
+
+
 def viewer(package):
     release = os.path.join(package, "dist", "release")
     name = f"speedscope {json.loads(read(package, 'package.json'))['version']}"
@@ -37,6 +53,7 @@ def viewer(package):
     style = re.sub(r"@font-face\{[^}]*\}", "", style)
     style = re.sub(r"/\*# sourceMappingURL=.*?\*/", "", style)
     script = re.sub(r"//# sourceMappingURL=.*", "", script)
+    script = ask_for_colours(script)
     # An escape keeps a string from ending the element or starting a comment in it. These occur only
     # in JavaScript strings and patterns, where it means the same.
     script = re.sub(r"<(?=/script|!--|script)", r"\\x3c", script, flags=re.IGNORECASE)

@@ -120,7 +120,9 @@ static enum category symbolized_category(const struct symbolized_frame *symboliz
 	if (symbolized->kind == SYMBOLIZED_KERNEL)
 		return CATEGORY_KERNEL;
 	if (symbolized->kind == SYMBOLIZED_USER)
-		return CATEGORY_USER;
+		return symbolized->language < FRAME_FIRST_LANGUAGE ?
+			       CATEGORY_USER :
+			       CATEGORY_LANGUAGE(symbolized->language);
 	return strncmp(symbolized->name, "[off-cpu", 8) == 0 ? CATEGORY_OFF_CPU : CATEGORY_OTHER;
 }
 

@@ -12,7 +12,12 @@ static const char categories[] =
 	"[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
 	"{\"name\":\"User\",\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
 	"{\"name\":\"Kernel\",\"color\":\"orange\",\"subcategories\":[\"Other\"]},"
-	"{\"name\":\"Off-CPU\",\"color\":\"blue\",\"subcategories\":[\"Other\"]}]";
+	"{\"name\":\"Off-CPU\",\"color\":\"blue\",\"subcategories\":[\"Other\"]}"
+#define X(name, word, otel, method, firefox, red, green, blue)                                     \
+	",{\"name\":\"" word "\",\"color\":\"" firefox "\",\"subcategories\":[\"Other\"]}"
+	FRAME_LANGUAGES(X)
+#undef X
+		"]";
 
 int firefox_put_text(const char *name, const char *text, FILE *to)
 {

@@ -39,15 +39,14 @@ static int keep(struct flame_graph *graph, const char *text, const char **ret)
 	return err;
 }
 
-/* Finds or makes the box with this name on another one, and adds to its value. 0 or -ENOMEM. */
-static int add_box(struct flame_graph *graph, struct box *parent,
-		   const struct symbolized_frame *symbolized, enum box_kind kind, size_t side,
-		   uint64_t value, struct box **ret)
+int flame_graph_add_box(struct flame_graph *graph, struct box *parent, const char *name,
+			const char *binary, enum box_kind kind, size_t side, uint64_t value,
+			struct box **ret)
 {
 	struct box_key key = { .parent = parent, .kind = kind };
 	struct box *box;
 
-	if (keep(graph, symbolized->name, &key.name) < 0)
+	if (keep(graph, name, &key.name) < 0)
 		return -ENOMEM;
 	HASH_FIND(hh, graph->boxes, &key, sizeof(key), box);
 	if (!box) {
@@ -55,7 +54,7 @@ static int add_box(struct flame_graph *graph, struct box *parent,
 		if (!box)
 			return -ENOMEM;
 		box->key = key;
-		if (symbolized->binary && keep(graph, symbolized->binary, &box->binary) < 0) {
+		if (binary && keep(graph, binary, &box->binary) < 0) {
 			free(box);
 			return -ENOMEM;
 		}
@@ -77,6 +76,8 @@ static enum box_kind symbolized_box_kind(const struct symbolized_frame *symboliz
 		return BOX_MARK;
 	if (symbolized->kind == SYMBOLIZED_KERNEL)
 		return BOX_KERNEL;
+	if (symbolized->language >= FRAME_FIRST_LANGUAGE)
+		return BOX_LANGUAGE(symbolized->language);
 	return symbolized->is_inlined ? BOX_INLINED : BOX_USER;
 }
 
@@ -84,16 +85,18 @@ int flame_graph_add_stack(struct flame_graph *graph, size_t side, struct report 
 			  const struct stack *stack, uint64_t value,
 			  struct symbolized_stack *symbolized)
 {
-	struct symbolized_frame comm = { .name = *stack->common.comm ? stack->common.comm : "?" };
+	const char *comm = *stack->common.comm ? stack->common.comm : "?";
 	struct box *box;
 	int err = symbolized_stack_make(report, stack, SYMBOLIZED_LABELS, symbolized);
 
 	if (err == 0)
-		err = add_box(graph, &graph->root, &comm, BOX_PROCESS, side, value, &box);
+		err = flame_graph_add_box(graph, &graph->root, comm, NULL, BOX_PROCESS, side, value,
+					  &box);
 	for (size_t i = symbolized->n; err == 0 && i-- > 0;) {
 		const struct symbolized_frame *frame = &symbolized->items[i];
 
-		err = add_box(graph, box, frame, symbolized_box_kind(frame), side, value, &box);
+		err = flame_graph_add_box(graph, box, frame->name, frame->binary,
+					  symbolized_box_kind(frame), side, value, &box);
 	}
 	graph->root.values[side] += value;
 	return err;
@@ -101,11 +104,10 @@ int flame_graph_add_stack(struct flame_graph *graph, size_t side, struct report 
 
 int flame_graph_add_mark(struct flame_graph *graph, size_t side, const char *name, uint64_t value)
 {
-	struct symbolized_frame mark = { .name = name };
 	struct box *box;
 
 	graph->root.values[side] += value;
-	return add_box(graph, &graph->root, &mark, BOX_MARK, side, value, &box);
+	return flame_graph_add_box(graph, &graph->root, name, NULL, BOX_MARK, side, value, &box);
 }
 
 static int graphed_add(struct report *report, const struct sample *sample,
@@ -147,7 +149,7 @@ int report_flame_graph_new(struct flame_graph *graph, size_t side,
 {
 	struct graphed *g = calloc(1, sizeof(*g));
 
-	if (!g || profile_new(0, &g->profile) < 0) {
+	if (!g || profile_new(context->symbols ? 0 : PROFILE_UNNAMED, &g->profile) < 0) {
 		free(g);
 		return -ENOMEM;
 	}

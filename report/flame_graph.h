@@ -13,7 +13,10 @@
  * place where it was called, and stands on its caller's. Boxes at the root are processes.
  */
 
-enum box_kind { BOX_USER, BOX_INLINED, BOX_KERNEL, BOX_MARK, BOX_PROCESS, BOX_N_KINDS };
+enum box_kind { BOX_USER, BOX_INLINED, BOX_KERNEL, BOX_MARK, BOX_PROCESS, BOX_FIRST_LANGUAGE };
+/* Functions of languages have kinds of their own. */
+#define BOX_LANGUAGE(kind) ((enum box_kind)(BOX_FIRST_LANGUAGE + (kind)-FRAME_FIRST_LANGUAGE))
+#define BOX_N_KINDS ((int)BOX_LANGUAGE(FRAME_N_KINDS))
 
 struct box {
 	UT_hash_handle hh;
@@ -26,6 +29,7 @@ struct box {
 	uint64_t values[REPORT_SIDES];
 	struct box *children;
 	struct box *prev, *next; /* siblings */
+	uint32_t number;         /* for packed_graph.h */
 };
 
 /* All zeros: empty. */
@@ -45,12 +49,20 @@ int flame_graph_add_stack(struct flame_graph *graph, size_t side, struct report 
 			  const struct stack *stack, uint64_t value,
 			  struct symbolized_stack *symbolized);
 
-/* The same with a single box that is no function. */
+/*
+ * Finds or makes the box with this name on another one, and adds to its value, but to none below.
+ * binary: NULL: not known. 0 or -ENOMEM.
+ */
+int flame_graph_add_box(struct flame_graph *graph, struct box *parent, const char *name,
+			const char *binary, enum box_kind kind, size_t side, uint64_t value,
+			struct box **ret);
+
+/* The same as flame_graph_add_stack() with a single box that is no function. */
 int flame_graph_add_mark(struct flame_graph *graph, size_t side, const char *name, uint64_t value);
 
 /*
  * Makes a report that adds its samples to one side of a graph, with the value that people add up
- * (value_measured()). 0 or -ENOMEM.
+ * (value_measured()). It writes nothing. 0 or -ENOMEM.
  */
 int report_flame_graph_new(struct flame_graph *graph, size_t side,
 			   const struct report_context *context, struct report **ret);

@@ -109,7 +109,9 @@ static int add_line(struct function_table *table, struct function_entry *f,
 int function_table_add(struct function_table *table, struct report *report,
 		       const struct symbolized_frame *symbolized, uint64_t weight, uint32_t *ret)
 {
-	struct function_key key = { .name = NULL };
+	bool is_mark = symbolized->kind == SYMBOLIZED_MARK;
+	struct function_key key = { .kind = is_mark ? NULL :
+						      frame_kind_word(symbolized->language) };
 	struct function_entry *f = NULL;
 	int err;
 

@@ -20,6 +20,7 @@ struct function_entry {
 	struct function_key {
 		const char *name;
 		const char *file; /* source file, else the binary; NULL: not known */
+		const char *kind; /* frame_kind_word(); NULL: a mark */
 	} key;
 	uint32_t number;
 	unsigned int line, column; /* 0: not known */

@@ -51,6 +51,8 @@ static const char page_style[] =
 	"  background: #f4f4f4; border-bottom: 1px solid #ccc }\n"
 	"#dwarfprof { display: flex; gap: 12px } #dwarfprof details { flex: 1 }\n"
 	"#dwarfprof label[hidden] { display: none } #dwarfprof select { max-width: 34ch }\n"
+	"#kinds span { padding-right: 8px }\n"
+	"#kinds i { display: inline-block; width: 9px; height: 9px; margin-right: 4px }\n"
 	"#dwarfprof b { font-weight: 600 }\n"
 	"#dwarfprof summary { cursor: pointer; list-style: revert; display: list-item }\n"
 	"#dwarfprof .bad { color: #b00020; font-weight: 600 }\n"
@@ -183,7 +185,7 @@ static int put_head(const struct report_context *context, const struct totals *t
 	fprintf(to, " with a user stack (%.1f %%)</summary>\n", totals_complete(totals));
 	if (err == 0)
 		err = put_details(context, totals, to);
-	fputs("</details><label id=\"picker\" hidden>Show only "
+	fputs("</details><span id=\"kinds\"></span><label id=\"picker\" hidden>Show only "
 	      "<select></select> <output></output></label></header>\n<noscript>This page needs JavaScript.</noscript>\n",
 	      to);
 	return err;
@@ -228,6 +230,7 @@ static int html_finish(struct report *report, const struct totals *totals)
 	if (err == 0)
 		err = put_profile((struct html *)report, totals, to);
 	fputs(page_script, to);
+	fprintf(to, "<script>\n%s</script>\n", html_colours_script);
 	fwrite(viewer_html, 1, viewer_size, to);
 	fprintf(to, "<script>\n%s</script>\n", html_filter_script);
 	fputs(page_style, to); /* the last rule applies */

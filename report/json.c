@@ -120,6 +120,8 @@ static json_t *json_values(const struct report_context *context, const struct st
 static json_t *json_stack(const struct json_report *report, const struct stack *stack)
 {
 	const struct value measured = value_measured(&report->report.context);
+	struct frame leaf;
+	const struct sample sample = stack_sample(stack, &leaf);
 	const struct own_label *own;
 	struct label label;
 	json_t *json = json_object();
@@ -128,9 +130,8 @@ static json_t *json_stack(const struct json_report *report, const struct stack *
 		if (own->counted & ~COUNTED)
 			continue;
 		json_object_set_new(json, own->key,
-				    own_label_get(own, &stack->common, &label) ?
-					    json_label(&label) :
-					    json_null());
+				    own_label_get(own, &sample, &label) ? json_label(&label) :
+									  json_null());
 	}
 	json_set_labels(json, stack->common.labels);
 	json_object_set_new(json, "count", json_number(stack->count));

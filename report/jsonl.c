@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/frame_kind.h"
 #include "report/json_value.h"
 #include "report/outcome.h"
 #include "report/own_label.h"
@@ -32,11 +33,12 @@ static json_t *json_user_frame(const struct report *report, const struct frame *
 
 	json_object_set_new(json, "address", json_hex(frame->address));
 	json_object_set_new(json, "module",
-			    has_module ? json_text(frame->module->path) : json_null());
+			    has_module ? json_text(frame_path(frame)) : json_null());
 	json_object_set_new(json, "offset", in_binary ? json_hex(frame->offset) : json_null());
 	json_object_set_new(json, "function_start", has_start ? json_hex(start) : json_null());
 	json_object_set_new(json, "symbol", is_named ? json_text(location->function) : json_null());
 	json_object_set_new(json, "method", json_string(method_word(frame->method)));
+	json_object_set_new(json, "kind", json_string(frame_kind_word(frame_kind(frame))));
 	json_object_set_new(json, "file", has_line ? json_text(location->file) : json_null());
 	json_object_set_new(json, "line", has_line ? json_integer(location->line) : json_null());
 	json_object_set_new(json, "column",

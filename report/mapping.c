@@ -9,12 +9,14 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "bpf/arch.h"
+#include "report/file_hash.h"
 
 struct mapping_binary {
 	UT_hash_handle hh;
 	const struct module *module;
 	uint64_t count;     /* of events with code in it, once per frame */
 	uint64_t own_count; /* of those in processes with its name */
+	char hash[FILE_HASH_SIZE];
 	size_t n;
 	/* Its segments; the last mapping is for addresses outside of them. */
 	struct mapping mappings[];
@@ -49,7 +51,15 @@ static int read_pages(const struct module *module, struct code_pages **ret, size
 	return err == -ENOMEM ? err : 0;
 }
 
-int mapping_list_add(struct mapping_list *list, const struct module *module)
+/* A file that was written to is not the one that ran. */
+static void hash_file(const struct module *module, char ret[FILE_HASH_SIZE])
+{
+	if (module->fd < 0 || module_is_written_to(module) || file_hash(module->fd, ret) < 0)
+		ret[0] = '\0';
+}
+
+/* module: NULL: the kernel. */
+static int add_binary(struct mapping_list *list, const struct module *module)
 {
 	_cleanup_free_ struct code_pages *pages = NULL;
 	struct mapping_binary *b;
@@ -67,6 +77,10 @@ int mapping_list_add(struct mapping_list *list, const struct module *module)
 		return -ENOMEM;
 	b->module = module;
 	b->n = n + 1;
+	if (module && list->hashes)
+		hash_file(module, b->hash);
+	for (size_t i = 0; i < b->n; i++)
+		b->mappings[i].hash = b->hash;
 	for (size_t i = 0; i < n; i++)
 		b->mappings[i].range = pages[i];
 	if (!module)
@@ -79,6 +93,16 @@ int mapping_list_add(struct mapping_list *list, const struct module *module)
 	return 0;
 }
 
+int mapping_list_add(struct mapping_list *list, const struct sample *sample)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
+		if (frame_is_in_binary(&sample->user[i]))
+			err = add_binary(list, sample->user[i].module);
+	return err;
+}
+
 static struct mapping *find_mapping(struct mapping_binary *b, uint64_t address)
 {
 	size_t i = 0;
@@ -89,18 +113,17 @@ static struct mapping *find_mapping(struct mapping_binary *b, uint64_t address)
 	return &b->mappings[i];
 }
 
-/* The kernel names processes after the first 15 bytes of their files. */
-static bool is_called(const struct module *module, const char *comm)
+bool mapping_is_called(const struct module *module, const char *comm)
 {
 	return module && *comm && strncmp(module->name, comm, strlen(comm)) == 0;
 }
 
-int mapping_list_use(struct mapping_list *list, const struct module *module, uint64_t address,
-		     uint64_t count, const char *comm)
+static int use(struct mapping_list *list, const struct module *module, uint64_t address,
+	       const struct stack *stack)
 {
 	struct mapping_binary *b;
 	struct mapping *m;
-	int err = mapping_list_add(list, module);
+	int err = add_binary(list, module);
 
 	if (err < 0)
 		return err;
@@ -112,10 +135,26 @@ int mapping_list_use(struct mapping_list *list, const struct module *module, uin
 	                                                        * is found */
 	if (address >= m->range.limit && address < UINT64_MAX)
 		m->range.limit = address + 1;
-	b->count += count;
-	if (is_called(module, comm))
-		b->own_count += count;
+	b->count += stack->count;
+	if (mapping_is_called(module, stack->common.comm))
+		b->own_count += stack->count;
 	return 0;
+}
+
+int mapping_list_use(struct mapping_list *list, const struct stack *stack)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
+		struct frame frame = stack_frame_unpack(&stack->user[i]);
+
+		if (frame_is_in_binary(&frame) && frame.offset > 0)
+			err = use(list, frame.module, frame.offset - !frame_is_exact(&frame),
+				  stack);
+	}
+	for (size_t i = 0; err == 0 && i < stack->n_kernel; i++)
+		err = use(list, NULL, stack->kernel[i] - (i > 0), stack);
+	return err;
 }
 
 /* The binary with most samples, if none has the name of its processes. */
@@ -158,10 +197,14 @@ int mapping_list_number(struct mapping_list *list)
 	return err;
 }
 
-struct mapping *mapping_list_find(const struct mapping_list *list, const struct module *module,
-				  uint64_t address)
+struct mapping *mapping_list_find(const struct mapping_list *list,
+				  const struct symbolized_frame *symbolized)
 {
-	struct mapping_binary *b = find_binary(list, module);
+	struct mapping_binary *b;
 
-	return b ? find_mapping(b, address) : NULL;
+	if (symbolized->address == 0 ||
+	    (symbolized->kind == SYMBOLIZED_USER && !symbolized->module))
+		return NULL;
+	b = find_binary(list, symbolized->module);
+	return b ? find_mapping(b, symbolized_code_address(symbolized)) : NULL;
 }

@@ -7,7 +7,12 @@
 #include <stdint.h>
 
 #include "elf/code_pages.h"
+#include "report/profile.h"
+#include "report/symbolized.h"
 #include "symbols/module.h"
+
+/* The file name by which readers recognise the kernel. */
+#define MAPPING_KERNEL "[kernel.kallsyms]"
 
 /*
  * Where the code of samples is, for formats that list it separately from the stacks: a mapping for
@@ -16,6 +21,7 @@
 struct mapping {
 	uint64_t number;             /* from 1; 0: unused */
 	const struct module *module; /* NULL: the kernel */
+	const char *hash;            /* of its file (file_hash.h); "": not known */
 	struct code_pages range;
 	bool is_used;
 	/* For the format: whether all of its locations have these */
@@ -26,16 +32,16 @@ struct mapping_list {
 	struct mapping_binary *binaries; /* by module, in the order of first use */
 	struct mapping **mappings;       /* the used ones, by number - 1, after numbering */
 	size_t n;
+	bool hashes; /* set by the user: they are needed */
 };
 
 void mapping_list_done(struct mapping_list *list);
 
-/* Stores where a binary's code is, while its file is still open. NULL: the kernel. 0 or -ENOMEM. */
-int mapping_list_add(struct mapping_list *list, const struct module *module);
+/* Stores where the binaries of a sample are, while their files are still open. 0 or -ENOMEM. */
+int mapping_list_add(struct mapping_list *list, const struct sample *sample);
 
-/* Counts code of a stack in a binary that was added, with the name of the process. 0 or -ENOMEM. */
-int mapping_list_use(struct mapping_list *list, const struct module *module, uint64_t address,
-		     uint64_t count, const char *comm);
+/* Counts the code of a stack whose samples were added. 0 or -ENOMEM. */
+int mapping_list_use(struct mapping_list *list, const struct stack *stack);
 
 /*
  * Numbers the used mappings. The first are those of the profiled program: the binary that most
@@ -43,8 +49,11 @@ int mapping_list_use(struct mapping_list *list, const struct module *module, uin
  */
 int mapping_list_number(struct mapping_list *list);
 
-/* Finds the mapping of an address that was counted. */
-struct mapping *mapping_list_find(const struct mapping_list *list, const struct module *module,
-				  uint64_t address);
+/* Finds the mapping of code that was counted. NULL: it is in no file, or a mark. */
+struct mapping *mapping_list_find(const struct mapping_list *list,
+				  const struct symbolized_frame *symbolized);
+
+/* The kernel names processes after the first 15 bytes of their files: is this one the binary's? */
+bool mapping_is_called(const struct module *module, const char *comm);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "report/frame_kind.h"
 #include "report/outcome.h"
 #include "report/profile.h"
 
@@ -49,6 +50,15 @@ static bool get_state(const struct sample *sample, struct label *ret)
 	return sample->event == DP_EVENT_OFF_CPU;
 }
 
+static bool get_language(const struct sample *sample, struct label *ret)
+{
+	enum frame_kind kind;
+	bool has_kind = frame_kind_of_sample(sample, &kind);
+
+	ret->text = has_kind ? frame_kind_word(kind) : NULL;
+	return has_kind;
+}
+
 static const struct own_label rows[] = {
 	{ "cpu", PROFILE_CPU, NULL, get_cpu },
 	{ "pid", PROFILE_THREAD, NULL, get_pid },
@@ -57,6 +67,7 @@ static const struct own_label rows[] = {
 	{ "thread_name", PROFILE_THREAD, NULL, get_thread_name },
 	{ "outcome", 0, "complete", get_outcome },
 	{ "state", 0, NULL, get_state },
+	{ "language", 0, "native", get_language },
 };
 
 const struct own_label *own_label(size_t i)

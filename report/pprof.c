@@ -45,42 +45,17 @@ static int pprof_add(struct report *report, const struct sample *sample,
 		     const struct totals *totals)
 {
 	struct pprof *pprof = (struct pprof *)report;
-	int err = 0;
-
 	/* Binaries that no process maps any more are closed before the end. */
-	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
-		if (frame_is_in_binary(&sample->user[i]))
-			err = mapping_list_add(&pprof->mappings, sample->user[i].module);
+	int err = mapping_list_add(&pprof->mappings, sample);
+
 	return err == 0 ? profile_add(pprof->profile, sample) : err;
 }
 
 static int use_mappings(const struct stack *stack, void *arg)
 {
 	struct pprof *pprof = arg;
-	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
-		struct frame frame = stack_frame_unpack(&stack->user[i]);
-
-		if (frame_is_in_binary(&frame) && frame.offset > 0)
-			err = mapping_list_use(&pprof->mappings, frame.module,
-					       frame.offset - !frame_is_exact(&frame), stack->count,
-					       stack->common.comm);
-	}
-	for (size_t i = 0; err == 0 && i < stack->n_kernel; i++)
-		err = mapping_list_use(&pprof->mappings, NULL, stack->kernel[i] - (i > 0),
-				       stack->count, stack->common.comm);
-	return err;
-}
-
-/* NULL: the frame is in no file, or a mark. */
-static struct mapping *find_mapping(const struct pprof *pprof,
-				    const struct symbolized_frame *symbolized)
-{
-	if (symbolized->address == 0 ||
-	    (symbolized->kind == SYMBOLIZED_USER && !symbolized->module))
-		return NULL;
-	return mapping_list_find(&pprof->mappings, symbolized->module, pprof_address(symbolized));
+	return mapping_list_use(&pprof->mappings, stack);
 }
 
 static int make_locations(struct pprof *pprof, size_t *ret_n)
@@ -93,16 +68,36 @@ static int make_locations(struct pprof *pprof, size_t *ret_n)
 
 		if (array_reserve(pprof->locations, n, pprof->locations_size) < 0)
 			return -ENOMEM;
-		err = pprof_writer_location(&pprof->writer, &symbolized->items[i],
-					    symbolized->n - i,
-					    find_mapping(pprof, &symbolized->items[i]),
-					    &pprof->locations[n], &n_functions);
+		err = pprof_writer_location(
+			&pprof->writer, &symbolized->items[i], symbolized->n - i,
+			mapping_list_find(&pprof->mappings, &symbolized->items[i]),
+			&pprof->locations[n], &n_functions);
 		if (err < 0)
 			return err;
 		n++;
 		i += n_functions;
 	}
 	*ret_n = n;
+	return 0;
+}
+
+/* Leaves out the middle of a stack that is too deep for its reader, with a mark there. */
+static int cut_locations(struct pprof *pprof, size_t *n)
+{
+	size_t skipped, n_functions, leaf;
+	uint64_t mark;
+	int err;
+
+	leaf = symbolized_keep(*n, pprof->report.context.max_frames, &skipped);
+	if (skipped == 0)
+		return 0;
+	err = pprof_writer_location(&pprof->writer, &symbolized_cut, 1, NULL, &mark, &n_functions);
+	if (err < 0)
+		return err;
+	pprof->locations[leaf] = mark;
+	memmove(&pprof->locations[leaf + 1], &pprof->locations[leaf + skipped],
+		(*n - leaf - skipped) * sizeof(*pprof->locations));
+	*n -= skipped - 1;
 	return 0;
 }
 
@@ -172,6 +167,8 @@ static int make_labels(struct pprof *pprof, const struct sample *sample)
 static int write_sample(const struct stack *stack, void *arg)
 {
 	struct pprof *pprof = arg;
+	struct frame leaf;
+	const struct sample alike = stack_sample(stack, &leaf);
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples[] = { &sample };
 	int64_t values[VALUES_MAX];
@@ -181,7 +178,9 @@ static int write_sample(const struct stack *stack, void *arg)
 	if (err == 0)
 		err = make_locations(pprof, &sample.n_location_id);
 	if (err == 0)
-		err = make_labels(pprof, &stack->common);
+		err = cut_locations(pprof, &sample.n_location_id);
+	if (err == 0)
+		err = make_labels(pprof, &alike);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < pprof->n_values; i++)
@@ -208,6 +207,7 @@ static int write_head(struct pprof *pprof, const struct totals *totals)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__ValueType types[VALUES_MAX], *pointers[VALUES_MAX];
+	const struct value measured = value_measured(&pprof->report.context);
 	unsigned int hz = pprof->report.context.hz;
 	int err = 0;
 
@@ -223,8 +223,10 @@ static int write_head(struct pprof *pprof, const struct totals *totals)
 	profile.default_sample_type = types[pprof->n_values - 1].type;
 	profile.time_nanos = (int64_t)pprof->report.context.started_real_ns;
 	profile.duration_nanos = (int64_t)totals->duration_ns;
-	/* Nanoseconds between two samples of a CPU, else one event. */
-	profile.period_type = &types[hz > 0 ? 1 : 0];
+	/* Nanoseconds between two samples of a CPU; one, if time is measured; else one event. */
+	profile.period_type = &types[hz > 0                   ? 1 :
+				     value_is_time(&measured) ? pprof->n_values - 1 :
+								0];
 	profile.period = hz > 0 ? 1000000000 / hz : 1;
 	return pprof_writer_put(&pprof->writer, &profile);
 }

@@ -10,9 +10,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-/* The name by which readers recognise the kernel. */
-#define KERNEL_FILE "[kernel.kallsyms]"
-
 /* A function of a file. The report has each string once, so their addresses are compared. */
 struct pprof_function {
 	UT_hash_handle hh;
@@ -28,7 +25,9 @@ struct pprof_location {
 	struct pprof_location_key {
 		uint64_t mapping;
 		uint64_t address;
-		const char *mark; /* name of a location without an address */
+		/* In no file: marks have no address, and processes number their code alike */
+		struct pprof_function_key function;
+		uint64_t line;
 	} key;
 	uint64_t id;
 };
@@ -104,14 +103,13 @@ int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *
 }
 
 /* Adds the path of a source file, as far as it is known. */
-static int add_file(struct pprof_writer *writer, const char *dir, const char *file, int64_t *ret)
+static int put_path(struct pprof_writer *writer, const char *dir, const char *file, int64_t *ret)
 {
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *made = NULL;
+	const char *path = file ? text_path(dir, file, &made) : NULL;
 
-	if (!file || !dir || *file == '/')
-		return file ? pprof_writer_string(writer, file, ret) : 0;
-	if (asprintf(&path, "%s/%s", dir, file) < 0)
-		return -ENOMEM;
+	if (!path)
+		return file ? -ENOMEM : 0;
 	return pprof_writer_string(writer, path, ret);
 }
 
@@ -127,7 +125,7 @@ static int write_function(struct pprof_writer *writer, const struct pprof_functi
 	int err = pprof_writer_string(writer, f->key.name, &function.name);
 
 	if (err == 0)
-		err = add_file(writer, f->key.dir, f->key.file, &function.filename);
+		err = put_path(writer, f->key.dir, f->key.file, &function.filename);
 	if (err < 0)
 		return err;
 	function.id = f->id;
@@ -138,10 +136,15 @@ static int write_function(struct pprof_writer *writer, const struct pprof_functi
 	return pprof_writer_put(writer, &profile);
 }
 
+static struct pprof_function_key function_key(const struct symbolized_frame *symbolized)
+{
+	return (struct pprof_function_key){ symbolized->name, symbolized->file, symbolized->dir };
+}
+
 static int add_function(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
 			uint64_t *ret)
 {
-	struct pprof_function_key key = { symbolized->name, symbolized->file, symbolized->dir };
+	struct pprof_function_key key = function_key(symbolized);
 	struct pprof_function *f;
 
 	HASH_FIND(hh, writer->functions, &key, sizeof(key), f);
@@ -161,31 +164,6 @@ static int add_function(struct pprof_writer *writer, const struct symbolized_fra
 	}
 	*ret = f->id;
 	return write_function(writer, f);
-}
-
-uint64_t pprof_address(const struct symbolized_frame *symbolized)
-{
-	return symbolized->address - (symbolized->is_call && symbolized->address > 0);
-}
-
-/* Counts the functions of one address: each is inlined into the next. */
-static size_t count_functions(const struct symbolized_frame *symbolized, size_t n)
-{
-	size_t i = 0;
-
-	while (i + 1 < n && symbolized[i].is_inlined)
-		i++;
-	return i + 1;
-}
-
-/*
- * Readers may look up names that nobody has looked up. If we have, each address has a function: for
- * one without, readers would replace the names of its whole mapping, and of inlined functions.
- * Marks have no address.
- */
-static bool has_line(const struct symbolized_frame *symbolized, size_t n)
-{
-	return n > 1 || symbolized->is_named || symbolized->is_sought || symbolized->address == 0;
 }
 
 /* Combines the properties of this location with those of its mapping. */
@@ -224,7 +202,7 @@ static int write_location(struct pprof_writer *writer, const struct pprof_locati
 
 	if (!pointers || !lines)
 		return -ENOMEM;
-	if (has_line(symbolized, n)) {
+	if (symbolized_has_name(symbolized, n)) {
 		err = make_lines(writer, symbolized, n, lines, pointers);
 		if (err < 0)
 			return err;
@@ -242,15 +220,17 @@ static int write_location(struct pprof_writer *writer, const struct pprof_locati
 int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
 			  size_t n, struct mapping *mapping, uint64_t *ret, size_t *ret_n)
 {
-	struct pprof_location_key key = { .address = pprof_address(symbolized) };
+	struct pprof_location_key key = { .address = symbolized_code_address(symbolized) };
 	struct pprof_location *l;
 
-	n = count_functions(symbolized, n);
+	n = symbolized_n_functions(symbolized, n);
 	*ret_n = n;
-	if (mapping)
+	if (mapping) {
 		key.mapping = mapping->number;
-	if (key.address == 0)
-		key.mark = symbolized->name;
+	} else {
+		key.function = function_key(symbolized);
+		key.line = symbolized->line;
+	}
 	HASH_FIND(hh, writer->locations, &key, sizeof(key), l);
 	if (l) {
 		*ret = l->id;
@@ -275,7 +255,7 @@ static int write_mapping(struct pprof_writer *writer, const struct mapping *m)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
-	int err = pprof_writer_string(writer, m->module ? m->module->path : KERNEL_FILE,
+	int err = pprof_writer_string(writer, m->module ? m->module->path : MAPPING_KERNEL,
 				      &mapping.filename);
 
 	if (err == 0 && m->module)

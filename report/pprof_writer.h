@@ -49,7 +49,4 @@ int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_f
 /* Writes the rest: the mappings, the strings, the end of the file. */
 int pprof_writer_finish(struct pprof_writer *writer, const struct mapping_list *mappings);
 
-/* The address in the format's sense: a caller's is inside its call. */
-uint64_t pprof_address(const struct symbolized_frame *symbolized);
-
 #endif

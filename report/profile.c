@@ -180,7 +180,8 @@ int profile_add_numbered(struct profile *profile, const struct sample *sample, u
 			free(e);
 			return -ENOMEM;
 		}
-		look_names_up(profile, sample);
+		if (!(profile->counted & PROFILE_UNNAMED))
+			look_names_up(profile, sample);
 	}
 	e->count += sample->weight;
 	e->time_ns += sample->weight * sample->value_ns;
@@ -217,4 +218,18 @@ struct frame stack_frame_unpack(const struct stack_frame *frame)
 		.module = frame->module,
 		.method = (enum dp_method)frame->method,
 	};
+}
+
+struct sample stack_sample(const struct stack *stack, struct frame *leaf)
+{
+	struct sample sample = stack->common;
+
+	sample.kernel = stack->kernel;
+	sample.n_kernel = stack->n_kernel;
+	if (stack->n_user > 0) {
+		*leaf = stack_frame_unpack(&stack->user[0]);
+		sample.user = leaf;
+		sample.n_user = 1;
+	}
+	return sample;
 }

@@ -16,8 +16,9 @@ struct stack_frame {
 enum profile_labels {
 	PROFILE_THREAD = 1, /* process and thread, and the thread's name */
 	PROFILE_CPU = 2,
-	PROFILE_LINES = 4,  /* not counted by, but files and lines will be needed */
-	PROFILE_LABELS = 8, /* the label set */
+	PROFILE_LINES = 4,    /* not counted by, but files and lines will be needed */
+	PROFILE_LABELS = 8,   /* the label set */
+	PROFILE_UNNAMED = 16, /* not counted by, but names will not be needed */
 };
 
 struct stack {
@@ -65,6 +66,12 @@ size_t profile_n_stacks(const struct profile *profile);
  */
 int profile_for_each(const struct profile *profile, int (*fn)(const struct stack *, void *),
 		     void *arg);
+
+/*
+ * What its samples have in common, with their kernel frames and the innermost one of user space, which
+ * is put into `leaf`: as much as labels of samples need (own_label.h).
+ */
+struct sample stack_sample(const struct stack *stack, struct frame *leaf);
 
 /* A frame of a stack in the form that frame_label() takes. */
 struct frame stack_frame_unpack(const struct stack_frame *frame);

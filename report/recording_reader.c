@@ -10,12 +10,10 @@
 #include "base/cleanup.h"
 #include "report/block_stream.h"
 #include "report/bytes.h"
-#include "report/recording.h"
 #include "report/intern_table.h"
+#include "report/recording.h"
+#include "report/recording_context.h"
 #include "symbols/kallsyms.h"
-#include "report/value.h"
-
-#define MAX_TEXTS 64 /* pairs in the context */
 
 struct slot {
 	struct module *module;
@@ -27,10 +25,7 @@ struct recording_reader {
 	struct recording_options options;
 	struct block_reader blocks;
 	struct view rest; /* of the current block */
-	char *texts[2 * MAX_TEXTS];
-	size_t n_texts;
-	struct report_context context;
-	struct report_event several[VALUES_MAX];
+	struct recording_context context;
 	struct kallsyms *kallsyms;
 	struct intern_table interned;
 	/* The current sample */
@@ -39,7 +34,10 @@ struct recording_reader {
 	__u64 *kernel;
 	struct label_set *labels;
 	uint64_t time_ns, first_ns, last_ns;
-	struct totals totals;
+	struct totals totals, before; /* before: of the recordings before this one */
+	uint64_t n_read; /* samples of this one, also outside the time that is wanted */
+	uint64_t started_ns, started_real_ns; /* of this one */
+	int64_t shift_ns;                     /* to its clock from that of the first one */
 	bool has_ended;
 	char fault[RECORDING_WHY_SIZE];
 	int (*fn)(void *arg, const struct sample *sample, const struct totals *totals);
@@ -48,7 +46,7 @@ struct recording_reader {
 
 const struct report_context *recording_reader_context(const struct recording_reader *r)
 {
-	return &r->context;
+	return &r->context.context;
 }
 
 const struct totals *recording_reader_totals(const struct recording_reader *r)
@@ -63,10 +61,7 @@ const char *recording_reader_fault(const struct recording_reader *r)
 
 const char *recording_reader_text(const struct recording_reader *r, const char *key)
 {
-	for (size_t i = 0; i < r->n_texts; i += 2)
-		if (strcmp(r->texts[i], key) == 0)
-			return r->texts[i + 1];
-	return NULL;
+	return recording_context_text(&r->context, key);
 }
 
 struct recording_reader *recording_reader_free(struct recording_reader *r)
@@ -75,8 +70,7 @@ struct recording_reader *recording_reader_free(struct recording_reader *r)
 		return NULL;
 	intern_table_done(&r->interned);
 	label_set_free(r->labels);
-	for (size_t i = 0; i < r->n_texts; i++)
-		free(r->texts[i]);
+	recording_context_done(&r->context);
 	kallsyms_free(r->kallsyms);
 	block_reader_done(&r->blocks);
 	free(r->slots);
@@ -287,18 +281,22 @@ static void count(struct recording_reader *r, const struct sample *s)
 {
 	struct totals *t = &r->totals;
 
-	if (t->samples == 0)
-		r->first_ns = s->time_ns;
+	if (t->samples == r->before.samples)
+		r->first_ns = r->last_ns = s->time_ns;
 	r->first_ns = s->time_ns < r->first_ns ? s->time_ns : r->first_ns;
 	r->last_ns = s->time_ns > r->last_ns ? s->time_ns : r->last_ns;
-	t->samples++;
-	t->finished_late += s->late;
-	t->cut_labels += label_set_is_part(s->labels);
-	t->outcomes[s->outcome]++;
-	t->events += s->weight;
-	t->time_ns += s->weight * s->value_ns;
+	totals_count(t, s);
 	/* An estimate, until the totals are read. */
-	t->duration_ns = r->last_ns - r->first_ns;
+	t->duration_ns = r->before.duration_ns + r->last_ns - r->first_ns;
+}
+
+/* By the time of day when it was taken, or began. */
+static bool is_wanted(const struct recording_reader *r, uint64_t time_ns)
+{
+	uint64_t real = r->started_real_ns + (time_ns - r->started_ns);
+
+	return real >= r->options.from_real_ns &&
+	       (!r->options.to_real_ns || real < r->options.to_real_ns);
 }
 
 static int read_sample(struct recording_reader *r, struct view *v)
@@ -317,97 +315,37 @@ static int read_sample(struct recording_reader *r, struct view *v)
 		err = read_labels(r, v, &s, fields);
 	if (err < 0 || v->failed)
 		return err < 0 ? err : -EBADMSG;
+	r->n_read++;
+	if (!is_wanted(r, s.time_ns))
+		return 0;
+	s.time_ns -= (uint64_t)r->shift_ns;
 	count(r, &s);
 	return r->fn(r->arg, &s, &r->totals);
+}
+
+/* The part of a recording's duration that is wanted. */
+static uint64_t wanted_ns(const struct recording_reader *r, uint64_t duration_ns)
+{
+	uint64_t from = r->started_real_ns, to = from + duration_ns;
+
+	if (from < r->options.from_real_ns)
+		from = r->options.from_real_ns;
+	if (r->options.to_real_ns && to > r->options.to_real_ns)
+		to = r->options.to_real_ns;
+	return to > from ? to - from : 0;
 }
 
 static int read_totals(struct recording_reader *r, struct view *v)
 {
 	struct totals *t = &r->totals;
-	uint64_t samples = view_number(v);
 
-	if (samples != t->samples)
+	if (view_number(v) != r->n_read)
 		return -EBADMSG;
-	t->duration_ns = view_number(v);
-	t->still_blocked = view_number(v);
-	t->pages_requested = view_number(v);
+	t->duration_ns = r->before.duration_ns + wanted_ns(r, view_number(v));
+	t->still_blocked = r->before.still_blocked + view_number(v);
+	t->pages_requested = r->before.pages_requested + view_number(v);
 	r->has_ended = true;
 	return 0;
-}
-
-static uint64_t context_number(const struct recording_reader *r, const char *key)
-{
-	const char *text = recording_reader_text(r, key);
-
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
-/*
- * The sampled kinds of events. Old recordings only say whether blocks were sampled, and anything
- * else.
- */
-static unsigned int context_events(const struct recording_reader *r)
-{
-	if (recording_reader_text(r, "events"))
-		return context_number(r, "events") & (EVENT_BIT(DP_N_EVENTS) - 1);
-	if (!context_number(r, "time"))
-		return EVENT_BIT(DP_EVENT_CPU);
-	return EVENT_BIT(DP_EVENT_OFF_CPU) |
-	       (context_number(r, "wall") ? EVENT_BIT(DP_EVENT_CPU) : 0);
-}
-
-static void read_several(struct recording_reader *r)
-{
-	size_t n = 0;
-
-	for (; n < VALUES_MAX; n++) {
-		const char *name, *counts;
-		char key[RECORDING_KEY_SIZE];
-
-		snprintf(key, sizeof(key), RECORDING_KEY_EVENT, n);
-		name = recording_reader_text(r, key);
-		snprintf(key, sizeof(key), RECORDING_KEY_COUNTS, n);
-		counts = recording_reader_text(r, key);
-		if (!name || !counts)
-			break;
-		r->several[n] = (struct report_event){ name, counts };
-	}
-	r->context.several = r->several;
-	r->context.n_several = n;
-}
-
-/* The limit of -F; 0 is for events without a clock. */
-#define MAX_HZ 1000000
-
-static int read_context(struct recording_reader *r, struct view *v)
-{
-	while (!view_is_empty(v) && r->n_texts < 2 * MAX_TEXTS)
-		for (int i = 0; i < 2; i++) {
-			r->texts[r->n_texts] = view_new_text(v);
-			if (!r->texts[r->n_texts++])
-				return -ENOMEM;
-		}
-	r->context = (struct report_context){
-		.target = recording_reader_text(r, "target"),
-		.event = recording_reader_text(r, "event"),
-		.counts = recording_reader_text(r, "counts"),
-		.command = recording_reader_text(r, "command"),
-		.host = recording_reader_text(r, "host"),
-		.kernel = recording_reader_text(r, "kernel"),
-		.hz = (unsigned int)context_number(r, "hz"),
-		.period = (unsigned int)context_number(r, "period"),
-		.events = context_events(r),
-		.started_ns = context_number(r, "started_ns"),
-		.started_real_ns = context_number(r, "started_real_ns"),
-		.symbols = r->options.symbols,
-		.names = r->options.names,
-		.kallsyms = r->options.symbols ? r->kallsyms : NULL,
-	};
-	read_several(r);
-	return v->failed || !r->context.target || !r->context.event ||
-			       context_number(r, "hz") > MAX_HZ ?
-		       -EBADMSG :
-		       0;
 }
 
 static int read_record(struct recording_reader *r, uint64_t tag, struct view *record)
@@ -427,8 +365,8 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 		err = intern_table_add(&r->interned, tag, record);
 		break;
 	case RECORDING_LOST:
-		r->totals.lost = view_number(record);
-		r->totals.lost_ns = view_number(record);
+		r->totals.lost = r->before.lost + view_number(record);
+		r->totals.lost_ns = r->before.lost_ns + view_number(record);
 		break;
 	case RECORDING_SAMPLE:
 		return read_sample(r, record);
@@ -520,7 +458,7 @@ static int read_head(FILE *from, char why[RECORDING_WHY_SIZE])
 }
 
 /* The first record says what was sampled. */
-static int read_first(struct recording_reader *r)
+static int read_first(struct recording_reader *r, struct recording_context *ret)
 {
 	struct view record;
 	uint64_t tag;
@@ -528,7 +466,20 @@ static int read_first(struct recording_reader *r)
 
 	if (err <= 0)
 		return err < 0 ? err : -ENODATA;
-	return tag == RECORDING_CONTEXT ? read_context(r, &record) : -EBADMSG;
+	if (tag != RECORDING_CONTEXT)
+		return -EBADMSG;
+	err = recording_context_read(&record, ret);
+	r->started_ns = ret->context.started_ns;
+	r->started_real_ns = ret->context.started_real_ns;
+	return err;
+}
+
+static void explain(int err, char why[RECORDING_WHY_SIZE])
+{
+	snprintf(why, RECORDING_WHY_SIZE, "%s",
+		 err == -ENODATA ? "it is cut off, before its first sample" :
+		 err == -EBADMSG ? "it is damaged, from its start on" :
+				   strerror(-err));
 }
 
 int recording_reader_new(FILE *from, const struct recording_options *options,
@@ -553,14 +504,57 @@ int recording_reader_new(FILE *from, const struct recording_options *options,
 		return -ENOMEM;
 	err = block_reader_init(&r->blocks, from, sizeof(struct recording_head));
 	if (err == 0)
-		err = read_first(r);
+		err = read_first(r, &r->context);
 	if (err < 0) {
-		snprintf(why, RECORDING_WHY_SIZE, "%s",
-			 err == -ENODATA ? "it is cut off, before its first sample" :
-			 err == -EBADMSG ? "it is damaged, from its start on" :
-					   strerror(-err));
+		explain(err, why);
 		return err;
 	}
+	r->context.context.symbols = options->symbols;
+	r->context.context.names = options->names;
+	r->context.context.kallsyms = options->symbols ? r->kallsyms : NULL;
 	*ret = steal_ptr(r);
+	return 0;
+}
+
+/* Clocks that differ by more were set, or counted from another start of the machine. */
+#define SAME_CLOCK_NS INT64_C(1000000000)
+
+static int64_t shift_of(const struct recording_reader *r)
+{
+	const struct report_context *first = &r->context.context;
+	int64_t shift = (int64_t)(r->started_ns - first->started_ns -
+				  (r->started_real_ns - first->started_real_ns));
+
+	return shift > SAME_CLOCK_NS || shift < -SAME_CLOCK_NS ? shift : 0;
+}
+
+int recording_reader_continue(struct recording_reader *r, FILE *from, char why[RECORDING_WHY_SIZE])
+{
+	_cleanup_(recording_context_done) struct recording_context context = { 0 };
+	int err = read_head(from, why);
+
+	if (err < 0)
+		return err;
+	intern_table_forget(&r->interned);
+	block_reader_done(&r->blocks);
+	r->from = from;
+	r->rest = (struct view){ 0 };
+	r->time_ns = r->n_read = 0;
+	r->has_ended = false;
+	r->fault[0] = '\0';
+	r->before = r->totals;
+	err = block_reader_init(&r->blocks, from, sizeof(struct recording_head));
+	if (err == 0)
+		err = read_first(r, &context);
+	if (err < 0) {
+		explain(err, why);
+		return err;
+	}
+	if (!recording_context_is_alike(&r->context, &context)) {
+		snprintf(why, RECORDING_WHY_SIZE, "it was sampled otherwise: %s at %u Hz",
+			 context.context.event, context.context.hz);
+		return -EMEDIUMTYPE;
+	}
+	r->shift_ns = shift_of(r);
 	return 0;
 }

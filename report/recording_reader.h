@@ -13,6 +13,8 @@ struct recording_options {
 	struct names *names; /* the caller's; modules use them */
 	bool symbols;        /* names are wanted: look for the binaries */
 	const char *root;    /* search below this directory first; NULL: none */
+	/* Only samples of this time of day, CLOCK_REALTIME; to_real_ns 0: no end. */
+	uint64_t from_real_ns, to_real_ns;
 	/*
 	 * Called for each binary without names; err: -ENOENT, -ESTALE: another file is there, ...
 	 */
@@ -29,6 +31,14 @@ struct recording_options {
  */
 int recording_reader_new(FILE *from, const struct recording_options *options,
 			 struct recording_reader **ret, char why[RECORDING_WHY_SIZE]);
+/*
+ * Goes on with another recording, as if it were the rest of the last one: totals are those of both.
+ * The same file of a binary is the same module. Returns as recording_reader_new(), and -EMEDIUMTYPE
+ * if the samples cannot be added up, because they are of other events or rates. After an error,
+ * it may be called again.
+ */
+int recording_reader_continue(struct recording_reader *reader, FILE *from,
+			      char why[RECORDING_WHY_SIZE]);
 /* Also frees the modules, to which reports may refer. */
 struct recording_reader *recording_reader_free(struct recording_reader *reader);
 

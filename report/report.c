@@ -17,6 +17,7 @@ static const struct report_format formats[] = {
 	  .use = "`dwarfprof report' shows it" },
 	{ "text", ".txt", report_text_new, .groups = true },
 	{ "pprof", ".pb.gz .pprof", report_pprof_new, .is_binary = true },
+	{ "otlp", ".otlp", report_otlp_new, .is_binary = true },
 	{ "perf-script", ".perf", report_perf_script_new, .groups = true, .streams = true },
 	{ "speedscope", ".speedscope.json", report_speedscope_new, .groups = true,
 	  .use = "https://www.speedscope.app shows it" },

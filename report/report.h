@@ -25,6 +25,17 @@ struct report_event {
  */
 #define REPORT_EVENT "-e"
 
+/*
+ * For a format whose readers take files of a limited size (otlp): it writes several. `end` is called
+ * when one has been written, and what is written then belongs to the next one. 0 or a negative errno,
+ * with which report_finish() ends. A file may exceed the size by a stack and its names.
+ */
+struct report_parts {
+	size_t max_size, max_samples;
+	int (*end)(void *arg);
+	void *arg;
+};
+
 /* What was profiled, for the head of a report. The caller keeps the strings. */
 struct report_context {
 	const char *target;     /* "python3 (PID 4711)" */
@@ -36,16 +47,19 @@ struct report_context {
 	const struct report_event *several; /* if several events were sampled, each of them */
 	size_t n_several;                   /* 0: there is one */
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
-	const struct top_viewer *viewer; /* takes what `top` would write; NULL: nobody */
-	bool wide;                       /* lines may be wider than a terminal */
-	bool symbols;                    /* look names up */
-	const struct names *names;       /* for modules and kallsyms: how names are shown */
-	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
-	const char *command;             /* the profiler's command line */
-	const char *host;                /* name of the machine */
-	const char *kernel;              /* "Linux 6.18.5 " DP_ARCH */
-	uint64_t started_ns;             /* CLOCK_MONOTONIC, as the samples' times */
-	uint64_t started_real_ns;        /* the same time by CLOCK_REALTIME */
+	const struct report_parts *parts; /* NULL: one file */
+	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
+	bool main_value;                  /* of several values, only the count and the last */
+	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
+	bool wide;                        /* lines may be wider than a terminal */
+	bool symbols;                     /* look names up */
+	const struct names *names;        /* for modules and kallsyms: how names are shown */
+	const struct kallsyms *kallsyms;  /* NULL: kernel addresses stay numbers */
+	const char *command;              /* the profiler's command line */
+	const char *host;                 /* name of the machine */
+	const char *kernel;               /* "Linux 6.18.5 " DP_ARCH */
+	uint64_t started_ns;              /* CLOCK_MONOTONIC, as the samples' times */
+	uint64_t started_real_ns;         /* the same time by CLOCK_REALTIME */
 };
 
 /*
@@ -128,6 +142,7 @@ struct report *report_free(struct report *report);
 int report_folded_new(struct report **ret);
 int report_json_new(struct report **ret);
 int report_jsonl_new(struct report **ret);
+int report_otlp_new(struct report **ret);
 int report_pprof_new(struct report **ret);
 int report_recording_new(struct report **ret);
 int report_text_new(struct report **ret);

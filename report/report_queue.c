@@ -15,6 +15,9 @@
 /* The names of so many waiting samples are read together; more would keep the first report waiting. */
 #define NAMED_TOGETHER 256
 
+/* Between reports, processes that have read no names for so long are ended. */
+#define NAMES_IDLE_NS UINT64_C(30000000000)
+
 enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
 
 /* A task of the thread. */
@@ -63,16 +66,19 @@ struct report_queue {
 	bool ends;   /* when all is reported */
 	bool drops;  /* at once */
 	int err;
+	struct frame *located; /* of a sample, DP_MAX_FRAMES */
 };
 
 /* JIT code may be replaced later. */
-static void locate_frames(struct item *item)
+static void locate_frames(struct report_queue *q, struct sample *sample)
 {
-	struct frame *frames = (struct frame *)item->data;
+	bool is_cut;
 
-	for (size_t i = 0; i < item->sample.n_user; i++)
-		if (frames[i].module && module_is_compiled(frames[i].module))
-			frame_locate(&frames[i], item->sample.time_ns);
+	sample->n_user =
+		frames_locate(sample->user, sample->n_user, sample->time_ns, q->located, &is_cut);
+	sample->user = q->located;
+	if (is_cut)
+		sample->outcome = DP_DEPTH_LIMIT;
 }
 
 static int add_sample(struct report_queue *q, struct item *item)
@@ -82,7 +88,7 @@ static int add_sample(struct report_queue *q, struct item *item)
 
 	if (verification)
 		item->sample.verified = verification->wait(verification);
-	locate_frames(item);
+	locate_frames(q, &item->sample);
 	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
 		struct totals totals = totals_since(&item->totals, &q->slots[i].before);
 
@@ -129,7 +135,18 @@ static int take(struct report_queue *q, const struct item *item)
 			       .before = item->totals,
 			       .since_ns = item->now_ns };
 	note_oldest(q);
+	names_rest(q->names, NAMES_IDLE_NS);
 	return err;
+}
+
+/* A report that has begun to keep samples needs their names, even if none did at the start. */
+static bool keeps_names(const struct report_queue *q)
+{
+	bool keeps = q->keeps_names;
+
+	for (size_t i = 0; i < q->n_slots; i++)
+		keeps |= !q->slots[i].report->streams && q->slots[i].report->context.symbols;
+	return keeps;
 }
 
 static int do_item(struct report_queue *q, struct item *item)
@@ -138,7 +155,7 @@ static int do_item(struct report_queue *q, struct item *item)
 	case ITEM_SAMPLE:
 		return add_sample(q, item);
 	case ITEM_CLOSE:
-		module_close(item->close, q->keeps_names);
+		module_close(item->close, keeps_names(q));
 		return 0;
 	case ITEM_TICK:
 		return tick(q, item);
@@ -242,7 +259,8 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
 		q->slots[i].report = reports[i];
 	if (q->slots)
 		note_oldest(q);
-	err = q->slots ? start_thread(q) : -ENOMEM;
+	q->located = calloc(DP_MAX_FRAMES, sizeof(*q->located));
+	err = q->slots && q->located ? start_thread(q) : -ENOMEM;
 	if (err < 0)
 		q = report_queue_free(q);
 	*ret = q;
@@ -430,6 +448,7 @@ struct report_queue *report_queue_free(struct report_queue *q)
 	pthread_cond_destroy(&q->more);
 	pthread_mutex_destroy(&q->lock);
 	free(q->slots);
+	free(q->located);
 	free(q);
 	return NULL;
 }

@@ -6,10 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/frame_kind.h"
+#include "symbols/code_source.h"
+
 /* These are all counters, and precede the other members. */
 #define N_COUNTERS (offsetof(struct totals, verified) / sizeof(uint64_t))
 _Static_assert(N_COUNTERS * sizeof(uint64_t) + sizeof(struct verified *) == sizeof(struct totals),
 	       "");
+
+void totals_count(struct totals *t, const struct sample *s)
+{
+	t->samples++;
+	t->finished_late += s->late;
+	t->cut_labels += label_set_is_part(s->labels);
+	t->outcomes[s->outcome]++;
+	t->events += s->weight;
+	t->time_ns += s->weight * s->value_ns;
+}
 
 struct totals totals_since(const struct totals *now, const struct totals *before)
 {
@@ -22,6 +35,14 @@ struct totals totals_since(const struct totals *now, const struct totals *before
 		counters[i] -= old[i];
 	memcpy(&since, counters, sizeof(counters));
 	return since;
+}
+
+/* All members are sums, and wrap around. */
+struct totals totals_sum(const struct totals *a, const struct totals *b)
+{
+	struct totals minus_b = totals_since(&(struct totals){ 0 }, b);
+
+	return totals_since(a, &minus_b);
 }
 
 uint64_t totals_with_user_stack(const struct totals *totals)
@@ -44,11 +65,61 @@ bool frame_is_exact(const struct frame *frame)
 	return !DP_METHOD_IS_CALLER(frame->method);
 }
 
+/* What a runtime knows of a frame. 0: it is no runtime's. */
+static size_t locate_functions(const struct frame *frame, const uint64_t **ret)
+{
+	struct code_source *code = frame->module->code;
+
+	return code && frame_is_interpreted(frame) ? code->locate(code, frame->offset, ret) : 0;
+}
+
 void frame_locate(struct frame *frame, uint64_t time_ns)
 {
 	uint64_t before = !frame_is_exact(frame);
+	const uint64_t *located;
+	size_t n;
 
-	frame->offset = module_locate(frame->module, frame->address - before, time_ns) + before;
+	if (!frame_is_interpreted(frame)) {
+		frame->offset = module_locate(frame->module, frame->address - before, time_ns);
+		frame->offset += before;
+		return;
+	}
+	n = locate_functions(frame, &located);
+	if (n > 0)
+		frame->offset = located[n - 1];
+}
+
+/* Puts the functions of a frame into a list. Returns how many there was room for. */
+static size_t put_located(const struct frame *frame, uint64_t time_ns, struct frame *ret,
+			  size_t room, bool *ret_is_cut)
+{
+	bool is_located = frame->module && module_is_compiled(frame->module);
+	const uint64_t *located;
+	size_t n = is_located ? locate_functions(frame, &located) : 0;
+
+	*ret_is_cut |= room < (n > 0 ? n : 1);
+	for (size_t i = 0; i < n && i < room; i++) {
+		ret[i] = *frame;
+		ret[i].offset = located[i];
+	}
+	if (n > 0 || room == 0)
+		return n < room ? n : room;
+	*ret = *frame;
+	if (is_located)
+		frame_locate(ret, time_ns);
+	return 1;
+}
+
+size_t frames_locate(const struct frame *frames, size_t n, uint64_t time_ns, struct frame *ret,
+		     bool *ret_is_cut)
+{
+	size_t n_located = 0;
+
+	*ret_is_cut = false;
+	for (size_t i = 0; i < n; i++)
+		n_located += put_located(&frames[i], time_ns, ret + n_located,
+					 DP_MAX_FRAMES - n_located, ret_is_cut);
+	return n_located;
 }
 
 size_t frame_locations(const struct frame *frame, bool lines, const struct source_location **ret)
@@ -72,6 +143,20 @@ int frame_function_start(const struct frame *frame, uint64_t *ret)
 	return module_find_start(frame->module, frame->offset - !frame_is_exact(frame), ret);
 }
 
+bool frame_is_interpreted(const struct frame *frame)
+{
+	return frame_kind(frame) >= FRAME_FIRST_LANGUAGE;
+}
+
+const char *frame_path(const struct frame *frame)
+{
+#define X(name, word, otel, method, firefox, red, green, blue) [FRAME_##name] = "[" word "]",
+	static const char *const paths[FRAME_N_KINDS] = { FRAME_LANGUAGES(X) };
+#undef X
+
+	return paths[frame_kind(frame)] ?: (frame->module ? frame->module->path : NULL);
+}
+
 bool frame_is_in_binary(const struct frame *frame)
 {
 	return frame->module && !module_is_compiled(frame->module);
@@ -80,7 +165,9 @@ bool frame_is_in_binary(const struct frame *frame)
 const char *frame_label(const struct frame *frame, const uint64_t *start,
 			char buffer[FRAME_LABEL_SIZE])
 {
-	if (frame_is_in_binary(frame))
+	if (frame_is_interpreted(frame))
+		snprintf(buffer, FRAME_LABEL_SIZE, "%s", frame_path(frame));
+	else if (frame_is_in_binary(frame))
 		snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s+0x%" PRIx64 "]", frame->module->name,
 			 start ? *start : frame->offset);
 	else if (frame->module && frame->address > INT64_MAX)

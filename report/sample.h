@@ -62,14 +62,22 @@ struct totals {
 	uint64_t time_ns;         /* total time of the samples */
 	uint64_t still_blocked;   /* samples of threads that were blocked at the end */
 	uint64_t finished_late;   /* samples walked in user space */
+	uint64_t frames_apart;    /* samples whose runtime's frames could not be put in place */
 	uint64_t cut_labels;      /* samples whose labels are missing or cut */
+	uint64_t unread;          /* samples of probes with values that were not in memory */
 	uint64_t pages_requested; /* stack pages that were not in memory, and have been read */
 	uint64_t duration_ns;
 	const struct verified *verified; /* NULL: not requested */
 };
 
+/* Counts a sample; what is about lost ones and times of day is left alone. */
+void totals_count(struct totals *totals, const struct sample *sample);
+
 /* The difference to an earlier state of the same totals, without verified. */
 struct totals totals_since(const struct totals *now, const struct totals *before);
+
+/* Totals of both together, without verified. */
+struct totals totals_sum(const struct totals *a, const struct totals *b);
 
 /* Samples with a user stack, on which the share of complete ones is based. */
 uint64_t totals_with_user_stack(const struct totals *totals);
@@ -84,6 +92,14 @@ bool frame_is_exact(const struct frame *frame);
  * because JIT code is replaced by other code.
  */
 void frame_locate(struct frame *frame, uint64_t time_ns);
+
+/*
+ * The same for all frames of a stack, of modules with a file, too, into `ret` with room for
+ * DP_MAX_FRAMES. Functions that a runtime has inlined become frames of their own. Returns their number;
+ * *ret_is_cut is set if they do not fit.
+ */
+size_t frames_locate(const struct frame *frames, size_t n, uint64_t time_ns, struct frame *ret,
+		     bool *ret_is_cut);
 
 /*
  * The functions of a frame, innermost first: the one that contains its code, then those that it was
@@ -103,6 +119,12 @@ int frame_function_start(const struct frame *frame, uint64_t *ret);
  * module, or is JIT code, of which only a name is of use.
  */
 bool frame_is_in_binary(const struct frame *frame);
+
+/* Whether it is a function of a language's runtime, which names it (frame_kind.h). */
+bool frame_is_interpreted(const struct frame *frame);
+
+/* The path of its binary, or what stands for it: `[jit]`, `[python]`. NULL: not known. */
+const char *frame_path(const struct frame *frame);
 
 /* Enough for every name that frame_label() makes. */
 #define FRAME_LABEL_SIZE 320

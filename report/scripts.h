@@ -2,7 +2,7 @@
 #ifndef DP_REPORT_SCRIPTS_H
 #define DP_REPORT_SCRIPTS_H
 
-/* The texts of svg.js and html_filter.js, fit for CDATA sections and for script elements of HTML. */
-extern const char svg_script[], html_filter_script[];
+/* The texts of scripts, fit for CDATA sections and for script elements of HTML. */
+extern const char html_colours_script[], html_filter_script[], svg_script[];
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * speedscope's own format (its file-format-schema.json): functions, each once, and profiles, which
  * are lists of stacks with weights. One profile has all threads, with each stack once; then one per
- * thread, in order of time. Written piece by piece: a tree in memory would be many times larger
+ * thread, in order of time. The format has no member for a frame's kind: its schema allows others, and
+ * readers pass over `kind`. Written piece by piece: a tree in memory would be many times larger
  * than the data.
  */
 #include "report/speedscope.h"
@@ -98,6 +99,8 @@ static int put_functions(struct writer *w)
 			fprintf(w->to, ",\"line\":%u", f->line);
 		if (f->column > 0)
 			fprintf(w->to, ",\"col\":%u", f->column);
+		if (f->key.kind)
+			fprintf(w->to, ",\"kind\":\"%s\"", f->key.kind);
 		fputc('}', w->to);
 	}
 	fputs("]}", w->to);

@@ -11,6 +11,7 @@
 #include "report/markup.h"
 #include "report/picture.h"
 #include "report/report.h"
+#include "report/svg.h"
 #include "report/value.h"
 
 #define HEAD_HEIGHT 74
@@ -20,12 +21,21 @@
 static const struct box_colours {
 	const char *word;
 	struct picture_colour lightest; /* a function's name determines how much darker it is */
-} colours[BOX_N_KINDS] = {
-	[BOX_USER] = { "user", { 255, 190, 95 } },
-	[BOX_INLINED] = { "inlined", { 170, 225, 140 } },
-	[BOX_KERNEL] = { "kernel", { 140, 190, 250 } },
-	[BOX_MARK] = { "mark", { 205, 205, 205 } },
-	[BOX_PROCESS] = { "process", { 230, 220, 200 } },
+} colours[BOX_N_KINDS] = { [BOX_USER] = { "user", { 255, 190, 95 } },
+			   [BOX_INLINED] = { "inlined", { 170, 225, 140 } },
+			   [BOX_KERNEL] = { "kernel", { 140, 190, 250 } },
+			   [BOX_MARK] = { "mark", { 205, 205, 205 } },
+			   [BOX_PROCESS] = { "process", { 230, 220, 200 } },
+#define X(name, word, otel, method, firefox, red, green, blue)                                     \
+	[BOX_LANGUAGE(FRAME_##name)] = { word, { red, green, blue } },
+			   FRAME_LANGUAGES(X)
+#undef X
+};
+
+/* What is drawn. */
+struct drawing {
+	const struct report_context *context;
+	struct flame_graph *graph;
 };
 
 struct svg {
@@ -88,27 +98,27 @@ static struct picture_colour colour_of(const void *arg, const struct box *box)
 
 static void put_values(const void *arg, const struct box *box, FILE *to)
 {
-	const struct svg *svg = arg;
+	const struct drawing *d = arg;
 
-	markup_put_value(&svg->report.context, box->values[0], to);
-	fprintf(to, ", %.2f %%",
-		100.0 * (double)box->values[0] / (double)svg->graph.root.values[0]);
+	markup_put_value(d->context, box->values[0], to);
+	fprintf(to, ", %.2f %%", 100.0 * (double)box->values[0] / (double)d->graph->root.values[0]);
 }
 
-/* Writes the most frequent labels, right of the legend. */
-static int put_labels(struct svg *svg, struct picture *picture, const struct totals *totals)
+static bool has_kind(const struct flame_graph *graph, int kind)
 {
-	const struct value measured = value_measured(&svg->report.context);
-	char text[1024];
+	const struct box *box = graph->boxes;
 
-	label_counts_describe(&svg->labels, value_of_totals(&measured, totals), text, sizeof(text));
-	return *text ? picture_put_line(picture, LABELS_X, LEGEND_Y, text) : 0;
+	while (box && box->key.kind != (uint64_t)kind)
+		box = box->hh.next;
+	return box;
 }
 
-static int put_head(const struct svg *svg, struct picture *picture, const struct totals *totals)
+/* ret_x: where there is room right of the legend. */
+static int put_head(const struct drawing *d, struct picture *picture, const struct totals *totals,
+		    double *ret_x)
 {
-	const struct report_context *context = &svg->report.context;
-	FILE *to = svg->report.to;
+	const struct report_context *context = d->context;
+	FILE *to = picture->to;
 	double x = PICTURE_MARGIN;
 	int err = picture_begin(picture, context->target);
 
@@ -118,7 +128,7 @@ static int put_head(const struct svg *svg, struct picture *picture, const struct
 	fprintf(to, ", %.1f s: ", (double)totals->duration_ns / 1e9);
 	markup_put_count(totals->samples, to);
 	fputs(" samples, ", to);
-	markup_put_value(context, svg->graph.root.values[0], to);
+	markup_put_value(context, d->graph->root.values[0], to);
 	fputs("; ", to);
 	markup_put_count(totals->lost, to);
 	fputs(" lost; complete: ", to);
@@ -131,21 +141,42 @@ static int put_head(const struct svg *svg, struct picture *picture, const struct
 			picture->n_too_deep);
 	fputs("</text>\n", to);
 	for (int i = 0; i < BOX_N_KINDS; i++)
-		x = picture_put_key(picture, x, LEGEND_Y, colours[i].lightest, colours[i].word);
+		if (i < BOX_FIRST_LANGUAGE || has_kind(d->graph, i))
+			x = picture_put_key(picture, x, LEGEND_Y, colours[i].lightest,
+					    colours[i].word);
+	*ret_x = x > LABELS_X ? x : LABELS_X;
 	return err;
 }
 
+int svg_write(const struct report_context *context, struct flame_graph *graph,
+	      const struct totals *totals, const char *note, FILE *to)
+{
+	const struct drawing drawing = { context, graph };
+	struct picture picture = {
+		.graph = graph,
+		.head_height = HEAD_HEIGHT,
+		.to = to,
+		.colour_of = colour_of,
+		.put_values = put_values,
+		.arg = &drawing,
+	};
+	double x;
+	int err;
+
+	picture_arrange(&picture);
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", to);
+	err = put_head(&drawing, &picture, totals, &x);
+	if (err == 0 && *note)
+		err = picture_put_line(&picture, x, LEGEND_Y, note);
+	return err < 0 ? err : picture_end(&picture);
+}
+
+/* The most frequent labels are right of the legend. */
 static int svg_finish(struct report *report, const struct totals *totals)
 {
 	struct svg *svg = (struct svg *)report;
-	struct picture picture = {
-		.graph = &svg->graph,
-		.head_height = HEAD_HEIGHT,
-		.to = report->to,
-		.colour_of = colour_of,
-		.put_values = put_values,
-		.arg = svg,
-	};
+	const struct value measured = value_measured(&report->context);
+	char labels[1024];
 	int err;
 
 	svg->value = value_main(&report->context);
@@ -154,12 +185,9 @@ static int svg_finish(struct report *report, const struct totals *totals)
 		err = add_lost(svg, totals);
 	if (err < 0)
 		return err;
-	picture_arrange(&picture);
-	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", report->to);
-	err = put_head(svg, &picture, totals);
-	if (err == 0)
-		err = put_labels(svg, &picture, totals);
-	return err < 0 ? err : picture_end(&picture);
+	label_counts_describe(&svg->labels, value_of_totals(&measured, totals), labels,
+			      sizeof(labels));
+	return svg_write(&report->context, &svg->graph, totals, labels, report->to);
 }
 
 static void svg_free(struct report *report)

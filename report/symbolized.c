@@ -60,6 +60,7 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 	char buffer[FRAME_LABEL_SIZE];
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_KERNEL,
+		.language = FRAME_KERNEL,
 		.is_call = i > 0,
 		.address = address,
 		.binary = REPORT_KERNEL,
@@ -79,6 +80,7 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 static int put_kernel(struct maker *m, const __u64 *frames, size_t n, bool missing)
 {
 	struct symbolized_frame symbolized = { .kind = SYMBOLIZED_KERNEL,
+					       .language = FRAME_KERNEL,
 					       .name = REPORT_KERNEL,
 					       .binary = REPORT_KERNEL };
 	int err = 0;
@@ -109,8 +111,9 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 			   0;
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_USER,
+		.language = frame_kind(frame),
 		.module = in_binary ? frame->module : NULL,
-		.binary = frame->module ? frame->module->path : NULL,
+		.binary = frame_path(frame),
 		.address = in_binary ? frame->offset : frame->address,
 		.is_call = !frame_is_exact(frame),
 		.is_sought =
@@ -255,4 +258,32 @@ int symbolized_stack_make_sample(struct report *report, const struct sample *sam
 	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
 		err = put_user_frame(&m, &sample->user[i]);
 	return err == 0 ? put_bottom(&m, sample) : err;
+}
+
+const struct symbolized_frame symbolized_cut = { .kind = SYMBOLIZED_MARK,
+						 .name = "[frames left out]" };
+
+size_t symbolized_keep(size_t n, size_t max, size_t *ret_skipped)
+{
+	*ret_skipped = max > 0 && n > max ? n - max + 1 : 0;
+	return *ret_skipped > 0 ? max / 2 : n;
+}
+
+uint64_t symbolized_code_address(const struct symbolized_frame *symbolized)
+{
+	return symbolized->address - (symbolized->is_call && symbolized->address > 0);
+}
+
+size_t symbolized_n_functions(const struct symbolized_frame *symbolized, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 1 < n && symbolized[i].is_inlined)
+		i++;
+	return i + 1;
+}
+
+bool symbolized_has_name(const struct symbolized_frame *symbolized, size_t n)
+{
+	return n > 1 || symbolized->is_named || symbolized->is_sought || symbolized->address == 0;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/frame_kind.h"
 #include "report/profile.h"
 #include "report/report.h"
 
@@ -18,12 +19,13 @@ enum symbolized_kind {
 /* A function as reports show it. A frame has several if functions were inlined. */
 struct symbolized_frame {
 	enum symbolized_kind kind;
-	bool is_named;    /* `name` is a function's */
-	bool is_sought;   /* a name was looked for */
-	bool is_inlined;  /* into the next one */
-	bool has_start;   /* it has no name, but a known start */
-	bool is_call;     /* the address is a return address: the call is before it */
-	const char *name; /* of the function, else from frame_label(); never NULL */
+	bool is_named;            /* `name` is a function's */
+	bool is_sought;           /* a name was looked for */
+	bool is_inlined;          /* into the next one */
+	bool has_start;           /* it has no name, but a known start */
+	bool is_call;             /* the address is a return address: the call is before it */
+	enum frame_kind language; /* of no mark: what kind of code it is */
+	const char *name;         /* of the function, else from frame_label(); never NULL */
 	const char
 		*binary; /* path of the file; REPORT_KERNEL or a kernel module; NULL: not known */
 	struct module *module;     /* of user code; NULL: in no known binary */
@@ -58,5 +60,28 @@ int symbolized_stack_make(struct report *report, const struct stack *stack, unsi
 /* The same for a sample. */
 int symbolized_stack_make_sample(struct report *report, const struct sample *sample,
 				 unsigned int wanted, struct symbolized_stack *ret);
+
+/* Stands for frames in the middle of a stack that are left out (report_context.max_frames). */
+extern const struct symbolized_frame symbolized_cut;
+
+/*
+ * Which of n locations to show if there may be only that many: the leaf's and the root's halves stay,
+ * and a mark is between them. Returns how many of the leaf's; *ret_skipped after them are left out.
+ */
+size_t symbolized_keep(size_t n, size_t max, size_t *ret_skipped);
+
+/* The address of a frame's code: a caller's is inside its call. */
+uint64_t symbolized_code_address(const struct symbolized_frame *symbolized);
+
+/* Counts the functions of the first address of n shown ones: each is inlined into the next. */
+size_t symbolized_n_functions(const struct symbolized_frame *symbolized, size_t n);
+
+/*
+ * Whether formats that list addresses separately give this one, with n functions, their names.
+ * Readers may look up names that nobody has looked up. If we have, each address has a function: for
+ * one without, readers would replace the names of its whole mapping, and of inlined functions.
+ * Marks have no address.
+ */
+bool symbolized_has_name(const struct symbolized_frame *symbolized, size_t n);
 
 #endif

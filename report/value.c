@@ -70,6 +70,10 @@ size_t values_of(const struct report_context *context, struct value ret[VALUES_M
 				(struct value){ rows[i].name, rows[i].unit, EVENT_BIT(i), scale };
 	if (n > 2)
 		ret[n++] = (struct value){ "wall", NANOSECONDS, timed, scale };
+	if (context->main_value && n > 2) {
+		ret[1] = ret[n - 1];
+		n = 2;
+	}
 	return n;
 }
 

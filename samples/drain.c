@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -29,6 +27,9 @@
  */
 #define WALK_NS UINT64_C(10000000)
 
+/* How often it is looked for what can be forgotten, and for losses: not with each record of a mapping. */
+#define SWEEP_NS UINT64_C(50000000)
+
 /* At the end, tables are awaited for at most this time: the user waits too. */
 #define LAST_NS UINT64_C(2000000000)
 /* Interval of that wait. */
@@ -43,6 +44,7 @@ void drain_done(struct drain *d)
 	held_done(&d->held);
 	copies_done(&d->copies);
 	off_cpu_done(&d->intervals);
+	runtime_join_done(&d->runtime_join);
 	free(d->unknown_pids);
 	free(d->frames);
 }
@@ -67,6 +69,8 @@ static int take_in_unknown_pids(struct drain *d, uint64_t now)
 	bool found = false;
 	int err = 0;
 
+	if (d->n_unknown_pids > 0)
+		d->hurried_ns = now;
 	for (size_t i = 0; err >= 0 && i < d->n_unknown_pids; i++) {
 		err = process_table_meet(d->table, d->unknown_pids[i], now);
 		found |= err > 0;
@@ -123,15 +127,13 @@ static int take_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 
 static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 {
-	struct drain *d = arg;
-
 	switch (((const struct dp_part *)part)->type) {
 	case DP_RECORD_NAMES:
-		return take_sample(d, part, size);
+		return take_sample(arg, part, size);
 	case DP_RECORD_CHUNK:
-		return take_chunk(d, part);
+		return take_chunk(arg, part);
 	case DP_RECORD_OFF_CPU_END:
-		return take_off_cpu_end(d, part);
+		return take_off_cpu_end(arg, part);
 	}
 	return 0;
 }
@@ -152,20 +154,9 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 	};
 	return_check_init(&d->return_check, unwinder, table->fetchers);
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
-	if (!d->frames)
+	if (!d->frames || runtime_join_init(&d->runtime_join, table) < 0)
 		return -ENOMEM;
 	return session_read_rings(session, take_part, d);
-}
-
-/* The address of a frame's code: a caller's address is behind its call. */
-static uint64_t frame_code(__u64 frame)
-{
-	return DP_FRAME_ADDRESS(frame) - DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame));
-}
-
-static bool is_same_code(const struct mapping *a, const struct mapping *b)
-{
-	return a && b && a->binary == b->binary && a->bias == b->bias;
 }
 
 /*
@@ -202,7 +193,7 @@ static size_t resolve_frames(struct drain *d, const struct snapshot *s, const st
 			walk->outcome = DP_NO_CALL;
 			return i;
 		}
-		if (now != m && !is_same_code(m, now)) {
+		if (now != m && !mapping_is_same_code(m, now)) {
 			walk->outcome = DP_TABLES_CHANGED;
 			n = i + 1;
 			m = NULL;
@@ -214,7 +205,7 @@ static size_t resolve_frames(struct drain *d, const struct snapshot *s, const st
 		if (!m || !m->binary)
 			continue;
 		f->module = m->binary->module;
-		m->binary->is_sampled = true;
+		binary_use(m->binary);
 		f->offset = f->address - m->bias;
 		last = m->binary->table;
 		table_use(last, raw->time_ns);
@@ -234,12 +225,8 @@ static int report_known(struct drain *d, const struct sample *sample)
 		d->dropped_ns += sample->weight * sample->value_ns;
 		return 0;
 	}
-	d->totals.samples++;
-	d->totals.finished_late += sample->late;
-	d->totals.cut_labels += label_set_is_part(sample->labels);
-	d->totals.outcomes[sample->outcome]++;
-	d->totals.events += sample->weight;
-	d->totals.time_ns += sample->weight * sample->value_ns;
+	totals_count(&d->totals, sample);
+	d->totals.frames_apart = d->runtime_join.n_apart;
 	return report_queue_add(d->report_queue, sample, &d->totals);
 }
 
@@ -276,7 +263,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		.time_ns = raw->time_ns,
 		.event = (enum dp_event)raw->event,
 		.state = off_cpu ? (enum dp_state)raw->state : 0,
-		.weight = raw->weight,
+		.weight = value_labels_weight(d->label_sources.values, q->sample),
 		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : 0,
 		.cpu = raw->cpu,
 		.pid = (pid_t)raw->pid,
@@ -297,6 +284,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample },
 			 &labels);
 	sample.labels = labels;
+	d->totals.unread += named_sample_lacks(q->sample);
 	memcpy(sample.comm, names->comm, sizeof(names->comm));
 	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
 	if (err == 0 && d->verify && (raw->flags & DP_SAMPLE_VERIFY))
@@ -304,6 +292,8 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 				       &sample.verification);
 	if (err < 0)
 		return err;
+	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
+			    &sample);
 	if (!off_cpu)
 		return report_known(d, &sample);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */
@@ -326,7 +316,7 @@ static bool is_code_known(const struct drain *d, const struct process *p,
 		return true;
 	address = frame_code(walk->frames[raw->n_user]);
 	m = snapshot_find(snapshot, address);
-	if (!is_same_code(snapshot_find(before, address), m))
+	if (!mapping_is_same_code(snapshot_find(before, address), m))
 		return true;
 	if (raw->outcome != DP_TABLES_CHANGED)
 		return raw->outcome != DP_CODE_CHANGED;
@@ -343,15 +333,15 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 	struct snapshot *snapshot = NULL;
 	int err;
 
+	d->hurried_ns = d->read_ns;
 	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0)
 		walk = unwinder_walk(d->unwinder, q->copy, snapshot);
 	if (snapshot && !is_code_known(d, p, &q->sample->sample, &walk, snapshot)) {
 		walk = *walked;
 		process_table_doubt(p, q->time);
 	}
-	if (p && walked->outcome == DP_TABLES_CHANGED && p->snapshot &&
-	    p->snapshot->id == q->sample->sample.snapshot)
-		process_table_check_cookies(d->table, p);
+	if (p && walked->outcome == DP_TABLES_CHANGED)
+		process_table_miss_cookie(d->table, p, q->sample->sample.snapshot);
 	err = report_sample(d, q, snapshot, NULL, &walk, snapshot != NULL);
 	snapshot_free(&d->table->snapshots, snapshot);
 	return err;
@@ -378,17 +368,17 @@ static int report_queued_sample(struct drain *d, struct queued *q)
 		return report_late(d, q, p, &walk);
 	err = report_sample(d, q, snapshot_store_find(&d->table->snapshots, raw->snapshot), p,
 			    &walk, false);
-	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced)
+	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced) {
+		d->hurried_ns = d->read_ns;
 		d->totals.pages_requested += page_request(&d->pages, d->table->fetchers, p->thread,
 							  walk.fault_address, clock_now_ns());
+	}
 	return err;
 }
 
 static int report_queued(void *arg, struct queued *q)
 {
-	struct drain *d = arg;
-
-	return q->sample ? report_queued_sample(d, q) : report_off_cpu_end(d, &q->end);
+	return q->sample ? report_queued_sample(arg, q) : report_off_cpu_end(arg, &q->end);
 }
 
 /* Reports the oldest in the queue, unless it has to wait for a table. */
@@ -448,15 +438,6 @@ int drain_processes(struct drain *d)
 	process_table_resync(d->table, clock_now_ns());
 	err = target_look_again(d->table);
 	return err < 0 ? err : process_table_publish(d->table, clock_now_ns());
-}
-
-/* See drain_go_first(). */
-#define READER_NICE (-10)
-
-void drain_go_first(void)
-{
-	if (setpriority(PRIO_PROCESS, (id_t)gettid(), READER_NICE) < 0)
-		log_debug("the rings are read at the usual priority: %s", strerror(errno));
 }
 
 /* All samples from before this time have been read and are in order. */
@@ -522,14 +503,37 @@ static int report_all(struct drain *d, bool final)
 	return err;
 }
 
+static void count_losses(struct drain *d)
+{
+	d->totals.lost = session_losses(d->session, &d->totals.lost_ns) + d->n_dropped;
+	d->totals.lost_ns += d->dropped_ns;
+}
+
+/* Forgets what no sample that is still to come can need. */
+static void sweep(struct drain *d, uint64_t now, bool final)
+{
+	/* What is still in the rings is younger than their last reading. */
+	uint64_t oldest = d->read_ns < now ? d->read_ns : now;
+	const struct queued *q = queue_first(&d->queue);
+
+	if (q && q->time < oldest)
+		oldest = q->time;
+	copies_forget(&d->copies, oldest - KEEP_NS);
+	off_cpu_update(&d->intervals, oldest, now);
+	if (held_oldest(&d->held) < oldest)
+		oldest = held_oldest(&d->held);
+	process_table_forget(d->table, oldest - KEEP_NS);
+	if (!final)
+		binary_store_update(d->table->binaries, oldest);
+	d->swept_ns = now;
+}
+
 int drain_run(struct drain *d, bool final)
 {
-	uint64_t now = clock_now_ns(), oldest;
-	const struct queued *q;
-	bool has_settled;
-	int err;
+	uint64_t now = clock_now_ns();
+	bool has_settled, sweeps = final || now >= d->swept_ns + SWEEP_NS;
+	int err = read_rings(d, now, final);
 
-	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is recorded by now. */
 	if (err == 0)
 		err = drain_processes(d);
@@ -541,8 +545,8 @@ int drain_run(struct drain *d, bool final)
 	if (err < 0)
 		return err;
 	verify_queue_collect(d->verify);
-	d->totals.lost = session_losses(d->session, &d->totals.lost_ns) + d->n_dropped;
-	d->totals.lost_ns += d->dropped_ns;
+	if (sweeps)
+		count_losses(d);
 
 	queue_sort(&d->queue);
 	if (has_settled || held_is_due(&d->held, now - HELD_NS))
@@ -551,18 +555,8 @@ int drain_run(struct drain *d, bool final)
 		err = report_all(d, final);
 	if (err == 0 && final)
 		err = wait_for_tables(d);
-	/* What is still in the rings is younger than their last reading. */
-	oldest = d->read_ns < now ? d->read_ns : now;
-	q = queue_first(&d->queue);
-	if (q && q->time < oldest)
-		oldest = q->time;
-	copies_forget(&d->copies, oldest - KEEP_NS);
-	off_cpu_update(&d->intervals, oldest, now);
-	if (held_oldest(&d->held) < oldest)
-		oldest = held_oldest(&d->held);
-	process_table_forget(d->table, oldest - KEEP_NS);
-	if (!final)
-		binary_store_update(d->table->binaries, oldest);
+	if (sweeps)
+		sweep(d, now, final);
 	return err;
 }
 

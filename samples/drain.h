@@ -15,6 +15,7 @@
 #include "samples/labels.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
+#include "samples/runtime_join.h"
 #include "samples/unwinder.h"
 #include "samples/verify_queue.h"
 
@@ -44,6 +45,7 @@ struct drain {
 	uint64_t n_dropped, dropped_ns; /* lost on the way to the reports */
 	struct off_cpu_intervals intervals;
 	struct return_check return_check;
+	struct runtime_join runtime_join;
 	struct label_sources label_sources; /* the host's */
 	uint64_t cpu_value_ns;              /* value of a CPU sample; 0: an event */
 	struct page_requests pages;
@@ -53,6 +55,10 @@ struct drain {
 	struct held held;
 	/* When the rings were last read: every earlier record has been queued */
 	uint64_t read_ns;
+	/* When there was last what cannot wait: a late sample, or one that needs a page */
+	uint64_t hurried_ns;
+	/* When what nobody needs any more was last looked for */
+	uint64_t swept_ns;
 	/* Stacks whose samples have not arrived yet */
 	struct copies copies;
 	/* Unknown processes with samples */
@@ -68,13 +74,6 @@ int drain_init(struct drain *drain, struct session *session, struct sideband *si
 	       struct process_table *table, const struct filter *filter, struct unwinder *unwinder,
 	       struct verify_queue *verify, struct report_queue *report_queue);
 void drain_done(struct drain *drain);
-
-/*
- * Raises the priority of the thread that reads the rings above the profiled program's. Otherwise
- * samples are lost on an overloaded machine, because a ring has room for a fraction of a second.
- * The threads of reports and target keep theirs. Has no effect without CAP_SYS_NICE.
- */
-void drain_go_first(void);
 
 /*
  * Reads the available records, and reports samples whose order is certain, for a few milliseconds;
@@ -100,5 +99,16 @@ int drain_take(struct drain *drain, const struct drain_boundary *boundary);
  */
 int drain_finish_off_cpu(struct drain *drain, uint64_t stopped_ns);
 bool drain_is_behind(const struct drain *drain);
+
+/* How long what cannot wait is expected after the last of it. */
+#define DRAIN_HURRY_NS UINT64_C(1000000000)
+
+/* Are there only complete samples to come, for all that is known? They can wait. */
+static inline bool drain_may_rest(const struct drain *drain, uint64_t now)
+{
+	return drain->boundary.time_ns == 0 && drain->held.n == 0 &&
+	       now > drain->hurried_ns + DRAIN_HURRY_NS &&
+	       now > drain->table->recorded_ns + DRAIN_HURRY_NS;
+}
 
 #endif

@@ -58,19 +58,15 @@ static int add_raw(const struct dp_labels *labels, struct label_list *list)
 static int add_go_labels(const struct label_source *source, const struct label_context *c,
 			 struct label_list *list)
 {
-	const struct dp_sample *raw = &c->named->sample;
-	const struct dp_labels *labels =
-		(const void *)(c->named->frames + raw->n_user + raw->n_kernel);
+	const struct dp_labels *labels = sample_labels(c->named);
 	const struct binary *known = snapshot_labelled(c->in_kernel);
 
 	if (known && has_go_frame(c->sample, known)) {
-		if (raw->flags & DP_SAMPLE_LABELS)
-			return add_raw(labels, list);
-		return 0;
+		return labels ? add_raw(labels, list) : 0;
 	}
 	/* A walk that ended early may not have reached Go's frames. */
 	list->is_cut |= has_other_go_frame(c->sample, c->walked, known) ||
-			((raw->flags & DP_SAMPLE_LABELS) && c->sample->outcome != DP_COMPLETE);
+			(labels && c->sample->outcome != DP_COMPLETE);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "samples/labels.h"
 
 #include "base/array.h"
+#include "samples/redaction.h"
 
 static const struct label_source *const sources[] = {
 	&label_go,
@@ -26,6 +27,10 @@ int labels_new(const struct label_sources *host, const struct label_context *con
 	*ret = NULL;
 	if (err == 0)
 		err = add_labels(host->items, host->n, context, &list);
+	if (err == 0 && host->values)
+		err = host->values->source.add(&host->values->source, context, &list);
+	if (err == 0 && host->redaction)
+		err = redaction_apply(host->redaction, &list);
 	if (err == 0 && host->event)
 		err = host->event->add(host->event, context, &list);
 	if (err < 0 || (list.n == 0 && !list.is_cut))

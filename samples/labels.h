@@ -3,12 +3,15 @@
 #define DP_SAMPLES_LABELS_H
 
 #include "samples/label_source.h"
+#include "samples/label_values.h"
 
 /* A host's sources, in addition to the built-in ones. The host owns them. */
 struct label_sources {
 	const struct label_source *const *items;
 	size_t n;
-	const struct label_source *event; /* the profiler's (event_label.h); NULL: none */
+	const struct label_source *event;  /* the profiler's (event_label.h); NULL: none */
+	const struct value_labels *values; /* those of probes (label_values.h); NULL: none */
+	const struct redaction *redaction; /* of all but the event's; NULL: none */
 };
 
 /*

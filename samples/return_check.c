@@ -90,32 +90,42 @@ static struct return_check_known *find_known(struct return_check *c, uint64_t bi
 			 RETURN_CHECK_KNOWN];
 }
 
+static void remember(struct return_check_known *known, uint64_t binary, uint64_t address)
+{
+	known->binary = binary;
+	known->address = address;
+}
+
 static bool is_called(struct return_check *c, const struct mapping *m, pid_t thread,
 		      uint64_t address)
 {
 	uint64_t number = m->binary->number, in_file = address - m->bias, bytes;
 	struct return_check_known *known = find_known(c, number, in_file);
-	bool has_code;
+	bool has_code, is_elsewhere;
 	int err;
 
 	if (known->binary == number && known->address == in_file)
 		return true;
 	err = binary_read_before(m->binary, in_file, &bytes, sizeof(bytes));
-	if (err == -EAGAIN) /* and the code in memory is not available sooner */
+	/* Of a file that only others read, the process's memory is read, by others, too. */
+	is_elsewhere = err == -EAGAIN && !m->binary->bytes && c->fetchers;
+	if (err == -EAGAIN && !is_elsewhere) /* and the code in memory is not available sooner */
 		return true;
 	has_code = err == 0;
 	if (has_code && call_ends(bytes)) {
-		known->binary = number;
-		known->address = in_file;
+		remember(known, number, in_file);
 		return true;
 	}
 	/* Code may be changed while it runs. */
 	err = fetchers_read(c->fetchers, thread, address - sizeof(bytes), &bytes, sizeof(bytes));
+	if (err == 0 && is_elsewhere && call_ends(bytes))
+		remember(known, number, in_file);
 	if (err == 0)
 		return call_ends(bytes);
-	if (err == -EAGAIN || err == -ETIMEDOUT) /* it is not known */
-		return true;
-	/* So may a file while it is mapped: the past code is then not known. */
+	/*
+	 * So may a file while it is mapped: the past code is then not known. Else what it says counts, also where
+	 * the memory cannot be read for now: few programs change their code.
+	 */
 	return !has_code || module_is_written_to(m->binary->module);
 }
 

@@ -32,6 +32,7 @@ void thread_snapshot_done(struct thread_snapshot *t)
 	for (size_t i = 0; i < t->n; i++) {
 		free(t->stacks[i].user);
 		free(t->stacks[i].kernel);
+		free(t->stacks[i].runtime);
 	}
 	free(t->stacks);
 	t->stacks = NULL;
@@ -143,11 +144,30 @@ static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thr
 	       instruction == DP_SYSCALL_CODE;
 }
 
+/* Keeps the frames of a runtime of the thread that was just walked. */
+static int set_runtime(struct thread_snapshot *t, struct thread_stack *s)
+{
+	const struct dp_runtime *runtime = unwinder_runtime(t->unwinder, t->snapshot->runtime);
+	size_t size;
+
+	free(s->runtime);
+	s->runtime = NULL;
+	if (!runtime)
+		return 0;
+	size = sizeof(*runtime) + runtime->n * sizeof(struct dp_runtime_frame);
+	s->runtime = malloc(size);
+	if (!s->runtime)
+		return -ENOMEM;
+	memcpy(s->runtime, runtime, size);
+	return 0;
+}
+
 /* Walks a stack in the memory of its process. */
 static int walk(struct thread_snapshot *t, struct thread_stack *s)
 {
 	const struct dp_thread *thread = &s->thread;
 	struct unwinder_result result = { .outcome = DP_KERNEL_ONLY };
+	int err;
 
 	if (thread->flags & DP_THREAD_NO_USER)
 		result.outcome = DP_NO_USER_STACK;
@@ -162,6 +182,9 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 					      t->memory, t->snapshot->id, t->snapshot->cell);
 		if (t->memory->err < 0)
 			return t->memory->err;
+		err = t->has_runtimes ? set_runtime(t, s) : 0;
+		if (err < 0)
+			return err;
 	}
 	return set_user(t, s, &result);
 }
@@ -177,7 +200,7 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 	const struct copied *c = memory;
 	int err = stack_copy_read(c->copy, ret, size, address);
 
-	if (err < 0 && snapshot_find(c->threads->snapshot, address))
+	if (err < 0 && snapshot_has_code(c->threads->snapshot, address))
 		return process_memory_read(c->threads->memory, ret, size, address);
 	return err;
 }
@@ -336,7 +359,7 @@ static size_t resolve_frames(const struct snapshot *snapshot, const struct threa
 		}
 		if (!m || !m->binary)
 			continue;
-		m->binary->is_sampled = true; /* reports refer to its module */
+		binary_use(m->binary);
 		f->module = m->binary->module;
 		f->offset = f->address - m->bias;
 	}

@@ -9,7 +9,7 @@
 #include "process/snapshot.h"
 #include "report/sample.h"
 #include "samples/return_check.h"
-#include "samples/process_memory.h"
+#include "sandbox/process_memory.h"
 #include "samples/unwinder.h"
 #include "samples/thread_reader.h"
 
@@ -33,6 +33,7 @@ struct thread_stack {
 	__u64 *kernel;
 	size_t n_kernel;
 	int kernel_error;
+	struct dp_runtime *runtime; /* owned; of a language; NULL: none */
 };
 
 /*
@@ -45,6 +46,7 @@ struct thread_snapshot {
 	struct unwinder *unwinder;
 	const struct snapshot *snapshot;
 	bool kernel_only;
+	bool has_runtimes; /* also read the frames of languages' runtimes; may be set later */
 	struct process_memory *memory;
 	struct fetchers *fetchers; /* who read it; NULL: this process does */
 	pid_t thread;              /* a running one, through which memory is read */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "bpf/runtime.h"
 #include "bpf/walk.h"
 #include "kernel/ring_record.h"
 
@@ -147,6 +148,7 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 	r->memory = memory;
 	r->beyond_copy = false;
 	r->port.thread_base = thread_base;
+	w->runtime.head = (struct dp_runtime){ 0 };
 	w->in.regs = *regs;
 	w->in.in_syscall = in_syscall;
 	w->in.snapshot = id;
@@ -160,8 +162,19 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 				   (enum dp_outcome)w->out.sample.outcome,
 		.frames = w->out.frames,
 		.n_frames = w->at.n_frames,
+		.runtime = w->runtime.head.n > 0 ? &w->runtime.head : NULL,
 		.fault_address = w->out.sample.fault_address,
 	};
+}
+
+const struct dp_runtime *unwinder_runtime(struct unwinder *r, uint32_t mapping)
+{
+	const struct dp_runtime *walked = &r->walk.runtime.head;
+
+	if (mapping == 0)
+		return walked->n > 0 ? walked : NULL;
+	r->walk.runtime.mapping = mapping;
+	return runtime_read(&r->walk) ? &r->walk.runtime.head : NULL;
 }
 
 struct copied {

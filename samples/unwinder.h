@@ -57,12 +57,20 @@ struct unwinder_result {
 	enum dp_outcome outcome;
 	const __u64 *frames; /* as in struct dp_sample; valid until the next walk */
 	size_t n_frames;
-	uint64_t fault_address; /* as in struct dp_sample */
-	size_t n_landed;        /* frames up to the last exception handler (return_check.h), or 0 */
+	const struct dp_runtime *runtime; /* of these frames; NULL: none, or the sample's own */
+	uint64_t fault_address;           /* as in struct dp_sample */
+	size_t n_landed; /* frames up to the last exception handler (return_check.h), or 0 */
 };
 
 /* Reads memory of a process. 0, or a negative errno; -ENODATA: it was not copied. */
 typedef int unwinder_read(void *memory, void *ret, size_t size, uint64_t address);
+
+/*
+ * The frames of a language's runtime, whose mapping has this number in the snapshot, of the thread that
+ * was walked last; 0: those that the walk itself has noted. NULL: there are none. Valid until the next
+ * walk.
+ */
+const struct dp_runtime *unwinder_runtime(struct unwinder *unwinder, uint32_t mapping);
 
 /*
  * Walks a stack from these registers, with the snapshot `id` at `cell` of the pool. thread_base: 0

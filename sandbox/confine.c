@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -56,8 +57,10 @@ static bool drop_capabilities(uint32_t kept)
 	return syscall(SYS_capset, &header, only) == 0;
 }
 
-/* Of one that gets files while it works. */
+/* Of one that gets files while it works; of one that passes them on, all of whose kind count; of others. */
 #define OPENING_FILES 4096
+#define PASSING_FILES 64
+#define FEW_FILES 16
 
 static bool set_limit(int resource, rlim_t limit, bool is_soft)
 {
@@ -76,7 +79,7 @@ static bool set_limit(int resource, rlim_t limit, bool is_soft)
  * Memory is limited by RLIMIT_DATA: unlike RLIMIT_AS it leaves out mapped files, whose size their
  * owners choose and which take no memory. Sanitizers map terabytes.
  */
-static bool set_limits(bool opens)
+static bool set_limits(rlim_t n_files)
 {
 	const struct {
 		int resource;
@@ -86,7 +89,7 @@ static bool set_limits(bool opens)
 		{ RLIMIT_DATA, CONFINE_MEMORY },
 #endif
 		{ RLIMIT_FSIZE, CONFINE_MEMORY },
-		{ RLIMIT_NOFILE, opens ? OPENING_FILES : 16 },
+		{ RLIMIT_NOFILE, n_files },
 		{ RLIMIT_CORE, 0 },
 		{ RLIMIT_MEMLOCK, 0 },
 		{ RLIMIT_MSGQUEUE, 0 },
@@ -96,7 +99,7 @@ static bool set_limits(bool opens)
 
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		all &= set_limit(limits[i].resource, limits[i].limit,
-				 opens && limits[i].resource == RLIMIT_DATA);
+				 n_files == OPENING_FILES && limits[i].resource == RLIMIT_DATA);
 	return all;
 }
 
@@ -167,12 +170,34 @@ static const int calls_of_libdw[] = {
 
 static const int calls_of_fetcher[] = { SCMP_SYS(getrusage), SCMP_SYS(process_vm_readv) };
 
+/* openat2() can only be allowed as a whole. Who has no right to write cannot open for writing. */
+static const int calls_of_finder[] = { SCMP_SYS(fstatfs), SCMP_SYS(openat2), SCMP_SYS(statx) };
+
+/* Whether openat() is allowed at all, or who answers it listens at a descriptor. */
+enum opening { OPENS_NOTHING, OPENS_BY_OTHERS, OPENS_FOR_READING };
+
+static int allow_opening(scmp_filter_ctx filter, enum opening opening)
+{
+	const struct scmp_arg_cmp reads =
+		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY);
+	const scmp_datum_t number = SECCOMP_IOCTL_NOTIF_ADDFD;
+	const struct scmp_arg_cmp adds = SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, number);
+	int err = 0;
+
+	if (opening == OPENS_BY_OTHERS)
+		err = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(openat), 0);
+	if (opening != OPENS_FOR_READING)
+		return err;
+	err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &reads);
+	return err ?: seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &adds);
+}
+
 /*
  * Any other call than these fails with EPERM and does not kill: another C library may try a call and do
  * without. Memory cannot become executable. A signal can be sent to this process only, as abort() does.
- * ret_opens: who answers openat() listens there; NULL: it fails.
+ * ret_opens: where who answers openat() listens, if others do.
  */
-static bool restrict_calls(const int *more, size_t n_more, int *ret_opens)
+static bool restrict_calls(const int *more, size_t n_more, enum opening opening, int *ret_opens)
 {
 	const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	/* RLIMIT_DATA counts neither. */
@@ -187,8 +212,8 @@ static bool restrict_calls(const int *more, size_t n_more, int *ret_opens)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
 	for (size_t i = 0; i < n_more && err == 0; i++)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, more[i], 0);
-	if (err == 0 && ret_opens)
-		err = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(openat), 0);
+	if (err == 0)
+		err = allow_opening(filter, opening);
 	if (err == 0)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap),
 					     ARRAY_SIZE(mapping), mapping);
@@ -203,7 +228,7 @@ static bool restrict_calls(const int *more, size_t n_more, int *ret_opens)
 				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 	if (err == 0)
 		err = seccomp_load(filter);
-	if (err == 0 && ret_opens)
+	if (err == 0 && opening == OPENS_BY_OTHERS)
 		*ret_opens = seccomp_notify_fd(filter);
 	seccomp_release(filter);
 	return err == 0;
@@ -213,10 +238,11 @@ static bool restrict_calls(const int *more, size_t n_more, int *ret_opens)
 static bool restrict_calls_and_opens(int *ret_opens)
 {
 	if (!ret_opens)
-		return restrict_calls(NULL, 0, NULL);
+		return restrict_calls(NULL, 0, OPENS_NOTHING, NULL);
 	*ret_opens = -1;
-	return restrict_calls(calls_of_libdw, ARRAY_SIZE(calls_of_libdw), ret_opens) ||
-	       restrict_calls(calls_of_libdw, ARRAY_SIZE(calls_of_libdw), NULL);
+	return restrict_calls(calls_of_libdw, ARRAY_SIZE(calls_of_libdw), OPENS_BY_OTHERS,
+			      ret_opens) ||
+	       restrict_calls(calls_of_libdw, ARRAY_SIZE(calls_of_libdw), OPENS_NOTHING, NULL);
 }
 
 static void note(struct confinement *c, enum confine_layer layer, bool has, bool may_have)
@@ -242,12 +268,21 @@ void confine_self(struct confinement *ret, int *ret_opens)
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
-	note(ret, CONFINE_LIMITS, set_limits(ret_opens != NULL), true);
+	note(ret, CONFINE_LIMITS, set_limits(ret_opens ? OPENING_FILES : FEW_FILES), true);
 	note(ret, CONFINE_LANDLOCK, restrict_files(), may_restrict_files());
 	note(ret, CONFINE_SECCOMP, restrict_calls_and_opens(ret_opens), may_restrict);
 }
 
-bool confine_fetcher(struct confinement *ret)
+/* One that deals with other processes, or files, keeps what it needs for that. */
+struct need {
+	uint32_t capability;
+	rlim_t n_files;
+	const int *calls;
+	size_t n_calls;
+	enum opening opening;
+};
+
+static bool confine_to(const struct need *need, struct confinement *ret)
 {
 	bool may_restrict = may_restrict_calls(), has_capability;
 	int err;
@@ -257,15 +292,41 @@ bool confine_fetcher(struct confinement *ret)
 	(void)prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
 	err = drop_user();
 	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
-	has_capability = drop_capabilities(1u << CAP_SYS_PTRACE);
+	has_capability = drop_capabilities(1u << need->capability);
 	note(ret, CONFINE_CAPABILITIES, has_capability, true);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
-	note(ret, CONFINE_LIMITS, set_limits(false), true);
-	note(ret, CONFINE_SECCOMP,
-	     restrict_calls(calls_of_fetcher, ARRAY_SIZE(calls_of_fetcher), NULL), may_restrict);
+	note(ret, CONFINE_LIMITS, set_limits(need->n_files), true);
+	note(ret, CONFINE_SECCOMP, restrict_calls(need->calls, need->n_calls, need->opening, NULL),
+	     may_restrict);
 	return has_capability;
+}
+
+bool confine_fetcher(struct confinement *ret)
+{
+	return confine_to(
+		&(struct need){
+			.capability = CAP_SYS_PTRACE,
+			.n_files = FEW_FILES,
+			.calls = calls_of_fetcher,
+			.n_calls = ARRAY_SIZE(calls_of_fetcher),
+			.opening = OPENS_NOTHING,
+		},
+		ret);
+}
+
+bool confine_finder(struct confinement *ret)
+{
+	return confine_to(
+		&(struct need){
+			.capability = CAP_DAC_READ_SEARCH,
+			.n_files = PASSING_FILES,
+			.calls = calls_of_finder,
+			.n_calls = ARRAY_SIZE(calls_of_finder),
+			.opening = OPENS_FOR_READING,
+		},
+		ret);
 }
 
 const char *confine_list(uint32_t layers, char ret[CONFINE_LIST_SIZE])

@@ -53,6 +53,12 @@ void confine_self(struct confinement *ret, int *ret_opens);
  */
 bool confine_fetcher(struct confinement *ret);
 
+/*
+ * The same for one that opens files for reading, whoever may read them, for which it keeps
+ * CAP_DAC_READ_SEARCH.
+ */
+bool confine_finder(struct confinement *ret);
+
 #define CONFINE_LIST_SIZE 128
 
 /* Writes the names of layers: "Landlock, seccomp". Returns ret. */

@@ -34,19 +34,19 @@ static bool still_counts(struct fetch_lost *lost, uint64_t now)
 	return lost->when > 0;
 }
 
-/* Where to note one more, or NULL: this user is over their share, or all are. */
-static struct fetch_lost *find_room(struct fetch_shares *s, uid_t user, uint64_t now)
+size_t fetch_shares_room(struct fetch_shares *s, uid_t user, uint64_t now, size_t *ret_all)
 {
-	struct fetch_lost *room = NULL;
-	size_t n_of_user = 0;
+	size_t n_of_user = 0, n_of_all = 0, room;
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->lost); i++) {
 		if (!still_counts(&s->lost[i], now))
-			room = &s->lost[i];
-		else
-			n_of_user += s->lost[i].user == user;
+			continue;
+		n_of_all++;
+		n_of_user += s->lost[i].user == user;
 	}
-	return n_of_user < FETCHERS_PER_USER ? room : NULL;
+	*ret_all = ARRAY_SIZE(s->lost) - n_of_all;
+	room = n_of_user < FETCHERS_PER_USER ? FETCHERS_PER_USER - n_of_user : 0;
+	return room < *ret_all ? room : *ret_all;
 }
 
 /* The user's, or in its place the one that began first. */
@@ -68,19 +68,25 @@ static struct fetch_waited *find_waited(struct fetch_shares *s, uid_t user)
 bool fetch_shares_allow(struct fetch_shares *s, uid_t user, uint64_t now)
 {
 	const struct fetch_waited *w = find_waited(s, user);
+	uint64_t limit = s->waited_ns ? s->waited_ns : FETCHERS_WAITED_NS;
+	size_t in_all;
 
-	return find_room(s, user, now) &&
-	       (w->since == 0 || w->user != user || w->ns < FETCHERS_WAITED_NS ||
+	return fetch_shares_room(s, user, now, &in_all) > 0 &&
+	       (w->since == 0 || w->user != user || w->ns < limit ||
 		now >= w->since + FETCHERS_WAITED_IN_NS);
 }
 
+/* What is beyond a user's share does not take that of others. */
 void fetch_shares_lose(struct fetch_shares *s, uid_t user, uint64_t now, int pidfd)
 {
-	struct fetch_lost *room = find_room(s, user, now);
+	size_t all, room = fetch_shares_room(s, user, now, &all);
 
-	if (room)
-		*room = (struct fetch_lost){ user, now, pidfd };
-	else
+	for (size_t i = 0; room > 0 && i < ARRAY_SIZE(s->lost); i++)
+		if (!still_counts(&s->lost[i], now)) {
+			s->lost[i] = (struct fetch_lost){ user, now, pidfd };
+			return;
+		}
+	if (pidfd >= 0)
 		close(pidfd);
 }
 

@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 /*
- * What users have cost by memory that is slow to read, or never read: fetchers that had to be given up,
- * and time that was waited. One over their share is refused for a while; others are not. Times are those
- * of CLOCK_MONOTONIC, in ns.
+ * What users have cost by memory or files that are slow to read, or never read: helpers that had to be
+ * given up, and time that was waited. One over their share is refused for a while; others are not. Times
+ * are those of CLOCK_MONOTONIC, in ns.
  */
 #define FETCHERS_PER_USER 2
 #define FETCHERS_IN_ALL 16
@@ -20,6 +20,7 @@
 
 /* Starts as zero; fetch_shares_done() ends it. */
 struct fetch_shares {
+	uint64_t waited_ns; /* of FETCHERS_WAITED_IN_NS; 0: FETCHERS_WAITED_NS */
 	struct fetch_lost {
 		uid_t user;
 		uint64_t when; /* 0: there is none */
@@ -37,7 +38,10 @@ void fetch_shares_done(struct fetch_shares *shares);
 /* May this user's memory be read? */
 bool fetch_shares_allow(struct fetch_shares *shares, uid_t user, uint64_t now);
 
-/* A fetcher that read this user's memory was killed and may not end. Takes over its pidfd. */
+/* How many helpers more this user may cost now, and all users together. */
+size_t fetch_shares_room(struct fetch_shares *shares, uid_t user, uint64_t now, size_t *ret_all);
+
+/* A helper that was busy for this user was killed and may not end. Takes over its pidfd. */
 void fetch_shares_lose(struct fetch_shares *shares, uid_t user, uint64_t now, int pidfd);
 
 /* So long was waited for this user's memory. */

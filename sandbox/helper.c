@@ -13,6 +13,7 @@
 #include "elf/bus_guard.h"
 #include "sandbox/confine.h"
 #include "sandbox/fetcher.h"
+#include "sandbox/finder.h"
 #include "sandbox/hello.h"
 #include "sandbox/namer.h"
 #include "sandbox/parser.h"
@@ -80,6 +81,17 @@ static int fetch(void)
 		       EXIT_FAILURE;
 }
 
+static int find(void)
+{
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	struct confinement confinement;
+
+	(void)prctl(PR_SET_NAME, HELPER_FINDER, 0, 0, 0);
+	return confine_finder(&confinement) && say_hello(self, &confinement) ?
+		       finder_run(HELPER_SOCKET) :
+		       EXIT_FAILURE;
+}
+
 int helper_main(int argc, char **argv)
 {
 	bool is_same = argc == 3 && strcmp(argv[2], HELPER_VERSION) == 0;
@@ -92,6 +104,8 @@ int helper_main(int argc, char **argv)
 		return spawner_run(HELPER_SOCKET);
 	if (strcmp(kind, HELPER_FETCHER) == 0)
 		return fetch();
+	if (strcmp(kind, HELPER_FINDER) == 0)
+		return find();
 	if (!is_namer && strcmp(kind, HELPER_PARSER) != 0)
 		return EXIT_FAILURE;
 	return serve(is_namer);

@@ -12,6 +12,7 @@
 #define HELPER_PARSER "parser"
 #define HELPER_NAMER "namer"
 #define HELPER_FETCHER "fetcher"
+#define HELPER_FINDER "finder"
 
 /* The second argument. A program of another version must not answer, as messages are structures. */
 #define HELPER_VERSION DP_VERSION

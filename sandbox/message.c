@@ -35,7 +35,9 @@ int message_send(int socket, const void *value, size_t size, const int *fds, siz
 	do {
 		n = sendmsg(socket, &message, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : 0;
+	if (n < 0)
+		return errno == ECONNREFUSED ? -EPIPE : -errno;
+	return 0;
 }
 
 static void take_fds(struct msghdr *message, int ret_fds[MESSAGE_MAX_FDS])

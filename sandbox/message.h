@@ -12,7 +12,11 @@
 
 #define MESSAGE_MAX_FDS 3
 
-/* Sends copies of the descriptors, which the caller keeps. 0 or a negative errno. */
+/*
+ * Sends copies of the descriptors, which the caller keeps. 0, -EPIPE if the other end is closed (for
+ * one that is just being closed, the kernel says ECONNREFUSED before Linux 6.10), or another
+ * negative errno.
+ */
 int message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
 
 /*

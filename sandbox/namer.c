@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/message.h"
+#include "sandbox/passage.h"
 #include "symbols/debug_server.h"
 #include "symbols/location_list.h"
 
@@ -47,9 +48,12 @@ static int begin(struct namer *n, const struct namer_request *request, int fds[M
 static int open_binary(struct namer *n, const struct namer_request *request,
 		       int fds[MESSAGE_MAX_FDS])
 {
-	struct module *module = module_new(n->names, request->binary.path, request->binary.build_id,
-					   steal_fd(&fds[0]));
+	struct module *module;
 
+	passage_take(&fds[0]);
+	passage_take(&fds[1]);
+	module = module_new(n->names, request->binary.path, request->binary.build_id,
+			    steal_fd(&fds[0]));
 	if (!module)
 		return -ENOMEM;
 	if (fds[1] >= 0)
@@ -221,5 +225,7 @@ int namer_run(int socket, int opens)
 	}
 	names_free(n.names);
 	free(n.binaries);
+	if (n.result >= 0)
+		close(n.result);
 	return EXIT_SUCCESS;
 }

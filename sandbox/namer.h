@@ -23,7 +23,8 @@
 enum namer_kind {
 	NAMER_BEGIN,  /* the first: how names are shown; the file for locations. The reply has a
 	               * descriptor for opens. */
-	NAMER_OPEN,   /* a binary, and its debug file from a process's root if there is one */
+	NAMER_OPEN,   /* a binary, and its debug file from a process's root if there is one; or what
+		       * brings them (passage.h) */
 	NAMER_FIND,   /* locations of addresses */
 	NAMER_START,  /* of the function at the first address */
 	NAMER_CLOSE,  /* the files of the binary, after reading symbols if `names` */

@@ -8,22 +8,71 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "log/clock.h"
 #include "sandbox/confine.h"
+#include "sandbox/cpu_budget.h"
+#include "sandbox/finders.h"
 #include "sandbox/message.h"
 
 /* libdw maps a file twice: for symbols, and for debug information. */
 #define MAPPINGS 2
+/* Larger files get no more time than one of this size. */
+#define MAX_MIB 512
+
+static void drop(struct namer_process *n)
+{
+	if (n->opener.listener >= 0)
+		close(n->opener.listener);
+	if (n->result >= 0)
+		close(n->result);
+	*n = (struct namer_process){ 0 };
+}
 
 void namer_process_end(struct namer_process *n)
 {
 	if (n->serial == 0)
 		return;
 	spawned_end(&n->process);
-	if (n->opener.listener >= 0)
-		close(n->opener.listener);
-	if (n->result >= 0)
-		close(n->result);
-	*n = (struct namer_process){ 0 };
+	drop(n);
+}
+
+void namer_process_rest(struct namer_process *n, uint64_t idle_ns)
+{
+	if (clock_now_ns() > n->used_ns + idle_ns)
+		namer_process_end(n);
+}
+
+uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns)
+{
+	uint64_t mib = cost->size >> 20, share = limit_ns / 100;
+	uint64_t since = cost->since_ns > 0 ? clock_now_ns() - cost->since_ns : 0;
+	uint64_t limit = limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * share + since / 100;
+
+	return cost->time_ns < limit ? limit - cost->time_ns : 0;
+}
+
+/* It may wait for a server, and not end. */
+static void lose(struct namer_process *n)
+{
+	spawned_kill(&n->process);
+	finders_blame(n->opener.finders, n->opener.asker, n->process.pidfd);
+	drop(n);
+}
+
+const char *namer_process_failure(int err)
+{
+	switch (err) {
+	case -ETIME:
+		return "reader took too long";
+	case -ETIMEDOUT:
+		return "file could not be opened again";
+	case -EPROTO:
+		return "reader gave a wrong answer";
+	case -ECONNABORTED:
+		return "reader crashed";
+	default:
+		return NULL;
+	}
 }
 
 /* Besides what it gets, it may use CONFINE_MEMORY. */
@@ -43,6 +92,7 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 {
 	struct pollfd fds[] = { { .fd = n->process.socket, .events = POLLIN },
 				{ .fd = n->opener.listener, .events = POLLIN } };
+	uint64_t waited;
 
 	for (;;) {
 		int n_ready = poll(fds, ARRAY_SIZE(fds), PATIENCE_LOOK_MS), err;
@@ -54,7 +104,9 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 		if (n_ready > 0 && fds[0].revents)
 			return 0;
 		if (n_ready > 0 && (fds[1].revents & POLLIN)) {
+			waited = n->opener.waited_ns;
 			opener_answer(&n->opener);
+			patience_charge(patience, n->opener.waited_ns - waited);
 			namer_process_allow_memory(n);
 		} else if (n_ready > 0) {
 			fds[1].fd = -1; /* it has ended */
@@ -78,6 +130,7 @@ static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 		return err;
 	err = wait_for_reply(n, &patience);
 	*time_ns += patience_spent(&patience);
+	cpu_budget_spend(n->budget, n->opener.asker, patience_cpu_ns(&patience));
 	if (err < 0)
 		return err;
 	err = message_receive(n->process.socket, ret, sizeof(*ret), fds);
@@ -89,20 +142,37 @@ static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 	return 0;
 }
 
+static int send_question(struct namer_process *n, const struct namer_question *q)
+{
+	int fds[MESSAGE_MAX_FDS], err;
+
+	for (size_t i = 0; i < q->n_files; i++) {
+		fds[i] = passage_end(&q->files[i]);
+		n->opener.has_foreign |= q->files[i].to >= 0;
+	}
+	err = message_send(n->process.socket, q->request, sizeof(*q->request), fds, q->n_files);
+	if (err < 0)
+		return err == -EPIPE ? -ECONNABORTED : err;
+	for (size_t i = 0; err == 0 && i < q->n_files; i++)
+		err = passage_complete(&q->files[i], n->opener.finders, n->opener.asker);
+	return err == 0 || err == -ECONNABORTED ? err : -ETIMEDOUT;
+}
+
 int namer_process_ask(struct namer_process *n, const struct namer_question *q,
 		      struct namer_cost *cost, struct namer_reply *ret)
 {
-	int err =
-		message_send(n->process.socket, q->request, sizeof(*q->request), q->fds, q->n_fds);
 	uint64_t opened = n->opener.opened;
-	int fd = -1;
+	int fd = -1, err;
 
+	err = send_question(n, q);
+	n->used_ns = clock_now_ns();
+	cost->since_ns = cost->since_ns ?: n->used_ns;
 	if (err == 0)
 		err = receive(n, q->limit_ns, &cost->time_ns, ret, &fd);
-	else if (err == -EPIPE)
-		err = -ECONNABORTED;
 	cost->size += n->opener.opened - opened;
-	if (err < 0)
+	if (err == -ETIME && n->opener.has_foreign)
+		lose(n);
+	else if (err < 0)
 		namer_process_end(n);
 	else if (q->request->kind == NAMER_BEGIN)
 		n->opener.listener = fd;

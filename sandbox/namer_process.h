@@ -9,6 +9,7 @@
 
 #include "sandbox/namer.h"
 #include "sandbox/opener.h"
+#include "sandbox/passage.h"
 #include "sandbox/spawned.h"
 #include "symbols/names.h"
 
@@ -23,6 +24,7 @@ struct namer_process {
 	uint64_t serial; /* 0: there is none */
 	struct spawned process;
 	const struct names *names; /* whether they are still wanted */
+	struct cpu_budget *budget; /* what answers are paid from; NULL: no limit */
 	struct opener opener;
 	struct owner owner;
 	bool is_mixed; /* has a file of another owner, and no more than that binary */
@@ -31,30 +33,44 @@ struct namer_process {
 	uint64_t memory;     /* of its debug information, as it says */
 	uint64_t size;       /* of all files that it has got */
 	uint64_t used;       /* when: a counter */
+	uint64_t used_ns;    /* and by CLOCK_MONOTONIC */
 };
 
 /* What a binary has cost its namers so far: time (spawned.h), and bytes of the files opened for it. */
 struct namer_cost {
 	uint64_t time_ns, size;
+	uint64_t since_ns; /* of CLOCK_MONOTONIC; 0: nothing yet */
 };
+
+/*
+ * The time that it may still cost, of this limit: a hundredth of it more for each MiB, and a hundredth of
+ * the time since, as its namer may have been ended meanwhile, and its files have to be read again.
+ */
+uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns);
 
 struct namer_question {
 	const struct namer_request *request;
-	const int *fds; /* that go with it */
-	size_t n_fds;
+	struct passage *files; /* that go with it; ended by the caller */
+	size_t n_files;
 	uint64_t limit_ns; /* of time that the answer may take */
 };
 
 /*
  * Asks, answers opens meanwhile, and adds what it costs. 0; -ETIME: it takes too long;
- * -ECONNABORTED: it has ended, or was stopped; -ECANCELED: names are not wanted any more; or another
- * negative errno. On failure nobody knows what the namer does, so it is ended.
+ * -ECONNABORTED: it has ended, or was stopped; -ECANCELED: names are not wanted any more; -ETIMEDOUT: a
+ * file could not be opened again (passage.h); or another negative errno. On failure nobody knows what the namer does, so it is ended.
  */
 int namer_process_ask(struct namer_process *namer, const struct namer_question *question,
 		      struct namer_cost *cost, struct namer_reply *ret);
 
+/* Why it has not answered, for parsers_note_failure(); NULL: for none of these reasons. */
+const char *namer_process_failure(int err);
+
 /* Besides the files that it has got, it may use CONFINE_MEMORY. */
 void namer_process_allow_memory(const struct namer_process *namer);
+
+/* Ends it if it has not been asked for so long. */
+void namer_process_rest(struct namer_process *namer, uint64_t idle_ns);
 
 /* Does nothing if there is none. */
 void namer_process_end(struct namer_process *namer);

@@ -7,15 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
+#include "base/file_stat.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/cpu_budget.h"
+#include "sandbox/finders.h"
+#include "sandbox/known_starts.h"
 #include "sandbox/namer.h"
 #include "sandbox/namer_process.h"
+#include "sandbox/passage.h"
 #include "sandbox/starter.h"
 #include "symbols/debug_server.h"
 #include "symbols/module.h"
@@ -23,21 +27,12 @@
 
 /* Each is for an owner; those of closed files live on in it. */
 #define MAX_NAMERS 16
-/* Larger files get no more time than one of this size. */
-#define MAX_MIB 512
 /* How often a request is made if namers end. */
 #define ATTEMPTS 5
 /* How long none is started after that has failed. */
 #define RETRY_NS UINT64_C(2000000000)
 /* Names of one binary; more than any has. A namer could send them without end. */
 #define MAX_NAMES (UINT64_C(256) << 20)
-
-/* The start of the function at an address, or that there is none. */
-struct known_start {
-	UT_hash_handle hh;
-	uint64_t address, start;
-	int err;
-};
 
 struct name_reading {
 	uint64_t serial; /* of the namer that has it open; 0: none has */
@@ -47,7 +42,7 @@ struct name_reading {
 	struct namer_cost cost;
 	uint64_t n_names;
 	bool has_failed;
-	struct known_start *starts;
+	struct known_starts starts;
 	struct name_reading *next_forgotten;
 };
 
@@ -83,10 +78,13 @@ static int begin(struct namers *all, struct namer_process *n)
 	};
 	struct namer_cost none = { 0 };
 	struct namer_reply reply;
-	int err = namer_process_ask(
-		n, &(struct namer_question){ &request, &n->result, 1, NAMERS_TIME_NS }, &none,
-		&reply);
+	struct passage result;
+	int err = passage_init(&result, n->result);
 
+	if (err == 0)
+		err = namer_process_ask(
+			n, &(struct namer_question){ &request, &result, 1, NAMERS_TIME_NS }, &none,
+			&reply);
 	if (err == 0 && reply.err != 0) {
 		namer_process_end(n);
 		err = -ECONNABORTED;
@@ -106,7 +104,7 @@ static struct namer_process *least_used(struct namers *all)
 	return least;
 }
 
-static int start(struct namers *all, const struct owner *owner, bool is_mixed,
+static int start(struct namers *all, const struct owner *owner, bool is_mixed, uid_t asker,
 		 struct namer_process **ret)
 {
 	_cleanup_close_ int result = memfd_create("names", MFD_CLOEXEC);
@@ -125,12 +123,15 @@ static int start(struct namers *all, const struct owner *owner, bool is_mixed,
 		.serial = ++all->last_serial,
 		.process = process,
 		.names = all->names,
+		.budget = parsers_budget(all->parsers),
 		.owner = *owner,
 		.is_mixed = is_mixed,
 		.opener = { .listener = -1,
 			    .pid = process.pid,
 			    .device = owner->device,
 			    .user = owner->user,
+			    .asker = asker,
+			    .finders = parsers_finders(all->parsers),
 			    .fetch = fetch,
 			    .arg = all },
 		.result = steal_fd(&result),
@@ -154,12 +155,14 @@ static bool is_of_another(int debug_fd, const struct owner *owner)
 	struct stat st;
 
 	return debug_fd > 0 &&
-	       (fstat(debug_fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != owner->user));
+	       (file_stat(debug_fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != owner->user));
 }
 
-static int get_namer(struct namers *all, const struct owner *owner, bool is_mixed,
+static int get_namer(struct namers *all, const struct module *module, const struct owner *owner,
 		     struct namer_process **ret)
 {
+	bool is_mixed = is_of_another(module->debug_fd, owner);
+
 	for (size_t i = 0; !is_mixed && i < MAX_NAMERS; i++) {
 		struct namer_process *n = &all->all[i];
 
@@ -169,15 +172,7 @@ static int get_namer(struct namers *all, const struct owner *owner, bool is_mixe
 			return 0;
 		}
 	}
-	return start(all, owner, is_mixed, ret);
-}
-
-static uint64_t time_limit(const struct namers *all, const struct name_reading *r)
-{
-	uint64_t mib = r->cost.size >> 20;
-	uint64_t limit = all->limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (all->limit_ns / 100);
-
-	return r->cost.time_ns < limit ? limit - r->cost.time_ns : 0;
+	return start(all, owner, is_mixed, module->user, ret);
 }
 
 /*
@@ -196,25 +191,39 @@ static void tell_own(struct opener *opener, const struct module *module)
 {
 	opener->own_device = module->reading->device;
 	opener->own_inode = module->reading->inode;
+	opener->asker = module->user;
 	snprintf(opener->own_path, sizeof(opener->own_path), "%s", module->path);
+}
+
+static int send_files(struct namer_process *n, const struct module *module,
+		      const struct namer_request *request, uint64_t limit_ns,
+		      struct namer_cost *cost)
+{
+	struct passage files[2];
+	struct namer_question q = { request, files, module->debug_fd > 0 ? 2 : 1, limit_ns };
+	struct namer_reply reply;
+	int err = passage_init(&files[0], module->fd);
+
+	err = passage_init(&files[1], module->debug_fd > 0 ? module->debug_fd : -1) ?: err;
+	if (err == 0)
+		err = namer_process_ask(n, &q, cost, &reply);
+	passage_done(&files[0]);
+	passage_done(&files[1]);
+	return err < 0 ? err : check_reply(n, &reply);
 }
 
 static int open_there(struct namers *all, const struct module *module, struct name_reading *r,
 		      struct namer_process **ret)
 {
 	struct namer_request request = { .kind = NAMER_OPEN };
-	int fds[] = { module->fd, module->debug_fd };
-	struct namer_reply reply;
 	struct owner owner;
 	struct stat st;
-	int err;
+	int err = module->fd < 0 ? -ENOENT : file_stat(module->fd, &st);
 
-	if (module->fd < 0)
-		return -ENOENT;
-	if (fstat(module->fd, &st) < 0)
-		return -errno;
+	if (err < 0)
+		return err;
 	owner = (struct owner){ st.st_dev, st.st_uid };
-	err = get_namer(all, &owner, is_of_another(module->debug_fd, &owner), ret);
+	err = get_namer(all, module, &owner, ret);
 	if (err < 0)
 		return err;
 	request.number = (*ret)->n_binaries++;
@@ -228,12 +237,8 @@ static int open_there(struct namers *all, const struct module *module, struct na
 	r->serial = (*ret)->serial;
 	r->number = request.number;
 	r->cost.size = (uint64_t)st.st_size;
-	err = namer_process_ask(*ret,
-				&(struct namer_question){ &request, fds,
-							  module->debug_fd > 0 ? 2 : 1,
-							  time_limit(all, r) },
-				&r->cost, &reply);
-	return err < 0 ? err : check_reply(*ret, &reply);
+	return send_files(*ret, module, &request, namer_cost_left(&r->cost, all->limit_ns),
+			  &r->cost);
 }
 
 /* What was forgotten since the last request. */
@@ -289,9 +294,7 @@ static int fail(struct namers *all, struct module *module, int err)
 	module->reading->has_failed = true;
 	all->n_failed++;
 	parsers_note_failure(all->parsers, module->path, "has no names",
-			     err == -ETIME  ? "reader took too long" :
-			     err == -EPROTO ? "reader gave a wrong answer" :
-					      "reader crashed");
+			     namer_process_failure(err));
 	return err;
 }
 
@@ -305,14 +308,20 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	if (err < 0)
 		return err;
 	/* It may have been spent in many short look-ups. */
-	if (time_limit(all, r) == 0)
+	if (namer_cost_left(&r->cost, all->limit_ns) == 0) {
+		if (n->opener.has_foreign)
+			finders_blame(n->opener.finders, module->user, -1);
 		return -ETIME;
+	}
 	n->used = ++all->clock;
 	tell_own(&n->opener, module);
 	request->number = r->number;
 	*ret = n;
-	err = namer_process_ask(n, &(struct namer_question){ request, NULL, 0, time_limit(all, r) },
-				&r->cost, reply);
+	err = namer_process_ask(
+		n,
+		&(struct namer_question){ request, NULL, 0,
+					  namer_cost_left(&r->cost, all->limit_ns) },
+		&r->cost, reply);
 	return err == 0 && request->kind == NAMER_FIND ? check_reply(n, reply) : err;
 }
 
@@ -332,10 +341,8 @@ static bool give_up(struct namers *all)
 /* They may be had later. To try it for each name would take long. */
 static void note_missing(struct namers *all)
 {
-	uint64_t now = clock_now_ns();
-
-	if (now >= all->next_start_ns)
-		all->next_start_ns = now + RETRY_NS;
+	if (clock_now_ns() >= all->next_start_ns)
+		all->next_start_ns = clock_now_ns() + RETRY_NS;
 	if (!all->is_missing)
 		log_warning("names are missing: no confined reader of names can be started");
 	all->is_missing = true;
@@ -350,11 +357,10 @@ static int judge(struct namers *all, struct module *module, int err)
 		err = give_up(all) ? -ESHUTDOWN : -EAGAIN;
 	if (err == -EAGAIN)
 		note_missing(all);
-	return err == -ETIME || err == -ECONNABORTED || err == -EPROTO ? fail(all, module, err) :
-									 err;
+	return namer_process_failure(err) ? fail(all, module, err) : err;
 }
 
-/* -ESHUTDOWN: this process has to do it. *ret is the namer that has answered. */
+/* -ESHUTDOWN: this process has to do it; -EBUSY: it is others' turn. *ret: who has answered. */
 static int ask(struct namers *all, struct module *module, struct namer_request *request,
 	       struct namer_reply *reply, struct namer_process **ret)
 {
@@ -369,51 +375,15 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 	}
 	if (module->reading->has_failed)
 		return -ENOENT;
+	if (request->kind != NAMER_CLOSE &&
+	    !cpu_budget_wait(parsers_budget(all->parsers), module->user))
+		return -EBUSY;
 	all->asked = module;
 	/* It may not have been the file: namers can be killed for lack of memory, or by somebody. */
 	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
 		err = ask_once(all, module, request, reply, ret);
 	all->asked = NULL;
 	return judge(all, module, err);
-}
-
-static struct known_start *find_known(const struct name_reading *r, uint64_t address)
-{
-	struct known_start *known = NULL;
-
-	if (r)
-		HASH_FIND(hh, r->starts, &address, sizeof(address), known);
-	return known;
-}
-
-static void forget_starts(struct name_reading *r)
-{
-	struct known_start *known, *next;
-
-	HASH_ITER(hh, r->starts, known, next) {
-		HASH_DEL(r->starts, known);
-		free(known);
-	}
-}
-
-/* Later, it need not be asked for. NULL: memory is short. */
-static struct known_start *keep_start(struct name_reading *r, uint64_t address, int err,
-				      uint64_t start)
-{
-	struct known_start *known = calloc(1, sizeof(*known));
-
-	if (!known)
-		return NULL;
-	if (HASH_COUNT(r->starts) == LOCATION_CACHE_MAX)
-		forget_starts(r);
-	known->address = address;
-	known->start = start;
-	known->err = err;
-	HASH_ADD(hh, r->starts, address, sizeof(address), known);
-	if (HASH_IS_ADDED(hh, known))
-		return known;
-	free(known);
-	return NULL;
 }
 
 /* Of functions without a name, for find_start(). */
@@ -426,10 +396,10 @@ static void keep_starts(struct module *module, const uint64_t *addresses, const 
 	for (int i = 0; i < n; i++)
 		if (location_cache_find(&module->locations, addresses[i], false, &found,
 					&n_found) &&
-		    (n_found == 0 || !found[n_found - 1].function) &&
-		    !find_known(module->reading, addresses[i]))
-			keep_start(module->reading, addresses[i],
-				   starts[i] == NAMER_NO_START ? -ENOENT : 0, starts[i]);
+		    (n_found == 0 || !found[n_found - 1].function))
+			(void)known_starts_add(&module->reading->starts, addresses[i],
+					       starts[i] == NAMER_NO_START ? -ENOENT : 0,
+					       starts[i]);
 }
 
 static int find_some(struct namers *all, struct module *module, struct namer_request *request)
@@ -458,10 +428,9 @@ static int find_some(struct namers *all, struct module *module, struct namer_req
 static int find(void *arg, struct module *module, const uint64_t *addresses, size_t n, bool lines)
 {
 	struct namer_request request = { .kind = NAMER_FIND, .lines = lines };
-	int done = 0;
 
 	tell_forgotten(arg);
-	for (; n > 0 && done >= 0; addresses += done, n -= (size_t)(done > 0 ? done : 0)) {
+	for (int done; n > 0; addresses += done, n -= (size_t)done) {
 		request.n = (uint32_t)(n < NAMER_MAX_ADDRESSES ? n : NAMER_MAX_ADDRESSES);
 		memcpy(request.addresses, addresses, request.n * sizeof(*addresses));
 		done = find_some(arg, module, &request);
@@ -474,23 +443,20 @@ static int find(void *arg, struct module *module, const uint64_t *addresses, siz
 static int find_start(void *arg, struct module *module, uint64_t address, uint64_t *ret)
 {
 	struct namer_request request = { .kind = NAMER_START, .addresses = { address } };
-	struct known_start *known = find_known(module->reading, address);
 	struct namer_reply reply;
 	struct namer_process *n;
 	int err;
 
-	if (!known) {
-		err = ask(arg, module, &request, &reply, &n);
-		if (err < 0)
-			return err == -ESHUTDOWN ? err : -ENOENT;
-		known = keep_start(module->reading, address, reply.err == 0 ? 0 : -ENOENT,
-				   reply.start);
-		if (!known)
-			return -ENOENT;
-	}
-	if (known->err == 0)
-		*ret = known->start;
-	return known->err;
+	if (module->reading && known_starts_find(&module->reading->starts, address, &err, ret))
+		return err;
+	err = ask(arg, module, &request, &reply, &n);
+	if (err < 0)
+		return err == -ESHUTDOWN ? err : -ENOENT;
+	err = reply.err == 0 ? 0 : -ENOENT;
+	(void)known_starts_add(&module->reading->starts, address, err, reply.start);
+	if (err == 0)
+		*ret = reply.start;
+	return err;
 }
 
 static int close_there(void *arg, struct module *module, bool names)
@@ -504,10 +470,23 @@ static int close_there(void *arg, struct module *module, bool names)
 	if (!names && !module->reading)
 		return 0;
 	err = ask(arg, module, &request, &reply, &n);
-	if (err < 0)
-		return err;
-	module->has_symbols = reply.has_symbols == 1;
-	return 0;
+	if (err == 0)
+		module->has_symbols = reply.has_symbols == 1;
+	return err;
+}
+
+static int read_digest(void *arg, const struct module *module, struct file_digest *ret)
+{
+	return parsers_digest(((const struct namers *)arg)->parsers, module->user, module->fd, ret);
+}
+
+static void rest(void *arg, uint64_t idle_ns)
+{
+	struct namers *all = arg;
+
+	for (size_t i = 0; i < MAX_NAMERS; i++)
+		namer_process_rest(&all->all[i], idle_ns);
+	parsers_rest(all->parsers, idle_ns); /* for tables */
 }
 
 /* Its namer is told with the next request. */
@@ -517,10 +496,9 @@ static void forget(void *arg, struct module *module)
 	struct name_reading *r = module->reading;
 
 	module->reading = NULL;
-	forget_starts(r);
+	known_starts_done(&r->starts);
 	pthread_mutex_lock(&all->lock);
-	r->next_forgotten = all->forgotten;
-	all->forgotten = r;
+	LL_PREPEND2(all->forgotten, r, next_forgotten);
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -531,10 +509,8 @@ static void free_all(void *arg)
 
 	for (size_t i = 0; i < MAX_NAMERS; i++)
 		namer_process_end(&all->all[i]);
-	for (r = all->forgotten; r; r = next) {
-		next = r->next_forgotten;
-		free(r);
-	}
+	LL_FOREACH_SAFE2(all->forgotten, r, next, next_forgotten)
+	free(r);
 	parsers_drop(all->parsers);
 	pthread_mutex_destroy(&all->lock);
 	free(all);
@@ -544,7 +520,9 @@ static const struct name_reader reader = {
 	.find = find,
 	.find_start = find_start,
 	.close = close_there,
+	.read_digest = read_digest,
 	.retry = forget,
+	.rest = rest,
 	.forget = forget,
 	.free = free_all,
 };

@@ -20,8 +20,8 @@
 struct namers;
 
 /*
- * For one binary, all look-ups together may compute or sleep for so long, and a hundredth of it more
- * for each MiB of the files that were opened for it.
+ * For one binary, all look-ups together may compute or sleep for so long, and more as
+ * namer_cost_left() says.
  */
 #define NAMERS_TIME_NS UINT64_C(10000000000)
 

@@ -16,8 +16,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "elf/debug_search.h"
+#include "elf/mapped_file.h"
+#include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/finders.h"
 #include "sandbox/namer.h"
 
 #define PAGE 4096u
@@ -82,26 +86,41 @@ static int fetch(const struct opener *o, const char *hex)
 	return (int)n < 0 ? -ENOENT : (int)n;
 }
 
+static int look_up(struct opener *o, const char *path)
+{
+	uint64_t began = clock_now_ns();
+	struct debug_place place;
+	int fd;
+
+	debug_place_init(&place, path, o->user, o->device);
+	fd = finders_open_debug(o->finders, o->asker, &place, -1);
+	o->waited_ns += clock_now_ns() - began;
+	return fd;
+}
+
 static int open_file(struct opener *o, const char *path)
 {
 	bool is_server = strncmp(path, NAMER_SERVER, strlen(NAMER_SERVER)) == 0;
 	_cleanup_close_ int fd = -1;
 	struct stat st;
+	int err;
 
 	/* A relative one would be relative to where dwarfprof was started, by chance. */
 	if (path[0] != '/' || strcmp(path, o->own_path) == 0)
 		return -ENOENT;
-	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) :
-			 debug_open(path, o->user, o->device);
+	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) : look_up(o, path);
 	if (fd == -EACCES) {
 		o->n_forbidden++;
 		log_debug("%s is not read: it is no ELF file, or another user's", path);
 		return -ENOENT; /* libdw looks on */
 	}
+	if (fd == -ETIMEDOUT || fd == -EBUSY) /* likewise */
+		return -ENOENT;
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
+	err = file_stat(fd, &st);
+	if (err < 0)
+		return err;
 	if (st.st_dev == o->own_device && st.st_ino == o->own_inode)
 		return -ENOENT;
 	o->opened += (uint64_t)st.st_size;
@@ -109,14 +128,27 @@ static int open_file(struct opener *o, const char *path)
 }
 
 /* Puts the file into the helper. Returns its descriptor there or a negative errno. */
-static int pass(const struct opener *o, uint64_t id, int fd)
+static int pass(struct opener *o, uint64_t id, int fd)
+{
+	uint64_t began = clock_now_ns();
+	int there;
+
+	if (!file_is_reference(fd))
+		return opener_add(o->listener, id, fd);
+	o->has_foreign = true;
+	there = finders_add(o->finders, o->asker, fd, o->listener, id);
+	o->waited_ns += clock_now_ns() - began;
+	return there;
+}
+
+int opener_add(int listener, uint64_t id, int fd)
 {
 	struct seccomp_notif_addfd add = {
 		.id = id,
 		.srcfd = (uint32_t)fd,
 		.newfd_flags = O_CLOEXEC,
 	};
-	int there = ioctl(o->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+	int there = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 
 	return there < 0 ? -errno : there;
 }

@@ -3,6 +3,7 @@
 #define DP_SANDBOX_OPENER_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,11 +14,16 @@
  * over the helper. So it gets what the owner of the files that it has anyway may have as debug files
  * (elf/debug_search.h).
  */
+struct finders;
+
 struct opener {
 	int listener; /* that the helper has sent; -1: none */
 	pid_t pid;    /* of the helper */
 	dev_t device; /* of the files that it has */
 	uid_t user;   /* who owns them */
+	/* Who open debug files (finders.h), and for whose process; NULL: this process does */
+	struct finders *finders;
+	uid_t asker;
 	/*
 	 * The binary that it works on, and where that is said to be. libdw, which looks for debug files
 	 * of the same name, knows both by stat(), for which the helper may lack the rights.
@@ -29,10 +35,15 @@ struct opener {
 	int (*fetch)(void *arg, const unsigned char *build_id, size_t size);
 	void *arg;
 	uint64_t opened;          /* bytes of all files that were opened */
+	uint64_t waited_ns;       /* for file systems, by finders; not for servers of debug files */
+	bool has_foreign;         /* the helper has got a file that may not answer (passage.h) */
 	unsigned int n_forbidden; /* files that exist and may not be opened */
 };
 
-/* Answers one attempt, if there is one. Looking up a file may wait. */
+/* Answers one attempt, if there is one. Waits for a finder, which looks the file up. */
 void opener_answer(struct opener *opener);
+
+/* Puts a file into the helper. Returns its descriptor there or a negative errno. */
+int opener_add(int listener, uint64_t id, int fd);
 
 #endif

@@ -6,13 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger code always has complete unwind information, so its bytes do not matter. */
-#define MAX_KNOWN_CODE (64 << 10)
+#include "runtimes/runtime.h"
+#include "sandbox/table_digest.h"
 
 void parse_result_done(struct parse_result *r)
 {
 	elf_facts_done(&r->facts);
 	image_done(&r->image);
+	enumerators_done(&r->names);
+	free(r->usdt);
+	function_list_done(&r->functions);
+	jit_pieces_done(&r->pieces);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -27,8 +31,13 @@ static int get_facts(const struct elf_file *file, struct parse_result *ret)
 
 static int get_image(const struct elf_file *file, struct parse_result *ret)
 {
-	int err = image_build(&file->cfi, &file->code, &ret->image);
+	struct image_extent extent = file->code;
+	struct dp_runtime_image runtime;
+	int err;
 
+	extent.runtime_kind = runtime_find(file, &runtime);
+	extent.runtime = &runtime;
+	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;
 	free(ret->image.refusals);
@@ -37,60 +46,35 @@ static int get_image(const struct elf_file *file, struct parse_result *ret)
 	return 0;
 }
 
-/* Whether code that gets its rules from its bytes is equal. */
-static bool is_same_code(const struct image_extent *a, const struct image_extent *b)
-{
-	if (a->n_ranges != b->n_ranges)
-		return false;
-	for (size_t i = 0; i < a->n_ranges; i++) {
-		const struct code_range *x = &a->ranges[i], *y = &b->ranges[i];
-
-		if (x->address != y->address || x->size != y->size)
-			return false;
-		/*
-		 * In Go code, any function may load the stack pointer, so its bytes always matter.
-		 */
-		if (x->size > 0 && (x->size <= MAX_KNOWN_CODE || a->go.size > 0) &&
-		    memcmp(x->bytes, y->bytes, x->size) != 0)
-			return false;
-	}
-	return a->start == b->start && a->end == b->end && a->entry == b->entry;
-}
-
-static bool is_same_section(const struct cfi_section *a, const struct cfi_section *b)
-{
-	return a->address == b->address && a->size == b->size &&
-	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
-static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
-{
-	return a->size == b->size && a->text == b->text &&
-	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
-/*
- * Whether both files result in the same table. A build id does not change when a file is modified
- * later, and anyone can set one. So the table's inputs are compared, which is fast compared to
- * building it.
- */
-static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
-{
-	return is_same_section(&a->cfi, &b->cfi) &&
-	       is_same_section(&a->code.beside, &b->code.beside) &&
-	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
-}
-
 static int compare(const struct elf_file *file, int other_fd, struct parse_result *ret)
 {
+	struct file_digest a, b;
 	struct elf_file other;
 	int err = elf_file_init_fd_only(&other, other_fd);
 
 	if (err < 0)
 		return err;
-	ret->is_so = is_same_table(file, &other);
+	table_digest(file, &a);
+	table_digest(&other, &b);
+	ret->is_so = memcmp(&a, &b, sizeof(a)) == 0;
 	elf_file_done(&other);
 	return 0;
+}
+
+static int get_parameters(const struct parse_request *request, const struct elf_file *file,
+			  struct parse_result *ret)
+{
+	int fd = request->other >= 0 ? request->other : request->fd;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (request->offset >= s->offset && request->offset - s->offset < s->file_size)
+			return parameters_find(fd, request->offset - s->offset + s->address,
+					       request->wanted, request->n_wanted, ret->parameters,
+					       &ret->names);
+	}
+	return -ENODATA;
 }
 
 static int parse(const struct parse_request *request, struct elf_file *file,
@@ -106,9 +90,18 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 		return request->kind == PARSE_FACTS ? get_facts(file, ret) : get_image(file, ret);
 	case PARSE_SAME:
 		return compare(file, other, ret);
+	case PARSE_TABLE_DIGEST:
+		table_digest(file, &ret->digest);
+		return 0;
 	case PARSE_DEBUG:
 		ret->is_so = elf_file_add_debug(file, other);
 		return 0;
+	case PARSE_PARAMETERS:
+		return get_parameters(request, file, ret);
+	case PARSE_USDT:
+		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
+	case PARSE_FUNCTIONS:
+		return function_search(request->fd, &request->functions, &ret->functions);
 	default:
 		return -EINVAL;
 	}
@@ -125,12 +118,41 @@ static int parse_file(const struct parse_request *request, struct elf_file *file
 	return err;
 }
 
+static int parse_jit(const struct parse_request *request, struct parse_result *ret)
+{
+	int more;
+
+	*ret = (struct parse_result){
+		.position = request->position,
+		.pieces = { .demangles = true, .style = request->style },
+	};
+	more = jit_file_read(request->jit_kind, request->fd, &ret->position, &ret->pieces);
+	ret->has_more = more > 0;
+	if (more < 0)
+		parse_result_done(ret);
+	return more < 0 ? more : 0;
+}
+
+static int get_digest(int fd, struct parse_result *ret)
+{
+	int err = file_digest_read(fd, &ret->digest);
+
+	return err == 0 || err == -EFBIG ? err : -EBADMSG;
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
-	int err = elf_file_init_fd_only(&file, request->fd);
+	int err;
 
+	if (request->kind == PARSE_JIT)
+		return parse_jit(request, ret);
 	*ret = (struct parse_result){ 0 };
+	if (request->kind == PARSE_DIGEST)
+		return get_digest(request->fd, ret);
+	if (request->kind == PARSE_CONTAINER)
+		return container_file_read(request->fd, request->container_id, &ret->container);
+	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }
 

@@ -4,9 +4,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "cache/file_digest.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
+#include "sandbox/container_file.h"
+#include "symbols/function_search.h"
+#include "symbols/jit_reader.h"
+#include "symbols/parameters.h"
+#include "symbols/usdt.h"
 #include "tables/image.h"
 
 /*
@@ -18,15 +25,40 @@
 enum parse_kind {
 	PARSE_FACTS, /* of the file */
 	PARSE_IMAGE, /* of its unwind information */
-	PARSE_SAME,  /* do the file and the other one result in the same image? */
+	PARSE_SAME,  /* do the file and the other one result in the same image? By these digests */
 	PARSE_DEBUG, /* is the other file the separate debug file of the first? */
+	PARSE_PARAMETERS,   /* where are parameters of a function? */
+	PARSE_USDT,         /* its USDT probes */
+	PARSE_FUNCTIONS,    /* its functions of a name */
+	PARSE_JIT,          /* what does it say about code that a process generates? */
+	PARSE_DIGEST,       /* of all its bytes, whatever they are */
+	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
+	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
 	PARSE_N_KINDS,
 };
 
 struct parse_request {
 	enum parse_kind kind;
-	int fd;    /* of the file; the caller keeps both */
-	int other; /* FACTS, IMAGE: its debug file, for its unwind information; or -1 */
+	int fd; /* of the file; the caller keeps both */
+	int other; /* FACTS, IMAGE, PARAMETERS: its debug file, for its unwind information or names; or -1 */
+	/* Whose process has them, of files that are only referred to (O_PATH): parsers_ask() alone reads these */
+	uid_t user;
+	/* PARAMETERS: where the function begins in the file, and at most DP_MAX_ARGUMENTS */
+	uint64_t offset;
+	const struct parameter_wanted *wanted;
+	size_t n_wanted;
+	/* FUNCTIONS */
+	struct function_query functions;
+	/* JIT: read from this position on, with names demangled in this style */
+	enum jit_kind jit_kind;
+	struct jit_position position;
+	enum names_demangle style;
+	const char *container_id; /* CONTAINER; shorter than CONTAINER_ID_SIZE */
+	/*
+	 * How long a parser may compute, and sleep over a file that may not answer, in ns. 0: PARSERS_CPU_NS,
+	 * and PARSERS_STUCK of it
+	 */
+	uint64_t cpu_ns, stuck_ns;
 };
 
 /* The name of a debug file, as in .gnu_debuglink. */
@@ -40,12 +72,29 @@ struct parse_result {
 	uint32_t debug_link_checksum;
 	/* SAME, DEBUG */
 	bool is_so;
+	/* PARAMETERS */
+	struct parameter parameters[DP_MAX_ARGUMENTS];
+	struct enumerators names; /* of their values */
+	/* USDT */
+	struct usdt_place *usdt;
+	size_t n_usdt;
+	/* FUNCTIONS */
+	struct function_list functions;
+	/* JIT: as jit_file_read() */
+	bool has_more;
+	struct jit_position position;
+	struct jit_pieces pieces;
+	/* DIGEST, TABLE_DIGEST */
+	struct file_digest digest;
+	/* CONTAINER */
+	struct container_names container;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
- * Does it in this process. 0, or errors of elf_file_init_fd() and image_build(); parse_result_done()
+ * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
+ * function_search(), file_digest_read() and container_file_read(); parse_result_done()
  * frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);

@@ -11,29 +11,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/write_all.h"
+#include "elf/debug_search.h"
 #include "sandbox/message.h"
+#include "sandbox/passage.h"
 #include "tables/image_check.h"
 
 enum { FILE_FD, RESULT_FD, OTHER_FD };
 
 static_assert(OTHER_FD + 1 == MESSAGE_MAX_FDS, "a request has at most these");
-
-static int write_all(int fd, const void *bytes, size_t size)
-{
-	const char *next = bytes;
-
-	while (size > 0) {
-		ssize_t n = write(fd, next, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		next += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
 
 static int write_result(int fd, const struct parse_result *r)
 {
@@ -44,6 +30,14 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, f->code, f->n_code * sizeof(*f->code));
 	if (err == 0)
 		err = write_all(fd, r->image.cells, (size_t)r->image.n_cells * DP_CELL_SIZE);
+	if (err == 0)
+		err = write_all(fd, r->usdt, r->n_usdt * sizeof(*r->usdt));
+	if (err == 0)
+		err = write_all(fd, r->functions.bytes, r->functions.size);
+	if (err == 0)
+		err = write_all(fd, r->pieces.bytes, r->pieces.n);
+	if (err == 0)
+		err = write_all(fd, r->names.of, r->names.n * sizeof(*r->names.of));
 	return err;
 }
 
@@ -54,6 +48,14 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 		.kind = request->kind,
 		.fd = fds[FILE_FD],
 		.other = request->has_other ? fds[OTHER_FD] : -1,
+		.offset = request->offset,
+		.wanted = request->wanted,
+		.n_wanted = request->n_wanted,
+		.functions = { request->pattern, request->has_hint == 1, request->has_parts == 1 },
+		.jit_kind = request->jit_kind,
+		.position = request->position,
+		.style = request->style,
+		.container_id = request->container_id,
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	int err = parse_here(&todo, &result);
@@ -70,6 +72,18 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->is_so = result.is_so;
 	ret->n_cells = result.image.n_cells;
 	ret->stats = result.image.stats;
+	ret->n_usdt = (uint32_t)result.n_usdt;
+	ret->functions_size = (uint32_t)result.functions.size;
+	ret->n_pieces = result.pieces.n;
+	ret->position = result.position.at;
+	ret->lines_at = result.position.lines_at;
+	ret->has_times = result.position.has_times;
+	ret->is_closed = result.position.is_closed;
+	ret->has_more = result.has_more;
+	memcpy(ret->parameters, result.parameters, sizeof(ret->parameters));
+	ret->n_names = (uint32_t)result.names.n;
+	ret->digest = result.digest;
+	ret->container = result.container;
 	return err;
 }
 
@@ -81,6 +95,8 @@ int parser_run(int socket)
 	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
 		struct parser_reply reply = { 0 };
 
+		passage_take(&fds[FILE_FD]);
+		passage_take(&fds[OTHER_FD]);
 		reply.err = answer(&request, fds, &reply);
 		message_close(fds);
 		if (message_send(socket, &reply, sizeof(reply), NULL, 0) < 0)
@@ -111,23 +127,61 @@ static bool is_printable(const char *text, size_t size)
 	return n < size;
 }
 
-/* A name in a directory, whatever its bytes are. */
-static bool is_file_name(const char *text, size_t size)
+/* Of a debug file, or that there is none. */
+static bool is_link(const char *text, size_t size)
 {
 	size_t n = strnlen(text, size);
 
-	return n < size && !memchr(text, '/', n) && strcmp(text, ".") != 0 &&
-	       strcmp(text, "..") != 0;
+	return n == 0 || (n < size && debug_link_is_name(text));
 }
 
 static bool is_plausible(const struct parser_reply *r, uint64_t size)
 {
 	return r->err == 0 && is_build_id(r->facts.origin.build_id) &&
 	       is_printable(r->facts.packer, sizeof(r->facts.packer)) &&
-	       is_file_name(r->debug_link, sizeof(r->debug_link)) &&
+	       is_link(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
-	       r->is_so <= 1 && (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
+	       container_names_are_sound(&r->container) && r->is_so <= 1 &&
+	       r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
+	       r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
+	       r->n_pieces < JIT_PIECES_MAX &&
+	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
+}
+
+/* Whatever they are, the kernel reads only the process that hits the probe. */
+static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS], uint32_t n_names)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < DP_MAX_ARGUMENTS; i++) {
+		const struct parameter *p = &parameters[i];
+
+		if (!is_printable(p->why, sizeof(p->why)) || p->type > VALUE_N_TYPES ||
+		    (p->type == VALUE_N_TYPES && p->why[0] == '\0') ||
+		    p->how.base > DP_BASE_CONSTANT || p->how.reg >= DP_N_REGISTERS ||
+		    p->how.n_derefs > DP_MAX_DEREFS || p->how.size > sizeof(uint64_t) ||
+		    p->how.is_text > 1 || p->how.index > DP_N_REGISTERS || p->how.shift > 3 ||
+		    p->how.zero[0] != 0 || p->n_names > ENUMERATION_MAX)
+			return false;
+		n += p->n_names;
+	}
+	return n == n_names;
+}
+
+static bool are_usdt(const struct usdt_place *places, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct usdt_place *p = &places[i];
+
+		if (!is_printable(p->provider, sizeof(p->provider)) ||
+		    !is_printable(p->name, sizeof(p->name)) || p->n_arguments > USDT_MAX_ARGUMENTS)
+			return false;
+		for (size_t j = 0; j < p->n_arguments; j++)
+			if (!usdt_argument_is_sound(&p->arguments[j]))
+				return false;
+	}
+	return true;
 }
 
 /* Reads n values at *at, which moves on, into memory that nobody else can change. */
@@ -167,7 +221,7 @@ static bool are_segments(const struct elf_segment *segments, size_t n)
 static bool is_parse_error(int err)
 {
 	return err == -ENOMEM || err == -ENOEXEC || err == -ENOTSUP || err == -EBADMSG ||
-	       err == -ENODATA || err == -EFBIG || err == -EINVAL;
+	       err == -ENODATA || err == -EFBIG || err == -E2BIG || err == -EINVAL;
 }
 
 /* Is the file for the result exactly as large as what it has to hold? */
@@ -178,13 +232,42 @@ static bool is_whole(const struct parser_reply *r, int file)
 	return fstat(file, &st) == 0 &&
 	       (uint64_t)st.st_size == r->facts.n_segments * sizeof(struct elf_segment) +
 					       r->facts.n_code * sizeof(struct elf_code) +
-					       (uint64_t)r->n_cells * DP_CELL_SIZE;
+					       (uint64_t)r->n_cells * DP_CELL_SIZE +
+					       r->n_usdt * sizeof(struct usdt_place) +
+					       r->functions_size + r->n_pieces +
+					       r->n_names * sizeof(struct enumerator);
+}
+
+static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *usdt = NULL, *functions = NULL;
+	int err = read_values(file, at, r->n_usdt, sizeof(struct usdt_place), &usdt);
+
+	ret->usdt = usdt;
+	ret->n_usdt = r->n_usdt;
+	if (err == 0 && !are_usdt(usdt, r->n_usdt))
+		err = -EPROTO;
+	if (err == 0)
+		err = read_values(file, at, r->functions_size, 1, &functions);
+	ret->functions = (struct function_list){ .bytes = functions,
+						 .size = functions ? r->functions_size : 0,
+						 .room = functions ? r->functions_size : 0 };
+	return err == 0 && !function_list_is_sound(&ret->functions) ? -EPROTO : err;
+}
+
+static int take_names(const struct parser_reply *r, int file, off_t *at, struct enumerators *ret)
+{
+	void *names = NULL;
+	int err = read_values(file, at, r->n_names, sizeof(*ret->of), &names);
+
+	*ret = (struct enumerators){ names, names ? r->n_names : 0, names ? r->n_names : 0 };
+	return err == 0 && !enumerators_are_sound(ret->of, ret->n) ? -EPROTO : err;
 }
 
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
 		struct parse_result *ret)
 {
-	void *segments = NULL, *code = NULL, *cells = NULL;
+	void *segments = NULL, *code = NULL, *cells = NULL, *pieces = NULL;
 	off_t at = 0;
 	int err;
 
@@ -192,13 +275,17 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	if (is_parse_error(r->err))
 		return r->err;
 	if (!is_plausible(r, size) || !is_whole(r, file) ||
-	    (kind == PARSE_IMAGE) != (r->n_cells > 0))
+	    !are_parameters(r->parameters, r->n_names) ||
+	    (kind == PARSE_IMAGE) != (r->n_cells > 0) || (kind != PARSE_JIT && r->n_pieces > 0))
 		return -EPROTO;
 	ret->facts = r->facts;
 	ret->lacks_cfi = r->lacks_cfi;
 	ret->is_so = r->is_so;
 	memcpy(ret->debug_link, r->debug_link, sizeof(ret->debug_link));
 	ret->debug_link_checksum = r->debug_link_checksum;
+	memcpy(ret->parameters, r->parameters, sizeof(ret->parameters));
+	ret->digest = r->digest;
+	ret->container = r->container;
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;
 	if (err == 0 && !are_segments(segments, r->facts.n_segments))
@@ -209,6 +296,16 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	if (err == 0)
 		err = read_values(file, &at, r->n_cells, DP_CELL_SIZE, &cells);
 	ret->image = (struct image){ .cells = cells, .n_cells = r->n_cells, .stats = r->stats };
+	if (err == 0)
+		err = take_probes(r, file, &at, ret);
+	if (err == 0)
+		err = read_values(file, &at, r->n_pieces, 1, &pieces);
+	if (err == 0)
+		err = take_names(r, file, &at, &ret->names);
+	ret->pieces = (struct jit_pieces){ .bytes = pieces, .n = pieces ? r->n_pieces : 0 };
+	ret->position = (struct jit_position){ r->position, r->lines_at, r->has_times == 1,
+					       r->is_closed == 1 };
+	ret->has_more = r->has_more == 1;
 	if (err == 0 && r->n_cells > 0 && !image_is_sound(cells, r->n_cells))
 		err = -EPROTO;
 	if (err < 0)

@@ -9,15 +9,25 @@
 /*
  * A parser is a confined process (confine.h) that answers requests of parse.h until its socket is
  * closed. A request is one message, its descriptors are the file, a file for the result, and the
- * other file if there is one. A reply is one message; the values of variable number are in the file
+ * other file if there is one; a socket in place of a file brings it (passage.h). A reply is one message; the values of variable number are in the file
  * for the result:
  *
  *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
+ *     | struct usdt_place * n_usdt | functions_size bytes | n_pieces | struct enumerator * n_names |
  */
 
 struct parser_request {
 	uint32_t kind; /* enum parse_kind */
 	uint32_t has_other;
+	/* PARAMETERS */
+	uint64_t offset;
+	uint64_t n_wanted;
+	uint32_t has_hint, has_parts; /* FUNCTIONS: of struct function_query, as pattern */
+	uint32_t jit_kind, style;
+	struct jit_position position;
+	struct parameter_wanted wanted[DP_MAX_ARGUMENTS];
+	char pattern[FUNCTION_PATTERN_SIZE];
+	char container_id[CONTAINER_ID_SIZE];
 };
 
 struct parser_reply {
@@ -28,7 +38,16 @@ struct parser_reply {
 	uint32_t debug_link_checksum;
 	uint8_t lacks_cfi, is_so; /* 0 or 1: in C, other bytes must not even be read as bool */
 	uint32_t n_cells;
+	uint32_t n_usdt;
+	uint32_t functions_size; /* of struct function_list */
 	struct image_stats stats;
+	uint64_t n_pieces; /* bytes */
+	uint64_t position, lines_at;
+	uint8_t has_more, has_times, is_closed;
+	struct parameter parameters[DP_MAX_ARGUMENTS];
+	uint32_t n_names; /* of these together */
+	struct file_digest digest;
+	struct container_names container;
 };
 
 /* What the parser does. Returns an exit status. */

@@ -14,13 +14,19 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_stat.h"
+#include "elf/mapped_file.h"
+#include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/cpu_budget.h"
+#include "sandbox/finders.h"
 #include "sandbox/message.h"
 #include "sandbox/parser.h"
+#include "sandbox/passage.h"
 #include "sandbox/starter.h"
 
 /* More idle ones than threads that ask are of no use. */
-#define MAX_IDLE 4
+#define MAX_IDLE 6
 /* Larger files get no more time than one of this size. */
 #define MAX_MIB 4096
 /* Of st_blocks, stat(2). File systems that compress binaries save up to this factor. */
@@ -36,22 +42,41 @@
 struct owner {
 	dev_t device;
 	uid_t user;
+	bool is_of_jit; /* what root's programs write there may be others' words */
 };
+
+static bool owner_equals(const struct owner *a, const struct owner *b)
+{
+	return a->device == b->device && a->user == b->user && a->is_of_jit == b->is_of_jit;
+}
 
 struct parser {
 	struct spawned process;
 	struct owner owner; /* of all files that it has got */
+	uint64_t used_ns;   /* since when it is idle */
 };
 
 struct parsers {
 	uint64_t cpu_ns;
 	struct starter *starter;
+	struct finders *finders;      /* NULL: none */
+	struct cpu_budget *budget;    /* NULL: no limit */
 	pthread_mutex_t lock;         /* protects what follows */
 	struct parser idle[MAX_IDLE]; /* the least recently used first */
 	size_t n_idle;
 	size_t n_users;
 	size_t n_failures;
 };
+
+void parsers_set_budget(struct parsers *p, struct cpu_budget *budget)
+{
+	p->budget = cpu_budget_hold(budget);
+}
+
+struct cpu_budget *parsers_budget(const struct parsers *p)
+{
+	return p->budget;
+}
 
 int parsers_new(const char *program, struct parsers **ret)
 {
@@ -81,6 +106,50 @@ struct parsers *parsers_hold(struct parsers *p)
 	p->n_users++;
 	pthread_mutex_unlock(&p->lock);
 	return p;
+}
+
+const char *parsers_failure(int err)
+{
+	switch (err) {
+	case -ETIME:
+		return "parser took too long";
+	case -EPROTO:
+		return "parser gave a wrong answer";
+	case -ECONNABORTED:
+		return "parser crashed or was ended";
+	default:
+		return NULL;
+	}
+}
+
+const char *parsers_explain(int err)
+{
+	switch (err) {
+	case -ETIME:
+		return "its parser took too long; --sandbox=off waits, for files that can be trusted";
+	case -EPROTO:
+	case -ECONNABORTED:
+		return "its parser crashed or was ended, as by a damaged file";
+	case -EAGAIN:
+		return "no parser can be started now; try again";
+	case -EBUSY:
+	case -ETIMEDOUT:
+		return "its file system does not answer";
+	case -EBADMSG:
+		return "it is damaged";
+	case -ENOEXEC:
+		return "it is not an ELF file of 64 bits";
+	case -ENOTSUP:
+		return "it is for another kind of machine";
+	case -EFBIG:
+		return "it has too many names; give a longer one, or a glob for fewer";
+	case -E2BIG:
+		return "that line has code at too many places";
+	case -ENAMETOOLONG:
+		return "that name is too long";
+	default:
+		return strerror(-err);
+	}
 }
 
 void parsers_note_failure(struct parsers *p, const char *path, const char *lacks, const char *why)
@@ -116,7 +185,9 @@ struct parsers *parsers_drop(struct parsers *p)
 	tell_failures(p);
 	while (p->n_idle > 0)
 		spawned_end(&p->idle[--p->n_idle].process);
+	finders_free(p->finders);
 	starter_free(p->starter);
+	cpu_budget_drop(p->budget);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 	return NULL;
@@ -130,6 +201,16 @@ void parsers_set_cpu_limit(struct parsers *p, uint64_t cpu_ns)
 struct starter *parsers_starter(struct parsers *p)
 {
 	return p->starter;
+}
+
+int parsers_use_finders(struct parsers *p)
+{
+	return p->finders ? 0 : finders_new(p->starter, &p->finders);
+}
+
+struct finders *parsers_finders(struct parsers *p)
+{
+	return p ? p->finders : NULL;
 }
 
 uint32_t parsers_layers(struct parsers *p)
@@ -154,13 +235,11 @@ int parsers_require(struct parsers *p, struct confinement *ret)
 	return starter_check(p->starter, ret);
 }
 
-static int take(struct parsers *p, const struct owner *owner, struct parser *ret)
+static int take(struct parsers *p, const struct owner *owner, bool is_new, struct parser *ret)
 {
 	pthread_mutex_lock(&p->lock);
-	for (size_t i = p->n_idle; i-- > 0;) {
-		const struct owner *o = &p->idle[i].owner;
-
-		if (o->device != owner->device || o->user != owner->user)
+	for (size_t i = is_new ? 0 : p->n_idle; i-- > 0;) {
+		if (!owner_equals(&p->idle[i].owner, owner))
 			continue;
 		*ret = p->idle[i];
 		remove_idle(p, i);
@@ -181,10 +260,34 @@ static void give(struct parsers *p, const struct parser *parser)
 		old = p->idle[0];
 		remove_idle(p, 0);
 	}
-	p->idle[p->n_idle++] = *parser;
+	p->idle[p->n_idle] = *parser;
+	p->idle[p->n_idle++].used_ns = clock_now_ns();
 	pthread_mutex_unlock(&p->lock);
 	if (old.process.socket >= 0)
 		spawned_end(&old.process);
+}
+
+/* The one that is idle for longest, if that is too long. */
+static bool take_unused(struct parsers *p, uint64_t idle_ns, struct parser *ret)
+{
+	bool is_unused;
+
+	pthread_mutex_lock(&p->lock);
+	is_unused = p->n_idle > 0 && clock_now_ns() > p->idle[0].used_ns + idle_ns;
+	if (is_unused) {
+		*ret = p->idle[0];
+		remove_idle(p, 0);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return is_unused;
+}
+
+void parsers_rest(struct parsers *p, uint64_t idle_ns)
+{
+	struct parser parser;
+
+	while (take_unused(p, idle_ns, &parser))
+		spawned_end(&parser.process);
 }
 
 static int wait_for_answer(const struct spawned *parser, struct patience *patience)
@@ -204,21 +307,71 @@ static int wait_for_answer(const struct spawned *parser, struct patience *patien
 	}
 }
 
+/* What goes to a parser with a request. */
+struct files {
+	struct passage file, other;
+	int result; /* owned */
+};
+
+static int files_init(struct files *ret, const struct parse_request *request)
+{
+	int err = passage_init(&ret->file, request->fd);
+
+	err = passage_init(&ret->other, request->other) ?: err;
+	ret->result = memfd_create("result", MFD_CLOEXEC);
+	return ret->result < 0 ? -errno : err;
+}
+
+static void files_done(struct files *files)
+{
+	passage_done(&files->file);
+	passage_done(&files->other);
+	if (files->result >= 0)
+		close(files->result);
+}
+
+static int files_complete(struct files *files, struct finders *finders, uid_t user)
+{
+	int err = passage_complete(&files->file, finders, user);
+
+	return err < 0 ? err : passage_complete(&files->other, finders, user);
+}
+
 /* -EPIPE: the parser had ended before. */
 static int send_request(const struct parser *parser, const struct parse_request *request,
-			int result)
+			const struct files *files)
 {
-	const struct parser_request message = {
+	struct parser_request message = {
 		.kind = request->kind,
 		.has_other = request->other >= 0,
+		.offset = request->offset,
+		.n_wanted = request->n_wanted,
+		.has_hint = request->functions.has_hint,
+		.has_parts = request->functions.has_parts,
+		.jit_kind = request->jit_kind,
+		.style = request->style,
+		.position = request->position,
 	};
-	const int fds[] = { request->fd, result, request->other };
+	const int fds[] = { passage_end(&files->file), files->result, passage_end(&files->other) };
 
+	if (request->n_wanted > DP_MAX_ARGUMENTS)
+		return -EINVAL;
+	if (request->kind == PARSE_FUNCTIONS) {
+		if (strlen(request->functions.pattern) >= sizeof(message.pattern))
+			return -ENAMETOOLONG;
+		strcpy(message.pattern, request->functions.pattern);
+	}
+	if (request->kind == PARSE_CONTAINER)
+		snprintf(message.container_id, sizeof(message.container_id), "%s",
+			 request->container_id);
+	for (size_t i = 0; i < request->n_wanted; i++)
+		message.wanted[i] = request->wanted[i];
 	return message_send(parser->process.socket, &message, sizeof(message), fds,
 			    request->other >= 0 ? 3 : 2);
 }
 
-static int receive_reply(const struct parser *parser, uint64_t limit, clockid_t *clock,
+static int receive_reply(const struct parser *parser, uint64_t limit, uint64_t stuck,
+			 clockid_t *clock, struct cpu_budget *budget, uid_t user,
 			 struct parser_reply *ret)
 {
 	int fds[MESSAGE_MAX_FDS];
@@ -227,9 +380,11 @@ static int receive_reply(const struct parser *parser, uint64_t limit, clockid_t 
 
 	if (err < 0)
 		return err;
+	patience.stuck_ns = stuck;
 	__atomic_store_n(clock, patience.clock, __ATOMIC_RELAXED);
 	err = wait_for_answer(&parser->process, &patience);
 	__atomic_store_n(clock, 0, __ATOMIC_RELAXED);
+	cpu_budget_spend(budget, user, patience_cpu_ns(&patience));
 	if (err < 0)
 		return err;
 	err = message_receive(parser->process.socket, ret, sizeof(*ret), fds);
@@ -241,15 +396,15 @@ static int receive_reply(const struct parser *parser, uint64_t limit, clockid_t 
 
 /* Takes a parser that lives; idle ones may have been killed, for example for lack of memory. */
 static int begin(struct parsers *p, const struct parse_request *request, const struct owner *owner,
-		 int result, struct parser *ret)
+		 bool is_new, const struct files *files, struct parser *ret)
 {
 	int err;
 
 	for (size_t i = 0; i <= MAX_IDLE; i++) {
-		err = take(p, owner, ret);
+		err = take(p, owner, is_new, ret);
 		if (err < 0)
 			return err;
-		err = send_request(ret, request, result);
+		err = send_request(ret, request, files);
 		if (err == 0)
 			return 0;
 		spawned_end(&ret->process);
@@ -270,54 +425,85 @@ static uint64_t stored_size(const struct stat *st)
 static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *request,
 			  uint64_t size)
 {
+	uint64_t limit = p->cpu_ns;
 	struct stat st;
 	uint64_t mib;
 
-	if (request->other >= 0 && fstat(request->other, &st) == 0)
+	if (request->other >= 0 && file_stat(request->other, &st) == 0)
 		size += stored_size(&st);
+	/* Of a part, which has one size. */
+	if (request->cpu_ns)
+		return request->cpu_ns;
 	mib = size >> 20;
-	return p->cpu_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (p->cpu_ns / 100);
+	return limit + (mib < MAX_MIB ? mib : MAX_MIB) * (limit / 100);
 }
 
 /* No file has this owner, so it gets a parser that has met none. */
-static const struct owner no_owner = { (dev_t)-1, (uid_t)-1 };
+static const struct owner no_owner = { (dev_t)-1, (uid_t)-1, false };
 
-/* A parser that gets files of two owners meets no others. */
-static bool is_of_another(const struct parse_request *request, const struct owner *owner)
+/*
+ * A parser that gets files of two owners meets no others; nor does one that reads about a container: all
+ * such files are root's, but have the words of many.
+ */
+static bool is_to_be_alone(const struct parse_request *request, const struct owner *owner)
 {
 	struct stat st;
 
-	return request->other >= 0 && (fstat(request->other, &st) < 0 ||
-				       st.st_dev != owner->device || st.st_uid != owner->user);
+	return request->kind == PARSE_CONTAINER ||
+	       (request->other >= 0 && (file_stat(request->other, &st) < 0 ||
+					st.st_dev != owner->device || st.st_uid != owner->user));
+}
+
+/* Their file systems may not answer. */
+static bool are_foreign(const struct parse_request *request)
+{
+	return file_is_reference(request->fd) ||
+	       (request->other >= 0 && file_is_reference(request->other));
+}
+
+/* If it crashed, takes too long or is wrong, nobody knows what it does. */
+static void end_parser(struct parsers *p, const struct parser *parser, uid_t user, bool is_stuck)
+{
+	if (is_stuck) {
+		spawned_kill(&parser->process);
+		finders_blame(p->finders, user, parser->process.pidfd);
+	} else {
+		spawned_end(&parser->process);
+	}
 }
 
 static int ask_once(struct parsers *p, const struct parse_request *request, const struct stat *st,
-		    clockid_t *clock, struct parse_result *ret)
+		    bool is_new, clockid_t *clock, struct parse_result *ret)
 {
-	_cleanup_close_ int result = memfd_create("result", MFD_CLOEXEC);
-	const struct owner owner = { st->st_dev, st->st_uid };
+	_cleanup_(files_done) struct files files;
+	const struct owner owner = { st->st_dev, st->st_uid, request->kind == PARSE_JIT };
 	uint64_t size = stored_size(st);
-	bool is_mixed = is_of_another(request, &owner), answered;
+	uint64_t patience = request->stuck_ns ? request->stuck_ns : PARSERS_STUCK * p->cpu_ns;
+	uint64_t stuck = are_foreign(request) ? patience : 0;
+	bool is_alone = is_to_be_alone(request, &owner), answered, is_stuck = false;
 	struct parser_reply reply;
 	struct parser parser;
-	int err;
+	int err = files_init(&files, request);
 
-	if (result < 0)
-		return -errno;
-	err = begin(p, request, is_mixed ? &no_owner : &owner, result, &parser);
+	if (err == 0)
+		err = begin(p, request, is_alone ? &no_owner : &owner, is_new, &files, &parser);
 	if (err < 0)
 		return err;
-	err = receive_reply(&parser, cpu_limit(p, request, size), clock, &reply);
+	err = files_complete(&files, p->finders, request->user);
+	if (err == 0) {
+		err = receive_reply(&parser, cpu_limit(p, request, size), stuck, clock, p->budget,
+				    request->user, &reply);
+		is_stuck = err == -ETIMEDOUT;
+	}
 	answered = err == 0;
 	if (answered) {
 		starter_note_answer(p->starter);
-		err = parser_take(request->kind, &reply, result, size, ret);
+		err = parser_take(request->kind, &reply, files.result, size, ret);
 	}
-	/* If it crashed, takes too long or is wrong, nobody knows what it does. */
-	if (answered && err != -EPROTO && !is_mixed)
+	if (answered && err != -EPROTO && !is_alone)
 		give(p, &parser);
 	else
-		spawned_end(&parser.process);
+		end_parser(p, &parser, request->user, is_stuck);
 	return err;
 }
 
@@ -325,13 +511,16 @@ static int ask(struct parsers *p, const struct parse_request *request, clockid_t
 	       struct parse_result *ret)
 {
 	struct stat st;
-	int err = -ECONNABORTED;
+	int err = file_stat(request->fd, &st);
 
-	if (fstat(request->fd, &st) < 0)
-		return -errno;
-	/* It may not have been the file: parsers can be killed for lack of memory, or by somebody. */
-	for (int i = 0; i < ATTEMPTS && (err == -ECONNABORTED || err == -EAGAIN); i++)
-		err = ask_once(p, request, &st, clock, ret);
+	if (err < 0)
+		return err;
+	/*
+	 * It may not have been the file: parsers can be killed for lack of memory, or stopped by somebody;
+	 * then perhaps all that are idle.
+	 */
+	for (int i = 0; i < ATTEMPTS && (i == 0 || err == -ECONNABORTED || err == -EAGAIN); i++)
+		err = ask_once(p, request, &st, i > 0, clock, ret);
 	return err;
 }
 
@@ -362,5 +551,18 @@ int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_
 	if (err == -ESHUTDOWN ||
 	    (err == -ECONNABORTED && !starter_has_answered(p->starter) && are_useless(p, clock)))
 		return parse_here(request, ret);
+	return err;
+}
+
+int parsers_digest(struct parsers *p, uid_t user, int fd, struct file_digest *ret)
+{
+	_cleanup_(parse_result_done) struct parse_result result;
+	const struct parse_request request = {
+		.kind = PARSE_DIGEST, .fd = fd, .other = -1, .user = user
+	};
+	clockid_t clock;
+	int err = parsers_ask(p, &request, &clock, &result);
+
+	*ret = result.digest;
 	return err;
 }

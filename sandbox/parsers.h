@@ -15,6 +15,7 @@
  * one that crashes, exhausts its memory or takes too long is replaced. Where no parser can be started
  * at all, or none can parse even this program, this process parses the files, and a warning says so.
  */
+struct cpu_budget;
 struct parsers;
 
 /*
@@ -22,6 +23,11 @@ struct parsers;
  * the file takes on disk, is ended. Honest files need a tenth of the latter.
  */
 #define PARSERS_CPU_NS UINT64_C(2000000000)
+/*
+ * So often that time, one may sleep that reads a file of a file system that may not answer, until it has read
+ * more. Then it is lost (finders_blame()).
+ */
+#define PARSERS_STUCK 5
 
 enum sandbox_mode {
 	SANDBOX_AUTO,    /* parsers, with the layers that can be had */
@@ -39,6 +45,12 @@ struct parsers *parsers_hold(struct parsers *parsers);
 /* With the last user, the parsers end. NULL is allowed. Returns NULL. */
 struct parsers *parsers_drop(struct parsers *parsers);
 
+/* Why no parser has answered parsers_ask(), for the next one; NULL: for none of these reasons. */
+const char *parsers_failure(int err);
+
+/* What is wrong if parsers_ask() has failed, and what can be done: for the user who has named the file. */
+const char *parsers_explain(int err);
+
 /*
  * A file has cost itself what it was to be read for, by what it did to its reader. A warning says so:
  * "PATH has no table: its parser took too long". Anyone can write many such files: the others are only
@@ -49,8 +61,23 @@ void parsers_note_failure(struct parsers *parsers, const char *path, const char 
 			  const char *why);
 #define PARSERS_SHOWN_FAILURES 10
 
+/* Ends those that have been idle for so long. Callable from any thread. */
+void parsers_rest(struct parsers *parsers, uint64_t idle_ns);
+
+/* What they and namers may use, which they hold; NULL: any. To be called before the first request. */
+void parsers_set_budget(struct parsers *parsers, struct cpu_budget *budget);
+struct cpu_budget *parsers_budget(const struct parsers *parsers);
+
 /* What starts them, as long as the parsers are held. */
 struct starter *parsers_starter(struct parsers *parsers);
+
+/*
+ * From now on there are finders (finders.h), as long as the parsers are held. This process has
+ * CAP_DAC_READ_SEARCH. 0 or -ENOMEM.
+ */
+int parsers_use_finders(struct parsers *parsers);
+/* NULL if there are none, or no parsers. */
+struct finders *parsers_finders(struct parsers *parsers);
 
 /* Replaces PARSERS_CPU_NS. For tests. */
 void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
@@ -73,10 +100,13 @@ int parsers_require(struct parsers *parsers, struct confinement *ret);
  * Has a request answered, by this process if `parsers` is NULL. Callable from any thread; waits for
  * the answer. While it waits, *clock is the parser's CPU-time clock, else 0 (read atomically). 0, the
  * errors of parse_here(), -ECONNABORTED if one parser after the other ended, -EPROTO if an answer was
- * none, -ETIME if it took too long, -EAGAIN if no parser can be started now, or an error of finding
- * that out. parse_result_done() frees *ret.
+ * none, -ETIME if it took too long, -EAGAIN if no parser can be started now, an error of finding
+ * that out, -ETIMEDOUT if it is stuck, or an error of finders_pass(). parse_result_done() frees *ret.
  */
 int parsers_ask(struct parsers *parsers, const struct parse_request *request, clockid_t *clock,
 		struct parse_result *ret);
+
+/* Has the digest of a file read, which is open here. Errors as above, and of file_digest_read(). */
+int parsers_digest(struct parsers *parsers, uid_t user, int fd, struct file_digest *ret);
 
 #endif

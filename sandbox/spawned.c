@@ -59,9 +59,20 @@ int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t st
 /* It may have computed meanwhile, and is asleep now by chance. */
 static void count_sleep(struct patience *p, uint64_t now, uint64_t cpu_ns)
 {
-	uint64_t passed = now - p->looked, computed = cpu_ns > p->last ? cpu_ns - p->last : 0;
+	uint64_t passed = now - p->looked - p->charged_ns;
+	uint64_t computed = cpu_ns > p->last ? cpu_ns - p->last : 0;
 
 	p->asleep_ns += passed > computed ? passed - computed : 0;
+}
+
+static void note_progress(struct patience *p, uint64_t now, uint64_t cpu_ns, bool is_asleep)
+{
+	if (cpu_ns != p->last) {
+		p->since = now;
+		p->idle_ns = 0;
+	} else if (is_asleep) {
+		p->idle_ns += now - p->looked;
+	}
 }
 
 int patience_look(struct patience *p, const struct spawned *spawned)
@@ -75,18 +86,31 @@ int patience_look(struct patience *p, const struct spawned *spawned)
 	state = read_state(spawned);
 	if (p->counts_sleep && strchr("DS", state))
 		count_sleep(p, now, cpu_ns);
-	if (cpu_ns != p->last)
-		p->since = now;
+	note_progress(p, now, cpu_ns, strchr("DS", state));
 	p->last = cpu_ns;
 	p->looked = now;
+	p->charged_ns = 0;
 	if (patience_spent(p) > p->limit_ns)
 		return -ETIME;
+	if (p->stuck_ns > 0 && p->idle_ns > p->stuck_ns)
+		return -ETIMEDOUT;
 	return now > p->since + p->stopped_ns && strchr("TtZX", state) ? -ECONNABORTED : 0;
+}
+
+void patience_charge(struct patience *p, uint64_t ns)
+{
+	p->asleep_ns += ns;
+	p->charged_ns += ns;
+}
+
+uint64_t patience_cpu_ns(const struct patience *p)
+{
+	uint64_t now = clock_read_ns(p->clock);
+
+	return (now > p->last ? now : p->last) - p->begun;
 }
 
 uint64_t patience_spent(const struct patience *p)
 {
-	uint64_t now = clock_read_ns(p->clock);
-
-	return (now > p->last ? now : p->last) - p->begun + p->asleep_ns;
+	return patience_cpu_ns(p) + p->asleep_ns;
 }

@@ -32,8 +32,11 @@ void spawned_kill(const struct spawned *spawned);
 struct patience {
 	clockid_t clock; /* of the helper's CPU time */
 	uint64_t limit_ns, stopped_ns, look_ns;
+	uint64_t
+		stuck_ns; /* of sleep without any CPU time, whether that counts or not; 0: no limit */
 	bool counts_sleep;
-	uint64_t begun, last, since, looked, asleep_ns;
+	uint64_t begun, last, since, looked, asleep_ns, idle_ns;
+	uint64_t charged_ns; /* since the last look */
 };
 
 /* At least this often (ms), patience_look() is to be called; who sets look_ns may call it more often. */
@@ -45,9 +48,13 @@ struct patience {
  */
 int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t stopped_ns,
 		   bool counts_sleep, struct patience *ret);
-/* 0, -ETIME: it takes too long; or -ECONNABORTED: it has ended or is stopped. */
+/* 0, -ETIME: it takes too long; -ETIMEDOUT: it is stuck; or -ECONNABORTED: it has ended or is stopped. */
 int patience_look(struct patience *patience, const struct spawned *spawned);
+/* Counts time for which the helper has waited for this process, whatever it does when it is looked at. */
+void patience_charge(struct patience *patience, uint64_t ns);
 /* What limit_ns is for, so far; what a helper that has ended used since the last look is not known. */
 uint64_t patience_spent(const struct patience *patience);
+/* The helper's CPU time since it was begun, up to the last look if it has ended. */
+uint64_t patience_cpu_ns(const struct patience *patience);
 
 #endif

@@ -175,6 +175,7 @@ static void become_helper(enum spawned_kind kind, int socket)
 		[SPAWNED_PARSER] = HELPER_PARSER,
 		[SPAWNED_NAMER] = HELPER_NAMER,
 		[SPAWNED_FETCHER] = HELPER_FETCHER,
+		[SPAWNED_FINDER] = HELPER_FINDER,
 	};
 	char *arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)kinds[kind],
 			      (char *)HELPER_VERSION, NULL };
@@ -185,7 +186,7 @@ static void become_helper(enum spawned_kind kind, int socket)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (dup2(socket, HELPER_SOCKET) != HELPER_SOCKET)
 		_exit(EXIT_FAILURE);
-	if (kind == SPAWNED_FETCHER)
+	if (kind == SPAWNED_FETCHER || kind == SPAWNED_FINDER)
 		_exit(helper_main(ARRAY_SIZE(arguments) - 1, arguments));
 	execv("/proc/self/exe", arguments);
 	_exit(EXIT_FAILURE);

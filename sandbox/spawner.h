@@ -7,8 +7,8 @@
 
 /*
  * A small process that starts helpers. It closes all descriptors but its socket before anything
- * else, and executes each helper anew, so none inherits memory or descriptors; but for fetchers, which
- * parse nothing that could make use of it, and start at once. It ends when its socket is closed,
+ * else, and executes each helper anew, so none inherits memory or descriptors; but for those
+ * that parse nothing, which could make no use of it, and start at once. It ends when its socket is closed,
  * however this process ends, and so do the helpers.
  *
  *     this process -- spawner -- helper (parser.h)
@@ -16,7 +16,13 @@
  */
 struct spawner;
 
-enum spawned_kind { SPAWNED_PARSER, SPAWNED_NAMER, SPAWNED_FETCHER, SPAWNED_N_KINDS };
+enum spawned_kind {
+	SPAWNED_PARSER,
+	SPAWNED_NAMER,
+	SPAWNED_FETCHER,
+	SPAWNED_FINDER,
+	SPAWNED_N_KINDS,
+};
 
 /* The name that this program is executed by as a helper. Its first argument is the kind of helper. */
 #define SPAWNER_HELPER_NAME "dwarfprof-helper"

@@ -15,7 +15,10 @@
 #define STARTS 3
 #define STARTS_NS UINT64_C(4000000000)
 
-/* What is known of helpers. Fetchers start in another way, and need other layers, than those that parse. */
+/*
+ * What is known of helpers. Fetchers and finders start in another way, and need other layers, than those
+ * that parse.
+ */
 struct experience {
 	bool has_started;  /* any of them */
 	bool has_answered; /* any of them */
@@ -31,7 +34,17 @@ struct starter {
 	struct spawner *replaced; /* the last one: it ends */
 	unsigned int n_spawners;  /* so far */
 	bool is_required;         /* this process does nothing itself, come what may */
-	struct experience parsers, fetchers;
+	struct experience parsers, fetchers, finders;
+};
+
+/* For messages. */
+static const struct {
+	const char *name, *does, *are;
+} texts[SPAWNED_N_KINDS] = {
+	[SPAWNED_PARSER] = { "parsers", "parses all files", "parsers of files" },
+	[SPAWNED_NAMER] = { "parsers", "parses all files", "parsers of files" },
+	[SPAWNED_FETCHER] = { "fetchers", "reads the memory of others", "readers of memory" },
+	[SPAWNED_FINDER] = { "finders", "opens all files", "openers of files" },
 };
 
 int starter_new(const char *program, struct starter **ret)
@@ -116,6 +129,8 @@ uint32_t starter_layers(struct starter *s)
 
 static struct experience *experience_of(struct starter *s, enum spawned_kind kind)
 {
+	if (kind == SPAWNED_FINDER)
+		return &s->finders;
 	return kind == SPAWNED_FETCHER ? &s->fetchers : &s->parsers;
 }
 
@@ -135,10 +150,8 @@ static bool give_up(struct starter *s, enum spawned_kind kind, bool has_started,
 	broken = e->is_broken;
 	pthread_mutex_unlock(&s->lock);
 	if (is_first)
-		log_warning("this process %s itself, with its rights: %s %s",
-			    kind == SPAWNED_FETCHER ? "reads the memory of others" :
-						      "parses all files",
-			    kind == SPAWNED_FETCHER ? "fetchers" : "parsers", why);
+		log_warning("this process %s itself, with its rights: %s %s", texts[kind].does,
+			    texts[kind].name, why);
 	return broken;
 }
 
@@ -204,8 +217,7 @@ static bool is_confined(struct starter *s, enum spawned_kind kind, const struct 
 	pthread_mutex_lock(&s->lock);
 	missing = c->missing & ~e->accepted;
 	if (missing && is_last && !e->has_started && !s->is_required) {
-		log_warning("%s are confined less than they could be, without %s",
-			    kind == SPAWNED_FETCHER ? "readers of memory" : "parsers of files",
+		log_warning("%s are confined less than they could be, without %s", texts[kind].are,
 			    confine_list(c->missing, list));
 		e->accepted |= missing;
 		missing = 0;

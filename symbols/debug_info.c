@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/decompressed.h"
+#include "symbols/debug_text.h"
 #include "symbols/debug_unit.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/names.h"
@@ -146,13 +147,18 @@ static size_t heap_size(Dwarf *dwarf)
 	return size > file ? size : 0;
 }
 
-/* Whether the file with the parts that dwz has moved is missing. */
-static bool lacks_shared_file(Dwarf *dwarf)
+/* Opens the file with the parts that dwz has moved. False: it is not sound. */
+static bool open_shared_file(Dwarf *dwarf, bool *ret_lacks)
 {
 	const void *build_id;
 	const char *name;
+	Dwarf *shared = NULL;
+	bool has = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id) > 0;
 
-	return dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id) > 0 && !dwarf_getalt(dwarf);
+	if (has)
+		shared = dwarf_getalt(dwarf);
+	*ret_lacks = has && !shared;
+	return !shared || debug_text_sections_end(shared);
 }
 
 int debug_info_new(const struct dwfl_source *source, struct debug_info **ret)
@@ -173,12 +179,14 @@ int debug_info_new(const struct dwfl_source *source, struct debug_info **ret)
 	info->dwarf = dwfl_module_getdwarf(module, &bias);
 	if (!info->dwarf)
 		return names_disabled(info->names) ? -ECANCELED : -ENODATA;
+	if (!debug_text_sections_end(info->dwarf) ||
+	    !open_shared_file(info->dwarf, &info->lacks_files))
+		return -ENODATA;
 	err = read_units(info);
 	if (err < 0)
 		return err;
 	if (info->index.n_ranges == 0)
 		return -ENODATA;
-	info->lacks_files = lacks_shared_file(info->dwarf);
 	info->memory = heap_size(info->dwarf) + info->units_size * sizeof(*info->units) +
 		       info->index.ranges_size * sizeof(*info->index.ranges);
 	*ret = steal_ptr(info);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "symbols/debug_text.h"
 #include "symbols/demangle.h"
 #include "symbols/names.h"
 
@@ -161,6 +162,13 @@ static size_t index_memory(const struct range_index *index)
 	return index->ranges_size * sizeof(*index->ranges);
 }
 
+/* What libdw reads by itself, for the names of files. */
+static bool texts_end(Dwarf_Die *die)
+{
+	return debug_text_ends(die, DW_AT_comp_dir) && debug_text_ends(die, DW_AT_dwo_name) &&
+	       debug_text_ends(die, DW_AT_GNU_dwo_name);
+}
+
 /* Finds the unit's entries: in a .dwo file if libdw finds one. */
 static void find_inner(struct debug_unit *unit)
 {
@@ -168,12 +176,16 @@ static void find_inner(struct debug_unit *unit)
 	uint8_t type;
 
 	unit->inner = unit->die;
-	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &inner, NULL, NULL, NULL) != 0 ||
+	unit->no_files = !texts_end(&unit->die);
+	if (unit->no_files ||
+	    dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &inner, NULL, NULL, NULL) != 0 ||
 	    type != DW_UT_skeleton)
 		return;
 	unit->lacks_file = !inner.addr;
-	if (inner.addr)
-		unit->inner = inner;
+	if (!inner.addr || !debug_text_sections_end(dwarf_cu_getdwarf(inner.cu)))
+		return;
+	unit->inner = inner;
+	unit->no_files = !texts_end(&inner);
 }
 
 /* The number of bytes from the unit's own entry to its end. */
@@ -291,18 +303,11 @@ static int function_read(struct debug_unit *unit, struct debug_function *f)
 	return err == -E2BIG ? 0 : err;
 }
 
-static const char *string_attribute(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
-}
-
 static void set_file(struct debug_unit *unit, const char *file, struct source_location *ret)
 {
 	ret->file = file;
 	if (file && file[0] != '/')
-		ret->dir = string_attribute(&unit->die, DW_AT_comp_dir);
+		ret->dir = debug_text(&unit->die, DW_AT_comp_dir);
 }
 
 /*
@@ -311,13 +316,13 @@ static void set_file(struct debug_unit *unit, const char *file, struct source_lo
  */
 static const char *function_name(struct debug_unit *unit, Dwarf_Die *die)
 {
-	const char *linkage = string_attribute(die, DW_AT_linkage_name), *name;
+	const char *linkage = debug_text(die, DW_AT_linkage_name), *name;
 
 	if (!linkage)
-		linkage = string_attribute(die, DW_AT_MIPS_linkage_name);
+		linkage = debug_text(die, DW_AT_MIPS_linkage_name);
 	if (linkage && (!unit->is_c || mangling_find(linkage) != MANGLING_NONE))
 		return linkage;
-	name = string_attribute(die, DW_AT_name);
+	name = debug_text(die, DW_AT_name);
 	return name ? name : linkage;
 }
 
@@ -338,7 +343,7 @@ static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct sourc
 	Dwarf_Files *files;
 	size_t n;
 
-	if (dwarf_getsrcfiles(&unit->inner, &files, &n) == 0 && file < n)
+	if (!unit->no_files && dwarf_getsrcfiles(&unit->inner, &files, &n) == 0 && file < n)
 		set_file(unit, dwarf_filesrc(files, file, NULL, NULL), ret);
 	ret->line = number_attribute(call, DW_AT_call_line);
 	ret->column = number_attribute(call, DW_AT_call_column);
@@ -374,7 +379,7 @@ static void set_line(struct debug_unit *unit, uint64_t address, struct source_lo
 	size_t n;
 
 	/* libdw caches the table, sorted by address. */
-	if (dwarf_getsrclines(&unit->die, &lines, &n) != 0)
+	if (unit->no_files || dwarf_getsrclines(&unit->die, &lines, &n) != 0)
 		return;
 	if (!unit->has_lines)
 		unit->memory += n * LINE_MEMORY;

@@ -33,6 +33,7 @@ struct debug_unit {
 	bool read_deep;  /* the index has all functions */
 	bool has_lines;  /* libdw has read the line table */
 	bool lacks_file; /* it is a skeleton whose .dwo file was not found */
+	bool no_files;   /* libdw may not be asked for files and lines (debug_text.h) */
 	size_t memory;   /* approximate memory use; libdw's part is an estimate */
 };
 

@@ -3,27 +3,30 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "elf/mapped_file.h"
 #include "symbols/demangle.h"
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"
 #include "symbols/jit_map.h"
+#include "symbols/jit_reader.h"
 #include "symbols/names_parts.h"
 
 /* The minimum time between two reads of the files: if an address is not found, and if it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)
 #define AGAIN_FOUND_NS UINT64_C(100000000)
+/* How long who takes samples goes on reading with a reader: what is left has to wait for the next look-up. */
+#define TURN_NS UINT64_C(100000000)
+/* And who waits for the rest. */
+#define END_NS UINT64_C(2000000000)
 
 /*
  * A located address: the index of the source, the number of the piece of code in it, and the offset
@@ -37,11 +40,19 @@
 #define LOCATED_OFFSET_MASK UINT64_C(0xffffffff)
 _Static_assert(JIT_INDEX_MAX - 1 <= LOCATED_CODE_MASK, "");
 
-/* In the order of look-up. Functions from a recording are in the index of the first one. */
-enum {
-	SOURCE_DUMP,
-	SOURCE_MAP,
-	N_SOURCES,
+/*
+ * Sources are enum jit_kind, in the order of look-up. Functions from a recording are in the index of the
+ * first one.
+ */
+#define SOURCE_DUMP JIT_DUMP
+#define SOURCE_MAP JIT_MAP
+#define N_SOURCES JIT_N_KINDS
+
+/* A file, once it is open. */
+struct source {
+	int fd; /* owned; -1: it is not open */
+	struct jit_position at;
+	struct stat seen; /* as it was read last */
 };
 
 /* The files to open, set by callers that must not wait while one is being read. */
@@ -49,20 +60,22 @@ struct places {
 	int root; /* -1: look for no map */
 	pid_t pid;
 	uid_t user;
-	int dump;   /* refers to a jitdump to open; -1: none */
-	char *path; /* not NULL: it is below `dump`, a root, and has this inode */
+	uid_t payer; /* for the reader (jit_reader.h) */
+	int dump;    /* refers to a jitdump to open; -1: none */
+	char *path;  /* not NULL: it is below `dump`, a root, and has this inode */
 	uint64_t inode;
 };
 
 struct jit {
 	struct names *names;
+	_Atomic uint64_t taken;     /* by jit_take_memory() */
 	pthread_mutex_t given_lock; /* protects the next ones; held only briefly */
 	struct places given;
 	bool has_dump;        /* a dump has been set */
 	pthread_mutex_t lock; /* protects what follows */
 	struct places at;
-	struct jit_map map;
-	struct jit_dump dump;
+	struct source files[N_SOURCES];
+	uint64_t map_missed; /* when there was none */
 	struct jit_index indexes[N_SOURCES];
 	uint64_t read;          /* when the files were last read */
 	unsigned int n_settled; /* value in names at that time */
@@ -97,16 +110,9 @@ int jit_new(struct names *names, struct jit **ret)
 	pthread_mutex_init(&jit->given_lock, NULL);
 	pthread_mutex_init(&jit->lock, NULL);
 	jit->given.root = jit->given.dump = jit->at.root = -1;
-	jit->map.fd = jit->dump.fd = -1;
+	jit->files[SOURCE_DUMP].fd = jit->files[SOURCE_MAP].fd = -1;
 	*ret = jit;
 	return 0;
-}
-
-static void close_map_file(struct jit *jit)
-{
-	if (jit->map.fd >= 0)
-		close(jit->map.fd);
-	jit->map.fd = -1;
 }
 
 static void close_place(int *fd)
@@ -116,107 +122,59 @@ static void close_place(int *fd)
 	*fd = -1;
 }
 
-static int find_map_file(const struct jit *jit, uint64_t flags, struct stat *ret)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC | flags,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	_cleanup_close_ int fd = -1;
-	char path[32];
-
-	snprintf(path, sizeof(path), "tmp/perf-%d.map", jit->at.pid);
-	fd = (int)syscall(SYS_openat2, jit->at.root, path, &how, sizeof(how));
-	if (fd < 0 || fstat(fd, ret) < 0)
-		return -1;
-	return steal_fd(&fd);
-}
-
 /*
- * Anyone may place files, links and mounts at this path to redirect it to any file of the machine.
- * So it is resolved within the root, and only opened if it is a regular file of the process's user;
- * or one of root, which some agents leave, if it is world-readable and no link leads there. A link
- * has to be the user's or root's itself. Without openat2() (Linux 5.6) there is no map.
+ * Opens the map once there is one; take_given() has opened a dump once the process had mapped it. A reader's
+ * search costs more than one here.
  */
-static int open_map_file(const struct jit *jit)
+static bool open_map(struct jit *jit, uint64_t now, bool again)
 {
-	struct stat st;
-	_cleanup_close_ int fd = find_map_file(jit, O_NOFOLLOW, &st);
-	bool is_link = fd >= 0 && S_ISLNK(st.st_mode);
-	char path[32];
+	const struct jit_reader *reader = jit->names->jit_reader;
+	struct source *map = &jit->files[SOURCE_MAP];
+	const struct places *at = &jit->at;
 
-	if (is_link) {
-		if (st.st_uid != jit->at.user && st.st_uid != 0)
-			return -1;
-		close(fd);
-		fd = find_map_file(jit, 0, &st);
-	}
-	if (fd < 0 || !S_ISREG(st.st_mode))
-		return -1;
-	if (st.st_uid != jit->at.user && (st.st_uid != 0 || is_link || !(st.st_mode & S_IROTH)))
-		return -1;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (map->fd >= 0 || at->root < 0)
+		return map->fd >= 0;
+	if (reader && !again && now < jit->map_missed + AGAIN_FOUND_NS)
+		return false;
+	map->at = (struct jit_position){ 0 };
+	map->seen = (struct stat){ 0 };
+	map->fd = reader ? reader->open_map(jit->names->jit_reader_arg, at->payer, at->root,
+					    at->pid, at->user) :
+			   jit_map_open(at->root, at->pid, at->user);
+	jit->map_missed = now;
+	return map->fd >= 0;
 }
 
-static bool open_map(struct jit *jit)
+static void close_source(struct jit *jit, size_t i)
 {
-	if (jit->map.fd < 0 && jit->at.root >= 0) {
-		jit->map.fd = open_map_file(jit);
-		jit->map.position = 0;
-	}
-	return jit->map.fd >= 0;
+	close_place(&jit->files[i].fd);
+	if (i == SOURCE_MAP)
+		close_place(&jit->at.root);
 }
 
-static int read_map(struct jit *jit, struct jit_index *index, size_t max_memory)
+int jit_file_read(enum jit_kind kind, int fd, struct jit_position *at, struct jit_pieces *to)
 {
-	return jit_map_read(&jit->map, jit->names, index, max_memory);
+	return kind == JIT_DUMP ? jit_dump_read(fd, at, to) : jit_map_read(fd, at, to);
 }
 
-static void close_map(struct jit *jit)
+void names_set_jit_reader(struct names *names, const struct jit_reader *reader, void *arg)
 {
-	close_map_file(jit);
-	close_place(&jit->at.root);
+	if (names->jit_reader)
+		names->jit_reader->free(names->jit_reader_arg);
+	names->jit_reader = reader;
+	names->jit_reader_arg = arg;
 }
-
-/* take_given() has opened it once the process had mapped it. */
-static bool open_dump(struct jit *jit)
-{
-	return jit->dump.fd >= 0;
-}
-
-static int read_dump(struct jit *jit, struct jit_index *index, size_t max_memory)
-{
-	return jit_dump_read(&jit->dump, jit->names, index, max_memory);
-}
-
-static void close_dump(struct jit *jit)
-{
-	jit_dump_done(&jit->dump);
-}
-
-/* The files that processes write about generated code, each with an index of its own. */
-static const struct {
-	/* Opens the file if it is not open. False: there is none. */
-	bool (*open)(struct jit *jit);
-	/* Reads what has been added. A negative errno: no more can be read. */
-	int (*read)(struct jit *jit, struct jit_index *index, size_t max_memory);
-	void (*close)(struct jit *jit);
-	bool has_times; /* with times; otherwise code is treated as if it had always been there */
-} sources[N_SOURCES] = {
-	[SOURCE_DUMP] = { open_dump, read_dump, close_dump, true },
-	[SOURCE_MAP] = { open_map, read_map, close_map, false },
-};
 
 struct jit *jit_free(struct jit *jit)
 {
 	if (!jit)
 		return NULL;
 	for (size_t i = 0; i < N_SOURCES; i++) {
-		sources[i].close(jit);
+		close_source(jit, i);
 		jit->names->jit_memory -= jit->indexes[i].memory;
 		jit_index_done(&jit->indexes[i]);
 	}
+	jit->names->jit_memory -= jit->taken;
 	close_place(&jit->given.root);
 	close_place(&jit->given.dump);
 	free(jit->given.path);
@@ -226,18 +184,19 @@ struct jit *jit_free(struct jit *jit)
 	return NULL;
 }
 
-void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user)
+void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user, uid_t payer)
 {
 	pthread_mutex_lock(&jit->given_lock);
 	close_place(&jit->given.root);
 	jit->given.root = root;
 	jit->given.pid = pid;
 	jit->given.user = user;
+	jit->given.payer = payer;
 	pthread_mutex_unlock(&jit->given_lock);
 }
 
 /* Takes over fd and path. */
-static void give_dump(struct jit *jit, int fd, char *path, uint64_t inode)
+static void give_dump(struct jit *jit, int fd, char *path, uint64_t inode, uid_t payer)
 {
 	pthread_mutex_lock(&jit->given_lock);
 	if (jit->has_dump) { /* it was mapped again */
@@ -247,27 +206,74 @@ static void give_dump(struct jit *jit, int fd, char *path, uint64_t inode)
 		jit->given.dump = fd;
 		jit->given.path = path;
 		jit->given.inode = inode;
+		jit->given.payer = payer;
 	}
 	jit->has_dump = true;
 	pthread_mutex_unlock(&jit->given_lock);
 }
 
-void jit_set_dump(struct jit *jit, int fd)
+void jit_set_dump(struct jit *jit, int fd, uid_t payer)
 {
-	give_dump(jit, fd, NULL, 0);
+	give_dump(jit, fd, NULL, 0, payer);
 }
 
-void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t inode)
+void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t inode, uid_t payer)
 {
 	char *copy = strdup(path);
 
 	if (copy)
-		give_dump(jit, root, copy, inode);
+		give_dump(jit, root, copy, inode, payer);
 	else
 		close(root);
 }
 
-/* Opening and reading the dump may take as long as its file system likes. */
+static int open_dump(const struct jit *jit, const struct places *given)
+{
+	const struct jit_reader *reader = jit->names->jit_reader;
+
+	if (reader)
+		return reader->open_dump(jit->names->jit_reader_arg, given->payer, given->dump,
+					 given->path, given->inode);
+	return given->path ? rooted_file_open(given->dump, given->path, given->inode) :
+			     file_reopen(given->dump);
+}
+
+/* As of the files that are given. */
+static uid_t payer_of(struct jit *jit)
+{
+	uid_t payer;
+
+	pthread_mutex_lock(&jit->given_lock);
+	payer = jit->given.payer;
+	pthread_mutex_unlock(&jit->given_lock);
+	return payer;
+}
+
+/* Without a reader, opening and reading the dump may take as long as its file system likes. */
+/* Is it an error that may be over soon, as a program maps its dump once? */
+static bool is_for_now(int err)
+{
+	return err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT || err == -EMFILE ||
+	       err == -ENFILE;
+}
+
+/* Leaves a dump for the next turn, unless there is a newer one. */
+static bool give_back(struct jit *jit, const struct places *dump)
+{
+	bool is_back;
+
+	pthread_mutex_lock(&jit->given_lock);
+	is_back = jit->given.dump < 0;
+	if (is_back) {
+		jit->given.dump = dump->dump;
+		jit->given.path = dump->path;
+		jit->given.inode = dump->inode;
+		jit->given.payer = dump->payer;
+	}
+	pthread_mutex_unlock(&jit->given_lock);
+	return is_back;
+}
+
 static void take_given(struct jit *jit)
 {
 	struct places given;
@@ -279,15 +285,21 @@ static void take_given(struct jit *jit)
 	pthread_mutex_unlock(&jit->given_lock);
 	if (given.root >= 0) {
 		close_place(&jit->at.root);
-		jit->at = given;
+		jit->at = (struct places){ .root = given.root,
+					   .pid = given.pid,
+					   .user = given.user,
+					   .payer = given.payer,
+					   .dump = -1 };
 	}
 	if (given.dump < 0)
 		return;
-	jit->dump.fd = given.path ? rooted_file_open(given.dump, given.path, given.inode) :
-				    file_reopen(given.dump);
+	jit->at.payer = given.payer;
+	jit->files[SOURCE_DUMP].fd = open_dump(jit, &given);
+	if (is_for_now(jit->files[SOURCE_DUMP].fd) && give_back(jit, &given))
+		return;
 	close(given.dump);
 	free(given.path);
-	if (jit->dump.fd >= 0)
+	if (jit->files[SOURCE_DUMP].fd >= 0)
 		return;
 	/* Another mapping of it tries again. */
 	pthread_mutex_lock(&jit->given_lock);
@@ -303,49 +315,112 @@ static size_t memory_left(const struct jit *jit, const struct jit_index *index)
 	return left < JIT_MEMORY ? left : JIT_MEMORY;
 }
 
-/* A damaged or too large file is read no further. */
-static void read_source(struct jit *jit, size_t i)
+/* A reader is not asked about what it has read. Of files elsewhere, their servers know more than this. */
+static bool is_unchanged(const struct source *source)
 {
+	struct stat st;
+
+	return source->seen.st_ino != 0 && !file_is_reference(source->fd) &&
+	       file_stat(source->fd, &st) == 0 && st.st_size == source->seen.st_size &&
+	       st.st_mtim.tv_sec == source->seen.st_mtim.tv_sec &&
+	       st.st_mtim.tv_nsec == source->seen.st_mtim.tv_nsec;
+}
+
+/* Returns 1 if there may be more, else 0 or a negative errno. */
+static int read_part(struct jit *jit, size_t i)
+{
+	const struct jit_reader *reader = jit->names->jit_reader;
+	_cleanup_(jit_pieces_done) struct jit_pieces pieces = { .bytes = NULL };
 	struct jit_index *index = &jit->indexes[i];
-	size_t before = index->memory;
+	struct source *source = &jit->files[i];
+	size_t limit = memory_left(jit, index);
+	int more, err;
 
-	if (!sources[i].open(jit))
-		return;
-	if (sources[i].read(jit, index, memory_left(jit, index)) < 0)
-		sources[i].close(jit);
-	jit->names->jit_memory += index->memory - before;
+	more = reader ? reader->read(jit->names->jit_reader_arg, jit->at.payer, (enum jit_kind)i,
+				     source->fd, &source->at, &pieces) :
+			jit_file_read((enum jit_kind)i, source->fd, &source->at, &pieces);
+	err = jit_pieces_place(&pieces, limit, index);
+	return err < 0 ? err : more;
 }
 
-static void read_timed(struct jit *jit)
+/* A damaged or too large file is read no further. False: there is more. */
+static bool read_source(struct jit *jit, size_t i, uint64_t until)
 {
-	take_given(jit);
-	jit->timed_read = now_ns();
-	for (size_t i = 0; i < N_SOURCES; i++)
-		if (sources[i].has_times)
-			read_source(jit, i);
+	struct source *source = &jit->files[i];
+	struct jit_index *index = &jit->indexes[i];
+	struct stat st = { 0 };
+	int more = 1;
+
+	if (jit->names->jit_reader && is_unchanged(source))
+		return true;
+	/* What is written from now on is read later. */
+	(void)file_stat(source->fd, &st);
+	while (more > 0 && now_ns() < until && !names_disabled(jit->names)) {
+		size_t before = index->memory;
+
+		more = read_part(jit, i);
+		jit->names->jit_memory += index->memory - before;
+	}
+	if (more == 0)
+		source->seen = st;
+	else if (more < 0 && more != -EAGAIN)
+		close_source(jit, i);
+	return more <= 0 && more != -EAGAIN;
 }
 
-/* Reads what has been added to the files. */
-static void read_on(struct jit *jit)
+static void read_dump(struct jit *jit, uint64_t until)
+{
+	uint64_t begun;
+
+	take_given(jit);
+	begun = now_ns();
+	if (jit->files[SOURCE_DUMP].fd < 0 || read_source(jit, SOURCE_DUMP, until))
+		jit->timed_read = begun;
+}
+
+static void read_all(struct jit *jit, uint64_t until)
 {
 	unsigned int n_settled = jit->names->n_settled;
 
 	take_given(jit);
-	for (size_t i = 0; i < N_SOURCES; i++)
-		if (!sources[i].has_times)
-			read_source(jit, i);
-	read_timed(jit);
+	if (open_map(jit, now_ns(), n_settled != jit->n_settled))
+		(void)read_source(jit, SOURCE_MAP, until);
+	read_dump(jit, until);
 	jit->read = now_ns();
 	jit->n_settled = n_settled;
+}
+
+/*
+ * Reads what has been added to the files, or to a dump alone. To the end if sampling has ended. A reader is not
+ * asked for a user who has had their share of its time.
+ */
+static void read_on(struct jit *jit, bool dump_only, bool to_end)
+{
+	const struct jit_reader *reader = jit->names->jit_reader;
+	void *arg = jit->names->jit_reader_arg;
+	uint64_t begun = now_ns(), turn = to_end ? END_NS : TURN_NS;
+	uint64_t until = reader ? begun + turn : UINT64_MAX;
+	uid_t payer = payer_of(jit);
+
+	if (reader && !reader->may_read(arg, payer)) {
+		jit->read = begun;
+		return;
+	}
+	if (dump_only)
+		read_dump(jit, until);
+	else
+		read_all(jit, until);
+	if (reader)
+		reader->charge(arg, payer, now_ns() - begun);
 }
 
 void jit_close(struct jit *jit)
 {
 	LOCK(jit);
 
-	read_on(jit);
+	read_on(jit, false, true);
 	for (size_t i = 0; i < N_SOURCES; i++)
-		sources[i].close(jit);
+		close_source(jit, i);
 }
 
 static uint64_t located_as(size_t source, uint32_t code, uint64_t offset)
@@ -359,7 +434,7 @@ static uint64_t look_up(struct jit *jit, uint64_t address, uint64_t time)
 	for (size_t i = 0; i < N_SOURCES; i++) {
 		uint64_t offset;
 		uint32_t code = jit_index_find(&jit->indexes[i], address,
-					       sources[i].has_times ? time : UINT64_MAX, &offset);
+					       i == SOURCE_DUMP ? time : UINT64_MAX, &offset);
 
 		if (code != JIT_CODE_NONE)
 			return located_as(i, code, offset);
@@ -377,20 +452,30 @@ static bool has_given_dump(struct jit *jit)
 	return has;
 }
 
+/* For each sample; but if a server has to be asked each time, that takes too long. */
+static bool may_read_dump(const struct jit *jit, uint64_t now)
+{
+	int fd = jit->files[SOURCE_DUMP].fd;
+
+	return fd >= 0 && (!file_is_reference(fd) || now >= jit->timed_read + AGAIN_FOUND_NS);
+}
+
 static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
 {
+	bool is_settled = jit->n_settled != jit->names->n_settled;
 	uint64_t now = now_ns(), located;
 
 	if (names_disabled(jit->names))
 		return address;
-	if (now >= jit->read + AGAIN_FOUND_NS || jit->n_settled != jit->names->n_settled)
-		read_on(jit);
+	if (now >= jit->read + AGAIN_FOUND_NS || is_settled)
+		read_on(jit, false, is_settled);
 	/* Another piece of code may have replaced the known one since. */
-	if (time != UINT64_MAX && (time >= jit->timed_read || has_given_dump(jit)))
-		read_timed(jit);
+	if (time != UINT64_MAX &&
+	    ((time >= jit->timed_read && may_read_dump(jit, now)) || has_given_dump(jit)))
+		read_on(jit, true, false);
 	located = look_up(jit, address, time);
 	if (located == address && now >= jit->read + AGAIN_MISSING_NS) {
-		read_on(jit);
+		read_on(jit, false, false);
 		located = look_up(jit, address, time);
 	}
 	return located;
@@ -432,6 +517,15 @@ int jit_add(struct jit *jit, const char *function, const char *file, unsigned in
 	if (err == 0)
 		*ret = located_as(SOURCE_DUMP, number, 0);
 	return err;
+}
+
+bool jit_take_memory(struct jit *jit, size_t size)
+{
+	if (jit->taken + size > JIT_MEMORY || jit->names->jit_memory + size > JIT_MEMORY_ALL)
+		return false;
+	jit->taken += size;
+	jit->names->jit_memory += size;
+	return true;
 }
 
 /* The last line that starts at or before an offset. */

@@ -3,6 +3,7 @@
 #define DP_SYMBOLS_JIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,15 +34,15 @@ struct jit *jit_free(struct jit *jit);
 /*
  * Sets where the perf map is: /tmp/perf-PID.map below the directory `root`, which is taken over.
  * `pid` is the process's number in its own PID namespace. The map must be a regular file of this
- * user or of root.
+ * user or of root. `payer` here and below: whose process it is, for a reader (jit_reader.h).
  */
-void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user);
+void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user, uid_t payer);
 
 /* The process has mapped a jitdump. Takes over fd, which may only refer to the file (O_PATH). */
-void jit_set_dump(struct jit *jit, int fd);
+void jit_set_dump(struct jit *jit, int fd, uid_t payer);
 
 /* Likewise; it has this path and inode in the process's root, which is taken over. */
-void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t inode);
+void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t inode, uid_t payer);
 
 /*
  * Adds a function and a line of it from a recording; `file` is "" and `line` 0 if unknown. *ret is
@@ -49,6 +50,12 @@ void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t ino
  */
 int jit_add(struct jit *jit, const char *function, const char *file, unsigned int line,
 	    uint64_t *ret);
+
+/*
+ * Counts memory for names that a struct code_source keeps, until jit_free(). False, and not counted: it
+ * would be more than the limits above. Does not wait.
+ */
+bool jit_take_memory(struct jit *jit, size_t size);
 
 /* The process writes no more: reads the files to their end and closes them. */
 void jit_close(struct jit *jit);

@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/arch.h"
-#include "symbols/names.h"
 
 #define MAGIC 0x4a695444u /* "JiTD" in the writer's byte order */
 #define VERSION 1
@@ -54,19 +53,21 @@ struct debug_entry {
 	uint32_t line, discriminator;
 };
 
-static void forget_lines(struct jit_dump *dump)
+/* A file that is being read. */
+struct dump {
+	int fd;
+	struct jit_position *at;
+	struct jit_pieces *to;
+	/* Lines for the next piece of code: their record precedes its own. */
+	uint64_t lines_address;
+	struct jit_code lines;
+};
+
+static void forget_lines(struct dump *dump)
 {
 	free(dump->lines.lines);
 	free(dump->lines.files);
 	dump->lines = (struct jit_code){ 0 };
-}
-
-void jit_dump_done(struct jit_dump *dump)
-{
-	forget_lines(dump);
-	if (dump->fd >= 0)
-		close(dump->fd);
-	*dump = (struct jit_dump){ .fd = -1 };
 }
 
 /* The part of the file that was read last. */
@@ -129,7 +130,7 @@ static void remove_header(struct jit_line *lines, size_t n)
 }
 
 /* Entries of an address, a line and a file name, with addresses of the code itself. */
-static int read_lines(struct jit_dump *dump, const uint8_t *body, size_t size)
+static int read_lines(struct dump *dump, const uint8_t *body, size_t size)
 {
 	_cleanup_free_ struct jit_line *lines = NULL;
 	_cleanup_free_ char *files = malloc(size);
@@ -173,93 +174,77 @@ static int read_lines(struct jit_dump *dump, const uint8_t *body, size_t size)
 	return 0;
 }
 
-static int read_load(struct jit_dump *dump, struct jit_index *index, uint64_t time,
-		     const uint8_t *bytes, size_t size)
+static int read_load(struct dump *dump, uint64_t time, const uint8_t *bytes, size_t size)
 {
+	char *name = (char *)bytes + sizeof(struct load_body);
 	struct jit_code code = { .name = NULL };
-	const char *name = (const char *)bytes + sizeof(struct load_body);
 	struct load_body body;
-	uint32_t number;
 	int err;
 
 	memcpy(&body, bytes, sizeof(body));
 	if (strnlen(name, size - sizeof(body)) == size - sizeof(body) || body.size == 0 ||
 	    body.size > JIT_CODE_MAX)
 		return 0;
-	if (dump->lines_address == body.address) {
+	if (dump->at->lines_at > 0 && dump->lines_address == body.address)
 		code = dump->lines;
-		dump->lines = (struct jit_code){ 0 };
-	}
-	forget_lines(dump);
 	code.size = body.size;
-	code.name = strdup(name);
-	if (!code.name) {
-		free(code.lines);
-		free(code.files);
-		return -ENOMEM;
-	}
-	err = jit_index_add_code(index, &code, &number);
-	if (err == 0)
-		err = jit_index_place(index, number, body.address, time);
-	return err == -EINVAL ? 0 : err;
+	code.name = name;
+	err = jit_pieces_add(dump->to, &code, body.address, time);
+	forget_lines(dump);
+	dump->at->lines_at = 0;
+	return err;
 }
 
-static int read_move(struct jit_index *index, uint64_t time, const uint8_t *bytes)
+static int read_move(struct dump *dump, uint64_t time, const uint8_t *bytes)
 {
 	struct move_body body;
-	uint32_t number;
-	int err;
 
 	memcpy(&body, bytes, sizeof(body));
-	number = jit_index_find_start(index, body.old);
-	if (number == JIT_CODE_NONE)
-		return 0;
-	err = jit_index_place(index, number, body.new, time);
-	return err == -EINVAL ? 0 : err;
+	return jit_pieces_move(dump->to, body.old, body.new, time);
 }
 
-static int read_record(struct jit_dump *dump, struct jit_index *index,
-		       const struct record_header *header, const uint8_t *body, size_t size)
+static int read_record(struct dump *dump, const struct record_header *header, const uint8_t *body,
+		       size_t size)
 {
-	uint64_t time = dump->has_times ? header->time : 0;
+	uint64_t time = dump->at->has_times ? header->time : 0;
 
 	switch (header->id) {
 	case LOAD:
-		return size > sizeof(struct load_body) ? read_load(dump, index, time, body, size) :
+		return size > sizeof(struct load_body) ? read_load(dump, time, body, size) :
 							 -EBADMSG;
 	case MOVE:
-		return size >= sizeof(struct move_body) ? read_move(index, time, body) : -EBADMSG;
+		return size >= sizeof(struct move_body) ? read_move(dump, time, body) : -EBADMSG;
 	case DEBUG_INFO:
+		dump->at->lines_at = dump->at->at;
 		return size >= sizeof(struct debug_body) ? read_lines(dump, body, size) : -EBADMSG;
 	case CLOSE:
-		dump->is_closed = true;
+		dump->at->is_closed = true;
 		break;
 	}
 	return 0; /* other types, perhaps later ones, do not matter */
 }
 
 /* Reads the header. A buffered writer may write it late. Returns 1 if it is there, otherwise 0. */
-static int read_header(struct jit_dump *dump)
+static int read_header(struct dump *dump)
 {
 	struct file_header header;
 
-	if (dump->position > 0)
+	if (dump->at->at > 0)
 		return 1;
 	if (pread(dump->fd, &header, sizeof(header), 0) != sizeof(header))
 		return 0;
 	if (header.magic != MAGIC || header.version != VERSION ||
 	    header.machine != DP_ELF_MACHINE || header.size < sizeof(header))
 		return -ENOEXEC;
-	dump->position = header.size;
-	dump->has_times = !(header.flags & FLAG_ARCH_TIMESTAMP);
+	dump->at->at = header.size;
+	dump->at->has_times = !(header.flags & FLAG_ARCH_TIMESTAMP);
 	return 1;
 }
 
 /* Reads the next record of a file of that size. Returns 1, or 0 if it is not complete yet. */
-static int read_next(struct jit_dump *dump, struct window *window, uint64_t file_size,
-		     struct jit_index *index)
+static int read_next(struct dump *dump, struct window *window, uint64_t file_size)
 {
-	uint64_t left = file_size > dump->position ? file_size - dump->position : 0;
+	uint64_t left = file_size > dump->at->at ? file_size - dump->at->at : 0;
 	struct record_header header;
 	const uint8_t *bytes;
 	size_t size;
@@ -267,7 +252,7 @@ static int read_next(struct jit_dump *dump, struct window *window, uint64_t file
 
 	if (left < sizeof(header))
 		return 0;
-	bytes = window_get(window, dump->fd, dump->position, sizeof(header));
+	bytes = window_get(window, dump->fd, dump->at->at, sizeof(header));
 	if (!bytes)
 		return 0;
 	memcpy(&header, bytes, sizeof(header));
@@ -280,31 +265,49 @@ static int read_next(struct jit_dump *dump, struct window *window, uint64_t file
 	/* The code itself, most of the record, may be missing. */
 	if (header.id == LOAD && size > WINDOW_SIZE - sizeof(header))
 		size = WINDOW_SIZE - sizeof(header);
-	bytes = window_get(window, dump->fd, dump->position + sizeof(header), size);
+	bytes = window_get(window, dump->fd, dump->at->at + sizeof(header), size);
 	if (!bytes)
 		return 0;
-	err = read_record(dump, index, &header, bytes, size);
-	dump->position += header.size;
+	err = read_record(dump, &header, bytes, size);
+	dump->at->at += header.size;
 	return err < 0 ? err : 1;
 }
 
-int jit_dump_read(struct jit_dump *dump, const struct names *names, struct jit_index *index,
-		  size_t max_memory)
+/* Lines whose code had not been written yet. */
+static int read_lines_again(struct dump *dump, struct window *window, uint64_t file_size)
 {
+	uint64_t at = dump->at->at;
+	int err;
+
+	/* They are for the next record, if that is there. */
+	if (dump->at->lines_at == 0 || dump->at->lines_at >= at || file_size < at ||
+	    file_size - at < sizeof(struct record_header))
+		return 0;
+	dump->at->at = dump->at->lines_at;
+	err = read_next(dump, window, file_size);
+	dump->at->at = at;
+	return err < 0 ? err : 0;
+}
+
+int jit_dump_read(int fd, struct jit_position *at, struct jit_pieces *to)
+{
+	struct dump dump = { .fd = fd, .at = at, .to = to };
 	struct window window = { .bytes = NULL };
+	uint64_t begun = at->at;
 	struct stat st;
 	int more;
 
-	if (fstat(dump->fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return -errno;
 	if ((uint64_t)st.st_size > JIT_FILE_MAX)
 		return -EFBIG;
-	more = read_header(dump);
-	while (more > 0 && !dump->is_closed && !names_disabled(names)) {
-		more = read_next(dump, &window, (uint64_t)st.st_size, index);
-		if (more >= 0 && index->memory > max_memory)
-			more = -E2BIG;
-	}
+	more = read_header(&dump);
+	if (more > 0)
+		more = read_lines_again(&dump, &window, (uint64_t)st.st_size) ?: 1;
+	while (more > 0 && !at->is_closed && to->n < JIT_PIECES_ENOUGH &&
+	       at->at - begun < JIT_READ_ENOUGH)
+		more = read_next(&dump, &window, (uint64_t)st.st_size);
+	forget_lines(&dump);
 	free(window.bytes);
-	return more < 0 ? more : 0;
+	return more > 0 ? !at->is_closed : more;
 }

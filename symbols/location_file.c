@@ -4,12 +4,10 @@
 #include <assert.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cache/kept_file.h"
 #include "symbols/location_list.h"
 
 /* The specific part of the key: the file is usable only if all of this is equal. */
@@ -24,34 +22,40 @@ static_assert(sizeof(struct origin) == sizeof(((struct kept_key *)NULL)->own), "
 static_assert(KEPT_N_SECTIONS == LOCATION_N_SECTIONS, "all are used");
 
 /* Returns the file's name, and the key that it must have. */
-static int describe(const struct disk_cache *disk, const struct names_options *options,
-		    const char *build_id, int fd, struct kept_key *ret, char *ret_name)
+static int describe(struct disk_cache *disk, const struct names_options *options,
+		    const struct kept_source *source, struct kept_key *ret, char *ret_name)
 {
 	struct origin origin = {
 		.demangle = options->demangle,
 		.no_inlines = options->no_inlines,
 		.no_lines = options->no_lines,
 	};
-	int err = kept_key_init(ret, disk, "names", LOCATION_FILE_VERSION, build_id, fd);
+	struct stored_file file;
+	char suffix[32];
+	int err = kept_key_init(ret, disk, "names", LOCATION_FILE_VERSION, source, &file);
 
 	if (err < 0)
 		return err;
 	snprintf(origin.libdw, sizeof(origin.libdw), "%s", dwfl_version(NULL));
 	memcpy(ret->own, &origin, sizeof(origin));
-	snprintf(ret_name, DISK_CACHE_NAME_SIZE,
-		 "%s-%" PRIx64 "-v%d-%" PRIu64 "%" PRIu64 "%" PRIu64 DISK_CACHE_LOCATIONS,
-		 ret->build_id, ret->source.inode, LOCATION_FILE_VERSION, origin.demangle,
-		 origin.no_inlines, origin.no_lines);
+	snprintf(suffix, sizeof(suffix), "-%u%u%u" DISK_CACHE_LOCATIONS, options->demangle,
+		 options->no_inlines, options->no_lines);
+	kept_key_name(ret, suffix, ret_name);
 	return 0;
 }
 
-int location_file_read(const struct disk_cache *disk, const struct names_options *options,
-		       const char *build_id, int fd, struct location_cache *locations)
+int location_file_read(struct disk_cache *disk, const struct names_options *options,
+		       const struct kept_source *source, struct location_cache *locations)
 {
 	_cleanup_(kept_file_done) struct kept_file file = { 0 };
+	struct kept_source known = *source;
 	char name[DISK_CACHE_NAME_SIZE];
 	struct kept_key key;
-	int err = describe(disk, options, build_id, fd, &key, name);
+	int err;
+
+	/* Of most binaries there are no names, as these are looked up fast. */
+	known.is_costly = true;
+	err = describe(disk, options, &known, &key, name);
 
 	if (err == 0)
 		err = kept_file_read(disk, name, &key, &file);
@@ -65,14 +69,17 @@ static int write_address(void *arg, uint64_t address, bool lines,
 }
 
 int location_file_write(struct disk_cache *disk, const struct names_options *options,
-			const char *build_id, int fd, const struct location_cache *locations)
+			const struct kept_source *source, const struct location_cache *locations)
 {
 	_cleanup_(location_list_done) struct location_list list = { 0 };
 	struct iovec sections[KEPT_N_SECTIONS];
 	char name[DISK_CACHE_NAME_SIZE];
 	struct kept_key key;
-	int err = describe(disk, options, build_id, fd, &key, name);
+	struct kept_source lasting = *source;
+	int err;
 
+	lasting.must_last = true;
+	err = describe(disk, options, &lasting, &key, name);
 	if (err < 0 || locations->n_entries == 0)
 		return err;
 	err = location_cache_for_each(locations, write_address, &list);

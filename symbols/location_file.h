@@ -2,7 +2,7 @@
 #ifndef DP_SYMBOLS_LOCATION_FILE_H
 #define DP_SYMBOLS_LOCATION_FILE_H
 
-#include "cache/disk_cache.h"
+#include "cache/kept_file.h"
 #include "symbols/location_cache.h"
 
 /*
@@ -10,7 +10,7 @@
  * again, or profiling the same program, then does not need its debug information. cache/kept_file.h
  * defines the file's format, docs/FORMAT.md shows its sections. A file is untrusted input.
  *
- * `fd` and `build_id` are the binary's. A file written with other `options` is not used.
+ * A file of another binary than `source`, or written with other `options`, is not used.
  */
 
 /* Increment with each change of the layout. */
@@ -21,11 +21,11 @@
  * another file, or none are kept for this one; -EBADMSG: the file is damaged and nothing was added;
  * or another negative errno.
  */
-int location_file_read(const struct disk_cache *disk, const struct names_options *options,
-		       const char *build_id, int fd, struct location_cache *locations);
+int location_file_read(struct disk_cache *disk, const struct names_options *options,
+		       const struct kept_source *source, struct location_cache *locations);
 
 /* Writes all locations of a cache. */
 int location_file_write(struct disk_cache *disk, const struct names_options *options,
-			const char *build_id, int fd, const struct location_cache *locations);
+			const struct kept_source *source, const struct location_cache *locations);
 
 #endif

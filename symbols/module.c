@@ -11,6 +11,8 @@
 
 #include "base/array.h"
 #include "base/file_stat.h"
+#include "elf/mapped_file.h"
+#include "symbols/code_source.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/jit.h"
@@ -102,15 +104,37 @@ bool module_is_written_to(const struct module *module)
 				   !is_same_time(&st.st_mtim, &module->written));
 }
 
-/* A debug file from the root of a process may be forged by anyone. */
+/*
+ * A debug file from the root of a process may be forged by anyone; so may a file that is only referred to,
+ * and to look at it may wait.
+ */
 static bool can_keep_locations(const struct module *module)
 {
 	struct stat st;
 
 	return module->names->cache.fd >= 0 && module->fd >= 0 && module->build_id[0] != '\0' &&
-	       module->debug_fd <= 0 && fstat(module->fd, &st) == 0 &&
-	       is_same_time(&st.st_mtim, &module->written) &&
+	       module->debug_fd <= 0 && !file_is_reference(module->fd) &&
+	       fstat(module->fd, &st) == 0 && is_same_time(&st.st_mtim, &module->written) &&
 	       is_same_time(&st.st_ctim, &module->changed);
+}
+
+static int read_digest(void *arg, int fd, struct file_digest *ret)
+{
+	const struct module *module = arg;
+	const struct names *names = module->names;
+
+	if (!names->reader || !names->reader->read_digest)
+		return file_digest_read(fd, ret);
+	return names->reader->read_digest(names->reader_arg, module, ret);
+}
+
+static struct kept_source source_of(struct module *module)
+{
+	return (struct kept_source){
+		.fd = module->fd,
+		.read_digest = read_digest,
+		.arg = module,
+	};
 }
 
 /*
@@ -119,14 +143,14 @@ static bool can_keep_locations(const struct module *module)
  */
 static void read_locations(struct module *module)
 {
-	const struct names *names = module->names;
+	struct names *names = module->names;
+	const struct kept_source source = source_of(module);
 
 	if (module->locations_tried)
 		return;
 	module->locations_tried = true;
 	if (can_keep_locations(module) &&
-	    location_file_read(&names->cache, &names->options, module->build_id, module->fd,
-			       &module->locations) == 0)
+	    location_file_read(&names->cache, &names->options, &source, &module->locations) == 0)
 		module->keeps_locations = true;
 }
 
@@ -137,11 +161,11 @@ static void read_locations(struct module *module)
 void module_keep_locations(struct module *module)
 {
 	struct names *names = module->names;
+	const struct kept_source source = source_of(module);
 
 	if (module->n_new > 0 && module->keeps_locations && !module->is_partial &&
 	    !module->no_debug && can_keep_locations(module) &&
-	    location_file_write(&names->cache, &names->options, module->build_id, module->fd,
-				&module->locations) == 0)
+	    location_file_write(&names->cache, &names->options, &source, &module->locations) == 0)
 		module->n_new = 0;
 }
 
@@ -174,6 +198,8 @@ struct module *module_free(struct module *module)
 	if (module->fd >= 0)
 		close(module->fd);
 	module_close_debug_file(module);
+	if (module->code)
+		module->code->free(module->code);
 	jit_free(module->jit);
 	free(module->memory);
 	free(module->path);

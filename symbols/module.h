@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "symbols/location_cache.h"
 
+struct code_source;
 struct debug_info;
 struct function_starts;
 struct go_names;
@@ -34,12 +36,16 @@ struct module {
 	char *path;                          /* as the process sees it, or "[vdso]" */
 	const char *name;                    /* last part of the path */
 	char build_id[MODULE_BUILD_ID_SIZE]; /* "" if there is none */
-	int fd;                              /* -1: the module is in memory or has no file */
+	int fd; /* -1: the module is in memory or has no file. If it only refers to that (O_PATH),
+		 * the reader alone opens it, and so of debug_fd */
+	uid_t user;   /* whose process has mapped it, for the reader */
 	int64_t size; /* of the file when it was opened, with its mtime and ctime */
 	struct timespec written, changed;
 	void *memory; /* allocated with malloc() */
 	size_t memory_size;
-	int debug_fd;        /* a separate debug file from the process's root; 0: none */
+	int debug_fd; /* a separate debug file from the process's root; 0: none */
+	struct code_source
+		*code;       /* owned; of code in a runtime's memory (code_source.h); NULL: none */
 	struct jit *jit;     /* the names of generated code, which is in no file */
 	struct go_names *go; /* names of Go code; NULL: none */
 	bool go_tried;

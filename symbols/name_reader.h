@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/file_digest.h"
+
 struct module;
 struct names;
 
@@ -33,8 +35,12 @@ struct name_reader {
 	 * files, and sets the module's has_symbols. Errors as above.
 	 */
 	int (*close)(void *arg, struct module *module, bool names);
+	/* Reads the module's file, whose names are kept on disk (file_digest_read()). May be NULL. */
+	int (*read_digest)(void *arg, const struct module *module, struct file_digest *ret);
 	/* Servers may have more than this machine: forgets what was found. */
 	void (*retry)(void *arg, struct module *module);
+	/* Ends what nobody has asked for so long; it can be asked again. May be NULL. */
+	void (*rest)(void *arg, uint64_t idle_ns);
 	/* Frees module->reading, which is not NULL. */
 	void (*forget)(void *arg, struct module *module);
 	/* Frees the reader, after forget() of all modules. */

@@ -34,10 +34,17 @@ struct names *names_free(struct names *n)
 	while (n->modules)
 		module_free(n->modules);
 	names_set_reader(n, NULL, NULL);
+	names_set_jit_reader(n, NULL, NULL);
 	debug_server_free(n->server);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 	return NULL;
+}
+
+void names_rest(struct names *n, uint64_t idle_ns)
+{
+	if (n && n->reader && n->reader->rest)
+		n->reader->rest(n->reader_arg, idle_ns);
 }
 
 const struct names_options *names_options(const struct names *n)

@@ -62,6 +62,9 @@ void names_limit_debug(struct names *names, uint64_t memory);
 /* The memory that open debug information takes. */
 uint64_t names_debug_memory(const struct names *names);
 
+/* Ends processes that have read nothing for so long. Not during a look-up. NULL is allowed. */
+void names_rest(struct names *names, uint64_t idle_ns);
+
 /*
  * Sampling has ended. Some programs write their files about generated code only when they exit, so
  * the next look-up reads these files again even if they were just read. Callable from any thread.

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "cache/disk_cache.h"
+#include "symbols/jit_reader.h"
 #include "symbols/name_reader.h"
 #include "symbols/names.h"
 
@@ -26,6 +27,8 @@ struct names {
 	/* name_source_symtab.c */
 	_Atomic uint64_t symbol_memory; /* that all modules' symbols take */
 	/* jit.c */
+	const struct jit_reader *jit_reader; /* NULL: this process reads the files itself */
+	void *jit_reader_arg;
 	_Atomic uint64_t jit_memory;    /* for generated code of all processes */
 	_Atomic unsigned int n_settled; /* number of calls of names_settle() */
 };

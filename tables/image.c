@@ -464,6 +464,8 @@ static int builder_start(struct builder *b, const struct image_extent *extent, u
 				    extent->n_ranges, &b->packer.rules);
 	b->packer.labels = b->go.labels;
 	b->packer.labels_form = b->go.labels_form;
+	b->packer.runtime = extent->runtime;
+	b->packer.runtime_kind = extent->runtime_kind;
 	/* Without rule numbers of their own, such functions keep their FDEs' rules. */
 	return err == -ENOSPC ? 0 : err;
 }

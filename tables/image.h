@@ -64,6 +64,9 @@ struct image_extent {
 	 */
 	struct pclntab go;
 	unsigned int go_minor; /* of its Go version, 1.minor; 0: not known */
+	/* The runtime of a language that it contains; owned by the caller */
+	const struct dp_runtime_image *runtime;
+	unsigned int runtime_kind; /* as in struct dp_image */
 };
 
 /*

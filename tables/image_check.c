@@ -41,13 +41,28 @@ static bool is_array(uint32_t start, uint32_t end, uint32_t cells, uint32_t *ret
 	return true;
 }
 
+/*
+ * A runtime's layout, if there is one, is between the head and the rules. Its members are of use only
+ * together with memory of processes, so they may have any value.
+ */
+static bool check_runtime(const struct dp_image *h)
+{
+	uint32_t head = CELLS(struct dp_image);
+
+	if ((h->runtime_kind & ~DP_RUNTIME_UNKNOWN) >= DP_N_RUNTIMES)
+		return false;
+	if (runtime_is_known(h->runtime_kind))
+		head += CELLS(struct dp_runtime_image);
+	return h->rules == head;
+}
+
 /* Finds the parts of the dictionary: in order, each with whole records. */
 static bool check_parts(const uint64_t *cells, uint32_t n_cells, struct check *ret)
 {
 	const struct dp_image *h = (const void *)cells;
 	uint32_t n_rules, n_state_cells, n_start_cells;
 
-	if (h->rules != CELLS(struct dp_image) || !is_array(h->rules, h->full, 1, &n_rules) ||
+	if (!check_runtime(h) || !is_array(h->rules, h->full, 1, &n_rules) ||
 	    n_rules != h->n_rules || n_rules == 0 || n_rules > DP_MAX_RULES)
 		return false;
 	if (!is_array(h->full, h->saves, CELLS(struct dp_rule), &ret->n_full) ||

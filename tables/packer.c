@@ -324,6 +324,9 @@ static int writer_put_head(struct writer *w)
 	uint16_t *starts;
 
 	h->rules = CELLS(struct dp_image);
+	h->runtime_kind = (__u16)p->runtime_kind;
+	if (runtime_is_known(h->runtime_kind))
+		h->rules += CELLS(struct dp_runtime_image);
 	h->full = h->rules + h->n_rules;
 	h->saves = h->full + (uint32_t)p->rules.n_full * CELLS(struct dp_rule);
 	h->programs = h->saves + (uint32_t)p->rules.n_saves * CELLS(struct dp_saves);
@@ -331,7 +334,7 @@ static int writer_put_head(struct writer *w)
 	h->starts = h->states + cells_of(t->n_states * sizeof(uint16_t));
 	h->pages = h->starts + cells_of(w->n_chosen * sizeof(uint16_t));
 	h->labels = p->labels;
-	h->labels_form = p->labels_form;
+	h->labels_form = (__u16)p->labels_form;
 
 	w->used = (size_t)(h->pages + h->n_pages) * DP_CELL_SIZE;
 	w->size = w->used + p->n_rows + p->n_rows / 2;
@@ -339,6 +342,8 @@ static int writer_put_head(struct writer *w)
 	if (!w->bytes)
 		return -ENOMEM;
 	cells = (void *)w->bytes;
+	if (runtime_is_known(h->runtime_kind))
+		memcpy(cells + CELLS(*h), p->runtime, sizeof(*p->runtime));
 	memcpy(cells + h->rules, p->rules.words, p->rules.n_rules * sizeof(*p->rules.words));
 	rule_set_copy(&p->rules, (struct dp_rule *)(cells + h->full),
 		      (struct dp_saves *)(cells + h->saves), cells + h->programs);

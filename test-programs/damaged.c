@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #define PAGE 4096
 
@@ -163,6 +164,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	uintptr_t frame[8], code = (uintptr_t)&descend;
 
+	prctl(PR_SET_NAME, name); /* it has started */
 	if (strcmp(name, "noncanonical") == 0)
 		outer(victim_return, UINT64_C(0xdead000000000000));
 	else if (strcmp(name, "heap") == 0)

@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "binaries/image_cache.h"
-#include "cache/kept_file.h"
 #include "tables/decode.h"
 #include "tables/tests/fuzz_loaded.h"
 
@@ -27,7 +26,7 @@ static char directory[] = "/tmp/fuzz_image_cache.XXXXXX";
 static struct disk_cache disk;
 static char name[DISK_CACHE_NAME_SIZE];
 static struct kept_key key;
-static int binary;
+static struct kept_source binary = { -1 };
 
 /* As if the file had no table, where none is kept. */
 static int make_nothing(void *arg, struct image *ret)
@@ -52,18 +51,18 @@ static void end(void)
 static void begin(void)
 {
 	struct kept_head head;
+	struct stored_file file;
 	struct image image;
 	uint64_t size;
 	int fd;
 
-	binary = open("/bin/sh", O_RDONLY | O_CLOEXEC);
-	EXPECT(binary >= 0 && mkdtemp(directory));
+	binary.fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	EXPECT(binary.fd >= 0 && mkdtemp(directory));
 	EXPECT(disk_cache_open(directory, 16 << 20, &disk) == 0);
-	EXPECT(image_cache_get(&disk, &origin, binary, make_something, NULL, &image) == 0);
+	EXPECT(image_cache_get(&disk, &origin, &binary, make_something, NULL, &image) == 0);
 	image_done(&image);
-	EXPECT(kept_key_init(&key, &disk, "image", DP_IMAGE_VERSION, origin.build_id, binary) == 0);
-	snprintf(name, sizeof(name), "%s-%llx-v%d" DISK_CACHE_IMAGE, key.build_id,
-		 (unsigned long long)key.source.inode, DP_IMAGE_VERSION);
+	EXPECT(kept_key_init(&key, &disk, "image", DP_IMAGE_VERSION, &binary, &file) == 0);
+	kept_key_name(&key, DISK_CACHE_IMAGE, name);
 	fd = disk_cache_open_file(&disk, name, &size);
 	EXPECT(fd >= 0 && disk_cache_read(fd, &head, sizeof(head), 0) == 0);
 	key = head.key;
@@ -181,10 +180,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct feed feed = { data, data + size };
 	int from;
 
-	if (!binary)
+	if (binary.fd < 0)
 		begin();
 	write_file(&feed);
-	from = image_cache_get(&disk, &origin, binary, make_nothing, NULL, &image);
+	from = image_cache_get(&disk, &origin, &binary, make_nothing, NULL, &image);
 	EXPECT(from == 1 || (from == -ENODATA && !image.cells));
 	if (from == 1)
 		walk_in(&image);

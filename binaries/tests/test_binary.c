@@ -94,11 +94,13 @@ Test(binary, goes_when_nobody_has_mapped_it_for_a_minute)
 	binary_hold(b);
 	wait_minutes(5);
 	cr_assert_eq(HASH_COUNT(store.binaries), 1);
+	cr_assert_eq(store.files.n, 1);
 	binary_drop(b);
 	binary_store_update(&store, now += MINUTE);
 	cr_assert_eq(HASH_COUNT(store.binaries), 1, "it has just become idle");
 	wait_minutes(1);
 	cr_assert_eq(HASH_COUNT(store.binaries), 0);
+	cr_assert_eq(store.files.n, 0);
 	cr_assert(!store.closed && used.n_closed == 0, "no report refers to it");
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* JIT maps and jitdumps of processes are found by name, and closed after their last user. */
 #include "binaries/jitted.h"
+#include "binaries/file_budget.h"
 #include "binaries/module_users.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "symbols/tests/some_names.h"
@@ -135,6 +138,41 @@ Test(jitted, is_closed_when_a_sample_has_met_it)
 	used.err = 0;
 	jitted_store_forget(&store, time += 2 * MINUTE, &users);
 	cr_assert(count() == 0 && used.n_freed == 1 && used.n_closed == 1);
+}
+
+/* Its files count for its user, until they are closed; another dump takes the place of the first. */
+Test(jitted, has_files_in_its_users_budget)
+{
+	struct file_budget files = { 0 };
+	struct jitted *j, *other;
+	uint64_t time = MINUTE;
+	uid_t user = geteuid();
+	const struct rlimit few = { 256, 256 };
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	cr_assert(root >= 0 && setrlimit(RLIMIT_NOFILE, &few) == 0);
+	store.files = &files;
+	j = jitted_new(&store, getpid());
+	other = jitted_new(&store, getpid());
+	for (int i = 0; i < 3; i++)
+		jitted_set_dump(j, dup(0));
+	jitted_meet(j);
+	cr_assert_eq(files.n, 2);
+	jitted_set_dump(other, dup(0));
+	cr_assert_eq(files.n, 3);
+	jitted_drop(j);
+	jitted_drop(other);
+	for (int i = 0; i < 2; i++)
+		jitted_store_forget(&store, time += 2 * MINUTE, &users);
+	cr_assert_eq(files.n, 0);
+	while (file_budget_has_room(&files, user, root))
+		file_budget_take(&files, user);
+	j = jitted_new(&store, getpid());
+	jitted_set_dump(j, dup(0));
+	jitted_meet(j);
+	cr_assert(!j->has_dump && !j->has_map);
+	jitted_store_done(&store);
+	file_budget_done(&files);
 }
 
 Test(jitted, stays_while_it_is_held)

@@ -14,6 +14,7 @@
 #include "binaries/workers.h"
 #include "elf/bus_guard.h"
 #include "log/clock.h"
+#include "sandbox/cpu_budget.h"
 
 #define N_JOBS 40
 
@@ -118,6 +119,56 @@ Test(workers, begin_no_more_than_may_be_done)
 	sem_post(&may_end);
 	for (int i = 1; i < 4; i++)
 		cr_assert_eq(take(), &jobs[i]);
+}
+
+/* What others have spent from it, too. Once nobody has to wait for it, they go on. */
+Test(workers, begin_when_the_budget_allows)
+{
+	struct cpu_budget_counts counts = { 0 };
+	struct cpu_budget *budget;
+
+	cr_assert_eq(cpu_budget_new(0.001, &counts, &budget), 0);
+	cpu_budget_begin(budget);
+	cr_assert_eq(workers_new(2, N_JOBS, &workers), 0);
+	workers_set_budget(workers, budget);
+	workers_add(workers, &jobs[0].job, false);
+	take();
+	cr_assert_gt(counts.spent_ns, 0);
+	cpu_budget_spend(budget, 0, CPU_BUDGET_SAVED_NS);
+	workers_add(workers, &jobs[1].job, false);
+	/* A thread has asked again. */
+	for (int i = 0; i < 3 || counts.waited_ns == 0; i++) {
+		workers_wait(workers, 100);
+		cr_assert_null(workers_take(workers));
+	}
+	cpu_budget_lift(budget);
+	cr_assert_eq(take(), &jobs[1]);
+	end();
+	cpu_budget_drop(budget);
+}
+
+/* A user who has to pay first lets others go first. */
+Test(workers, begin_what_others_can_pay)
+{
+	struct cpu_budget_counts counts = { 0 };
+	struct cpu_budget *budget;
+
+	cr_assert_eq(cpu_budget_new(0.001, &counts, &budget), 0);
+	cpu_budget_begin(budget);
+	cpu_budget_spend(budget, 1, CPU_BUDGET_SAVED_NS);
+	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
+	workers_set_budget(workers, budget);
+	jobs[0].job.user = jobs[1].job.user = 1;
+	jobs[2].job.user = 2;
+	for (int i = 0; i < 3; i++)
+		workers_add(workers, &jobs[i].job, false);
+	cr_assert_eq(take(), &jobs[2]);
+	cr_assert_null(workers_take(workers));
+	cpu_budget_lift(budget);
+	cr_assert_eq(take(), &jobs[0]);
+	cr_assert_eq(take(), &jobs[1]);
+	end();
+	cpu_budget_drop(budget);
 }
 
 Test(workers, begin_what_is_urgent_first)

@@ -5,6 +5,7 @@
 /* x86-64: see bpf/arch.h. */
 
 #define DP_ARCH_CALL "bpf/x86_64/call.h"
+#define DP_ARCH_FRAME_CODE "bpf/x86_64/frame_code.h"
 #define DP_ARCH_KERNEL "bpf/x86_64/kernel.bpf.h"
 #define DP_ARCH_KERNEL_FIELDS "bpf/x86_64/kernel_fields.h"
 #define DP_ARCH_TASK "bpf/x86_64/task.bpf.h"
@@ -37,10 +38,17 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_REG_SP DP_RSP
 #define DP_REG_FP DP_RBP
 #define DP_REG_RESULT DP_RAX
+#define DP_REG_BYTECODE DP_R13
+
+/* psABI 3.2.3 */
+#define DP_ARGUMENT_REGISTERS(X) X(RDI) X(RSI) X(RDX) X(RCX) X(R8) X(R9)
+#define DP_N_ARGUMENT_REGISTERS 6
+#define DP_N_FLOAT_ARGUMENT_REGISTERS 8
 
 #define DP_SAVED_REGISTERS(X) X(RBX, rbx) X(R12, r12) X(R13, r13) X(R14, r14) X(R15, r15)
 
 #define DP_THREAD_BASE_WORD "fs_base"
+#define DP_THREAD_BLOCKS 8
 
 /* A call pushes the return address, so it is always right below the CFA. */
 #define DP_CALL_SIZE 8
@@ -48,6 +56,7 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_IS_CALL_RA(where) ((where)->kind == DP_WHERE_CFA && (where)->offset == -DP_CALL_SIZE)
 #define DP_N_RA 1
 #define DP_CALLER_RA(cfa) ((cfa)-DP_CALL_SIZE)
+#define DP_FRAME_CFA(sp) ((sp) + DP_CALL_SIZE)
 
 /* push %rbp; mov %rsp, %rbp */
 #define DP_FP_RA 8

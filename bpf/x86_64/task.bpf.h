@@ -30,6 +30,8 @@
 		(__u16)(from)->cs;                                                                 \
 	})
 
+#define REGS_SP(from) ((from)->sp)
+
 #define regs_are_compat(cs) ((cs) == USER32_CS)
 
 /* An entry by anything else sets orig_ax to -1 (arch/x86/entry/entry_64.S). */

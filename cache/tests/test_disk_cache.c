@@ -23,6 +23,7 @@
 /* The longest file that is kept. */
 #define SHARE (LIMIT / 16)
 #define DAY (24 * 3600)
+#define NOBODY 65534
 
 static char directory[64];
 static struct disk_cache cache;
@@ -197,6 +198,7 @@ Test(disk_cache, removes_what_nobody_uses)
 	age("readme", 365 * DAY);
 	expect_removed_after("a" DISK_CACHE_IMAGE, 30 * DAY);
 	expect_removed_after("a" DISK_CACHE_LOCATIONS, 30 * DAY);
+	expect_removed_after("a" DISK_CACHE_DIGEST, 30 * DAY);
 	expect_removed_after("0123456789abcdef.new", 3600);
 	cr_assert(has("readme"));
 }
@@ -298,4 +300,43 @@ Test(disk_cache, is_not_opened_where_others_may_write)
 	cr_assert_eq(chmod(path, 0755), 0);
 	cr_assert_eq(disk_cache_open(path, LIMIT, &other), 0);
 	disk_cache_close(&other);
+}
+
+static void expect_open(const char *path, int expected_err)
+{
+	struct disk_cache other;
+	int err = disk_cache_open(path, LIMIT, &other);
+
+	cr_assert(err == expected_err, "%s: %d", path, err);
+	if (err == 0)
+		disk_cache_close(&other);
+}
+
+Test(disk_cache, is_in_a_directory_of_its_user)
+{
+	char path[128], link[128];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/a/b/c", directory);
+	umask(0);
+	expect_open(path, 0);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(stat(path, &st) == 0 && (st.st_mode & 07777) == 0700, "%s", path);
+		cr_assert(i == 2 || rmdir(path) == 0);
+		*strrchr(path, '/') = '\0';
+	}
+	expect_open("/proc/dwarfprof", -ENOENT);
+	expect_open("/dev/null", -ENOTDIR);
+	snprintf(link, sizeof(link), "%s/link", directory);
+	snprintf(path, sizeof(path), "%s/a", directory);
+	cr_assert(symlink(path, link) == 0);
+	expect_open(link, -ENOTDIR);
+	cr_assert(chmod(path, 0770) == 0);
+	expect_open(path, -EPERM);
+	cr_assert(chmod(path, 0755) == 0);
+	expect_open(path, 0);
+	if (geteuid() == 0) {
+		cr_assert(chown(path, NOBODY, NOBODY) == 0);
+		expect_open(path, -EPERM);
+	}
 }

@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -128,4 +130,107 @@ Test(kept_file, takes_no_sizes_that_overflow)
 	head.sizes[1] = 8;
 	head.sizes[2] = 8;
 	cr_assert(!kept_head_is_of(&head, &key, sizeof(head) + 8));
+}
+
+/* A settled file in memory, and a reader of its digest that counts. */
+static int new_source(void)
+{
+	int fd = memfd_create("source", MFD_CLOEXEC);
+	struct stored_identity identity;
+
+	cr_assert_eq(write(fd, "abc", 3), 3);
+	while (stored_file_identify(fd, &identity) == -ESTALE)
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	return fd;
+}
+
+static int read_counted(void *arg, int fd, struct file_digest *ret)
+{
+	++*(int *)arg;
+	return file_digest_read(fd, ret);
+}
+
+static int read_nothing(void *arg, int fd, struct file_digest *ret)
+{
+	return -EFBIG;
+}
+
+static int read_while_changed(void *arg, int fd, struct file_digest *ret)
+{
+	cr_assert_eq(pwrite(fd, "x", 1, 0), 1);
+	return file_digest_read(fd, ret);
+}
+
+static int init_key(const struct kept_source *source, struct kept_key *ret)
+{
+	struct stored_file file;
+
+	return kept_key_init(ret, &cache, "test", 7, source, &file);
+}
+
+static void remove_digests(void)
+{
+	char command[96];
+
+	snprintf(command, sizeof(command), "rm -f %s/*" DISK_CACHE_DIGEST, directory);
+	cr_assert_eq(system(command), 0);
+}
+
+/* As the digest of "abc" begins. */
+#define ABC "ba7816bf8f01cfea414140de5dae2223"
+
+Test(kept_file, is_of_a_digest_that_is_read_once, .timeout = 60)
+{
+	int n = 0;
+	_cleanup_close_ int fd = new_source();
+	const struct kept_source source = { fd, read_counted, &n };
+	struct kept_key first, second;
+	char name[DISK_CACHE_NAME_SIZE];
+
+	cr_assert_eq(init_key(&source, &first), 0);
+	cr_assert_eq(init_key(&source, &second), 0);
+	cr_assert_eq(n, 1);
+	cr_assert_eq(memcmp(&first, &second, sizeof(first)), 0);
+	kept_key_name(&first, ".x", name);
+	cr_assert_eq(strncmp(name, ABC "-", strlen(ABC "-")), 0, "%s", name);
+	cr_assert(strstr(name, "-v7.x"));
+	remove_digests();
+	cr_assert_eq(init_key(&source, &second), 0);
+	cr_assert_eq(n, 2);
+	cr_assert_eq(init_key(&(struct kept_source){ fd }, &second), 0);
+	cr_assert_eq(memcmp(&first, &second, sizeof(first)), 0);
+	remove_digests();
+}
+
+Test(kept_file, is_of_no_costly_digest_that_is_not_known, .timeout = 60)
+{
+	_cleanup_close_ int fd = new_source();
+	const struct kept_source source = { fd }, costly = { fd, .is_costly = true };
+	struct stored_file file;
+	struct kept_key got;
+
+	cr_assert_eq(init_key(&costly, &got), -ENOENT);
+	cr_assert_eq(init_key(&source, &got), 0);
+	cr_assert_eq(init_key(&costly, &got), 0);
+	cr_assert_eq(kept_key_init(&got, &cache, "other", 7, &costly, &file), -ENOENT);
+	remove_digests();
+}
+
+Test(kept_file, is_not_of_what_has_no_digest, .timeout = 60)
+{
+	int n = 0;
+	_cleanup_close_ int fd = new_source();
+	const struct kept_source source = { fd, read_counted, &n };
+	struct stored_identity identity;
+	struct kept_key got;
+
+	cr_assert_eq(init_key(&(struct kept_source){ fd, read_nothing }, &got), -EFBIG);
+	cr_assert_eq(init_key(&(struct kept_source){ fd, read_while_changed }, &got), -ESTALE);
+	/* It has just changed, unless a busy machine let it settle. */
+	while (init_key(&source, &got) != -ESTALE || n > 0) {
+		cr_assert_neq(stored_file_identify(fd, &identity), -ESTALE);
+		remove_digests();
+		n = 0;
+		cr_assert_eq(pwrite(fd, "x", 1, 0), 1);
+	}
 }

@@ -65,8 +65,9 @@ def is_new(version, proven):
 class Debian:
     """Used by one process at a time: others wait until the end of its `with` block."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, suites=None):
         self.directory = directory
+        self.suites = suites or SUITES
         os.makedirs(directory, exist_ok=True)
 
     def __enter__(self):
@@ -93,15 +94,14 @@ class Debian:
         with open(os.path.join(self.directory, name), "w") as file:
             file.write(text)
 
-    @staticmethod
-    def sources():
+    def sources(self):
         out = output("apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages",
                      "Origin: Debian")
         sites = dict(line.split() for line in out.splitlines())
         if "Debian" not in sites:
             raise Failure("apt has no lists of Debian's; try: apt-get update")
         return "".join(f"deb [arch=amd64 signed-by={KEYRING}] {sites[label]} {suite} main\n"
-                       for label, suites in SUITES.items() if label in sites for suite in suites)
+                       for label, suites in self.suites.items() if label in sites for suite in suites)
 
     def apt(self, *command, **kwargs):
         return output(*command, env=self.environment, **kwargs)

@@ -21,8 +21,23 @@ def programs(output):
     return {line[0]: dict(zip(lines[0][1:], map(int, line[1:]))) for line in lines[1:]}
 
 
-def outcome(test):
-    return "–" if test is None else "ok" if test["result"] == "OK" else "**fails**"
+def summary(runs, first):
+    """What is kept of a kernel's runs; first: the machine that all tests ran on."""
+    whole = next(run["tests"] for run in runs if run["machine"] == first)
+    return {
+        "kernel": runs[0]["kernel"],
+        "machines": {run["machine"]: {name: test["result"] for name, test in run["tests"].items()} for run in runs},
+        "stacks": stacks(whole),
+        "programs": programs(whole["programs-loaded"]["output"]),
+    }
+
+
+def is_good(kept):
+    return all(result == "OK" for tests in kept["machines"].values() for result in tests.values())
+
+
+def outcome(result):
+    return "–" if result is None else "ok" if result == "OK" else "**fails**"
 
 
 def grouped(rows):
@@ -33,41 +48,45 @@ def grouped(rows):
     return [[", ".join(names), *outcomes] for outcomes, names in groups.items()]
 
 
-def of_tests(runs):
-    names = dict.fromkeys(name for run in runs for name in run["tests"])
-    return table(["tests", *(run["kernel"] for run in runs)], grouped(
-        {f"`{name}`": [outcome(run["tests"].get(name)) for run in runs] for name in names}))
+def of_tests(kept, first):
+    names = dict.fromkeys(name for one in kept for name in one["machines"][first])
+    return table(["tests", *(one["kernel"] for one in kept)], grouped(
+        {f"`{name}`": [outcome(one["machines"][first].get(name)) for one in kept] for name in names}))
 
 
-def of_stacks(runs):
-    found = [stacks(run["tests"]) for run in runs]
-    return table(["stacks", *(run["kernel"] for run in runs)],
-                 [[what, *(f"{one[i]:,}" for one in found)]
-                  for i, what in enumerate(("compared with libgcc's", "different", "lost"))])
+def of_stacks(kept):
+    return [[what, *(f"{one['stacks'][i]:,}" for one in kept)]
+            for i, what in enumerate(("stacks compared with libgcc's", "different", "lost"))]
 
 
-def of_programs(runs, here):
-    """here: the running kernel's name and output of programs_loaded, or None."""
-    columns = {run["kernel"]: programs(run["tests"]["programs-loaded"]["output"]) for run in runs}
+def of_programs(kept):
+    columns = {one["kernel"]: one["programs"] for one in kept}
+    here = max(kept, key=lambda one: one["date"])["here"]
     if here:
-        columns[f"{here[0]}, not virtual"] = programs(here[1])
+        columns[f"{here['kernel']}, not virtual"] = here["programs"]
     names = dict.fromkeys(name for column in columns.values() for name in column)
     return table(["program", *columns],
                  [[f"`{name}`: {what}", *(f"{column[name][figure]:,}" if name in column else "–" for column in columns.values())]
                   for name in names for figure, what in FIGURES.items()])
 
 
-def of_machines(runs):
-    kernels = list(dict.fromkeys(run["kernel"] for run in runs))
-    rows = {}
-    for run in runs:
-        bad = [name for name, test in run["tests"].items() if test["result"] != "OK"]
-        rows.setdefault(run["machine"], {})[run["kernel"]] = "**fails**: " + ", ".join(bad) if bad else "ok"
-    return table(["machines", *kernels], grouped(
-        {name: [row.get(kernel, "–") for kernel in kernels] for name, row in rows.items()}))
+def of_machine(tests):
+    bad = [name for name, result in (tests or {}).items() if result != "OK"]
+    return "–" if tests is None else "**fails**: " + ", ".join(bad) if bad else "ok"
 
 
-def tables(runs, first, here):
-    """first: the machine that all tests ran on."""
-    whole = [run for run in runs if run["machine"] == first]
-    return "\n\n" + "\n".join([of_tests(whole), of_stacks(whole), of_programs(whole, here), of_machines(runs)]) + "\n"
+def of_machines(kept):
+    names = dict.fromkeys(name for one in kept for name in one["machines"])
+    return grouped({name: [of_machine(one["machines"].get(name)) for one in kept] for name in names})
+
+
+def passed(tests):
+    return f"{sum(result == 'OK' for result in tests.values())} of {len(tests)}"
+
+
+def tables(kept, first):
+    """kept: a summary() with `commit`, `date` and `here` for each kernel, in their order."""
+    head = table(["", *(one["kernel"] for one in kept)],
+                 [["tests passed", *(passed(one["machines"][first]) for one in kept)], *of_stacks(kept), *of_machines(kept),
+                  ["commit", *(one["commit"] for one in kept)], ["on", *(one["date"] for one in kept)]])
+    return "\n\n" + "\n".join([head, of_tests(kept, first), of_programs(kept)]) + "\n"

@@ -7,6 +7,7 @@ usage: check_rules.py
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import unittest
 
@@ -61,8 +62,9 @@ stacks: 100 stacks compared, 2 different, 0 lost
 """
 
     def test_table(self):
-        lines = load("nightly").table_of_newest(self.SAID).splitlines()
-        self.assertEqual(lines[2:], ["| C, static | 16.2.0 | 1990 | 100.00 % | – |", "| oracles | – | 914 | – | 2 |"])
+        said = self.SAID + "| Java | 17 | 3326 | 0.48 % |\n| Go | 1.27 | 1000 | 99.90 % |\n"
+        cells = [line.strip("|").split("|")[1].strip() for line in load("nightly").table_of_newest(said).splitlines()]
+        self.assertEqual(cells[2:], ["2 of 3", "Java 0.48 %", "914", "2"])
 
     def test_nothing_compared(self):
         table = load("nightly").table_of_newest
@@ -132,6 +134,17 @@ class Tables(unittest.TestCase):
         self.expect(False, "/usr/b: 0 rows compared, 0 refused, 0 different")
         self.expect(False, "/usr/b: not compared: it cannot be read")
         self.expect(False, "")
+
+
+class Package(unittest.TestCase):
+    """debian/control"""
+
+    def test_it_is_built_with_what_setup_installs(self):
+        said = re.search(r"^Build-Depends: (.*(?:\n .*)*)", harness.read(os.path.join(CI, "../debian/control")), re.M)[1]
+        setup = re.search(r'^build="([^"]*)"', harness.read(os.path.join(CI, "setup")), re.M)[1]
+        essential = {"gcc", "libc6-dev"}  # build-essential's
+        own = {"debhelper-compat (= 13)", "python3:any"}
+        self.assertEqual({name.strip() for name in said.split(",")} - own, set(setup.split()) - essential)
 
 
 if __name__ == "__main__":

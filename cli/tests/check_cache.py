@@ -6,6 +6,7 @@ usage: check_cache.py DWARFPROF PROGRAM-DIR
 
 Runs in a separate mount namespace with its own /var/cache.
 """
+import hashlib
 import os
 import random
 import re
@@ -22,7 +23,7 @@ from harness import Target, busy, dwarfprof, program
 CACHE = "/var/cache/dwarfprof"
 NOBODY = 65534
 SETTLE_TIME = 2  # seconds: cache/stored_file.c
-KEPT = re.compile(r"[0-9a-f]+-[0-9a-f]+-v\d+\.image")
+KEPT = re.compile(r"[0-9a-f]{32}(-[0-9a-f]+){3}-v\d+\.table|[0-9a-f]+-[0-9a-f]+-(image|names)\.sha256")
 
 
 def use_new_cache(options="size=64m,mode=755"):
@@ -37,8 +38,14 @@ def wait_until_settled(*paths):
     harness.wait_for(lambda: int(time.time()) > changed + SETTLE_TIME)
 
 
+def digest(path):
+    """As names in the cache begin."""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:32]
+
+
 def images():
-    return [name for name in os.listdir(CACHE) if name.endswith(".image")]
+    return [name for name in os.listdir(CACHE) if name.endswith(".table")]
 
 
 def cached_files(said):
@@ -91,8 +98,8 @@ class Names(unittest.TestCase):
 
     def kept(self):
         """Cache files of the program; the machine may have debug information of libraries too."""
-        inode = os.stat(self.path("inlined")).st_ino
-        return [name for name in os.listdir(CACHE) if f"-{inode:x}-" in name and name.endswith(".places")]
+        return [name for name in os.listdir(CACHE)
+                if name.startswith(f"{digest(self.path('inlined'))}-") and name.endswith(".names")]
 
     def test_they_are_the_same_from_disk(self):
         cold = self.report()
@@ -179,12 +186,32 @@ class Cache(unittest.TestCase):
             self.assertRegex(name, KEPT)
             self.assertEqual(os.stat(f"{CACHE}/{name}").st_mode & 0o7777, 0o600)
         self.assertEqual(os.stat(CACHE).st_mode & 0o7777, 0o700)
-        # Their names have the build ids.
-        table = subprocess.run([harness.DWARFPROF, "tables", "--json", "/lib/x86_64-linux-gnu/libc.so.6"],
-                               capture_output=True, text=True, check=True).stdout
-        build_id = re.search(r'"build_id": ?"([0-9a-f]+)"', table)[1]
-        inode = os.stat("/lib/x86_64-linux-gnu/libc.so.6").st_ino
-        self.assertTrue([name for name in os.listdir(CACHE) if name.startswith(f"{build_id}-{inode:x}-v")])
+
+    def test_others_of_the_same_bytes_are_those_of_the_same_user(self):
+        """Whatever build id, inode and times they have."""
+        with tempfile.TemporaryDirectory() as directory:
+            library = shutil.copy("/lib/x86_64-linux-gnu/libc.so.6", directory)
+            if os.major(os.stat(library).st_dev) == 0:
+                self.skipTest("its file system has no disk")
+
+            def is_kept():
+                wait_until_settled(library)
+                with Target(program("fibonacci"), "60", env={"LD_LIBRARY_PATH": directory}) as pid:
+                    said = self.profile(pid)[1]
+                return any(f"{library}: " in line and line.endswith(", from the cache") for line in said.splitlines())
+
+            self.assertFalse(is_kept())
+            self.assertTrue(is_kept())
+            os.rename(library, f"{directory}/other")
+            shutil.copyfile(f"{directory}/other", library)
+            self.assertTrue(is_kept())
+            os.chmod(library, 0o666)
+            self.assertFalse(is_kept())
+            self.assertTrue(is_kept())
+            os.chmod(library, 0o644)
+            os.chown(library, 1000, 1000)
+            self.assertFalse(is_kept())
+            self.assertTrue(is_kept())
 
     def test_it_can_be_switched_off(self):
         with busy() as pid:
@@ -254,25 +281,36 @@ class Cache(unittest.TestCase):
             self.assertIn(f"no cache in {CACHE}", said)
 
     def test_a_file_that_was_changed_gets_new_tables(self):
-        """It has the same build id and other sections."""
+        """It has the same build id and other unwind information, or only other sections."""
         with tempfile.TemporaryDirectory() as directory:
-            library = shutil.copy("/lib/x86_64-linux-gnu/libc.so.6", directory)
+            library = f"{directory}/library.so"
 
-            def profile():
-                with Target(program("fibonacci"), "60", env={"LD_LIBRARY_PATH": directory}) as pid:
-                    return [f"{library}: " in line and line.endswith(", from the cache")
-                            for line in self.profile(pid)[1].splitlines()]
+            def build(size):
+                functions = (f"int f{i}(int x) {{ volatile char a[{8 * i + size}]; return a[x]; }}" for i in range(400))
+                subprocess.run(["gcc", "-O1", "-shared", "-Wl,--build-id=0x0123456789abcdef", "-xc", "-", "-o",
+                                f"{directory}/other"], input="\n".join(functions), text=True, check=True)
+                change()
 
-            wait_until_settled(library)
-            self.assertNotIn(True, profile())
-            self.assertIn(True, profile())
-            subprocess.run(["objcopy", "--remove-section=.comment", library, f"{directory}/other"], check=True)
+            def change():
+                """In place."""
+                shutil.copyfile(f"{directory}/other", library)
+                wait_until_settled(library)
+
+            def is_kept():
+                with Target(program("fibonacci"), "60", env={"LD_PRELOAD": library}) as pid:
+                    said = self.profile(pid)[1]
+                self.assertIn(f"{library}: ", said)
+                return any(f"{library}: " in line and line.endswith(", from the cache") for line in said.splitlines())
+
+            build(64)
+            self.assertEqual([is_kept(), is_kept()], [False, True])
             inode = os.stat(library).st_ino
-            shutil.copyfile(f"{directory}/other", library)
+            build(4096)
             self.assertEqual(os.stat(library).st_ino, inode)
-            wait_until_settled(library)
-            self.assertNotIn(True, profile())
-            self.assertIn(True, profile())
+            self.assertEqual([is_kept(), is_kept()], [False, True])
+            subprocess.run(["objcopy", "--add-section=.other=/bin/true", f"{directory}/other"], check=True)
+            change()
+            self.assertTrue(is_kept())
 
     def test_of_overlays_only_those_that_are_mounted_here(self):
         """A user can mount one in a namespace of their own, above files with inodes and times that they choose."""
@@ -298,7 +336,7 @@ class Cache(unittest.TestCase):
             try:
                 self.assertTrue(is_kept(*run))
             finally:
-                subprocess.run(["umount", merged], check=True)
+                harness.unmount(merged)
 
     def test_other_users_have_it_below_their_home(self):
         two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon", "--bounding-set=-all,+bpf,+perfmon"]

@@ -15,7 +15,7 @@ import harness
 
 DWARFPROF, COMPLETE, LIST, PAGE, README, BASH, ZSH, FISH = sys.argv[1:9]
 OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z?][a-z-]*)")
-COMMANDS = ("record", "top", "dump", "report", "convert", "diff", "annotate", "tables", "doctor", "help", "version")
+COMMANDS = ("record", "top", "dump", "agent", "report", "convert", "diff", "annotate", "tables", "probes", "doctor", "help", "version")
 
 
 def run(*command, **kwargs):
@@ -64,10 +64,10 @@ def zsh_completes(line):
         zmodload zsh/zpty; zpty z 'zsh -f -i'
         zpty -w z 'PS1=; stty -echo; autoload -U compinit; compinit -D -u; autoload -U +X {ZSH.rpartition("/")[2]}'
         zpty -w z 'compdef _dwarfprof dwarfprof; LISTMAX=1000; zstyle ":completion:*" verbose no; setopt list_rows_first'
-        zpty -w z 'bindkey "^I" list-choices; bindkey -s "^X" "^U^Mecho en\\"\\"d^M"; print rea""dy'
+        zpty -w z 'bindkey "^I" list-choices; bindkey -s "^X" "^U^Mecho fin\\"\\"ished^M"; print rea""dy'
         zpty -r z seen '*ready*'
         zpty -w -n z {line!r}$'\\t\\C-x'
-        zpty -r z seen '*end*'; print -r -- $seen
+        zpty -r z seen '*finished*'; print -r -- $seen
     """
     result = run("zsh", "-f", "-c", script, env={"FPATH": f"{ZSH.rpartition('/')[0]}:" + run(
         "zsh", "-f", "-c", "print -n $FPATH").stdout, "TERM": "dumb", "PATH": "/usr/bin:/bin", "COLUMNS": "200"})

@@ -38,6 +38,7 @@ class Damaged(unittest.TestCase):
             pids = []
             for build, scenario in programs:
                 pids.append(targets.enter_context(Target(program(build), scenario)))
+                harness.wait_for(lambda name=scenario: harness.read(f"/proc/{pids[-1]}/comm").strip() == name)
                 wait_until_it_runs(pids[-1])
                 os.kill(int(pids[-1]), signal.SIGSTOP)  # until all of them are there
             samples = harness.sample_each(pids, 21, "-F", rate, *options)

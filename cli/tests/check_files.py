@@ -16,6 +16,7 @@ import tempfile
 import time
 import unittest
 
+import chance
 import harness
 from harness import program, start, wait_for
 
@@ -171,7 +172,7 @@ class Files(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         wait_for(lambda: "memfd:worker" in os.readlink(f"/proc/{process.pid}/exe"))
-        time.sleep(0.1)
+        harness.wait_until_it_runs(process.pid)
         self.expect(process.pid, "work_one", "/memfd:worker")
 
     def in_namespace(self, script):
@@ -226,10 +227,10 @@ class Files(unittest.TestCase):
         self.assertEqual(samples[-1]["lost"], 0)
         self.assertGreater(len(samples), 1000)
         late = [s for s in samples if s["late"]]
-        self.assertGreater(len(late), 100)
+        self.assertGreaterEqual(len(late), chance.enough(0.25, 0.5))
         for s in samples:
             self.assertEqual(s["outcome"], "complete", s)
-        # About one in fifty is in the dynamic linker, before main().
+        # About one in fifty is in the dynamic linker, before main(), and never one in four.
         working = [names(s) for s in late if "main" in names(s)[1:]]
         self.assertGreater(len(working), len(late) / 2)
         self.assertEqual({stack[stack.index("main") - 1] for stack in working}, {"work_one"})
@@ -247,7 +248,7 @@ class Files(unittest.TestCase):
                 self.expect(self.in_namespace(f"{prepare}{change}exec {merged}/one"), "work_one", f"{merged}/one")
         pid = self.in_namespace(f"{prepare}(sleep 0.3; cp {self.two} {merged}/x; mv {merged}/x {merged}/one) & "
                                 f"exec {merged}/one")
-        time.sleep(0.6)
+        wait_for(lambda: os.readlink(f"/proc/{pid}/exe").endswith(" (deleted)"))
         self.expect(pid, "work_one", f"{merged}/one")
 
     def test_a_library_that_is_written_to(self):
@@ -284,7 +285,8 @@ class Files(unittest.TestCase):
         self.assertFalse([s for s in after if "through_a" in names(s)])
         whole = [s for s in after if s["outcome"] == "complete"]
         self.assertTrue(all("through_b" in names(s) for s in whole))
-        self.assertGreater(len(whole), len(after) / 3)
+        # The mappings are read again after a second.
+        self.assertEqual({s["outcome"] for s in after[2 * len(after) // 3:]}, {"complete"})
 
 
 if __name__ == "__main__":

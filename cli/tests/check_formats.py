@@ -15,6 +15,7 @@ import unittest
 
 import chromium
 import harness
+import otlp
 import readers
 
 FEED, ARTEFACTS = map(os.path.abspath, sys.argv[1:3])
@@ -106,6 +107,41 @@ class Formats(unittest.TestCase):
 
     def test_calls(self):
         self.check_totals("calls", 1, "none")
+
+    def test_a_collector_reads_requests(self):
+        """Samples that weigh more than one have times only where receivers take these."""
+        def count(weight, ns):
+            return weight
+
+        def time(weight, ns):
+            return weight * ns
+
+        for mode, types in {
+            "cpu": {("samples", "count"): (None, count)},
+            "calls": {("events", "count"): (None, count)},
+            "before": {("samples", "count"): (None, count)},
+            "wall": {("samples", "count"): ("cpu-clock", count), ("off_cpu", "nanoseconds"): ("off-cpu", time),
+                     ("wall", "nanoseconds"): (None, time)},
+        }.items():
+            with self.subTest(mode):
+                total, request, stream = self.feed(mode, "x.otlp", "x.jsonl")
+                profiles = otlp.read(request)
+                found = otlp.by_type(profiles)
+                self.assertEqual(found.keys(), types.keys())
+                for kind, (event, value) in types.items():
+                    otlp.compare(self, found[kind], otlp.streamed(stream, event), value)
+                main = found[[*types][-1]].values()
+                self.assertEqual(sum(event[1] for several in main for event in several), total["value"])
+                timed = {tuple(p["type"]) for p in profiles for s in p["samples"] if s["times"]}
+                self.assertEqual(timed, {"cpu": set(), "calls": {("events", "count")}, "before": {("samples", "count")},
+                                         "wall": {("off_cpu", "nanoseconds")}}[mode])
+
+    def test_a_collector_reads_several_events(self):
+        total, request, stream = self.feed("events", "x.otlp", "x.jsonl")
+        found = otlp.by_type(otlp.read(request))
+        for kind, event in ("page_faults", "page-faults"), ("r1c2", "r1c2"):
+            otlp.compare(self, found.pop((kind, "count")), otlp.streamed(stream, event), lambda weight, ns: weight)
+        self.assertEqual(found, {})
 
     def test_the_firefox_profiler_reads_text(self):
         _, perf, folded = self.feed("cpu", "x.perf", "x.folded")

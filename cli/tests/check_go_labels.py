@@ -64,7 +64,7 @@ LABELS = {
     "withDeep": {"deep": "yes"},
 }
 # The labels that each sample has.
-OWN = ("pid", "tid", "cpu", "comm", "thread_name", "outcome", "state")
+OWN = ("pid", "tid", "cpu", "comm", "thread_name", "outcome", "state", "language")
 # Functions with more labels than fit: the samples have some of them, and say so.
 IS_CUT = ("withTooMany", "withLong")
 ROOM = 32

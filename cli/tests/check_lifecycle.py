@@ -118,11 +118,12 @@ class Swap(unittest.TestCase):
 
         A profiler that gets no CPU time for 3 ms, as long as a library is mapped, hears of that one
         when it is gone. Then all samples of this time may be incomplete, and those of as much time
-        again, in which it catches up; but not each time.
+        again, in which it catches up; but rarely: after a run with such samples, four of five must be
+        without. If half of all runs had some, one in eight tests would pass.
         """
         for how in ("overmap", "munmap", "dlopen", "fork"):
             with self.subTest(how=how):
-                self.assertTrue(any(self.is_complete(how) for _ in range(3)))
+                self.assertTrue(self.is_complete(how) or sum(self.is_complete(how) for _ in range(5)) >= 4)
 
     def is_complete(self, how):
         with harness.Stillness(harness.FIRST) as stillness:
@@ -389,9 +390,9 @@ class Trouble(unittest.TestCase):
                 process.wait()
         self.assertEqual(wait_for_no_objects(), [])
 
-    def test_more_processes_than_there_is_room_for(self):
-        """The map is filled from outside: new processes are walked in user space, and nothing else
-        is lost."""
+    def crowd(self):
+        """Fills the map of processes from outside, then samples a new one. Returns its samples, and
+        whether it found room: each process that ends meanwhile leaves some."""
         process = harness.start("-a", "-F", "999", "--format", "jsonl", stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
         said = process.stderr.readline()
@@ -400,22 +401,36 @@ class Trouble(unittest.TestCase):
         maps = json.loads(subprocess.run(["bpftool", "-j", "map", "show", "name", "dp_processes"],
                                          capture_output=True, text=True).stdout)
         maps = maps if isinstance(maps, list) else [maps]
+        number = str(maps[-1]["id"])
+
+        def key(pid):
+            return [str(byte) for byte in pid.to_bytes(4, "little")]
+
         with tempfile.NamedTemporaryFile("w") as batch:
             for i in range(maps[-1]["max_entries"]):
-                key = " ".join(str(byte) for byte in (0x70000000 + i).to_bytes(4, "little"))
-                batch.write(f"map update id {maps[-1]['id']} key {key} value 2 0 0 0\n")
+                batch.write(f"map update id {number} key {' '.join(key(0x70000000 + i))} value 2 0 0 0\n")
             batch.flush()
             subprocess.run(["bpftool", "batch", "file", batch.name], capture_output=True)
         with harness.busy() as pid:
             harness.wait_for(lambda: harness.cpu_time(pid) >= 3)
+            found_room = subprocess.run(["bpftool", "map", "lookup", "id", number, "key", *key(int(pid))],
+                                        capture_output=True).returncode == 0
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
+        return [s for s in map(json.loads, out.splitlines()) if s["pid"] == int(pid)], err, found_room
+
+    def test_more_processes_than_there_is_room_for(self):
+        """New processes are walked in user space, and nothing else is lost."""
+        for _ in range(10):
+            found, err, found_room = self.crowd()
+            self.assertGreaterEqual(len(user(found)), ENOUGH)
+            self.assertLessEqual(set(outcomes(user(found))), {"complete", "no_process"})
+            self.assertGreater(outcomes(found)["complete"], 0.99 * len(user(found)))
+            if not found_room:
+                break
+        self.assertFalse(found_room)
         self.assertIn("more than", err)
-        found = [s for s in map(json.loads, out.splitlines()) if s["pid"] == int(pid)]
-        self.assertGreaterEqual(len(user(found)), ENOUGH)
-        self.assertLessEqual(set(outcomes(user(found))), {"complete", "no_process"})
-        self.assertGreater(outcomes(found)["complete"], 0.99 * len(user(found)))
         self.assertTrue(all(s["late"] for s in user(found)))
 
 

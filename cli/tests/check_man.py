@@ -75,15 +75,15 @@ class Page(unittest.TestCase):
 
     def test_lists_the_options_of_report_and_convert(self):
         for command in "report", "convert":
-            self.assertEqual(len(self.helped(command)), 22)
+            self.assertEqual(len(self.helped(command)), 24)
             self.assertEqual(self.described("RECORDINGS"), self.helped(command))
 
     def test_lists_the_options_of_diff(self):
-        self.assertEqual(len(self.helped("diff")), 23)
+        self.assertEqual(len(self.helped("diff")), 25)
         self.assertEqual(self.described("DIFFERENCES"), self.helped("diff"))
 
     def test_lists_the_options_of_annotate(self):
-        self.assertEqual(len(self.helped("annotate")), 16)
+        self.assertEqual(len(self.helped("annotate")), 18)
         self.assertEqual(self.described("ANNOTATION"), self.helped("annotate"))
 
     def section(self, heading):
@@ -100,6 +100,13 @@ class Page(unittest.TestCase):
         self.assertEqual(self.described("TOP"), own)
         left_out = re.search(r"options above but(.*?)^and$", self.section("TOP"), re.S | re.M).group(1)
         self.assertEqual(set(OPTION.findall(left_out)), self.helped() - self.helped("top"))
+
+    def test_lists_the_options_of_agent(self):
+        own = {"-c", "-F", "-e"} | self.helped("agent") - self.helped()
+        self.assertGreater(len(own), 10)
+        self.assertLessEqual(own, self.described("AGENT"))
+        self.assertLessEqual(self.described("AGENT"), self.helped("agent"))
+        self.assertIn("-o", self.helped() - self.helped("agent"))
 
     def test_lists_the_keys_of_top(self):
         listed = run(DWARFPROF, "top", "--help").stdout.partition("\nKeys:\n")[2].partition("\n\n")[0]
@@ -128,7 +135,7 @@ class Page(unittest.TestCase):
         for event in events:
             self.assertIn(event, headings)
             if event not in ("cpu", "off-cpu", "wall"):  # these have options
-                self.assertRegex(self.shown("record", "--event"), rf"[ ,]{event}[ ,]")
+                self.assertRegex(self.shown("record", "--event"), rf"[ ,]{re.escape(event)}[ ,]")
 
     def shown(self, command, option):
         """What the help says about an option."""

@@ -149,10 +149,12 @@ class Limits(unittest.TestCase):
             self.assertEqual(workers[name].samples, [])
 
     def test_states(self):
-        workers, samples, _ = run_blocked("--off-cpu", "--state", "D", rounds=20)
+        workers, samples, _ = run_blocked("--off-cpu", "--min-block", "0", "--state", "D", rounds=20)
         self.assertEqual({s["state"] for s in samples}, {"D"})
-        # If the host takes the CPU meanwhile, the child is gone before the parent waits for it.
-        self.assertGreaterEqual(len(workers["vfork"].samples), 20 - workers["vfork"].stolen // 1e7)
+        # A parent that loses the CPU as the child starts may find it gone, and does not block then.
+        vfork = workers["vfork"]
+        self.assertAlmostEqual(len(vfork.samples), vfork.voluntary, delta=2)
+        self.assertGreater(vfork.voluntary, 10)
         self.assertEqual(workers["sleep"].samples, [])
 
     def test_short_and_long_blocks(self):

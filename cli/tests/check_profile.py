@@ -25,21 +25,21 @@ class Folded(unittest.TestCase):
 
     def test_stdout_gets_folded_stacks_and_stderr_the_chatter(self):
         with busy() as pid:
-            result = dwarfprof("-p", pid, "-d", "1")
+            result, = harness.run_at_once([harness.DWARFPROF, "-p", pid], of=[pid], seconds=0.5)
         self.assertEqual(result.returncode, 0, result.stderr)
         *lines, totals = result.stdout.splitlines()
         self.assertTrue(lines)
         for line in lines:
             self.assertRegex(line, r"^fibonacci(;[^;]+)+ \d+$")
         total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
-        self.assertGreater(total, 20)  # of 99, however busy the machine
+        self.assertGreater(total, 20)  # of 50, as many as come in that much CPU time
         recursive = [line for line in lines if line.count(";fibonacci") > 10]
         self.assertTrue(recursive)
         self.assertIn(";_start;", recursive[0])
         self.assertIn(";main;", recursive[0])
         self.assertRegex(result.stderr, r"sampling fibonacci \(PID \d+\) at 99 Hz by (cycles|cpu-clock)")
         self.assertRegex(totals, rf"^\[totals: {total} samples, 0 lost, .*100\.0 %\)\] 0$")
-        self.assertRegex(result.stderr, rf"{total} samples in [1-9]\.\d s, 0 lost, {total} of {total} with a user stack complete")
+        self.assertRegex(result.stderr, rf"{total} samples in \d+\.\d s, 0 lost, {total} of {total} with a user stack complete")
 
     def test_duration_is_kept(self):
         with busy() as pid:
@@ -184,6 +184,21 @@ class TaskNames(unittest.TestCase):
 
     def check(self, samples, wanted):
         """Checks that all names are right, and that the wanted functions have enough samples."""
+        counts = self.count(samples)
+        for function in wanted:
+            self.assertGreater(counts[function], 20, counts)
+
+    def check_runs(self, wanted, *options, command=("2",)):
+        """The same of as many runs as it takes, as others may leave the program little CPU time."""
+        counts = collections.Counter()
+        for _ in range(5):
+            counts += self.count(self.samples(*options, command=command))
+            if all(counts[function] > 20 for function in wanted):
+                return
+        self.fail(counts)
+
+    def count(self, samples):
+        """Checks that all names are right. Returns how often each function was seen."""
         counts, wrong = collections.Counter(), collections.Counter()
         for sample in samples:
             for function in {frame["symbol"] for frame in sample["user_stack"]} & set(self.NAMES):
@@ -191,8 +206,7 @@ class TaskNames(unittest.TestCase):
                 counts[function] += 1
                 wrong[function, names] += names not in self.NAMES[function]
         self.assertEqual(+wrong, {}, counts)
-        for function in wanted:
-            self.assertGreater(counts[function], 20, counts)
+        return counts
 
     def samples(self, *options, command=("2",)):
         with tempfile.TemporaryDirectory() as directory:
@@ -202,18 +216,18 @@ class TaskNames(unittest.TestCase):
             return [json.loads(line) for line in read(path).splitlines()]
 
     def test_of_threads_and_processes_by_turns(self):
-        self.check(self.samples("-F", "997"), self.NAMES)
+        self.check_runs(self.NAMES, "-F", "997")
 
     def test_of_a_thread_that_is_renamed(self):
-        self.check(self.samples("-F", "997", command=("1", "alone")), ["run_first", "run_second"])
+        self.check_runs(["run_first", "run_second"], "-F", "997", command=("1", "alone"))
 
     def test_of_those_that_leave_the_cpu(self):
         """With --wall a CPU has two rings."""
-        self.check(self.samples("--off-cpu", "--min-block", "0", "--state", "R,S"), self.NAMES)
-        self.check(self.samples("--wall", "-F", "997"), self.NAMES)
+        self.check_runs(self.NAMES, "--off-cpu", "--min-block", "0", "--state", "R,S")
+        self.check_runs(self.NAMES, "--wall", "-F", "997")
 
     def test_of_uprobes(self):
-        self.check(self.samples("-e", f"uprobe:{program('names')}:work"), self.NAMES)
+        self.check_runs(self.NAMES, "-e", f"uprobe:{program('names')}:work")
 
     def test_without_user_stacks(self):
         samples = self.samples("-K", "--off-cpu", "--min-block", "0")
@@ -261,7 +275,8 @@ class TaskNames(unittest.TestCase):
 class Stream(unittest.TestCase):
     """--format jsonl, the interface for programs."""
 
-    FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "outcome", "state", "event",
+    FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "outcome", "state", "language",
+              "event",
               "user_stack", "kernel_stack", "user_stack_error", "kernel_stack_error", "fault_address",
               "late", "weight", "value_ns", "labels", "labels_cut", "lost"]
 
@@ -284,7 +299,7 @@ class Stream(unittest.TestCase):
             self.assertEqual(leaf["method"], "leaf")
             for frame in callers:
                 self.assertEqual(list(frame), ["address", "module", "offset", "function_start", "symbol",
-                                               "method", "file", "line", "column", "inlined"])
+                                               "method", "kind", "file", "line", "column", "inlined"])
                 self.assertEqual(frame["method"], "table")
                 self.assertRegex(frame["address"], "^0x[0-9a-f]+$")
             self.assertEqual(callers[-1]["symbol"], "_start")

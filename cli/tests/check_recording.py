@@ -143,6 +143,13 @@ class SameRun(Recording):
                                   "import time\nfor i in range(50): time.sleep(.01); sum(range(20000))")
         self.assertIn("[off-cpu S]", folded)
 
+    def test_of_code_that_is_loaded_twice(self):
+        """Functions of the same name, file and line are one."""
+        folded = self.assert_same("-F", "499", "--", "python3", "-c",
+                                  "same = [compile('for i in range(6000000): pass', 'same.py', 'exec') for _ in range(5)]\n"
+                                  "for code in same: exec(code)")
+        self.assertRegex(folded, ";<module>;.*;<module>[ ;]")
+
     def test_of_compiled_code(self):
         if not shutil.which("node"):
             self.skipTest("node is missing")
@@ -390,7 +397,7 @@ class NotWhole(Recording):
 
     def test_what_is_none_is_refused(self):
         self.refused("/usr/bin/python3", "it is not a recording of dwarfprof .*-o FILE.dwarfprof")
-        self.refused(self.directory, "Is a directory")
+        self.refused(self.directory, "it has no recordings")
         self.refused("/nowhere/x.dwarfprof", "No such file")
         empty = self.path("empty")
         with open(empty, "wb"):

@@ -5,9 +5,13 @@
 usage: check_uprobes.py DWARFPROF PROGRAM-DIR
 """
 import collections
+import ctypes
 import errno
 import json
 import os
+import re
+import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -15,7 +19,9 @@ import unittest
 
 import harness
 from harness import dwarfprof, program, refuse, start, wait_until_it_says
+from slow_files import READ, STATFS, SlowFiles
 
+IN_OPEN = 0x20
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 N = 20
 # Calls by function, in calls.cc.
@@ -31,15 +37,24 @@ CIRCLE_GROW, SQUARE_GROW = (f"<calls_rs::shapes::{shape} as calls_rs::shapes::Sh
 RUST = {CIRCLE_GROW: N, SQUARE_GROW: 2 * N, "calls_rs::shapes::draw": 4 * N}
 
 
+def wait_for_open(fd, timeout=300):
+    """Waits for what was watched (inotify(7)). The time is generous, as a profiler has to start first."""
+    if not select.select([fd], [], [], timeout)[0]:
+        raise TimeoutError("nobody has opened the file")
+    os.read(fd, 4096)
+
+
 class Uprobes(unittest.TestCase):
-    def check(self, path, name, calls, **kwargs):
+    def check(self, path, name, calls, begin=lambda: None, started=lambda: None, ran=None, n_places=None, **kwargs):
         """Each sample's innermost function is one that was called, as often as it was."""
         with tempfile.TemporaryDirectory() as directory, \
-                subprocess.Popen([path, str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+                subprocess.Popen([ran or path, str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
             out = os.path.join(directory, "out.jsonl")
+            begin()
             profiler = start("-p", str(target.pid), "-e", f"uprobe:{path}:{name}", "-o", out, "--demangle=full",
                              stderr=subprocess.PIPE, text=True, **kwargs)
-            how = name if len(calls) == 1 else f"{len(calls)} functions {name}"
+            started()
+            how = name if (n_places or len(calls)) == 1 else f"{n_places or len(calls)} functions {name}"
             self.assertIn(f"at each call of {how} in {path}", wait_until_it_says(profiler, "sampling"))
             target.stdin.write("\n")
             target.stdin.flush()
@@ -80,9 +95,89 @@ class Uprobes(unittest.TestCase):
             subprocess.run(["strip", "-o", path, program("calls")], check=True)
             self.check(path, "shapes::Circle::grow", GROW)
 
+    def check_replaced(self, **kwargs):
+        """Whatever has the name once the file was opened, the probes are set in that file."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as own:
+            ran, path, other = os.path.join(own, "calls"), os.path.join(directory, "calls"), os.path.join(own, "other")
+            shutil.copy(program("calls"), ran)
+            os.link(ran, path)  # who opens what a process has mapped opens the other one
+            shutil.copy("/bin/true", other)
+            watch = libc.inotify_init1(0)
+
+            def begin():
+                self.assertGreaterEqual(libc.inotify_add_watch(watch, directory.encode(), IN_OPEN), 0)
+
+            def replace():
+                wait_for_open(watch)
+                os.rename(other, path)
+
+            try:
+                self.check(path, "shapes::Circle::grow", GROW, begin, replace, ran, **kwargs)
+            finally:
+                os.close(watch)
+
+    def test_a_file_that_is_replaced(self):
+        self.check_replaced()
+        self.check_replaced(preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
+
     def test_without_links_for_many_functions(self):
         self.check(program("calls"), "shapes::*", CPLUSPLUS,
                    preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
+
+    def check_refused(self, **kwargs):
+        """The kernel would read the file, and wait: it is not asked to. Nor is it read before."""
+        with tempfile.TemporaryDirectory() as directory, \
+                SlowFiles(directory, program("valued_usdt"), ["probed"], **kwargs) as files:
+            path, = files.paths()
+            for options in (("-e", f"uprobe:{path}:main"), ("-e", f"uretprobe:{path}:main"), ("-e", f"usdt:{path}:valued:call"),
+                            ("--probe", f"label:{path}:main(x=arg1)")):
+                with self.subTest(options=options, **kwargs), \
+                        start(*options, "--format", "folded", "--", "true", stderr=subprocess.PIPE, text=True) as profiler:
+                    files.hang_for(profiler.pid)
+                    said = profiler.communicate(timeout=60)[1]
+                    self.assertEqual(profiler.returncode, 1, said)
+                    self.assertRegex(said, f"cannot set probes in {re.escape(path)}: its file system (may|does) not answer")
+
+    def test_a_file_of_a_server(self):
+        self.check_refused()
+        self.check_refused(hangs=(READ,))
+        self.check_refused(hangs=(STATFS,))
+
+    def test_files_that_cannot_be_searched(self):
+        """What is wrong with the file, not which error its parser has had."""
+        with open(program("calls"), "rb") as file:
+            whole = file.read()
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "other")
+            for bytes, said in ((whole[:18] + b"\xb7" + whole[19:], "it is for another kind of machine"), (b"text", "is not an ELF file")):
+                with open(path, "wb") as file:
+                    file.write(bytes)
+                for options in (("-e", f"uprobe:{path}:main"), ("-e", f"usdt:{path}:a:b"), ("--probe", f"label:{path}:main(x=arg1)")):
+                    with self.subTest(options=options, said=said):
+                        result = dwarfprof(*options, "--", "true")
+                        self.assertEqual(result.returncode, 1)
+                        self.assertIn(said, result.stderr)
+
+    def test_lines(self):
+        """A line of the source, which is known by its text, is hit as often as its function is called."""
+        path, source = program("calls"), os.path.join(os.path.dirname(__file__), "../../test-programs/calls.cc")
+        with open(source) as file:
+            lines = file.read().splitlines()
+        number = 1 + next(i for i, line in enumerate(lines) if "sum = sum + by;" in line)
+        self.check(path, f"calls.cc:{number}", {"shapes::Circle::grow(int)": N}, n_places=1)
+        self.check(path, f"test-programs/calls.cc:{number}", {"shapes::Circle::grow(int)": N}, n_places=1)
+        nothing = 1 + next(i for i, line in enumerate(lines) if line == "")
+        for name, said in ((f"calls.cc:{nothing}", f"line {nothing} has no code, the next one is "), ("calls.cc:99999", "line 99999 has no code, nor has one behind"),
+                           ("cals.cc:1", "no such source file"), (f"calls.cc:{number}(x=arg1)", "values and returns are of functions")):
+            result = dwarfprof("-e", f"uprobe:{path}:{name}", "--", "true")
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(said, result.stderr)
+        with tempfile.TemporaryDirectory() as directory:
+            stripped = os.path.join(directory, "stripped")
+            subprocess.run(["strip", "-o", stripped, path], check=True)
+            result = dwarfprof("-e", f"uprobe:{stripped}:calls.cc:{number}", "--", "true")
+            self.assertIn("it has no debug information of lines", result.stderr)
 
     def test_functions_that_are_not_there(self):
         for name, said in (("shapes::Circel::grow", "did you mean shapes::Circle::grow?"),

@@ -23,6 +23,13 @@ PERIOD = 1000000000 // 499
 CALLS = ("_start", "__libc_start_main", "__libc_start_call_main", "main", "work")
 INLINED = ("mix_many", "mix")
 
+# The hue of a colour such as rgb(1, 2, 3).
+HUE = """(text => {
+    const [r, g, b] = text.match(/\\d+/g).map(Number), most = Math.max(r, g, b), range = most - Math.min(r, g, b) || 1;
+    const sixth = most === r ? (g - b) / range + 6 : most === g ? (b - r) / range + 2 : (r - g) / range + 4;
+    return 60 * (sixth % 6);
+})"""
+
 
 class Viewers(unittest.TestCase):
     def setUp(self):
@@ -118,6 +125,30 @@ class Viewers(unittest.TestCase):
             self.assertEqual(page.requests, ["file://" + path])
             self.assertIn(f"{samples} samples, 0 lost",
                           page.evaluate("document.querySelector('header').innerText"))
+
+    def test_kinds_in_html(self):
+        """Functions of each kind have hues of their own, which the page's head explains."""
+        path = os.path.join(self.directory.name, "x.html")
+        code = "import os\nzeros = os.open('/dev/zero', 0)\ndef work():\n os.read(zeros, 65536)\n return sum(range(1000))\nwhile True: work()"
+        with harness.Target("/usr/bin/python3", "-c", code) as pid:
+            result, = harness.run_at_once([harness.DWARFPROF, "-F", "499", "-o", path, "-p", pid], of=[pid], seconds=1)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with chromium.Page("file://" + path + "#view=sandwich") as page:
+            page.wait_for("[...document.querySelectorAll('tr')].some(row => /\\bwork$/.test(row.innerText.trim()))")
+            kinds = page.evaluate(f"[...document.querySelectorAll('#kinds span')].map(s => [s.innerText, {HUE}("
+                                  "getComputedStyle(s.firstChild).backgroundColor)])")
+            found = page.evaluate("[...document.querySelectorAll('tr')].map(row => [row.innerText, {HUE}("
+                                  "[...row.querySelectorAll('td:last-child *')].map(e => getComputedStyle(e).backgroundColor)"
+                                  ".find(c => /^rgb\\(/.test(c)) || 'rgb(0, 0, 0)')])".replace("{HUE}", HUE))
+        kinds = dict(kinds)
+        self.assertEqual(list(kinds), ["kernel", "native", "python"])
+        half = 0.75 * 324 / 3 / 2
+        # As far as the list is in sight.
+        for name, kind in {r"\bwork$": "python", r"\[python3[\d.]*\+": "native"}.items():
+            hues = [hue for text, hue in found if re.search(name, text.strip())]
+            self.assertTrue(hues, found)
+            for hue in hues:
+                self.assertLess(abs(hue - kinds[kind]), half + 3, (name, kinds))
 
     def test_events_in_html(self):
         """Each is one of speedscope's profiles, which are a key apart."""

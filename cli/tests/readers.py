@@ -9,8 +9,6 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-import jsonschema
-
 VIEWERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../ci/viewers/node_modules")
 SPEEDSCOPE = os.path.join(VIEWERS, "speedscope/dist/release")
 PROFILER_CLI = os.path.join(VIEWERS, "@firefox-devtools/profiler-cli/dist/profiler-cli.js")
@@ -74,6 +72,8 @@ def perf_script(path):
 def speedscope(path):
     """Validated by speedscope's own schema; returns the profile of all threads, and each
     thread's."""
+    import jsonschema  # the machines of ci/kernels have none, and need other parts of this file
+
     profile = load(path)
     jsonschema.validate(profile, load(os.path.join(SPEEDSCOPE, "file-format-schema.json")))
     names = [frame["name"] for frame in profile["shared"]["frames"]]

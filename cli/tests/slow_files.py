@@ -38,13 +38,14 @@ def ancestry(thread):
 class Server:
     """Answers what the kernel asks until the file system is unmounted."""
 
-    def __init__(self, fd, names, path, seconds, hangs, whose, is_deaf):
+    def __init__(self, fd, names, path, seconds, hangs, whose, is_deaf, n_errors):
         self.fd, self.names, self.seconds, self.hangs = fd, [name.encode() for name in names], seconds, hangs
-        self.is_deaf = is_deaf
+        self.is_deaf, self.n_errors = is_deaf, n_errors
         self.whose = whose  # the process whose requests hang, and those of its descendants
         self.file = os.open(path, os.O_RDONLY)
         self.size = os.fstat(self.file).st_size
         self.hanging = set()  # numbers of requests
+        self.known_for = 0 if GETATTR in hangs else 3600  # seconds
 
     def is_to_hang(self, opcode, thread):
         return opcode in self.hangs and self.whose.value in ancestry(thread)
@@ -73,18 +74,21 @@ class Server:
             self.answer(number, errno.EINTR)
 
     def handle(self, opcode, number, inode, thread, body):
-        if self.is_to_hang(opcode, thread):
+        if opcode == READ and self.n_errors > 0:
+            self.n_errors -= 1
+            self.answer(number, errno.EIO)
+        elif self.is_to_hang(opcode, thread):
             self.hanging.add(number)
         elif opcode == INIT:
             readahead, = struct.unpack_from("<I", body, 8)
             self.answer(number, data=struct.pack("<IIIIHHIIHHI28x", 7, 31, readahead, 0, 16, 12, 4096, 1, 0, 0, 0))
         elif opcode == LOOKUP and inode == ROOT and body.rstrip(b"\0") in self.names:
             found = FILE + self.names.index(body.rstrip(b"\0"))
-            self.answer(number, data=struct.pack("<4Q2I", found, 0, 3600, 3600, 0, 0) + self.attributes(found))
+            self.answer(number, data=struct.pack("<4Q2I", found, 0, 3600, self.known_for, 0, 0) + self.attributes(found))
         elif opcode == LOOKUP:
             self.answer(number, errno.ENOENT)
         elif opcode == GETATTR:
-            self.answer(number, data=struct.pack("<QII", 3600, 0, 0) + self.attributes(inode))
+            self.answer(number, data=struct.pack("<QII", self.known_for, 0, 0) + self.attributes(inode))
         elif opcode == OPEN:
             self.answer(number, data=struct.pack("<QII", 0, 0, 0))
         elif opcode == INTERRUPT and not self.is_deaf:
@@ -112,13 +116,13 @@ class SlowFiles:
     """The file at `path`, under some names in a directory.
 
     Each read takes so long, and some kinds of requests for ever: those of a process that is told later, and of its descendants.
-    If it is deaf, not even SIGKILL ends who waits for it.
+    If it is deaf, not even SIGKILL ends who waits for it. So many reads fail before any other thing is done.
     """
 
-    def __init__(self, directory, path, names, seconds=0, hangs=(), is_deaf=False):
+    def __init__(self, directory, path, names, seconds=0, hangs=(), is_deaf=False, n_errors=0):
         self.directory, self.names = directory, names
         self.whose = multiprocessing.Value("i", 0)
-        self.server = path, seconds, hangs, self.whose, is_deaf
+        self.server = path, seconds, hangs, self.whose, is_deaf, n_errors
 
     def hang_for(self, pid):
         self.whose.value = pid

@@ -212,6 +212,9 @@ Test(options, takes_uprobes)
 	PARSE("-a", "-e", "uprobe:libc.so.6:malloc");
 	cr_assert_eq(options.record.profiler.event.source, &event_uprobe);
 	cr_assert_str_eq(options.record.profiler.event.argument, "libc.so.6:malloc");
+	PARSE("-a", "-e", "uretprobe:libc.so.6:malloc(ret:ptr,time)", "--value", "time");
+	cr_assert_eq(options.record.profiler.event.source, &event_uretprobe);
+	cr_assert_str_eq(options.record.profiler.value, "time");
 	end();
 }
 
@@ -368,6 +371,9 @@ REFUSES(a_rate_whose_counts_are_too_large, "-a", "-F", "9", "-e", "cycles")
 REFUSES(a_rate_of_page_faults, "-a", "-F", "10", "-e", "page-faults")
 REFUSES(two_limits_of_counters, "-a", "--max-rate", "10", "-e", "cycles")
 REFUSES(half_an_event, "-a", "-e", "uprobe:/bin/ls")
+REFUSES(a_value_of_cpu_time, "-a", "--value", "size")
+REFUSES(a_value_of_calls_without_any, "-a", "-e", "uprobe:libc.so.6:malloc", "--value", "size")
+REFUSES(a_value_that_is_none, "-a", "-e", "uprobe:libc.so.6:malloc(size=arg1:u46)")
 REFUSES(an_unknown_option, "-a", "--frobnicate")
 
 Test(options, reads_times_of_blocks)

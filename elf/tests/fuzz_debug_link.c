@@ -79,7 +79,8 @@ static void search(const struct debug_wanted *wanted)
 	struct stat st;
 	char path[PATH_MAX];
 	size_t n = 0;
-	int fd = debug_search(program, wanted, belongs, &n);
+	const struct debug_reader reader = { .belongs = belongs, .arg = &n };
+	int fd = debug_search(program, wanted, &reader);
 
 	EXPECT(fd >= 0 ? n == 1 : fd == -ENOENT && n == 0);
 	if (fd < 0)

@@ -6,6 +6,7 @@
 #include "elf/debug_search.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <stdio.h>
@@ -73,7 +74,8 @@ static bool is_handed_over(void)
 {
 	const struct debug_wanted wanted = { "", "program.debug", 0 };
 	size_t n = 0;
-	int fd = debug_search(program, &wanted, note, &n);
+	const struct debug_reader reader = { .belongs = note, .arg = &n };
+	int fd = debug_search(program, &wanted, &reader);
 
 	if (fd >= 0)
 		close(fd);
@@ -111,6 +113,29 @@ Test(debug_search, takes_only_what_begins_as_elf)
 	cr_assert(!is_allowed("root:x:0:0:", 0, 0644));
 	cr_assert(!is_allowed("", USER, 0644));
 	cr_assert(mkfifo(link_path, 0666) == 0 && !is_handed_over());
+}
+
+/* Whoever opens gets all that the rules need. */
+static int note_place(void *n, const struct debug_place *place, int root)
+{
+	cr_assert(root == -1 && !place->has_root);
+	cr_assert_eq(place->is_kept, strncmp(place->path, DEBUG_ROOT, strlen(DEBUG_ROOT)) == 0);
+	cr_assert(place->owner == USER && place->runner == geteuid() && place->device != 0);
+	return ++*(size_t *)n == 1 ? debug_place_open(place, root) : -ENOENT;
+}
+
+Test(debug_search, has_files_opened)
+{
+	const struct debug_wanted wanted = { "", "program.debug", 0 };
+	size_t n = 0;
+	const struct debug_reader reader = { note, note_place, &n };
+
+	make(link_path, ELF, USER, 0600);
+	cr_assert_geq(debug_search(program, &wanted, &reader), 0);
+	cr_assert_eq(n, 2);
+	n = 1;
+	cr_assert_eq(debug_search(program, &wanted, &reader), -ENOENT);
+	cr_assert_eq(n, 4);
 }
 
 /* All may read it, but the directories above may be closed. */

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <link.h>
@@ -93,12 +94,24 @@ Test(mapped_file, finds_the_file_that_is_meant)
 	fd = mapped_file_find(getpid(), 0, 0, st.st_ino, path);
 	cr_assert(fd >= 0 && (fcntl(fd, F_GETFL) & O_PATH));
 	cr_assert_eq(mapped_file_find(getpid(), 0, 0, st.st_ino + 1, path), -ESTALE);
-	unlink(path);
-	rmdir(directory);
 	close(fd);
+	fd = mapped_file_find_named(getpid(), st.st_ino, path);
+	cr_assert(fd >= 0 && (fcntl(fd, F_GETFL) & O_PATH));
+	close(fd);
+	cr_assert_eq(mapped_file_find_named(getpid(), st.st_ino + 1, path), -EAGAIN);
+	fd = mapped_file_find_named(INT_MAX, st.st_ino, path);
+	cr_assert_geq(fd, 0);
+	close(fd);
+	unlink(path);
+	cr_assert_lt(mapped_file_find_named(INT_MAX, st.st_ino, path), 0);
+	cr_assert_eq(mapped_file_find_named(getpid(), st.st_ino, path), -EAGAIN);
+	rmdir(directory);
 
 	cr_assert(stat("/proc/self/exe", &st) == 0);
 	fd = mapped_file_find(getpid(), 0, 0, st.st_ino, "/nonexistent");
+	cr_assert(fd >= 0);
+	close(fd);
+	fd = mapped_file_find_named(getpid(), st.st_ino, "/nonexistent");
 	cr_assert(fd >= 0);
 	close(fd);
 	fd = mapped_file_find_program(getpid());
@@ -135,6 +148,7 @@ Test(mapped_file, opens_what_is_held)
 	if (geteuid() != 0 && (place == -EAGAIN || place == -EACCES))
 		cr_skip_test("opening files by their mappings is not permitted");
 	fd = file_reopen(place);
+	cr_assert(file_is_reference(place) && !file_is_reference(fd) && !file_is_reference(-1));
 	close(place);
 	cr_assert(fd >= 0 && pread(fd, &byte, 1, 4095) == 1 && byte == 'x');
 	close(fd);

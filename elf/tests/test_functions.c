@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 
 /* A file whose `n_tables` headers share one table of `n` functions that share one name. */
-static int write_file(size_t n_tables, size_t n, size_t name_size)
+static int write_file_with(uint32_t flags, size_t n_tables, size_t n, size_t name_size)
 {
 	const size_t symbols = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
 	const size_t names = symbols + n * sizeof(Elf64_Sym);
@@ -38,7 +38,9 @@ static int write_file(size_t n_tables, size_t n, size_t name_size)
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = (Elf64_Half)(n_tables + 2),
 	};
-	const Elf64_Phdr segment = { .p_type = PT_LOAD, .p_filesz = size, .p_memsz = size };
+	const Elf64_Phdr segment = {
+		.p_type = PT_LOAD, .p_flags = flags, .p_filesz = size, .p_memsz = size
+	};
 
 	memcpy(bytes, &file, sizeof(file));
 	memcpy(bytes + sizeof(file), &segment, sizeof(segment));
@@ -46,7 +48,8 @@ static int write_file(size_t n_tables, size_t n, size_t name_size)
 		symbol[i] = (Elf64_Sym){ .st_name = 1,
 					 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
 					 .st_shndx = 1,
-					 .st_value = 64 };
+					 .st_value = 64,
+					 .st_size = 9 };
 	memset(bytes + names + 1, 'f', name_size);
 	header[1] =
 		(Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = names, .sh_size = name_size + 2 };
@@ -61,10 +64,17 @@ static int write_file(size_t n_tables, size_t n, size_t name_size)
 	return fd;
 }
 
-static int count(void *arg, const char *symbol, uint64_t offset)
+static int write_file(size_t n_tables, size_t n, size_t name_size)
 {
-	cr_assert_eq(symbol[0], 'f');
-	cr_assert_eq(offset, 64);
+	return write_file_with(PF_R | PF_X, n_tables, n, name_size);
+}
+
+static int count(void *arg, const struct elf_function *f)
+{
+	cr_assert_eq(f->symbol[0], 'f');
+	cr_assert_eq(f->offset, 64);
+	cr_assert_eq(f->size, 9);
+	cr_assert_eq(f->unit, 0);
 	++*(size_t *)arg;
 	return 0;
 }
@@ -85,4 +95,19 @@ Test(functions, have_names_of_limited_length)
 
 	cr_assert_eq(elf_functions_each(fd, count, &n), -EFBIG);
 	cr_assert_eq(n, 17);
+}
+
+Test(functions, are_where_the_file_has_code)
+{
+	_cleanup_close_ int code = write_file(1, 1, 5);
+	_cleanup_close_ int data = write_file_with(PF_R, 1, 1, 5);
+	uint64_t addresses[] = { 1 << 20, 64 };
+	size_t n = 0, n_addresses = 2;
+
+	cr_assert_eq(elf_functions_each(data, count, &n), 0);
+	cr_expect_eq(n, 0);
+	cr_assert_eq(elf_functions_locate(code, addresses, &n_addresses), 0);
+	cr_expect(n_addresses == 1 && addresses[0] == 64);
+	cr_assert_eq(elf_functions_locate(data, addresses, &n_addresses), 0);
+	cr_expect_eq(n_addresses, 0);
 }

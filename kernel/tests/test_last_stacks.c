@@ -111,6 +111,38 @@ Test(last_stacks, keeps_the_levels_apart)
 	expect_words((__u64[]){ 30, 21, 22 }, 3);
 }
 
+/* A runtime's frames follow labels, or the frames. */
+Test(last_stacks, leaves_a_runtimes_frames_behind_labels)
+{
+	struct record first = record(10, 3, 0, 1), second = record(20, 1, 2, 1);
+	const __u64 *at = &second.words[2];
+	size_t own = size_of(&second);
+
+	second.sample.flags = DP_SAMPLE_RUNTIME;
+	second.words[2] = DP_RECORD_RUNTIME | 32 << 16 | 1ULL << 48;
+	second.words[3] = 1;
+	second.words[5] = 3;
+	cr_assert_eq(complete(&first), 0);
+	cr_assert_eq(last_stacks_complete(&stacks, &second.sample, own + 32, &whole, &size), 0);
+	cr_assert_eq(size, sizeof(*whole) + 4 * sizeof(__u64) + 32);
+	cr_assert(memcmp(sample_runtime(whole), at, 32) == 0);
+	/* More frames than the part has. */
+	second.words[2] += 1ULL << 48;
+	cr_assert_eq(last_stacks_complete(&stacks, &second.sample, own + 32, &whole, &size),
+		     -EBADMSG);
+	/* None. */
+	cr_assert_eq(last_stacks_complete(&stacks, &second.sample, own, &whole, &size), -EBADMSG);
+	second.sample.flags = 0;
+	cr_assert_eq(last_stacks_complete(&stacks, &second.sample, own, &whole, &size), 0);
+	cr_assert_null(sample_runtime(whole));
+	second.sample.flags = DP_SAMPLE_RUNTIME | DP_SAMPLE_LABELS;
+	second.words[2] = DP_RECORD_LABELS | 16 << 16;
+	second.words[4] = DP_RECORD_RUNTIME | 8 << 16;
+	cr_assert_eq(last_stacks_complete(&stacks, &second.sample, own + 24, &whole, &size), 0);
+	cr_assert(memcmp(sample_labels(whole), at, 16) == 0);
+	cr_assert(memcmp(sample_runtime(whole), at + 2, 8) == 0);
+}
+
 /* Labels follow the sample's own frames, and must follow all frames in the completed sample. */
 Test(last_stacks, leaves_labels_behind_the_frames)
 {

@@ -124,6 +124,31 @@ Test(record_reader, reads_longer_parts)
 	cr_assert(n_read == 4 && reader.n_refused == 0);
 }
 
+Test(record_reader, has_values_behind_labels)
+{
+	const struct dp_labels labels = { .n = 1 };
+	const struct dp_values values = { .n = 3 };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct named_sample *s = (const void *)last;
+
+		put_names(0);
+		put_sample(0)->flags = i ? DP_SAMPLE_VALUES : DP_SAMPLE_LABELS | DP_SAMPLE_VALUES;
+		put_unknown();
+		if (i == 0)
+			put(DP_RECORD_LABELS, &labels, sizeof(labels), 0, 2);
+		put(DP_RECORD_VALUES, &values, sizeof(values), 0, 3);
+		cr_assert_eq(read_record(), 0);
+		expect_sample();
+		cr_assert_eq(sample_values(s)->n, 3);
+		cr_assert_eq(((const __u64 *)(const void *)(sample_values(s) + 1))[2], 12);
+	}
+	put_names(0);
+	put_sample(0)->flags = DP_SAMPLE_VALUES;
+	cr_assert_eq(read_record(), 0, "values that are not there");
+	cr_assert(n_read == 2 && reader.n_refused == 1);
+}
+
 Test(record_reader, passes_over_unknown_parts_of_a_sample)
 {
 	const struct dp_labels labels = { .n = 1 };
@@ -235,6 +260,12 @@ Test(record_reader, refuses_a_sample_that_is_not_there)
 	sample->n_same = DP_MAX_FRAMES + 1;
 	cr_assert_eq(read_record(), 0);
 	cr_assert(n_read == 0 && reader.n_refused == 3);
+	for (size_t i = 0; i < N_SAMPLE_PARTS; i++) {
+		put((unsigned int)SAMPLE_PARTS[i].type, &(__u64[8]){ 0 }, SAMPLE_PARTS[i].head, 0,
+		    0);
+		cr_assert_eq(read_record(), 0);
+		cr_assert(n_read == 0 && reader.n_refused == 4 + i, "%zu", i);
+	}
 }
 
 /* Samples do not refer to records without a sample. */

@@ -9,6 +9,7 @@
 #include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -33,7 +34,7 @@ static void expect_code(const char *file, const char *name, size_t n, const void
 {
 	_cleanup_uprobe_places_ struct uprobe_places places;
 
-	cr_assert_eq(uprobe_places_find(file, name, &places), 0);
+	cr_assert_eq(uprobe_places_find(file, name, NULL, &places), 0);
 	cr_expect_eq(places.n, n, "%s: %zu", name, places.n);
 	cr_expect(have_code(&places, function), "%s in %s", name, places.path);
 	for (size_t i = 1; i < places.n; i++)
@@ -95,6 +96,29 @@ Test(uprobe_places, finds_functions_that_cplusplus_mangles)
 	dlclose(library);
 }
 
+static ino_t inode_of(const char *path)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0, "%s", path);
+	return st.st_ino;
+}
+
+Test(uprobe_places, are_of_the_file_that_was_read)
+{
+	_cleanup_uprobe_places_ struct uprobe_places places;
+	char path[] = "/tmp/uprobe_places.XXXXXX";
+	int fd = mkstemp(path);
+
+	cr_assert(fd >= 0 && unlink(path) == 0 && symlink("/proc/self/exe", path) == 0);
+	cr_assert_eq(uprobe_places_find(path, "in_the_program", NULL, &places), 0);
+	cr_assert(unlink(path) == 0 && symlink("/bin/sh", path) == 0);
+	cr_expect_eq(inode_of(places.link), inode_of("/proc/self/exe"));
+	cr_expect_neq(inode_of(places.link), inode_of(path));
+	unlink(path);
+	close(fd);
+}
+
 static const char *wanted_file, *wanted_name;
 static int wanted_error;
 
@@ -102,8 +126,8 @@ static void find(void)
 {
 	struct uprobe_places places;
 
-	cr_expect_eq(uprobe_places_find(wanted_file, wanted_name, &places), wanted_error, "%s",
-		     wanted_name);
+	cr_expect_eq(uprobe_places_find(wanted_file, wanted_name, NULL, &places), wanted_error,
+		     "%s", wanted_name);
 }
 
 static void expect_error(const char *file, const char *name, int error, const char *message)
@@ -127,6 +151,45 @@ Test(uprobe_places, says_what_is_wrong)
 	/* A data symbol is not a function. */
 	expect_error("libc.so.6", "environ", -ENOENT, "has no function environ");
 	expect_error("libstdc++.so.6", "*", -E2BIG, " functions *; at most 1024 ");
+}
+
+static int error_there;
+
+static int open_there(void *arg, const char *path)
+{
+	(void)arg;
+	return strncmp(path, "/there/", 7) == 0 ? error_there : open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void open_sh(void)
+{
+	const struct uprobe_reader reader = { .open = open_there };
+	struct uprobe_places places;
+
+	cr_expect_eq(uprobe_places_open("sh", &reader, &places), error_there);
+}
+
+/* A file that is searched for is the first one, if it can be opened or not. */
+Test(uprobe_places, are_in_no_other_file_of_the_name)
+{
+	static const int found[] = { -EREMOTE, -ETIMEDOUT, -EBUSY, -EACCES, -EIO };
+	static const int others[] = { -ENOENT, -ENOTDIR, -ESTALE };
+	const struct uprobe_reader reader = { .open = open_there };
+	char *text;
+
+	setenv("PATH", "/there:/usr/bin:/bin", 1);
+	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++) {
+		error_there = found[i];
+		text = said(open_sh);
+		cr_expect(strstr(text, " /there/sh: "), "%s", text);
+		free(text);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		_cleanup_uprobe_places_ struct uprobe_places places;
+
+		error_there = others[i];
+		cr_expect_eq(uprobe_places_open("sh", &reader, &places), 0);
+	}
 }
 
 Test(uprobe_places, suggests_what_may_be_meant)

@@ -73,6 +73,17 @@ Test(process, gives_a_child_its_parents_mappings)
 	expect_mappings(0, 30, 1);
 }
 
+Test(process, knows_that_it_and_its_children_lack_cookies)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	process_table_miss_cookie(&table, process_table_find(&table, PID(0)), 1);
+	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 20) == 0 &&
+		  process_table_find(&table, PID(1))->lacks_cookies);
+	map(2, 20, 0x1000, 0x2000);
+	cr_assert(!process_table_find(&table, PID(2))->lacks_cookies);
+}
+
 Test(process, starts_anew_at_exec)
 {
 	table.all = true;

@@ -4,14 +4,18 @@
 #include <errno.h>
 #include <gelf.h>
 #include <gnu/libc-version.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/cleanup.h"
 #include "process/tests/process_world.h"
 #include "symbols/names_parts.h"
 
@@ -217,12 +221,14 @@ Test(process_tables, mappings_wait_for_workers)
 	p = process_table_find(&table, PID(0));
 	cr_assert(process_table_publish(&table, 50) == 0);
 	cr_assert(p->snapshot->n_mappings == 0 && process_is_pending(p, 45));
+	cr_assert(p->snapshot->lacks_some);
 	cr_assert(process_is_pending(p, 10) && !process_is_pending(p, 35));
 
 	wait_for_workers();
 	cr_assert(!p->has_pending && p->changed);
 	cr_assert(process_table_publish(&table, 60) == 0);
 	cr_assert(p->snapshot->n_mappings == 1 && p->snapshot->mappings[0].image >= DP_FIRST_CELL);
+	cr_assert(!p->snapshot->lacks_some);
 	for (uint64_t at = start; at < start + 0x5000; at += 0x1000) {
 		m = process_find(p, at, 25);
 		if (at == start + 0x1000)
@@ -289,4 +295,41 @@ Test(process_tables, mappings_wait_until_their_file_is_found)
 	cr_assert_eq(process_find(process_table_find(&table, PID(0)), 0x100000, 20)->binary,
 		     m->binary);
 	cr_assert_eq(HASH_COUNT(binaries.binaries), 1);
+}
+
+/* A part of this program's code, as it is mapped: all but the first page. */
+static void *map_part(uint64_t *ret_offset)
+{
+	_cleanup_fclose_ FILE *maps = fopen("/proc/self/maps", "re");
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint64_t start, end;
+	char line[4096];
+	void *part = MAP_FAILED;
+
+	cr_assert(maps && fd >= 0);
+	while (part == MAP_FAILED && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " r-xp %" SCNx64, &start, &end,
+			   ret_offset) == 3 &&
+		    strchr(line, '/'))
+			part = mmap(NULL, end - start - 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+				    fd, (off_t)(*ret_offset += 4096));
+	cr_assert(part != MAP_FAILED);
+	close(fd);
+	return part;
+}
+
+/* Code that is mapped a second time, as V8's: other memory is where its cookie would be. */
+Test(process_tables, knows_code_without_its_file)
+{
+	struct process *p;
+	const struct mapping *m;
+	uint64_t offset;
+	void *part = map_part(&offset);
+
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	cr_assert(process_table_publish(&table, 1) == 0);
+	p = process_table_find(&table, getpid());
+	m = snapshot_find(p->snapshot, (uint64_t)(uintptr_t)part);
+	cr_assert(m && m->binary && m->image >= DP_FIRST_CELL && m->offset == offset);
+	cr_assert(!m->has_cookie);
 }

@@ -69,7 +69,7 @@ static struct snapshot *make(pid_t pid, bool cookies)
 		cr_assert(mappings[i].died != TIME_NEVER ||
 			  history_add(&history, &mappings[i]) == 0);
 	cr_assert(history_at(&history, 1, &at, &n) == 0);
-	cr_assert(snapshot_new(&snapshots, pid, at, n, cookies, &s) == 0);
+	cr_assert(snapshot_new(&snapshots, pid, at, n, NULL, cookies, &s) == 0);
 	history_done(&history);
 	return s;
 }

@@ -25,8 +25,8 @@
 #define N_REPORTS 4
 
 /* The event: each page fault of this process, on any CPU. */
-static int attach_faults(struct session *session, const struct profiler_options *o,
-			 struct event_text *ret)
+static int attach_faults(struct session *session, struct parsers *parsers,
+			 const struct profiler_options *o, struct event_text *ret)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,

@@ -30,6 +30,16 @@ static struct needs needs_of_two(const struct event_source *a, const struct even
 	return needs_of(&options);
 }
 
+Test(needs, of_calls_that_label_samples)
+{
+	struct profiler_options options = options_of(&event_cpu);
+
+	cr_assert(!needs_of(&options).session.has_spans);
+	options.label_probe = "label:f:g(x=arg1)";
+	cr_assert(needs_of(&options).session.has_spans);
+	cr_assert(!needs_of(&options).session.has_values);
+}
+
 Test(needs, are_few_for_a_rate)
 {
 	struct needs needs = needs_of_one(&event_cpu);

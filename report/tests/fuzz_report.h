@@ -31,6 +31,7 @@ static const struct {
 	{ "speedscope", FORM_JSON },  { "firefox", FORM_JSON },
 	{ "svg", FORM_MARKUP },       { "pprof", FORM_ANY },
 	{ "firefox-gz", FORM_ANY },   { "recording", FORM_RECORDING },
+	{ "otlp", FORM_ANY },
 };
 
 static const struct report_format *format_at(size_t which)

@@ -96,7 +96,8 @@ static inline void random_stack(struct random_samples *r, uint64_t number, uint6
 		uint64_t module = random_below(&own, N_RANDOM_MODULES + 4);
 		struct frame *f = &r->user[i];
 
-		*f = (struct frame){ .method = (enum dp_method)random_below(&own, DP_N_METHODS),
+		/* Those of native code. */
+		*f = (struct frame){ .method = (enum dp_method)random_below(&own, DP_METHOD_PYTHON),
 				     .offset = random_below(&own, 1 << 24) };
 		/* Without a module it has no offset. */
 		f->address = module < N_RANDOM_MODULES ?

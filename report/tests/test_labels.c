@@ -370,6 +370,7 @@ Test(labels, of_each_sample_are_in_one_table)
 	struct sample sample = block_of(DP_STATE_DISK_SLEEP, 5);
 	const struct own_label *own;
 	struct label label;
+	bool is_usual;
 	json_t *json;
 	size_t n = 0;
 
@@ -385,15 +386,17 @@ Test(labels, of_each_sample_are_in_one_table)
 			cr_assert_str_eq(json_string_value(said), label.text);
 		else
 			cr_assert_eq(json_integer_value(said), label.number);
-		cr_assert_eq(own_label_is_usual(own, &label), strcmp(own->key, "outcome") == 0);
+		is_usual = strcmp(own->key, "outcome") == 0 || strcmp(own->key, "language") == 0;
+		cr_assert_eq(own_label_is_usual(own, &label), is_usual);
 	}
-	cr_assert_eq(n, 7);
+	cr_assert_eq(n, 8);
 	cr_assert(!own_label_has_key("phase"));
 	/* A running thread has no state. */
 	sample = sample_of(DP_NO_RULE);
 	for (size_t i = 0; (own = own_label(i)); i++) {
 		cr_assert_eq(own_label_get(own, &sample, &label), strcmp(own->key, "state") != 0);
-		cr_assert(!own_label_is_usual(own, &label));
+		is_usual = strcmp(own->key, "language") == 0 && sample.n_kernel == 0;
+		cr_assert_eq(own_label_is_usual(own, &label), is_usual);
 	}
 	json_decref(json);
 }

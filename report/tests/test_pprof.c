@@ -401,7 +401,7 @@ Test(pprof, has_times_of_blocks)
 	finish();
 	expect_types("events/count off_cpu/nanoseconds ");
 	cr_assert_str_eq(string(profile->default_sample_type), "off_cpu");
-	cr_assert_str_eq(string(profile->period_type->type), "events");
+	cr_assert_str_eq(string(profile->period_type->type), "off_cpu");
 	cr_assert_eq(profile->period, 1);
 	cr_assert_eq(profile->sample[0]->value[0], 3);
 	cr_assert_eq(profile->sample[0]->value[1], 6000);

@@ -147,6 +147,24 @@ static void expect_weight(size_t number, size_t i, const char *stack, size_t wei
 	cr_expect_eq(number_of(p, "weights", i), weight);
 }
 
+static void expect_kind(const char *name, const char *kind)
+{
+	const json_t *list = json_object_get(json_object_get(profile, "shared"), "frames");
+	const json_t *function;
+	size_t i, n = 0;
+
+	json_array_foreach(list, i, function)
+	{
+		const char *found = json_string_value(json_object_get(function, "kind"));
+
+		if (strcmp(json_string_value(json_object_get(function, "name")), name) != 0)
+			continue;
+		n++;
+		cr_expect(kind ? found && strcmp(found, kind) == 0 : !found, "%s: %s", name, found);
+	}
+	cr_expect_eq(n, 1);
+}
+
 /* All threads together, below their processes' names; and each alone. */
 Test(speedscope, has_the_stacks_of_all_threads_and_of_each)
 {
@@ -157,4 +175,26 @@ Test(speedscope, has_the_stacks_of_all_threads_and_of_each)
 	expect_weight(1, 0, "0x7777;[prog+0x1120]", 30000000);
 	expect_weight(2, 0, "0x7777;[prog+0x1120];[prog+0x1010]", 10000000);
 	expect_weight(2, 1, "0x7777;[prog+0x1120]", 10000000);
+}
+
+/* The process's name, which stands at the root, is of no kind. */
+Test(speedscope, tells_of_what_kind_functions_are)
+{
+	struct frame python = { 0x6010, 0, NULL, DP_METHOD_PYTHON };
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	sample.user = &python;
+	sample.n_user = 1;
+	begin("speedscope");
+	add(sample);
+	sample = sample_of(DP_COMPLETE);
+	sample.kernel = kernel;
+	sample.n_kernel = 1;
+	add(sample);
+	finish();
+	profile = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	expect_kind("my prog", NULL);
+	expect_kind("[python]", "python");
+	expect_kind("[prog+0x1010]", "native");
+	expect_kind("0xffffffff81000001", "kernel");
 }

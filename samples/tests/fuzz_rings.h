@@ -9,6 +9,7 @@
 #include "report/report.h"
 #include "samples/drain.h"
 #include "samples/event_label.h"
+#include "samples/tests/wrapped.h"
 
 /*
  * A kernel whose rings have what a fuzzer's input says (--wrap, samples/meson.build), from which
@@ -45,16 +46,6 @@ static struct dp_blocked blocked[N_BLOCKED];
 static size_t n_blocked;
 static uint64_t n_reported;
 
-int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg);
-int __wrap_session_consume(struct session *session);
-uint64_t __wrap_session_losses(const struct session *session, uint64_t *ret_time_ns);
-int __wrap_session_each_blocked(const struct session *session, uint64_t until_ns,
-				int (*fn)(void *arg, const struct dp_blocked *blocked,
-					  uint64_t time_ns),
-				void *arg);
-int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes);
-bool __wrap_sideband_take_loss(struct sideband *sideband);
-bool __wrap_sideband_is_behind(const struct sideband *sideband);
 bool __wrap_report_queue_is_full(struct report_queue *queue);
 int __wrap_report_queue_add(struct report_queue *queue, const struct sample *sample,
 			    const struct totals *totals);

@@ -6,8 +6,7 @@
 #include <errno.h>
 
 #include "kernel/ring_record.h"
-#include "kernel/session.h"
-#include "process/sideband.h"
+#include "samples/tests/wrapped.h"
 
 /*
  * A kernel whose rings and blocked threads a test sets: the linker redirects the program's calls to
@@ -30,17 +29,6 @@ static uint64_t losses, lost_ns;
 static struct dp_blocked blocked[4];
 static uint64_t blocked_ns[4];
 static size_t n_blocked;
-
-int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg);
-int __wrap_session_consume(struct session *session);
-uint64_t __wrap_session_losses(const struct session *session, uint64_t *ret_time_ns);
-int __wrap_session_each_blocked(const struct session *session, uint64_t until_ns,
-				int (*fn)(void *arg, const struct dp_blocked *blocked,
-					  uint64_t time_ns),
-				void *arg);
-int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes);
-bool __wrap_sideband_take_loss(struct sideband *sideband);
-bool __wrap_sideband_is_behind(const struct sideband *sideband);
 
 int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg)
 {

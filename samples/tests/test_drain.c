@@ -275,6 +275,22 @@ Test(drain, finishes_walks)
 	cr_assert(drain.copies.n == 0 && drain.queue.n_copies == 0);
 }
 
+/* Complete samples can wait. */
+Test(drain, may_rest)
+{
+	add_sample(0, now - 100 * MS);
+	run(false);
+	cr_assert(drain_may_rest(&drain, now));
+	add_late(now - 100 * MS, (uint64_t[8]){ STACK + 0x10, 0x1024, 0, 0x1036 });
+	run(false);
+	cr_assert(!drain_may_rest(&drain, now + 900 * MS));
+	table.recorded_ns = now + 1500 * MS;
+	cr_assert(!drain_may_rest(&drain, now + 2000 * MS));
+	cr_assert(drain_may_rest(&drain, now + 9000 * MS));
+	cr_assert_eq(drain_take(&drain, &(struct drain_boundary){ .time_ns = now }), 0);
+	cr_assert(!drain_may_rest(&drain, now + 9000 * MS));
+}
+
 /* A copy belongs to the sample with the same thread and time. */
 Test(drain, tells_copies_apart)
 {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Return addresses that do not follow a call end a stack, apart from those that are exempt. */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "bpf/tests/world.h"
 #include "samples/return_check.h"
+#include "sandbox/fetchers.h"
 #include "symbols/tests/some_names.h"
 
 /* A binary of one section, mapped at the world's code, and a stack of callers. */
@@ -187,6 +190,70 @@ Test(check, knows_the_landing_of_an_exception)
 	expect(border, 6, DP_COMPLETE, 4);
 	world_rule(w, 0, 16)->lands = 0;
 	expect(frames, 6, DP_COMPLETE, 4);
+}
+
+/* What fetchers have been asked for, and answer. */
+static size_t n_read;
+static int read_err;
+
+int __real_fetchers_read(struct fetchers *f, pid_t pid, uint64_t address, void *ret, size_t size);
+int __wrap_fetchers_read(struct fetchers *f, pid_t pid, uint64_t address, void *ret, size_t size);
+
+int __wrap_fetchers_read(struct fetchers *f, pid_t pid, uint64_t address, void *ret, size_t size)
+{
+	if (!f)
+		return __real_fetchers_read(f, pid, address, ret, size);
+	n_read++;
+	if (read_err == 0)
+		memcpy(ret, code + (address - BIAS - SECTION), size);
+	return read_err;
+}
+
+/* A foreign file that only helpers read: the process has the code, too. */
+Test(check, asks_for_memory_in_place_of_a_file)
+{
+	const __u64 good[] = { found(neither, DP_METHOD_LEAF), found(direct, DP_METHOD_TABLE) };
+	const __u64 bad[] = { good[0], found(neither, DP_METHOD_TABLE) };
+
+	binary.is_foreign = true;
+	binary.bytes = NULL;
+	binary.n_bytes = 0;
+	expect(bad, 2, DP_READ_FAULT, 2); /* nobody knows */
+	return_check.fetchers = (void *)&n_read;
+	expect(bad, 2, DP_READ_FAULT, 1);
+	expect(good, 2, DP_READ_FAULT, 2);
+	cr_expect_eq(n_read, 2);
+	expect(good, 2, DP_READ_FAULT, 2); /* known from now on */
+	cr_expect_eq(n_read, 2);
+	read_err = -ETIMEDOUT;
+	expect(bad, 2, DP_READ_FAULT, 2);
+	/* Nothing is known about a file that was closed, but the memory still is. */
+	read_err = 0;
+	binary.closed_ns = 1;
+	expect(bad, 2, DP_READ_FAULT, 1);
+	binary.closed_ns = 0;
+	/* One that is mapped here is read here, or not at all. */
+	binary.bytes = code;
+	binary.n_bytes = sizeof(code);
+	n_read = 0;
+	expect(good, 2, DP_READ_FAULT, 2);
+	cr_expect_eq(n_read, 0);
+}
+
+/* A fetcher that has not started yet, or takes too long on a busy machine. */
+Test(check, believes_the_file_if_memory_cannot_be_read_now)
+{
+	const __u64 good[] = { found(neither, DP_METHOD_LEAF), found(direct, DP_METHOD_TABLE) };
+	const __u64 bad[] = { good[0], found(neither, DP_METHOD_TABLE) };
+	const int errors[] = { -EAGAIN, -ETIMEDOUT };
+
+	return_check.fetchers = (void *)&n_read;
+	for (int i = 0; i < 2; i++) {
+		read_err = errors[i];
+		expect(bad, 2, DP_READ_FAULT, 1);
+		expect(good, 2, DP_READ_FAULT, 2);
+	}
+	cr_expect_eq(n_read, 2);
 }
 
 /* The section counts up to its first and last byte. */

@@ -22,7 +22,9 @@ static void begin(void)
 	world_rule(w, 1, 32);
 	/* There is nothing to compare a cookie with in a copied stack. */
 	for (int i = 0; i < 3; i++)
-		((struct dp_mapping *)world_cell(w, WORLD_SPACE_CELL + 4))[i].cookie_below = 0;
+		((struct dp_mapping *)world_cell(w, WORLD_SPACE_CELL +
+							    DP_CELLS(struct dp_snapshot)))[i]
+			.cookie_below = 0;
 	cr_assert(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder) == 0);
 }
 

@@ -69,6 +69,8 @@ static void check_same(const struct parse_result *a, const struct parse_result *
 	EXPECT(a->lacks_cfi == b->lacks_cfi && a->is_so == b->is_so);
 	EXPECT(strcmp(a->debug_link, b->debug_link) == 0);
 	EXPECT(a->debug_link_checksum == b->debug_link_checksum);
+	EXPECT(memcmp(&a->digest, &b->digest, sizeof(a->digest)) == 0);
+	EXPECT(memcmp(&a->container, &b->container, sizeof(a->container)) == 0);
 	EXPECT(a->image.n_cells == b->image.n_cells);
 	EXPECT(memcmp(&a->image.stats, &b->image.stats, sizeof(a->image.stats)) == 0);
 	EXPECT(a->image.n_cells == 0 || memcmp(a->image.cells, b->image.cells,
@@ -77,7 +79,11 @@ static void check_same(const struct parse_result *a, const struct parse_result *
 
 static void check(const struct parser_request *request, int file, size_t size, int other)
 {
-	const struct parse_request here = { .kind = request->kind, .fd = file, .other = other };
+	const struct parse_request here = { .kind = request->kind,
+					    .fd = file,
+					    .other = other,
+					    .functions.pattern = request->pattern,
+					    .container_id = request->container_id };
 	struct parse_result taken, made;
 	int result = memfd_create("result", MFD_CLOEXEC), err;
 	struct parser_reply reply;
@@ -96,7 +102,9 @@ static void check(const struct parser_request *request, int file, size_t size, i
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct feed feed = { data, data + size };
-	struct parser_request request = { .kind = feed_u8(&feed) % (PARSE_N_KINDS + 1) };
+	struct parser_request request = { .kind = feed_u8(&feed) % (PARSE_N_KINDS + 1),
+					  .pattern = "*",
+					  .container_id = "id" };
 	size_t first, left;
 	int file, other = -1;
 

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/debug_search.h"
 #include "log/clock.h"
+#include "sandbox/finders.h"
 #include "sandbox/hello.h"
 #include "sandbox/helper.h"
 #include "sandbox/message.h"
@@ -33,10 +37,14 @@ enum {
 	/* The first that gets a file of this name is taken over by it, and */
 	CRASHES = 'c',
 	SLEEPS = 's',
-	LIES = 'e', /* tells an error of its user's */
+	LIES = 'e',  /* tells an error of its user's */
+	OPENS = 'o', /* opens what is not found soon, and computes in between */
 };
 
 #define HOSTILE "hostile"
+/* Where a file is not found for so long. */
+#define SLOW "/slow/"
+#define SLOW_NS 300000000
 
 extern const char __executable_start[];
 
@@ -49,6 +57,32 @@ struct module *__wrap_module_new(struct names *names, const char *path, const ch
 				 int fd);
 int __real_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
 int __wrap_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
+int __real_debug_place_open(const struct debug_place *place, int root);
+int __wrap_debug_place_open(const struct debug_place *place, int root);
+
+int __wrap_debug_place_open(const struct debug_place *place, int root)
+{
+	const struct timespec time = { .tv_nsec = SLOW_NS };
+	int word = 0;
+
+	if (strncmp(place->path, SLOW, strlen(SLOW)) == 0)
+		(void)syscall(SYS_futex, &word, FUTEX_WAIT, word, &time, NULL, 0);
+	return __real_debug_place_open(place, root);
+}
+
+static void open_many(void)
+{
+	for (int i = 0; i < 60; i++) {
+		char path[32];
+		uint64_t opened;
+
+		snprintf(path, sizeof(path), SLOW "%d", i);
+		(void)!open(path, O_RDONLY | O_CLOEXEC);
+		opened = clock_now_ns();
+		while (clock_now_ns() < opened + SLOW_NS / 15)
+			continue;
+	}
+}
 
 struct module *__wrap_module_new(struct names *names, const char *path, const char *build_id,
 				 int fd)
@@ -59,6 +93,8 @@ struct module *__wrap_module_new(struct names *names, const char *path, const ch
 		_exit(1);
 	if (is_hostile && fault == SLEEPS)
 		(void)message_receive(HELPER_SOCKET, &(char){ 0 }, 1, (int[MESSAGE_MAX_FDS]){ 0 });
+	if (is_hostile && fault == OPENS)
+		open_many();
 	lies = is_hostile && fault == LIES;
 	return __real_module_new(names, path, build_id, fd);
 }
@@ -230,6 +266,45 @@ Test(namer_faults, of_a_file)
 		cr_assert_eq(n_said("warning"), i + 1);
 		cr_assert_lt(clock_now_ns() - begun, UINT64_C(30000000000));
 	}
+}
+
+/* One that sleeps over a file that may not answer is lost, and others of the user's are not tried. */
+Test(namer_faults, of_a_file_that_may_not_answer)
+{
+	enum { USER = 65432 };
+	_cleanup_close_ int other = memfd_create("other", MFD_CLOEXEC);
+	struct found_file file;
+
+	if (geteuid() != 0)
+		cr_skip("finders need CAP_DAC_READ_SEARCH");
+	cr_assert_eq(parsers_use_finders(parsers), 0);
+	namers_set_time_limit(namers, UINT64_C(200000000));
+	set_fault(SLEEPS);
+	for (unsigned int i = 0; i < FETCHERS_PER_USER; i++) {
+		int self = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+		struct module *m = module_new(names, HOSTILE, "", self);
+
+		m->user = USER;
+		cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), 0);
+		close(file.fd);
+		cr_assert(!is_named(m) && namers_n_failed(namers) == i + 1);
+	}
+	cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), -EBUSY);
+}
+
+/* Whoever looks up what it opens does so for it. */
+Test(namer_faults, of_a_file_that_names_others)
+{
+	uint64_t began = clock_now_ns();
+
+	if (geteuid() != 0)
+		cr_skip("finders need CAP_DAC_READ_SEARCH");
+	cr_assert_eq(parsers_use_finders(parsers), 0);
+	namers_set_time_limit(namers, UINT64_C(1000000000));
+	set_fault(OPENS);
+	cr_assert(!is_named(open_self(HOSTILE)));
+	cr_assert_eq(n_said(HOSTILE " has no names: its reader took too long"), 1);
+	cr_assert_lt(clock_now_ns() - began, UINT64_C(15000000000));
 }
 
 /* There may be thousands of them. */

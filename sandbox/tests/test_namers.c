@@ -3,6 +3,8 @@
  * Namers find the same names as this process. What they hold, and what happens when one is killed,
  * takes too long, or gives an answer that no namer gives. This program is also the helper.
  */
+#include "log/clock.h"
+#include "sandbox/cpu_budget.h"
 #include "sandbox/namers.h"
 
 #include <criterion/criterion.h>
@@ -18,6 +20,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "sandbox/confine.h"
+#include "sandbox/finders.h"
 #include "sandbox/helper.h"
 #include "sandbox/namer.h"
 #include "sandbox/tests/helper_test.h"
@@ -127,6 +130,28 @@ Test(namers, find_what_this_process_finds)
 	compare(a, b, 1, false);
 }
 
+/* Files that this process only refers to: a finder opens them. */
+Test(namers, find_names_in_files_that_finders_open)
+{
+	struct module *a = open_module(own, "/proc/self/exe"), *b, *lost;
+	uint64_t at = offset_of((void *)main);
+	const struct source_location *found;
+	size_t n_named = 0;
+
+	if (geteuid() != 0)
+		cr_skip("finders need CAP_DAC_READ_SEARCH");
+	lost = module_new(names, "lost", "", open("/proc/self/exe", O_PATH | O_CLOEXEC));
+	cr_assert_eq(module_find_locations(lost, at, false, &found), 0);
+	cr_assert_eq(namers_n_failed(namers), 1);
+	cr_assert_eq(parsers_use_finders(parsers), 0);
+	b = module_new(names, "/proc/self/exe", "", open("/proc/self/exe", O_PATH | O_CLOEXEC));
+	b->debug_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	for (uint64_t i = 0; i < 1000; i++)
+		n_named += compare(a, b, at + i * 7, true) > 0;
+	cr_assert_gt(n_named, 500);
+	cr_assert_eq(namers_n_failed(namers), 1);
+}
+
 /* As reports do. Returns whether the start of a function without a name is known. */
 static bool look_up(struct module *module, uint64_t address)
 {
@@ -187,10 +212,11 @@ Test(namers, find_names_of_libraries)
 
 static pid_t namer(void)
 {
-	pid_t found[16];
+	pid_t spawner[16], found[16];
 
-	cr_assert_eq(children(getpid(), found), 1);
-	cr_assert_eq(children(found[0], found), 1);
+	/* One that was killed may take a while to end. */
+	while (children(getpid(), spawner) != 1 || children(spawner[0], found) != 1)
+		usleep(1000);
 	return found[0];
 }
 
@@ -206,6 +232,23 @@ Test(namers, are_replaced)
 		cr_assert(kill(namer(), signals[i % 2]) == 0);
 	}
 	cr_assert_gt(compare(a, b, at + 5, true), 0);
+	cr_assert_eq(namers_n_failed(namers), 0);
+}
+
+Test(namers, are_ended_if_idle)
+{
+	struct module *a = open_module(own, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe");
+	uint64_t at = offset_of((void *)main);
+	pid_t first;
+
+	cr_assert_gt(compare(a, b, at, true), 0);
+	first = namer();
+	names_rest(names, UINT64_C(3600000000000));
+	cr_assert_eq(namer(), first);
+	names_rest(names, 0);
+	cr_assert_gt(compare(a, b, at + 1, true), 0);
+	cr_assert_neq(namer(), first);
 	cr_assert_eq(namers_n_failed(namers), 0);
 }
 
@@ -225,6 +268,58 @@ Test(namers, may_not_take_too_long)
 	cr_assert_eq(module_find_locations(a, at, true, &found), 0);
 	cr_assert_gt(module_find_locations(b, at + 50, true, &found), 0);
 	cr_assert_eq(namers_n_failed(namers), 1);
+}
+
+/* With one that may not answer, others of the user's are not tried for a while. */
+Test(namers, cost_the_user_of_what_takes_too_long)
+{
+	enum { USER = 65432 };
+	_cleanup_close_ int other = memfd_create("other", MFD_CLOEXEC);
+	const struct source_location *found;
+	struct found_file file;
+
+	if (geteuid() != 0)
+		cr_skip("finders need CAP_DAC_READ_SEARCH");
+	cr_assert_eq(parsers_use_finders(parsers), 0);
+	namers_set_time_limit(namers, 0);
+	for (unsigned int i = 0; i < FETCHERS_PER_USER; i++) {
+		struct module *m = module_new(names, "/proc/self/exe", "",
+					      open("/proc/self/exe", O_PATH | O_CLOEXEC));
+
+		m->user = USER;
+		cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), 0);
+		close(file.fd);
+		for (uint64_t at = 0; namers_n_failed(namers) == i; at++)
+			(void)module_find_locations(m, at, true, &found);
+	}
+	cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), -EBUSY);
+}
+
+/* Names of a user who has used up its part are missing until it may have more; others' are not. */
+Test(namers, let_nobody_wait_for_others_for_long)
+{
+	struct module *a = open_module(names, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe");
+	uint64_t at = offset_of((void *)main), began = clock_now_ns();
+	struct cpu_budget_counts counts = { 0 };
+	const struct source_location *found;
+	struct cpu_budget *budget;
+
+	cr_assert_eq(cpu_budget_new(0.001, &counts, &budget), 0);
+	parsers_set_budget(parsers, budget);
+	cpu_budget_begin(budget);
+	a->user = 1;
+	b->user = 2;
+	cr_assert_eq(cpu_budget_pause_ns(budget, 2), 0);
+	cpu_budget_spend(budget, 1, CPU_BUDGET_SAVED_NS);
+	cr_assert_eq(module_find_locations(a, at, true, &found), 0);
+	cr_assert_lt(clock_now_ns() - began, 20 * CPU_BUDGET_WAITED_NS);
+	cr_assert_gt(module_find_locations(b, at, true, &found), 0);
+	cr_assert_gt(counts.refused, 0);
+	cpu_budget_lift(budget);
+	cr_assert_gt(module_find_locations(a, at, true, &found), 0);
+	cr_assert_eq(namers_n_failed(namers), 0);
+	cpu_budget_drop(budget);
 }
 
 Test(namers, end_at_once_without_names)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -54,6 +55,109 @@ static int take_as(enum parse_kind kind, const struct parser_reply *reply)
 	cr_assert(err == 0 || (!result.facts.segments && !result.image.cells));
 	parse_result_done(&result);
 	return err;
+}
+
+static void leave_facts(const struct parser_reply *reply)
+{
+	size_t size = reply->facts.n_segments * sizeof(struct elf_segment) +
+		      reply->facts.n_code * sizeof(struct elf_code);
+
+	cr_assert_eq(ftruncate(result_fd, (off_t)size), 0);
+}
+
+/* Where parameters are: the kernel is told as it is. */
+Test(parser, says_where_parameters_can_be)
+{
+	const struct parameter wrong[] = {
+		{ .type = VALUE_N_TYPES },
+		{ .type = VALUE_N_TYPES + 1, .why = "x" },
+		{ .how.base = DP_BASE_TIME },
+		{ .how.reg = DP_N_REGISTERS },
+		{ .how.n_derefs = DP_MAX_DEREFS + 1 },
+		{ .how.size = 9 },
+		{ .how.is_text = 2 },
+		{ .type = VALUE_N_TYPES, .why = "\033[0m" },
+	};
+	struct parser_reply reply = honest;
+
+	reply.n_cells = 0;
+	leave_facts(&reply);
+	reply.parameters[DP_MAX_ARGUMENTS - 1] =
+		(struct parameter){ .type = VALUE_N_TYPES, .why = "optimized out" };
+	cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		reply.parameters[DP_MAX_ARGUMENTS - 1] = wrong[i];
+		cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), -EPROTO, "%zu", i);
+	}
+}
+
+/* What is in a container's names ends in labels, and on terminals. */
+Test(parser, says_what_may_be_a_containers_name)
+{
+	struct parser_reply reply = { .container = { .name = "web-1", .image = "h:1/web" } };
+	struct parse_result result;
+
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(parser_take(PARSE_CONTAINER, &reply, result_fd, FILE_SIZE, &result), 0);
+	cr_assert_str_eq(result.container.name, "web-1");
+	cr_assert_str_eq(result.container.image, "h:1/web");
+	parse_result_done(&result);
+	strcpy(reply.container.pod, "\033[0m");
+	cr_assert_eq(take_as(PARSE_CONTAINER, &reply), -EPROTO);
+	memset(reply.container.pod, 'a', sizeof(reply.container.pod));
+	cr_assert_eq(take_as(PARSE_CONTAINER, &reply), -EPROTO);
+}
+
+Test(parser, says_what_values_are_called)
+{
+	struct enumerator names[2] = { { 1, "one" }, { 2, "two" } };
+	struct parser_reply reply = { .n_names = 2 };
+	struct parse_result result;
+
+	for (int i = 0; i < 2; i++)
+		reply.parameters[i] = (struct parameter){ .type = VALUE_U8, .n_names = 1 };
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, names, sizeof(names), 0), sizeof(names));
+	cr_assert_eq(parser_take(PARSE_PARAMETERS, &reply, result_fd, FILE_SIZE, &result), 0);
+	cr_assert(result.names.n == 2 && memcmp(result.names.of, names, sizeof(names)) == 0);
+	parse_result_done(&result);
+	reply.parameters[0].n_names = 2;
+	cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), -EPROTO);
+	reply.parameters[0].n_names = UINT32_MAX;
+	cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), -EPROTO);
+	reply.parameters[0].n_names = 1;
+	memset(names[1].name, 'x', sizeof(names[1].name));
+	cr_assert_eq(pwrite(result_fd, names, sizeof(names), 0), sizeof(names));
+	cr_assert_eq(take_as(PARSE_PARAMETERS, &reply), -EPROTO);
+}
+
+/* About generated code, and about that alone. */
+Test(parser, says_how_far_it_has_read)
+{
+	struct parser_reply reply = { .position = 7, .lines_at = 3, .has_more = 1, .has_times = 1 };
+	struct parse_result result;
+
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, "piece", 5, 0), 5);
+	reply.n_pieces = 5;
+	cr_assert_eq(parser_take(PARSE_JIT, &reply, result_fd, FILE_SIZE, &result), 0);
+	cr_assert(result.position.at == 7 && result.position.lines_at == 3);
+	cr_assert(result.has_more && result.position.has_times && !result.position.is_closed);
+	cr_assert(result.pieces.n == 5 && memcmp(result.pieces.bytes, "piece", 5) == 0);
+	parse_result_done(&result);
+	cr_assert_eq(take_as(PARSE_FACTS, &reply), -EPROTO);
+	for (size_t i = 0; i < 4; i++) {
+		struct parser_reply wrong = reply;
+
+		wrong.has_more += i == 0;
+		wrong.has_times += i == 1;
+		wrong.is_closed += i == 2 ? 2 : 0;
+		wrong.n_pieces += i == 3;
+		cr_assert_eq(take_as(PARSE_JIT, &wrong), -EPROTO, "%zu", i);
+	}
+	cr_assert_eq(ftruncate(result_fd, JIT_PIECES_MAX), 0);
+	reply.n_pieces = JIT_PIECES_MAX;
+	cr_assert_eq(take_as(PARSE_JIT, &reply), -EPROTO);
 }
 
 static int take(const struct parser_reply *reply)
@@ -112,6 +216,44 @@ Test(parser, image_is_checked)
 }
 
 /* Only those that a file can cause: others would tell this process what to do. */
+Test(parser, usdt_places_are_checked)
+{
+	struct parser_reply reply = honest;
+	const struct usdt_place good = { .provider = "a", .name = "b", .n_arguments = 1 };
+	struct usdt_place bad[5] = { good, good, good, good, good };
+	off_t at = lseek(result_fd, 0, SEEK_END);
+
+	memset(bad[0].name, 'x', sizeof(bad[0].name));
+	bad[1].provider[0] = '\n';
+	bad[2].n_arguments = USDT_MAX_ARGUMENTS + 1;
+	bad[3].arguments[0].how.n_derefs = 2;
+	bad[4].arguments[0].type = VALUE_N_TYPES + 1;
+	reply.n_usdt = 1;
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO);
+	cr_assert_eq(pwrite(result_fd, &good, sizeof(good), at), sizeof(good));
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		cr_assert_eq(pwrite(result_fd, &bad[i], sizeof(good), at), sizeof(good));
+		cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO, "%zu", i);
+	}
+}
+
+Test(parser, functions_are_checked)
+{
+	struct parser_reply reply = honest;
+	char bytes[35] = "";
+	off_t at = lseek(result_fd, 0, SEEK_END);
+
+	bytes[32] = 'f';
+	reply.functions_size = sizeof(bytes);
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO, "they are not there");
+	cr_assert_eq(pwrite(result_fd, bytes, sizeof(bytes), at), sizeof(bytes));
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), 0);
+	bytes[34] = 'f';
+	cr_assert_eq(pwrite(result_fd, bytes, sizeof(bytes), at), sizeof(bytes));
+	cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO, "a name without an end");
+}
+
 Test(parser, errors_are_checked)
 {
 	static const int refused[] = { -ESHUTDOWN, -ECONNABORTED, -ETIME, -EPROTO, -EPIPE,

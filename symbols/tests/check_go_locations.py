@@ -285,7 +285,7 @@ class Places(unittest.TestCase):
             cache = tempfile.mkdtemp(dir=self.directory)
             found = ours(whole, addresses, "-c", cache)
             sizes.append([os.path.getsize(os.path.join(cache, name))
-                          for name in os.listdir(cache) if name.endswith(".places")])
+                          for name in os.listdir(cache) if name.endswith(".names")])
             self.assertEqual(ours(whole, addresses, "-c", cache), found)
         self.assertEqual(sizes[0], [])
         self.assertEqual(len(sizes[1]), 1)

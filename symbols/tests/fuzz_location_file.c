@@ -8,19 +8,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "cache/kept_file.h"
 #include "cfi/tests/fuzz.h"
 #include "symbols/location_file.h"
 #include "symbols/location_list.h"
-
-#define BUILD_ID "0123456789abcdef"
 
 static const struct names_options options;
 static char directory[] = "/tmp/fuzz_location_file.XXXXXX";
 static struct disk_cache disk;
 static char name[DISK_CACHE_NAME_SIZE];
 static struct kept_key key;
-static int binary;
+static struct kept_source binary = { -1 };
 
 static void end(void)
 {
@@ -33,19 +30,19 @@ static void end(void)
 static void begin(void)
 {
 	struct location_cache one = { 0 };
+	struct stored_file file;
 	struct kept_head head;
 	uint64_t size;
 	int fd;
 
-	binary = open("/bin/sh", O_RDONLY | O_CLOEXEC);
-	EXPECT(binary >= 0 && mkdtemp(directory));
+	binary.fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	EXPECT(binary.fd >= 0 && mkdtemp(directory));
 	EXPECT(disk_cache_open(directory, 16 << 20, &disk) == 0);
 	EXPECT(location_cache_add(&one, 0x1000, true, NULL, 0) == 0);
-	EXPECT(location_file_write(&disk, &options, BUILD_ID, binary, &one) == 0);
+	EXPECT(location_file_write(&disk, &options, &binary, &one) == 0);
 	location_cache_done(&one);
-	EXPECT(kept_key_init(&key, &disk, "names", LOCATION_FILE_VERSION, BUILD_ID, binary) == 0);
-	snprintf(name, sizeof(name), "%s-%llx-v%d-000" DISK_CACHE_LOCATIONS, key.build_id,
-		 (unsigned long long)key.source.inode, LOCATION_FILE_VERSION);
+	EXPECT(kept_key_init(&key, &disk, "names", LOCATION_FILE_VERSION, &binary, &file) == 0);
+	kept_key_name(&key, "-000" DISK_CACHE_LOCATIONS, name);
 	fd = disk_cache_open_file(&disk, name, &size);
 	EXPECT(fd >= 0 && disk_cache_read(fd, &head, sizeof(head), 0) == 0);
 	key = head.key;
@@ -105,8 +102,8 @@ static void check_again(const struct location_cache *read)
 {
 	struct location_cache again = { 0 };
 
-	EXPECT(location_file_write(&disk, &options, BUILD_ID, binary, read) == 0);
-	EXPECT(location_file_read(&disk, &options, BUILD_ID, binary, &again) == 0);
+	EXPECT(location_file_write(&disk, &options, &binary, read) == 0);
+	EXPECT(location_file_read(&disk, &options, &binary, &again) == 0);
 	EXPECT(again.n_entries == read->n_entries);
 	EXPECT(location_cache_for_each(read, check_same, &again) == 0);
 	location_cache_done(&again);
@@ -118,10 +115,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct location_cache read = { 0 };
 	int err;
 
-	if (!binary)
+	if (binary.fd < 0)
 		begin();
 	write_file(&feed);
-	err = location_file_read(&disk, &options, BUILD_ID, binary, &read);
+	err = location_file_read(&disk, &options, &binary, &read);
 	EXPECT(err == 0 || err == -EBADMSG || err == -ESTALE);
 	EXPECT(err == 0 || read.n_entries == 0);
 	if (read.n_entries > 0)

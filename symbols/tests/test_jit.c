@@ -21,11 +21,32 @@
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"
 #include "symbols/jit_map.h"
+#include "symbols/jit_reader.h"
 #include "symbols/tests/jit_dump_bytes.h"
 #include "symbols/tests/some_names.h"
 
 #define ANY_TIME UINT64_MAX
-#define MEMORY ((size_t)1 << 30)
+
+struct file {
+	int fd;
+	struct jit_position at;
+};
+
+/* All that there is. 0 or a negative errno. */
+static int read_on(enum jit_kind kind, struct file *file, struct jit_index *index)
+{
+	int more = 1;
+
+	while (more > 0) {
+		struct jit_pieces pieces = { .bytes = NULL };
+
+		more = jit_file_read(kind, file->fd, &file->at, &pieces);
+		cr_assert_lt(pieces.n, JIT_PIECES_MAX);
+		cr_assert_eq(jit_pieces_place(&pieces, SIZE_MAX, index), 0);
+		jit_pieces_done(&pieces);
+	}
+	return more;
+}
 
 static void add(struct jit_index *index, const char *name, uint64_t start, uint64_t size,
 		uint64_t born)
@@ -134,61 +155,77 @@ Test(jit_index, refuses_what_cannot_be)
 
 Test(jit_map, reads_on_from_where_it_was)
 {
-	struct jit_map map = { .fd = memfd_create("map", MFD_CLOEXEC) };
+	struct file map = { .fd = memfd_create("map", MFD_CLOEXEC) };
 	struct jit_index index = { 0 };
 	static char line[2 * JIT_MAP_LINE_MAX];
 
 	dprintf(map.fd, "1000 10 one\n0x2000\t0x20 two words\n\nnonsense\n-5 5 x\n3000 8");
-	cr_assert_eq(jit_map_read(&map, some_names(), &index, MEMORY), 0);
+	cr_assert_eq(read_on(JIT_MAP, &map, &index), 0);
 	expect(&index, 0x100f, ANY_TIME, "one");
 	expect(&index, 0x2010, ANY_TIME, "two words");
 	expect(&index, 0x3000, ANY_TIME, "?");
 	dprintf(map.fd, " three\n1000 8 other\n");
-	cr_assert_eq(jit_map_read(&map, some_names(), &index, MEMORY), 0);
+	cr_assert_eq(read_on(JIT_MAP, &map, &index), 0);
 	expect(&index, 0x3007, ANY_TIME, "three");
 	expect(&index, 0x1007, ANY_TIME, "other");
 	expect(&index, 0x1008, ANY_TIME, "one");
 	/* Lines without an end, and what follows them */
 	memset(line, 'x', sizeof(line) - 1);
 	dprintf(map.fd, "4000 8 %s\n5000 8 five\n", line);
-	cr_assert_eq(jit_map_read(&map, some_names(), &index, MEMORY), 0);
+	cr_assert_eq(read_on(JIT_MAP, &map, &index), 0);
 	expect(&index, 0x5000, ANY_TIME, "five");
 	cr_assert_leq(strlen(name_at(&index, 0x4000, ANY_TIME)), JIT_MAP_LINE_MAX);
 	/* The map is written again from the start. */
 	cr_assert_eq(ftruncate(map.fd, 0), 0);
 	lseek(map.fd, 0, SEEK_SET);
 	dprintf(map.fd, "1000 10 again\n");
-	cr_assert_eq(jit_map_read(&map, some_names(), &index, MEMORY), 0);
+	cr_assert_eq(read_on(JIT_MAP, &map, &index), 0);
 	expect(&index, 0x1000, ANY_TIME, "again");
-	cr_assert_eq(jit_map_read(&map, some_names(), &index, 0), 0);
-	dprintf(map.fd, "1000 10 too much\n");
-	cr_assert_eq(jit_map_read(&map, some_names(), &index, 0), -E2BIG);
 	jit_index_done(&index);
 	close(map.fd);
 }
 
 Test(jit_dump, waits_for_what_is_not_there_yet)
 {
-	struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
+	struct file dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
 	struct jit_index index = { 0 };
 	const uint32_t half[2] = { 0, 64 };
 
-	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), 0);
+	cr_assert_eq(read_on(JIT_DUMP, &dump, &index), 0);
 	put(dump.fd, &good_header, sizeof(good_header));
 	put_load(dump.fd, 5, 0x1000, 16, "one");
-	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), 0);
+	cr_assert_eq(read_on(JIT_DUMP, &dump, &index), 0);
 	expect(&index, 0x1000, 5, "one");
 	expect(&index, 0x1000, 4, "?");
 	put(dump.fd, half, sizeof(half));
-	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), 0);
+	cr_assert_eq(read_on(JIT_DUMP, &dump, &index), 0);
 	cr_assert_eq(index.n_codes, 1);
 	lseek(dump.fd, -(off_t)sizeof(half), SEEK_CUR);
 	put_load(dump.fd, 7, 0x1000, 16, "two");
-	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), 0);
+	cr_assert_eq(read_on(JIT_DUMP, &dump, &index), 0);
 	expect(&index, 0x1000, 6, "one");
 	expect(&index, 0x1000, 7, "two");
 	jit_index_done(&index);
-	jit_dump_done(&dump);
+	close(dump.fd);
+}
+
+/* A reader without memory finds them again. */
+Test(jit_dump, lines_wait_for_their_code)
+{
+	struct file dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
+	struct jit_index index = { 0 };
+
+	put(dump.fd, &good_header, sizeof(good_header));
+	put_lines(dump.fd, 0x1000, 0x1000, 0x1008);
+	cr_assert_eq(read_on(JIT_DUMP, &dump, &index), 0);
+	cr_assert_eq(read_on(JIT_DUMP, &dump, &index), 0);
+	put_load(dump.fd, 5, 0x1000, 16, "one");
+	cr_assert_eq(read_on(JIT_DUMP, &dump, &index), 0);
+	cr_assert_eq(index.n_codes, 1);
+	cr_assert_eq(index.codes[0].n_lines, 2);
+	cr_assert_eq(index.codes[0].lines[1].line, 8);
+	jit_index_done(&index);
+	close(dump.fd);
 }
 
 /* Line 0: unknown. */
@@ -215,7 +252,7 @@ Test(jit, has_the_lines_of_each_piece)
 	put_load(writer, 0, 0x2000, 16, "v8");
 	put_lines(writer, 0x9000, 0x9000, 0x9008);
 	put_load(writer, 0, 0x3000, 16, "without");
-	jit_set_dump(jit, writer);
+	jit_set_dump(jit, writer, getuid());
 	for (uint64_t code = 0x1000; code <= 0x2000; code += 0x1000) {
 		expect_line(jit, code, 7);
 		expect_line(jit, code + 7, 7);
@@ -260,7 +297,8 @@ Test(jit, looks_its_dump_up_in_the_process_s_root)
 		struct jit *jit;
 
 		cr_assert(jit_new(some_names(), &jit) == 0);
-		jit_set_dump_path(jit, root, path + strlen("/tmp"), st.st_ino + (ino_t)other);
+		jit_set_dump_path(jit, root, path + strlen("/tmp"), st.st_ino + (ino_t)other,
+				  getuid());
 		expect_name(jit, jit_locate(jit, 0x1000, ANY_TIME), other ? NULL : "one");
 		jit_free(jit);
 	}
@@ -276,7 +314,7 @@ Test(jit, knows_what_took_the_place_of_other_code)
 
 	cr_assert(jit_new(some_names(), &jit) == 0);
 	put(writer, &good_header, sizeof(good_header));
-	jit_set_dump(jit, dup(writer));
+	jit_set_dump(jit, dup(writer), getuid());
 	for (int i = 0; i < 1000; i++) {
 		char name[8];
 
@@ -301,7 +339,7 @@ Test(jit, finds_what_programs_write_when_they_exit)
 	cr_assert(asprintf(&tmp, "%s/tmp", directory) > 0 && mkdir(tmp, 0700) == 0);
 	cr_assert(asprintf(&path, "%s/perf-7.map", tmp) > 0);
 	cr_assert(jit_new(some_names(), &jit) == 0);
-	jit_set_root(jit, open(directory, O_PATH | O_CLOEXEC), 7, geteuid());
+	jit_set_root(jit, open(directory, O_PATH | O_CLOEXEC), 7, geteuid(), geteuid());
 	located = jit_locate(jit, 0x1008, now_ns());
 	expect_name(jit, located, NULL);
 	map = fopen(path, "we");
@@ -311,6 +349,26 @@ Test(jit, finds_what_programs_write_when_they_exit)
 	expect_name(jit, located, "late");
 	jit_free(jit);
 	cr_assert(unlink(path) == 0 && rmdir(tmp) == 0 && rmdir(directory) == 0);
+}
+
+Test(jit, memory_is_shared_until_it_is_free_again)
+{
+	struct names *names = some_names();
+	struct jit *jits[JIT_MEMORY_ALL / JIT_MEMORY + 1];
+	size_t last = sizeof(jits) / sizeof(*jits) - 1;
+
+	for (size_t i = 0; i <= last; i++)
+		cr_assert(jit_new(names, &jits[i]) == 0);
+	for (size_t i = 0; i < last; i++) {
+		cr_expect(jit_take_memory(jits[i], JIT_MEMORY - 1));
+		cr_expect(!jit_take_memory(jits[i], 2));
+		cr_expect(jit_take_memory(jits[i], 1));
+	}
+	cr_expect(!jit_take_memory(jits[last], 1));
+	jit_free(jits[0]);
+	cr_expect(jit_take_memory(jits[last], JIT_MEMORY));
+	for (size_t i = 1; i <= last; i++)
+		jit_free(jits[i]);
 }
 
 Test(jit_dump, refuses_what_it_cannot_read)
@@ -323,21 +381,21 @@ Test(jit_dump, refuses_what_it_cannot_read)
 	headers[2].machine = EM_AARCH64;
 	headers[3].size = 8;
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-		struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
+		struct file dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
 		struct jit_index index = { 0 };
 
 		put(dump.fd, &headers[i], sizeof(headers[i]));
 		put_load(dump.fd, 5, 0x1000, 16, "one");
-		cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), -ENOEXEC);
-		jit_dump_done(&dump);
+		cr_assert_eq(read_on(JIT_DUMP, &dump, &index), -ENOEXEC);
+		close(dump.fd);
 	}
-	struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
+	struct file dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
 	struct jit_index index = { 0 };
 
 	put(dump.fd, &good_header, sizeof(good_header));
 	put(dump.fd, endless, sizeof(endless));
-	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), -EBADMSG);
-	jit_dump_done(&dump);
+	cr_assert_eq(read_on(JIT_DUMP, &dump, &index), -EBADMSG);
+	close(dump.fd);
 }
 
 /* Any damage gives partial results or one of the documented errors. */
@@ -346,7 +404,7 @@ Test(jit_dump, survives_any_bytes)
 	unsigned int seed = 3;
 
 	for (int i = 0; i < 2000; i++) {
-		struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
+		struct file dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
 		struct jit_index index = { 0 };
 		const uint64_t lines[] = {
 			2 | UINT64_C(74) << 32, 1, 0x1000, 2, 0x1000, 3, 0x74616877, 0x1008, 4, 0xff
@@ -362,10 +420,10 @@ Test(jit_dump, survives_any_bytes)
 
 			cr_assert_eq(pwrite(dump.fd, &byte, 1, 40 + rand_r(&seed) % 180), 1);
 		}
-		err = jit_dump_read(&dump, some_names(), &index, MEMORY);
+		err = read_on(JIT_DUMP, &dump, &index);
 		cr_assert(err == 0 || err == -EBADMSG, "%d", err);
 		(void)name_at(&index, 0x1008, 6);
 		jit_index_done(&index);
-		jit_dump_done(&dump);
+		close(dump.fd);
 	}
 }

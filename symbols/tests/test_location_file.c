@@ -21,10 +21,8 @@
 /* The C library as a binary, and a cache of its own. */
 static char directory[64];
 static struct disk_cache disk;
-static int binary;
+static struct kept_source binary;
 static struct names_options options;
-
-#define BUILD_ID "0123456789abcdef"
 
 static void begin(void)
 {
@@ -34,8 +32,8 @@ static void begin(void)
 	cr_assert(mkdtemp(directory));
 	cr_assert(disk_cache_open(directory, 16 << 20, &disk) == 0);
 	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info));
-	binary = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
-	cr_assert(binary >= 0);
+	binary.fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	cr_assert(binary.fd >= 0);
 }
 
 static void end(void)
@@ -43,7 +41,7 @@ static void end(void)
 	_cleanup_free_ char *command = NULL;
 
 	disk_cache_close(&disk);
-	close(binary);
+	close(binary.fd);
 	cr_assert(asprintf(&command, "rm -rf '%s'", directory) > 0 && system(command) == 0);
 }
 
@@ -70,7 +68,7 @@ static void write_locations(void)
 	struct location_cache locations = { 0 };
 
 	fill(&locations);
-	cr_assert(location_file_write(&disk, &options, BUILD_ID, binary, &locations) == 0);
+	cr_assert(location_file_write(&disk, &options, &binary, &locations) == 0);
 	location_cache_done(&locations);
 }
 
@@ -100,16 +98,16 @@ Test(location_file, has_what_was_written)
 {
 	struct location_cache written = { 0 }, read = { 0 };
 
-	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	cr_assert(location_file_read(&disk, &options, &binary, &read) == -ENOENT);
 	write_locations();
 	fill(&written);
-	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
+	cr_assert(location_file_read(&disk, &options, &binary, &read) == 0);
 	cr_assert(read.n_entries == written.n_entries);
 	location_cache_for_each(&written, expect_same, &read);
 	/* Writes what was read. */
-	cr_assert(location_file_write(&disk, &options, BUILD_ID, binary, &read) == 0);
+	cr_assert(location_file_write(&disk, &options, &binary, &read) == 0);
 	location_cache_done(&read);
-	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
+	cr_assert(location_file_read(&disk, &options, &binary, &read) == 0);
 	location_cache_for_each(&written, expect_same, &read);
 	location_cache_done(&written);
 	location_cache_done(&read);
@@ -118,23 +116,22 @@ Test(location_file, has_what_was_written)
 Test(location_file, is_of_one_binary_one_program_and_one_way_to_show_names)
 {
 	struct location_cache read = { 0 };
-	_cleanup_close_ int other = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	const struct kept_source other = { shell };
 
 	write_locations();
-	cr_expect(location_file_read(&disk, &options, "0123", binary, &read) == -ENOENT);
-	cr_expect(location_file_read(&disk, &options, BUILD_ID, other, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, &other, &read) == -ENOENT);
 	options = ((struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
-	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, &binary, &read) == -ENOENT);
 	options = ((struct names_options){ .no_inlines = true });
-	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, &binary, &read) == -ENOENT);
 	options = ((struct names_options){ .no_lines = true });
-	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, &binary, &read) == -ENOENT);
 	options = ((struct names_options){ 0 });
 	disk.maker[0] ^= 1;
-	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ESTALE);
+	cr_expect(location_file_read(&disk, &options, &binary, &read) == -ENOENT);
 	disk.maker[0] ^= 1;
-	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0 &&
-		  read.n_entries == 4);
+	cr_expect(location_file_read(&disk, &options, &binary, &read) == 0 && read.n_entries == 4);
 	location_cache_done(&read);
 }
 
@@ -211,12 +208,12 @@ Test(location_file, takes_no_name_that_does_not_end)
 	char bytes[MAX_SIZE];
 	size_t size = file_bytes(&path, bytes);
 
-	cr_assert_eq(location_file_read(&disk, &options, BUILD_ID, binary, &read), 0);
+	cr_assert_eq(location_file_read(&disk, &options, &binary, &read), 0);
 	location_cache_done(&read);
 	bytes[size - 1] = 'x';
 	set_sum(bytes, size);
 	file_rewrite(path, bytes, size);
-	cr_assert_eq(location_file_read(&disk, &options, BUILD_ID, binary, &read), -EBADMSG);
+	cr_assert_eq(location_file_read(&disk, &options, &binary, &read), -EBADMSG);
 }
 
 Test(location_file, believes_nothing_of_it)
@@ -238,7 +235,7 @@ Test(location_file, believes_nothing_of_it)
 		if (sums)
 			set_sum(changed, n);
 		file_rewrite(path, changed, n);
-		err = location_file_read(&disk, &options, BUILD_ID, binary, &read);
+		err = location_file_read(&disk, &options, &binary, &read);
 		cr_assert(err == 0 || read.n_entries == 0);
 		cr_assert(err == 0 || err == -EBADMSG || err == -ESTALE, "%d", err);
 		/* Without a matching checksum, only changes without effect are accepted. */

@@ -213,7 +213,7 @@ Test(module, shows_functions_without_what_was_inlined)
 /* A copy of this program that is no longer being changed, so its locations can be kept. */
 static int open_settled_copy(void)
 {
-	struct stored_file source;
+	struct stored_identity source;
 	int fd = copy_program();
 
 	while (stored_file_identify(fd, &source) == -ESTALE)
@@ -233,6 +233,7 @@ Test(module, keeps_places_for_the_next_run, .timeout = 60)
 	char directory[] = "/tmp/module.XXXXXX", command[64];
 	_cleanup_close_ int copy = open_settled_copy();
 	const struct source_location *locations;
+	struct module *referring;
 	struct disk_cache disk;
 
 	cr_assert(mkdtemp(directory));
@@ -251,6 +252,12 @@ Test(module, keeps_places_for_the_next_run, .timeout = 60)
 		cr_assert_eq(!module->debug, run == 1);
 		module_free(module);
 	}
+	/* Where a file is that is only referred to, nobody looks, and it cannot be read either. */
+	snprintf(command, sizeof(command), "/proc/self/fd/%d", copy);
+	referring = module_new(names, "/tmp/exe", "0123456789abcdef",
+			       open(command, O_PATH | O_CLOEXEC));
+	cr_assert_eq(module_find_locations(referring, addresses[0], true, &locations), 0);
+	module_free(referring);
 	names_set_cache(names, NULL);
 	names_free(names);
 	snprintf(command, sizeof(command), "rm -r '%s'", directory);

@@ -199,7 +199,8 @@ def simulated(path, start, end):
             depth += 8 if name == "sub" else -8
         elif operands == "%rsp,%rbp":
             base = f"rbp+{depth:x}"
-        elif name.startswith("j") and re.match(r"[0-9a-f]+ ", operands):
+        elif name.startswith("j") and re.match(r"(0x)?[0-9a-f]+( |$)", operands):
+            # "295eaf4 <f+0x14>", or 0x295eaf4 in a file without symbols
             jumped_to[int(operands.split()[0], 16)] = depth, base
         elif operands == "$0xf,%rax":
             cfa[int(address, 16)] = {"signal"}

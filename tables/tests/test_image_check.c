@@ -168,6 +168,21 @@ Test(image_check, refuses_labels_that_lead_elsewhere)
 	image_done(&image);
 }
 
+/* A runtime of an unknown version has no layout. */
+Test(image_check, takes_runtimes_of_unknown_versions)
+{
+	struct image image = build_functions(1);
+	struct dp_image *h = head_of(&image);
+
+	cr_assert_eq(h->runtime_kind, DP_RUNTIME_NONE);
+	h->runtime_kind = DP_RUNTIME_PHP | DP_RUNTIME_UNKNOWN;
+	cr_assert(image_is_sound(image.cells, image.n_cells));
+	expect_refused(&image, h->runtime_kind, DP_RUNTIME_PHP);
+	expect_refused(&image, h->runtime_kind, DP_N_RUNTIMES | DP_RUNTIME_UNKNOWN);
+	expect_refused(&image, h->runtime_kind, DP_RUNTIME_UNKNOWN << 1);
+	image_done(&image);
+}
+
 Test(image_check, refuses_pages_that_lead_elsewhere)
 {
 	struct image image = build_functions(8);

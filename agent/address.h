@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_AGENT_ADDRESS_H
+#define DP_AGENT_ADDRESS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* Where the agent listens: "127.0.0.1:6060", "[::1]:6060", "localhost:6060" or "unix:/PATH". */
+struct address {
+	struct sockaddr_storage socket;
+	socklen_t size;
+	bool is_local; /* only programs of this machine reach it */
+};
+
+/* No names are looked up but localhost. 0 or -EINVAL. */
+int address_parse(const char *text, struct address *ret);
+
+/*
+ * Returns a socket that listens there, or a negative errno. The socket of an agent that was killed is
+ * replaced; that of one that runs is not (-EADDRINUSE). A socket in the file system gets mode 0600.
+ */
+int address_listen(const struct address *address);
+
+#endif

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/utsname.h>
+
+#include "agent/figures.h"
+#include "agent/notify.h"
+#include "agent/own_use.h"
+#include "agent/pulls.h"
+#include "agent/recent.h"
+#include "agent/server.h"
+#include "log/clock.h"
+#include "log/log.h"
+#include "profiler/file_limit.h"
+#include "profiler/record.h"
+#include "report/report.h"
+#include "sandbox/cpu_budget.h"
+
+/* From the order to end: names are left out, and then the program ends without the rest. */
+#define HURRY_NS UINT64_C(2500000000)
+#define GIVE_UP_NS UINT64_C(4500000000)
+/* A run that has not turned for this long is stuck. Making its first tables may take longer. */
+#define STUCK_NS UINT64_C(20000000000)
+/* How often to look whether everything is well, and at the memory; and to begin a run anew. */
+#define LOOK_NS UINT64_C(10000000000)
+#define RENEW_NS UINT64_C(600000000000)
+/* For delivering at the end, all backends together; and for the whole end, however long writing takes. */
+#define LAST_DELIVERY_NS UINT64_C(1200000000)
+#define END_NS UINT64_C(4900000000)
+
+/* A run with all that its options opened. */
+struct generation {
+	const struct agent_options *options;
+	struct run_options run_options;
+	/* May be those of the one before. */
+	struct store *store;
+	struct backend *backends[AGENT_BACKENDS];
+	size_t n_backends;
+	struct interval_output stored, delivered[AGENT_BACKENDS], recent;
+	struct run *run;
+};
+
+struct agent {
+	const struct agent_control *control;
+	struct generation *now, *next; /* next: NULL unless it is about to take over */
+	struct generation *old;        /* the one that now took over from, until it has ended */
+	bool is_renewal;               /* next, or else now, has the same options */
+	struct pulls *pulls;
+	struct recent *recent;
+	struct server *server; /* NULL: none */
+	int event_fd;
+	struct interval_counts counts;
+	struct cpu_budget_counts cpu_counts;
+	uint64_t looked_ns, renewed_ns;
+	uint64_t ends_ns; /* when the order to end came; 0: not yet */
+	bool is_hurried, is_ready;
+	int err;                 /* why it ends */
+	pthread_mutex_t lock;    /* protects what follows, and now and old against the server */
+	struct totals before;    /* of runs that have ended */
+	struct figures constant; /* what does not change by itself */
+};
+
+static bool is_healthy(const struct run_figures *run)
+{
+	return run->is_on && clock_now_ns() < run->turned_ns + STUCK_NS;
+}
+
+static void give_figures(void *arg, struct figures *ret)
+{
+	struct agent *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	*ret = a->constant;
+	ret->totals = a->before;
+	if (a->old) {
+		struct run_figures old = run_figures(a->old->run);
+
+		ret->totals = totals_sum(&ret->totals, &old.totals);
+	}
+	if (a->now) {
+		ret->run = run_figures(a->now->run);
+		ret->memory_limit = a->now->options->memory;
+		ret->cpu_share = a->now->options->cpu_share;
+		ret->has_store = a->now->store;
+	}
+	if (ret->has_store)
+		ret->store = store_state(a->now->store);
+	for (size_t i = 0; a->now && i < a->now->n_backends; i++) {
+		snprintf(ret->backends[i].name, sizeof(ret->backends[i].name), "%s",
+			 backend_name(a->now->backends[i]));
+		ret->backends[ret->n_backends++].counts = backend_counts(a->now->backends[i]);
+	}
+	pthread_mutex_unlock(&a->lock);
+	ret->totals = totals_sum(&ret->totals, &ret->run.totals);
+	ret->recent = recent_counts(a->recent);
+	ret->is_healthy = is_healthy(&ret->run);
+	ret->intervals_written = a->counts.written;
+	ret->intervals_failed = a->counts.failed;
+	ret->helpers_spent_ns = a->cpu_counts.spent_ns;
+	ret->helpers_waited_ns = a->cpu_counts.waited_ns;
+	ret->helpers_refused = a->cpu_counts.refused;
+	ret->processes_unlabelled = a->counts.unlabelled;
+}
+
+static void wake_run(void *arg)
+{
+	struct agent *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	if (a->now)
+		run_serve(a->now->run);
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* counter: of a->constant; NULL: none. */
+static void count(struct agent *a, uint64_t *counter)
+{
+	pthread_mutex_lock(&a->lock);
+	if (counter)
+		(*counter)++;
+	pthread_mutex_unlock(&a->lock);
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static struct backend *find_backend(const struct generation *g,
+				    const struct backend_options *options, const char *spool)
+{
+	for (size_t i = 0; g && i < g->n_backends; i++)
+		if (backend_is(g->backends[i], options, spool))
+			return g->backends[i];
+	return NULL;
+}
+
+static int open_outputs(struct agent *a, struct generation *g)
+{
+	const struct agent_options *o = g->options;
+	int err = 0;
+
+	if (o->store && a->now && is_same(o->store, a->now->options->store))
+		g->store = a->now->store;
+	else if (o->store)
+		err = store_open(o->store, &o->store_limits, &g->store);
+	for (size_t i = 0; err == 0 && i < o->n_backends; i++) {
+		struct backend **backend = &g->backends[g->n_backends];
+
+		*backend = find_backend(a->now, &o->backends[i], o->spool);
+		if (!*backend)
+			err = backend_open(&o->backends[i], o->spool, o->spool_size, backend);
+		if (err == 0)
+			g->delivered[g->n_backends++] =
+				(struct interval_output){ .backend = *backend,
+							  .backend_options = &o->backends[i] };
+	}
+	g->stored.store = g->store;
+	g->recent = (struct interval_output){ .recent = a->recent, .named = g->n_backends > 0 };
+	g->run_options.tracks[0] =
+		(struct track_options){ &g->stored, g->store ? 1 : 0, o->interval_ns, true };
+	g->run_options.tracks[1] =
+		(struct track_options){ g->delivered, g->n_backends, o->deliver_ns, true };
+	g->run_options.tracks[2] =
+		(struct track_options){ &g->recent, o->pull ? 1 : 0, RECENT_INTERVAL_NS, false };
+	return err;
+}
+
+static bool uses(const struct generation *g, const struct backend *backend)
+{
+	for (size_t i = 0; g && i < g->n_backends; i++)
+		if (g->backends[i] == backend)
+			return true;
+	return false;
+}
+
+static uint64_t delivery_ns(const struct agent *a)
+{
+	uint64_t used = a->ends_ns ? clock_now_ns() - a->ends_ns : 0;
+
+	if (used >= END_NS)
+		return 0;
+	return END_NS - used < LAST_DELIVERY_NS ? END_NS - used : LAST_DELIVERY_NS;
+}
+
+/* other: the one that stays, which may use the same. Accepts NULL. Returns NULL. */
+static struct generation *close_generation(struct agent *a, struct generation *g,
+					   const struct generation *other)
+{
+	uint64_t delivery;
+
+	if (!g)
+		return NULL;
+	run_free(g->run);
+	if (!other || g->store != other->store)
+		store_close(g->store);
+	delivery = delivery_ns(a);
+	for (size_t i = 0; i < g->n_backends; i++)
+		if (!uses(other, g->backends[i]))
+			backend_close(g->backends[i], delivery / g->n_backends);
+	if (!other || g->options != other->options)
+		a->control->drop(a->control->arg, g->options);
+	free(g);
+	return NULL;
+}
+
+/* Takes the options over, even on failure, unless they are the present ones. */
+static int begin_generation(struct agent *a, const struct agent_options *options,
+			    struct generation **ret)
+{
+	struct generation *g = calloc(1, sizeof(*g));
+	int err;
+
+	*ret = NULL;
+	if (!g) {
+		if (!a->now || options != a->now->options)
+			a->control->drop(a->control->arg, options);
+		return -ENOMEM;
+	}
+	g->options = options;
+	g->run_options = options->run;
+	g->run_options.pulls = options->pull ? a->pulls : NULL;
+	g->run_options.counts = &a->counts;
+	g->run_options.cpu_share = options->cpu_share;
+	g->run_options.cpu_counts = &a->cpu_counts;
+	g->run_options.event_fd = a->event_fd;
+	err = open_outputs(a, g);
+	if (err == 0)
+		err = run_new(&g->run_options, &g->run);
+	if (err < 0)
+		close_generation(a, g, a->now);
+	else
+		*ret = g;
+	return err;
+}
+
+/* Who waits for a profile is told first; the other server may ask for more after that. */
+static void end_server(struct agent *a)
+{
+	if (!a->server)
+		return;
+	pulls_close(a->pulls);
+	a->server = server_close(a->server);
+	pulls_open(a->pulls);
+}
+
+/*
+ * The server of other options takes the place of the present one, which stays if that cannot be
+ * opened, unless it was at the same address.
+ */
+static int serve(struct agent *a, const struct agent_options *o)
+{
+	const struct server_options options = { .address = o->pull,
+						.token_file = o->pull_token_file,
+						.pulls = a->pulls,
+						.recent = a->recent,
+						.figures = give_figures,
+						.arg = a };
+	const struct server_options *was = a->server ? server_options(a->server) : NULL;
+	bool is_there = was && is_same(was->address, o->pull);
+	struct server *server = NULL;
+	int err = 0;
+
+	if (is_there && is_same(was->token_file, o->pull_token_file))
+		return 0;
+	if (is_there)
+		end_server(a);
+	if (o->pull)
+		err = server_open(&options, &server);
+	if (err < 0)
+		return err;
+	end_server(a);
+	a->server = server;
+	if (o->pull)
+		log_info("answering requests at %s", o->pull);
+	return 0;
+}
+
+static void begin_next(struct agent *a, const struct agent_options *options, bool is_renewal)
+{
+	a->is_renewal = is_renewal;
+	if (begin_generation(a, options, &a->next) == 0)
+		return;
+	count(a, is_renewal ? NULL : &a->constant.reloads_failed);
+	log_warning("sampling goes on as before");
+}
+
+static void reload(struct agent *a)
+{
+	const struct agent_options *options;
+
+	if (a->next || a->old) {
+		log_warning("the last reload is not complete yet: try again");
+		return;
+	}
+	(void)notify_send("RELOADING=1");
+	if (a->control->load(a->control->arg, &options) == 0) {
+		begin_next(a, options, false);
+	} else {
+		count(a, &a->constant.reloads_failed);
+		log_warning("sampling goes on as before");
+	}
+	if (!a->next)
+		(void)notify_send("READY=1");
+}
+
+/* Backends that stay post by the next run's options. */
+static void configure_backends(const struct generation *old, const struct generation *next)
+{
+	for (size_t i = 0; old->options != next->options && i < next->n_backends; i++)
+		if (uses(old, next->backends[i]) &&
+		    backend_configure(next->backends[i], &next->options->backends[i]) < 0)
+			log_warning("%s is posted to as before", backend_name(next->backends[i]));
+}
+
+/* The next run samples: the present one ends where it begins, once its names are looked up. */
+static void take_over(struct agent *a)
+{
+	struct generation *old = a->now;
+
+	if (serve(a, a->next->options) < 0)
+		log_warning("requests are %s", a->server ? "answered as before" : "not answered");
+	configure_backends(old, a->next);
+	run_take_over(a->next->run, old->run);
+	pthread_mutex_lock(&a->lock);
+	a->old = old;
+	a->now = a->next;
+	pthread_mutex_unlock(&a->lock);
+	a->next = NULL;
+}
+
+static void look_at_old(struct agent *a)
+{
+	struct generation *old = a->old;
+	struct run_figures figures;
+
+	if (!old || run_state(old->run) == RUN_SAMPLES)
+		return;
+	figures = run_figures(old->run);
+	pthread_mutex_lock(&a->lock);
+	a->before = totals_sum(&a->before, &figures.totals);
+	a->old = NULL;
+	pthread_mutex_unlock(&a->lock);
+	close_generation(a, old, a->now);
+	if (a->now->store)
+		store_set_limits(a->now->store, &a->now->options->store_limits);
+	run_serve(a->now->run);
+	count(a, a->is_renewal ? &a->constant.renewals : &a->constant.reloads);
+	if (!a->is_renewal)
+		log_info("sampling goes on with the new configuration");
+	(void)notify_send("READY=1");
+}
+
+static void look_at_next(struct agent *a)
+{
+	switch (a->next ? run_state(a->next->run) : RUN_OPENS) {
+	case RUN_OPENS:
+		break;
+	case RUN_SAMPLES:
+		take_over(a);
+		break;
+	case RUN_ENDED:
+	case RUN_FAILED:
+		a->next = close_generation(a, a->next, a->now);
+		count(a, a->is_renewal ? NULL : &a->constant.reloads_failed);
+		log_warning("sampling goes on as before");
+		(void)notify_send("READY=1");
+	}
+}
+
+/* False: the present run has ended. */
+static bool look_at_run(struct agent *a)
+{
+	enum run_state state = run_state(a->now->run);
+
+	if (state == RUN_SAMPLES && !a->is_ready) {
+		a->is_ready = true;
+		(void)notify_send("READY=1");
+	}
+	if (state == RUN_FAILED && !a->ends_ns)
+		a->err = run_error(a->now->run);
+	return state != RUN_ENDED && state != RUN_FAILED;
+}
+
+static void look_at_memory(struct agent *a, uint64_t now)
+{
+	const struct agent_options *o = a->now->options;
+	struct own_use own, helpers;
+
+	if (!o->memory || a->next || a->old || !a->is_ready ||
+	    (a->renewed_ns && now < a->renewed_ns + RENEW_NS))
+		return;
+	own_use_read(&own, &helpers);
+	if (own.private_bytes + helpers.private_bytes <= o->memory)
+		return;
+	a->renewed_ns = now;
+	log_warning("%" PRIu64 " MiB of memory are in use, more than --memory allows (%" PRIu64
+		    " MiB): the profiler is begun anew",
+		    (own.private_bytes + helpers.private_bytes) >> 20, o->memory >> 20);
+	begin_next(a, o, true);
+}
+
+static void look_around(struct agent *a)
+{
+	struct run_figures figures = run_figures(a->now->run);
+
+	if (!a->is_ready || is_healthy(&figures))
+		(void)notify_send("WATCHDOG=1");
+	look_at_memory(a, clock_now_ns());
+}
+
+static void obey(struct agent *a)
+{
+	switch (a->control->order(a->control->arg)) {
+	case AGENT_NONE:
+		break;
+	case AGENT_RELOAD:
+		if (!a->ends_ns)
+			reload(a);
+		break;
+	case AGENT_END:
+		if (a->ends_ns)
+			break;
+		a->ends_ns = clock_now_ns();
+		(void)notify_send("STOPPING=1");
+		run_end(a->now->run);
+		if (a->next)
+			run_end(a->next->run);
+	}
+}
+
+/* How long poll(2) may wait. */
+static int wait_ms(const struct agent *a, uint64_t every_ns)
+{
+	return (int)((a->ends_ns ? UINT64_C(100000000) : every_ns) / 1000000);
+}
+
+static void hurry(struct agent *a, uint64_t now)
+{
+	if (!a->is_hurried && now > a->ends_ns + HURRY_NS) {
+		a->is_hurried = true;
+		run_hurry(a->now->run);
+		if (a->old)
+			run_hurry(a->old->run);
+	}
+	if (now < a->ends_ns + GIVE_UP_NS)
+		return;
+	log_error("the open interval could not be written in time, and is lost");
+	_exit(EXIT_CODE_FAILED);
+}
+
+static void turn(struct agent *a)
+{
+	uint64_t watchdog = notify_watchdog_ns() / 2;
+	uint64_t every = watchdog && watchdog < LOOK_NS ? watchdog : LOOK_NS;
+	struct pollfd fds[] = { { .fd = a->control->fd, .events = POLLIN },
+				{ .fd = a->event_fd, .events = POLLIN } };
+
+	while (look_at_run(a) || a->old) {
+		uint64_t now, woken;
+
+		look_at_old(a);
+		if (!a->ends_ns)
+			look_at_next(a);
+		(void)poll(fds, 2, wait_ms(a, every));
+		if (fds[1].revents)
+			(void)!read(a->event_fd, &woken, sizeof(woken));
+		if (fds[0].revents)
+			obey(a);
+		now = clock_now_ns();
+		if (a->ends_ns)
+			hurry(a, now);
+		else if (now >= a->looked_ns + every) {
+			a->looked_ns = now;
+			look_around(a);
+		}
+	}
+}
+
+static int prepare(struct agent *a)
+{
+	const struct agent_options *options;
+	struct utsname machine;
+	int err;
+
+	a->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = a->event_fd < 0 ? -errno : pulls_new(wake_run, a, &a->pulls);
+	if (err == 0)
+		err = recent_new(&a->recent);
+	if (err == 0)
+		err = a->control->load(a->control->arg, &options);
+	if (err < 0)
+		return err;
+	file_limit_raise();
+	a->constant.started_real_ns = clock_real_ns();
+	if (uname(&machine) == 0) {
+		snprintf(a->constant.host, sizeof(a->constant.host), "%s", machine.nodename);
+		snprintf(a->constant.kernel, sizeof(a->constant.kernel), "%s %s", machine.sysname,
+			 machine.release);
+	}
+	err = begin_generation(a, options, &a->now);
+	if (err < 0)
+		return err;
+	run_take_over(a->now->run, NULL);
+	run_serve(a->now->run);
+	return serve(a, options);
+}
+
+static void say_end(struct agent *a)
+{
+	struct figures figures;
+
+	give_figures(a, &figures);
+	log_info("%" PRIu64 " samples, %" PRIu64 " lost, %.1f %% of user stacks complete; %" PRIu64
+		 " intervals written, %" PRIu64 " failed",
+		 figures.totals.samples, figures.totals.lost, totals_complete(&figures.totals),
+		 figures.intervals_written, figures.intervals_failed);
+}
+
+int agent_run(const struct agent_control *control)
+{
+	struct agent a = { .control = control, .event_fd = -1 };
+	int err;
+
+	pthread_mutex_init(&a.lock, NULL);
+	err = prepare(&a);
+	if (err == 0) {
+		turn(&a);
+		err = a.err;
+	} else if (a.now) {
+		run_end(a.now->run);
+	}
+	if (a.pulls)
+		pulls_close(a.pulls);
+	server_close(a.server);
+	if (a.is_ready)
+		say_end(&a);
+	close_generation(&a, a.next, a.now);
+	close_generation(&a, a.now, NULL);
+	pulls_free(a.pulls);
+	recent_free(a.recent);
+	if (a.event_fd >= 0)
+		close(a.event_fd);
+	pthread_mutex_destroy(&a.lock);
+	return exit_code_of(err);
+}

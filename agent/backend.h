@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_AGENT_BACKEND_H
+#define DP_AGENT_BACKEND_H
+
+#include <stdbool.h>
+
+#include "agent/series.h"
+#include "deliver/deliver.h"
+#include "report/report.h"
+
+struct relabel;
+
+#define BACKEND_HEADERS 16
+#define BACKEND_LABELS 16
+
+/* Where profiles are delivered to, and what they get on their way. */
+struct backend_options {
+	struct deliver_options deliver;     /* without the spool, which is the agent's */
+	const char *name;                   /* NULL: it has none */
+	const struct deliver_label *labels; /* added to all profiles */
+	size_t n_labels;
+	const struct relabel *all_rules, *own_rules; /* NULL: none */
+	size_t max_label_sets; /* of a profile; beyond it they are not told apart */
+};
+
+struct backend_counts {
+	struct deliver_counts deliver;
+	uint64_t filtered;            /* samples that rules drop */
+	uint64_t folded;              /* samples of too many sets of labels */
+	uint64_t kept[SERIES_N_KEPT]; /* samples, by what they keep of them */
+};
+
+/*
+ * Whether both are of one backend, with one spool: the same URL, name, tenant and user. The rest may
+ * change while it is open.
+ */
+bool backend_options_are_of_one(const struct backend_options *a, const struct backend_options *b);
+bool backend_options_are_equal(const struct backend_options *a, const struct backend_options *b);
+
+struct backend;
+
+/*
+ * spool: a directory, in which each backend has its own; NULL: what waits is in memory. Logs errors.
+ * 0 or a negative errno.
+ */
+int backend_open(const struct backend_options *options, const char *spool, uint64_t spool_bytes,
+		 struct backend **ret);
+/* Delivers what can be delivered within that time. Accepts NULL. Returns NULL. */
+struct backend *backend_close(struct backend *backend, uint64_t time_ns);
+
+bool backend_is(const struct backend *backend, const struct backend_options *options,
+		const char *spool);
+/* Posts by other options of the same backend from now on. Logs errors. 0 or a negative errno. */
+int backend_configure(struct backend *backend, const struct backend_options *options);
+/* Its name, or else its URL, in which nothing is secret. */
+const char *backend_name(const struct backend *backend);
+struct backend_counts backend_counts(struct backend *backend);
+
+/*
+ * Makes a report that puts its samples into the spool when it is finished. The context's start may
+ * be changed before the first sample. The caller keeps the options. 0 or -ENOMEM.
+ */
+int backend_report_new(struct backend *backend, const struct backend_options *options,
+		       const struct report_context *context, struct report **ret);
+
+#endif

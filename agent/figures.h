@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_AGENT_FIGURES_H
+#define DP_AGENT_FIGURES_H
+
+#include "agent/agent.h"
+#include "agent/recent.h"
+#include "agent/run.h"
+#include "agent/store.h"
+
+/* What the agent tells of itself: the sums of all its runs, and the state of the present one. */
+struct figures {
+	struct totals totals;
+	struct run_figures run;
+	uint64_t started_real_ns; /* when the agent began */
+	uint64_t intervals_written, intervals_failed;
+	uint64_t processes_unlabelled; /* that ended before their cgroup was read */
+	bool has_store;
+	struct store_state store;
+	struct {
+		char name[256];
+		struct backend_counts counts;
+	} backends[AGENT_BACKENDS];
+	size_t n_backends;
+	uint64_t reloads, reloads_failed; /* by SIGHUP */
+	uint64_t renewals;                /* of the profiler, because of --memory */
+	double cpu_share;                 /* of --cpu-budget; 0: none */
+	uint64_t helpers_spent_ns,
+		helpers_waited_ns; /* of it: CPU time, and for it (cpu_budget.h) */
+	uint64_t helpers_refused;  /* look-ups of names, for others' sake */
+	uint64_t memory_limit;     /* 0: none */
+	struct recent_counts recent;
+	bool is_healthy;
+	char host[65], kernel[192];
+};
+
+/* Everything as OpenMetrics text (https://openmetrics.io, version 1.0). */
+void figures_write_metrics(const struct figures *figures, FILE *to);
+/* A page for people, which loads nothing. */
+void figures_write_page(const struct figures *figures, FILE *to);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/interval.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/backend.h"
+#include "agent/process_labels.h"
+#include "agent/recent.h"
+#include "agent/store.h"
+#include "log/log.h"
+
+struct written {
+	const struct interval_output *output;
+	struct store_file file;
+	struct report *report;
+	int err;
+};
+
+struct interval {
+	struct report report;
+	const struct window *window;
+	struct process_labels *labels;
+	struct interval_counts *counts;
+	struct totals out; /* of samples outside the window */
+	bool has_begun;
+	struct written *written;
+	size_t n;
+};
+
+/* The reports learn when they begin before their first sample, which is when they write it. */
+static void begin(struct interval *i)
+{
+	struct report_context *c = &i->report.context;
+	uint64_t from = atomic_load(&i->window->from_ns);
+
+	if (i->has_begun)
+		return;
+	i->has_begun = true;
+	if (from != UINT64_MAX && from > c->started_ns) {
+		c->started_real_ns += from - c->started_ns;
+		c->started_ns = from;
+	}
+	for (size_t k = 0; k < i->n; k++) {
+		i->written[k].report->context.started_ns = c->started_ns;
+		i->written[k].report->context.started_real_ns = c->started_real_ns;
+	}
+}
+
+static int interval_add(struct report *report, const struct sample *sample,
+			const struct totals *totals)
+{
+	struct interval *i = (struct interval *)report;
+	struct sample own = *sample;
+	struct totals counted;
+	int err = 0;
+
+	if (i->n == 0 || !window_cut(i->window, &own, &i->out))
+		return 0;
+	begin(i);
+	if (i->labels)
+		err = process_labels_of(i->labels, sample, &own.labels);
+	if (err < 0)
+		return err;
+	counted = totals_since(totals, &i->out);
+	for (size_t k = 0; k < i->n; k++)
+		if (i->written[k].err == 0)
+			i->written[k].err = report_add(i->written[k].report, &own, &counted);
+	return 0;
+}
+
+static int open_output(struct interval *i, const struct interval_output *output, struct written *w)
+{
+	int err;
+
+	if (output->backend)
+		return backend_report_new(output->backend, output->backend_options,
+					  &i->report.context, &w->report);
+	if (output->recent)
+		return recent_report_new(output->recent, output->named, &i->report.context,
+					 &w->report);
+	err = store_begin(output->store, &w->file);
+	if (err == 0)
+		err = report_new(report_format_by_name("recording"), &i->report.context, w->file.to,
+				 &w->report);
+	if (err < 0)
+		store_drop(output->store, &w->file);
+	return err;
+}
+
+static int add_output(struct interval *i, const struct interval_output *output)
+{
+	struct written *w = &i->written[i->n];
+	int err = open_output(i, output, w);
+
+	if (err < 0) {
+		log_error("cannot begin to write an interval: %s", strerror(-err));
+		return err;
+	}
+	w->output = output;
+	i->report.streams &= w->report->streams;
+	i->n++;
+	return 0;
+}
+
+int interval_new(const struct interval_output *outputs, size_t n,
+		 const struct report_context *context, const struct window *window,
+		 struct process_labels *labels, struct interval_counts *counts,
+		 struct interval **ret)
+{
+	struct interval *i = calloc(1, sizeof(*i));
+
+	*ret = NULL;
+	if (!i || !(i->written = calloc(n + 1, sizeof(*i->written)))) {
+		free(i);
+		return -ENOMEM;
+	}
+	i->report.context = *context;
+	i->report.streams = true;
+	i->report.add = interval_add;
+	i->window = window;
+	i->labels = labels;
+	i->counts = counts;
+	for (size_t k = 0; k < n; k++)
+		if (add_output(i, &outputs[k]) < 0)
+			counts->failed++;
+	*ret = i;
+	return 0;
+}
+
+struct report *interval_report(struct interval *i)
+{
+	return &i->report;
+}
+
+void interval_begin(struct interval *i, uint64_t started_ns, uint64_t started_real_ns)
+{
+	i->report.context.started_ns = started_ns;
+	i->report.context.started_real_ns = started_real_ns;
+}
+
+/* The time that counts, of the totals' time, which ends when the profiler stopped. */
+static uint64_t counted_ns(const struct interval *i, uint64_t began_ns, uint64_t duration_ns)
+{
+	uint64_t until = atomic_load(&i->window->until_ns), end = began_ns + duration_ns;
+
+	end = end < until ? end : until;
+	return end > i->report.context.started_ns ? end - i->report.context.started_ns : 0;
+}
+
+void interval_finish(struct interval *i, const struct totals *totals)
+{
+	uint64_t began_ns = i->report.context.started_ns;
+	struct totals counted = totals_since(totals, &i->out);
+
+	begin(i);
+	counted.duration_ns = counted_ns(i, began_ns, totals->duration_ns);
+	for (size_t k = 0; k < i->n; k++) {
+		struct written *w = &i->written[k];
+
+		if (w->err == 0)
+			w->err = w->output->store ? report_finish(w->report, &counted) :
+						    w->report->finish(w->report, &counted);
+		if (w->err == 0 && w->output->store)
+			w->err = store_end(w->output->store, &w->file,
+					   i->report.context.started_real_ns);
+		if (w->err == 0) {
+			i->counts->written += !w->output->recent;
+			continue;
+		}
+		i->counts->failed += !w->output->recent;
+		log_error("an interval could not be written, and is lost: %s", strerror(-w->err));
+	}
+	interval_free(i);
+}
+
+struct interval *interval_free(struct interval *i)
+{
+	if (!i)
+		return NULL;
+	for (size_t k = 0; k < i->n; k++) {
+		report_free(i->written[k].report);
+		if (i->written[k].output->store)
+			store_drop(i->written[k].output->store, &i->written[k].file);
+	}
+	free(i->written);
+	free(i);
+	return NULL;
+}

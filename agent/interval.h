@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_AGENT_INTERVAL_H
+#define DP_AGENT_INTERVAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/window.h"
+#include "report/report.h"
+
+struct backend;
+struct backend_options;
+struct process_labels;
+struct recent;
+struct store;
+
+/* What each interval becomes: a recording in a store, requests to a backend, or a part of a minute. */
+struct interval_output {
+	struct store *store;     /* or NULL */
+	struct backend *backend; /* or NULL */
+	const struct backend_options *backend_options;
+	struct recent *recent; /* or NULL */
+	bool named;            /* others have names looked up, too (recent.h) */
+};
+
+/*
+ * The samples of an interval on their way to files: a report that passes them to one report for each
+ * output. An output that cannot be written is given up, and the others go on.
+ */
+struct interval;
+
+/* What became of intervals; any thread may read it. */
+struct interval_counts {
+	_Atomic uint64_t written, failed; /* outputs but those of a minute */
+	_Atomic uint64_t unlabelled;      /* processes, see process_labels.h */
+};
+
+/*
+ * Everything given must outlive the interval. Samples get the labels of their processes; labels: NULL:
+ * none. It begins at context.started_ns, or at the window's begin. Logs errors. 0 or negative errno.
+ */
+int interval_new(const struct interval_output *outputs, size_t n,
+		 const struct report_context *context, const struct window *window,
+		 struct process_labels *labels, struct interval_counts *counts,
+		 struct interval **ret);
+
+struct report *interval_report(struct interval *interval);
+
+/* Sets when it begins, before its first sample. */
+void interval_begin(struct interval *interval, uint64_t started_ns, uint64_t started_real_ns);
+
+/* Writes the files and frees the interval. The totals are those of all samples that it got. */
+void interval_finish(struct interval *interval, const struct totals *totals);
+
+/* Leaves no files. Accepts NULL. Returns NULL. */
+struct interval *interval_free(struct interval *interval);
+
+#endif

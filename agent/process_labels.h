@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_AGENT_PROCESS_LABELS_H
+#define DP_AGENT_PROCESS_LABELS_H
+
+#include <stdint.h>
+
+#include "report/label_set.h"
+#include "report/sample.h"
+
+/*
+ * What is known of processes beside what a sample has, as labels with the names of OpenTelemetry's
+ * semantic conventions:
+ *
+ *   process.linux.cgroup, process.executable.path
+ *   service.name              its systemd unit, or else its container's name
+ *   service.origin            who may have made that up: "user", in a cgroup of its own or a pod, or
+ *                             "program", whose own name it is, and not that of the unit or container
+ *   container.id, container.name, k8s.pod.uid      cgroup_path.h
+ *   k8s.namespace.name, k8s.pod.name               pod_names.h, containers.h
+ *   container.name, container.image.name, k8s.container.name      containers.h
+ *
+ * /proc is read when the first sample of a process arrives, which is some time after it was taken, and
+ * again after a while or another name: a service gets its cgroup just before it is executed. One that
+ * has ended by then has no labels; those of a later one with its number, which started after the sample,
+ * are not taken for its own. Only one thread at a time may use it.
+ */
+struct parsers;
+struct process_labels;
+
+/*
+ * proc: "/proc"; pods: POD_NAMES_DIRECTORY. The caller keeps both, and the count of processes that had
+ * ended before their cgroup was read. 0 or -ENOMEM.
+ */
+int process_labels_new(const char *proc, const char *pods, _Atomic uint64_t *missed,
+		       struct process_labels **ret);
+/*
+ * From now on, files of containers' runtimes below a root directory ("": /), which the caller keeps, are
+ * read by these parsers, which are held (containers.h).
+ */
+void process_labels_set_containers(struct process_labels *processes, const char *root,
+				   struct parsers *parsers);
+/* Accepts NULL. Returns NULL. */
+struct process_labels *process_labels_free(struct process_labels *processes);
+
+/*
+ * Whether a label of a resource tells where a process runs, by either of its names. A program may choose
+ * what service it is, but not whose pod, cgroup or host it is in. A bool or -ENOMEM.
+ */
+int process_label_is_fact(const char *key);
+
+/*
+ * The labels of a sample with those of its process. A program may set its own service.*; what it sets
+ * of process.*, container.*, k8s.*, host.* and __* for its resource is left out. *ret is valid until
+ * the next call; NULL: none. 0 or -ENOMEM.
+ */
+int process_labels_of(struct process_labels *processes, const struct sample *sample,
+		      const struct label_set **ret);
+
+#endif

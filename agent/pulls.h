@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_AGENT_PULLS_H
+#define DP_AGENT_PULLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/window.h"
+#include "report/report.h"
+
+/*
+ * Profiles of the next seconds that others have asked for. Each begins and ends at a boundary in the
+ * stream of samples (profiler_take()), so that it has all samples of its time and no others. While
+ * nobody asks, samples are passed by without work.
+ *
+ * Those who ask may be in any thread. The thread of the profiler calls pulls_due() and
+ * pulls_plan(); the reports' thread the rest.
+ */
+struct pulls;
+
+/* At most so many at a time. */
+#define PULLS_MAX 8
+
+struct pull_request {
+	uint64_t duration_ns;
+	const char *format; /* of reports, a constant */
+	bool blocked;       /* with the time that threads are off the CPU, if that is sampled */
+	pid_t pid;          /* only this process; 0: any */
+	char comm[64];      /* only processes of this name; "": any */
+	char cgroup[256];   /* only in this cgroup or below, as in /proc/PID/cgroup; "": any */
+};
+
+struct pull;
+
+/* wake: called, by the thread that asks, when pulls_due() is to be called again. 0 or -ENOMEM. */
+int pulls_new(void (*wake)(void *arg), void *arg, struct pulls **ret);
+/*
+ * Fails what is asked for, now and until pulls_open(). Waits for a profile that is just being
+ * completed: then there is none any more.
+ */
+void pulls_close(struct pulls *pulls);
+void pulls_open(struct pulls *pulls);
+/* Accepts NULL. Returns NULL. */
+struct pulls *pulls_free(struct pulls *pulls);
+
+/*
+ * Asks for a profile. Calls done(arg) once, by the reports' thread or in pulls_close(), when it is
+ * complete or has failed. 0; -EBUSY: there are too many; -ESHUTDOWN: closed; -ENOMEM.
+ */
+int pulls_ask(struct pulls *pulls, const struct pull_request *request, void (*done)(void *arg),
+	      void *arg, struct pull **ret);
+/* After done(): the profile (pprof is compressed), which belongs to the pull, or a negative errno. */
+int pull_result(const struct pull *pull, const char **ret, size_t *ret_size);
+/* After done(). */
+void pull_free(struct pull *pull);
+
+/* The report that takes part in a profiler's run; freed by pulls_report_free(). */
+int pulls_report_new(struct pulls *pulls, const struct report_context *context,
+		     const struct window *window, struct report **ret);
+/* After the run: its pulls that are not complete get what there is. */
+void pulls_report_free(struct report *report, const struct totals *totals);
+
+/* When the next profile begins or ends: 0: now; UINT64_MAX: none. */
+uint64_t pulls_due(struct pulls *pulls);
+/*
+ * Those that are due begin or end at this time, which is that of the report's next pulls_taken(). A
+ * pull that begins belongs to that report.
+ */
+void pulls_plan(struct report *report, uint64_t now_ns, uint64_t now_real_ns);
+/* A report_taken_fn: all samples from before that time have been passed. */
+int pulls_taken(void *arg, struct report *report, const struct totals *totals);
+
+#endif

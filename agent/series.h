@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_AGENT_SERIES_H
+#define DP_AGENT_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/label_set.h"
+#include "report/sample.h"
+
+struct deliver_label;
+struct relabel;
+
+/*
+ * Which profile of a backend a sample goes to: the labels of that profile, from those of the sample's
+ * process, the rules for all backends, what the backend adds, and its own rules. Rules also see
+ * __meta_process_comm, __meta_process_pid, __meta_thread_name, __meta_process_cgroup and
+ * __meta_process_exe. A backend keeps something for each set of labels
+ * that it has ever seen, so the number of sets is limited: beyond it, samples lose their own labels and
+ * their process, then the thread's name, the process's name, and if there is no room for their service
+ * alone, they are of SERIES_OTHER. A service gets at most one of SERIES_PARTS parts for all that, half
+ * a part more for names, and one part is left to the first of each service.
+ */
+struct series;
+
+#define SERIES_OTHER "other"
+#define SERIES_PARTS 4
+
+/* What a sample keeps, besides its service; more of it first. */
+enum series_kept {
+	SERIES_ALL,
+	SERIES_THREAD,
+	SERIES_COMM,
+	SERIES_SERVICE,
+	SERIES_NOTHING,
+	SERIES_N_KEPT
+};
+#define SERIES_KEPT_WORDS                                                                          \
+	{                                                                                          \
+		"all", "thread", "comm", "service", "nothing"                                      \
+	}
+
+struct series_options {
+	const char *host;                   /* "": not known */
+	const struct deliver_label *labels; /* added to all */
+	size_t n_labels;
+	const struct relabel *all_rules, *own_rules; /* NULL: none */
+	/* Each process has profiles of its own (OTLP), with facts about it. */
+	bool by_process;
+	size_t max_sets; /* of labels */
+};
+
+struct series_sample {
+	bool is_dropped;       /* by a rule; the rest is not set */
+	enum series_kept kept; /* THREAD and COMM only by_process */
+	/* Of the profile. An empty text: it lacks a label that it would have otherwise. */
+	const struct label_set *profile;
+	const struct label_set *sample; /* the other labels of the sample; NULL: none */
+};
+
+/* The options must outlive it. 0 or -ENOMEM. */
+int series_new(const struct series_options *options, struct series **ret);
+/* Accepts NULL. Returns NULL. */
+struct series *series_free(struct series *series);
+
+/* *ret is valid until the next call. 0 or -ENOMEM. */
+int series_find(struct series *series, const struct sample *sample, struct series_sample *ret);
+
+#endif

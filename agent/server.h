@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_AGENT_SERVER_H
+#define DP_AGENT_SERVER_H
+
+#include "agent/figures.h"
+
+struct pulls;
+struct recent;
+
+/*
+ * Answers HTTP requests, in a thread of its own:
+ *
+ *   /debug/pprof/profile?seconds=N   CPU time of the next seconds, as pprof
+ *   /debug/pprof/fgprof?seconds=N    with the time off the CPU
+ *   those of the next seconds: &pid=N &comm=NAME &cgroup=PATH
+ *   /flame-graph                     the last minute as SVG, at once; &comm=NAME
+ *   /flame-graph?seconds=N           the next seconds
+ *   /metrics, /healthz, /status      what the agent does (figures.h)
+ */
+struct server;
+
+struct server_options {
+	const char *address;    /* address.h */
+	const char *token_file; /* the first line of it is what requests have to know; NULL: none */
+	struct pulls *pulls;
+	struct recent *recent;
+	void (*figures)(void *arg, struct figures *ret); /* called by the server's thread */
+	void *arg;
+};
+
+/*
+ * Copies the options. An address that is not local needs a token (-EACCES). Logs errors. 0 or a
+ * negative errno.
+ */
+int server_open(const struct server_options *options, struct server **ret);
+/* As given. */
+const struct server_options *server_options(const struct server *server);
+/* Close the pulls before. Accepts NULL. Returns NULL. */
+struct server *server_close(struct server *server);
+
+#endif

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "log/clock.h"
+#include "log/log.h"
+
+#define EXTENSION ".dwarfprof"
+#define PART EXTENSION ".part"
+/* How often removals are said. */
+#define SAY_NS UINT64_C(3600000000000)
+
+struct kept {
+	char name[40];
+	uint64_t size, ended_real_ns;
+};
+
+struct store {
+	char *path;
+	int fd;
+	pthread_mutex_t lock; /* protects all that follows */
+	struct store_limits limits;
+	struct kept *kept; /* oldest first */
+	size_t n_kept, kept_size;
+	uint64_t n_begun;
+	uint64_t said_ns, n_said;
+	struct store_state state;
+};
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+
+	return n > m && strcmp(name + n - m, end) == 0;
+}
+
+static int keep(struct store *s, const char *name, const struct stat *st)
+{
+	struct kept *k;
+
+	if (array_reserve(s->kept, s->n_kept, s->kept_size) < 0)
+		return -ENOMEM;
+	k = &s->kept[s->n_kept++];
+	*k = (struct kept){ .size = (uint64_t)st->st_size,
+			    .ended_real_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000 +
+					     (uint64_t)st->st_mtim.tv_nsec };
+	snprintf(k->name, sizeof(k->name), "%s", name);
+	s->state.n++;
+	s->state.size += k->size;
+	return 0;
+}
+
+/* Names sort by time. */
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(((const struct kept *)a)->name, ((const struct kept *)b)->name);
+}
+
+static int look_at(struct store *s, const char *name, uint64_t *size_cleaned)
+{
+	struct stat st;
+
+	if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	if (name[0] == '.' && ends_with(name, PART)) {
+		if (unlinkat(s->fd, name, 0) < 0)
+			return -errno;
+		s->state.n_cleaned++;
+		*size_cleaned += (uint64_t)st.st_size;
+		return 0;
+	}
+	if (name[0] == '.' || !ends_with(name, EXTENSION) || strlen(name) >= sizeof(s->kept->name))
+		return 0;
+	return keep(s, name, &st);
+}
+
+static int look_around(struct store *s)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	uint64_t size_cleaned = 0;
+	struct dirent *entry;
+
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir)
+		return -errno;
+	while (err == 0 && (entry = readdir(dir)))
+		err = look_at(s, entry->d_name, &size_cleaned);
+	if (s->n_kept > 0)
+		qsort(s->kept, s->n_kept, sizeof(*s->kept), compare_names);
+	if (s->state.n_cleaned > 0)
+		log_warning(
+			"the last run did not end by itself: the interval that was open is lost "
+			"(%" PRIu64 " half written files, %" PRIu64 " bytes, removed from %s)",
+			s->state.n_cleaned, size_cleaned, s->path);
+	return err;
+}
+
+static int open_directory(struct store *s)
+{
+	if (mkdir(s->path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	s->fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->fd < 0)
+		return -errno;
+	if (flock(s->fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return look_around(s);
+}
+
+int store_open(const char *path, const struct store_limits *limits, struct store **ret)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	*ret = NULL;
+	if (!s)
+		return err;
+	pthread_mutex_init(&s->lock, NULL);
+	s->fd = -1;
+	s->limits = *limits;
+	s->path = strdup(path);
+	if (s->path)
+		err = open_directory(s);
+	if (err < 0) {
+		log_error("cannot keep recordings in %s: %s", path,
+			  err == -EBUSY ? "another agent does" : strerror(-err));
+		store_close(s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct store *store_close(struct store *s)
+{
+	if (!s)
+		return NULL;
+	if (s->fd >= 0)
+		close(s->fd);
+	pthread_mutex_destroy(&s->lock);
+	free(s->kept);
+	free(s->path);
+	free(s);
+	return NULL;
+}
+
+void store_set_limits(struct store *s, const struct store_limits *limits)
+{
+	pthread_mutex_lock(&s->lock);
+	s->limits = *limits;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void say_removals(struct store *s)
+{
+	uint64_t now = clock_now_ns();
+
+	if (s->state.n_removed == s->n_said || (s->said_ns && now < s->said_ns + SAY_NS))
+		return;
+	log_info("removed %" PRIu64 " old recordings from %s, as --store-size and --store-age say "
+		 "(%" PRIu64 " so far, %" PRIu64 " bytes)",
+		 s->state.n_removed - s->n_said, s->path, s->state.n_removed,
+		 s->state.size_removed);
+	s->n_said = s->state.n_removed;
+	s->said_ns = now;
+}
+
+/* The newest one stays, whatever its size. */
+static void make_room(struct store *s, uint64_t now_real_ns)
+{
+	size_t n = 0;
+
+	while (n + 1 < s->n_kept) {
+		const struct kept *k = &s->kept[n];
+		bool is_old = s->limits.age_ns && k->ended_real_ns + s->limits.age_ns < now_real_ns;
+
+		if (!is_old && (!s->limits.size || s->state.size <= s->limits.size))
+			break;
+		if (unlinkat(s->fd, k->name, 0) < 0 && errno != ENOENT)
+			log_warning("cannot remove %s/%s: %s", s->path, k->name, strerror(errno));
+		s->state.n--;
+		s->state.size -= k->size;
+		s->state.n_removed++;
+		s->state.size_removed += k->size;
+		n++;
+	}
+	s->n_kept -= n;
+	memmove(s->kept, s->kept + n, s->n_kept * sizeof(*s->kept));
+	say_removals(s);
+}
+
+int store_begin(struct store *s, struct store_file *ret)
+{
+	uint64_t number;
+	int fd;
+
+	pthread_mutex_lock(&s->lock);
+	number = s->n_begun++;
+	pthread_mutex_unlock(&s->lock);
+	*ret = (struct store_file){ 0 };
+	snprintf(ret->name, sizeof(ret->name), ".%d-%" PRIu64 PART, getpid(), number);
+	fd = openat(s->fd, ret->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	ret->to = fdopen(fd, "w");
+	if (ret->to)
+		return 0;
+	close(fd);
+	unlinkat(s->fd, ret->name, 0);
+	return -ENOMEM;
+}
+
+void store_drop(struct store *s, struct store_file *file)
+{
+	if (!file->to)
+		return;
+	fclose(file->to);
+	file->to = NULL;
+	unlinkat(s->fd, file->name, 0);
+}
+
+static void name_file(uint64_t real_ns, char *name, size_t size)
+{
+	time_t seconds = (time_t)(real_ns / 1000000000);
+	struct tm tm = { 0 };
+	char text[24] = "";
+
+	gmtime_r(&seconds, &tm);
+	strftime(text, sizeof(text), "%Y%m%dT%H%M%S", &tm);
+	snprintf(name, size, "%s.%06uZ" EXTENSION, text, (unsigned int)(real_ns / 1000 % 1000000));
+}
+
+int store_end(struct store *s, struct store_file *file, uint64_t started_real_ns)
+{
+	char name[40];
+	struct stat st;
+	int err = 0;
+
+	/* Otherwise its name may be on disk before its contents: ext4 delays those. */
+	if (fflush(file->to) != 0 || fdatasync(fileno(file->to)) < 0 ||
+	    fstat(fileno(file->to), &st) < 0)
+		err = -errno;
+	name_file(started_real_ns, name, sizeof(name));
+	if (err == 0 && renameat(s->fd, file->name, s->fd, name) < 0)
+		err = -errno;
+	if (err < 0) {
+		store_drop(s, file);
+		return err;
+	}
+	fclose(file->to);
+	file->to = NULL;
+	pthread_mutex_lock(&s->lock);
+	err = keep(s, name, &st);
+	make_room(s, clock_real_ns());
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+struct store_state store_state(struct store *s)
+{
+	struct store_state state;
+
+	pthread_mutex_lock(&s->lock);
+	state = s->state;
+	pthread_mutex_unlock(&s->lock);
+	return state;
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is installed for systemd, as its own programs and the agent read it.
+
+usage: check_unit.py DWARFPROF UNIT SYSUSERS TMPFILES CONFIGURATION
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+DWARFPROF, UNIT, SYSUSERS, TMPFILES, CONFIGURATION = map(os.path.abspath, sys.argv[1:6])
+MOST_EXPOSED = 40  # 4.0
+
+
+def run(*command, **kwargs):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **kwargs)
+
+
+class Unit(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = directory.name
+
+    def test_it_is_hardened(self):
+        result = run("systemd-analyze", "security", "--no-pager", "--offline=yes", f"--threshold={MOST_EXPOSED}", UNIT)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"Overall exposure level for .*: \d\.\d")
+
+    def test_systemd_understands_it(self):
+        shutil.copy(UNIT, self.root)
+        path = os.path.join(self.root, os.path.basename(UNIT))
+        with open(path) as file:
+            text = file.read()
+        with open(path, "w") as file:
+            file.write(re.sub(r"ExecStart=\S+", f"ExecStart={DWARFPROF}", text))
+        result = run("systemd-analyze", "verify", "--man=no", path)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_the_user_and_directories(self):
+        for directory in "etc", "var/lib", "var/cache":
+            os.makedirs(os.path.join(self.root, directory))
+        result = run("systemd-sysusers", f"--root={self.root}", SYSUSERS)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(os.path.join(self.root, "etc/passwd")) as file:
+            self.assertRegex(file.read(), r"(?m)^dwarfprof:x:\d+:\d+:[^:]*:/var/lib/dwarfprof:/usr/sbin/nologin$")
+        with open(UNIT) as file:
+            self.assertIn("\nUser=dwarfprof\n", file.read())
+        result = run("systemd-tmpfiles", f"--root={self.root}", "--create", TMPFILES)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for path in "var/lib/dwarfprof", "var/cache/dwarfprof":
+            self.assertEqual(os.stat(os.path.join(self.root, path)).st_mode & 0o7777, 0o700)
+
+    def test_the_configuration(self):
+        """Also with what is only suggested."""
+        result = run(DWARFPROF, "agent", "--check", "-c", CONFIGURATION)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        with open(CONFIGURATION) as file:
+            text = file.read()
+        path = os.path.join(self.root, "agent.conf")
+        with open(path, "w") as file:
+            file.write(re.sub(r"(?m)^# (\w+ = )", r"\1", text))
+        result = run(DWARFPROF, "agent", "--check", "-c", path)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    if not shutil.which("systemd-analyze"):
+        sys.exit(77)  # skipped
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "agent/pulls.h"
+#include "symbols/names.h"
+
+static void ignore(void *arg)
+{
+}
+
+static void count(void *arg)
+{
+	++*(int *)arg;
+}
+
+static struct report *new_report(struct pulls *pulls, struct names *names,
+				 const struct window *window)
+{
+	const struct report_context context = {
+		.events = EVENT_BIT(DP_EVENT_CPU),
+		.hz = 19,
+		.names = names,
+	};
+	struct report *report;
+
+	cr_assert_eq(pulls_report_new(pulls, &context, window, &report), 0);
+	return report;
+}
+
+Test(pulls, a_run_that_never_served_leaves_them_alone)
+{
+	const struct pull_request request = { .duration_ns = 1000, .format = "pprof" };
+	struct window window = { .from_ns = 0, .until_ns = UINT64_MAX };
+	struct totals totals = { .duration_ns = 2000 };
+	struct names *names;
+	struct report *present, *next;
+	struct pulls *pulls;
+	struct pull *pull;
+	const char *text;
+	size_t size;
+	int n_done = 0;
+
+	cr_assert_eq(names_new(&(struct names_options){ .none = true }, &names), 0);
+	cr_assert_eq(pulls_new(ignore, NULL, &pulls), 0);
+	present = new_report(pulls, names, &window);
+	next = new_report(pulls, names, &window);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done, &pull), 0);
+	cr_assert_eq(pulls_due(pulls), 0);
+	pulls_plan(present, 100, 100);
+	cr_assert_eq(pulls_taken(present, present, &totals), 0);
+	cr_assert_eq(pulls_due(pulls), 1100);
+	pulls_report_free(next, &totals);
+	cr_assert_eq(n_done, 0);
+	pulls_plan(present, 1100, 1100);
+	cr_assert_eq(pulls_taken(present, present, &totals), 0);
+	cr_assert_eq(n_done, 1);
+	cr_assert_eq(pull_result(pull, &text, &size), 0);
+	cr_assert_gt(size, 0);
+	pull_free(pull);
+	pulls_report_free(present, &totals);
+	pulls_free(pulls);
+	names_free(names);
+}
+
+Test(pulls, closed_while_one_runs)
+{
+	const struct pull_request request = { .duration_ns = 1000, .format = "pprof" };
+	struct window window = { .from_ns = 0, .until_ns = UINT64_MAX };
+	struct totals totals = { .duration_ns = 2000 };
+	struct names *names;
+	struct report *report;
+	struct pulls *pulls;
+	struct pull *pull, *other;
+	const char *text;
+	size_t size;
+	int n_done = 0;
+
+	cr_assert_eq(names_new(&(struct names_options){ .none = true }, &names), 0);
+	cr_assert_eq(pulls_new(ignore, NULL, &pulls), 0);
+	report = new_report(pulls, names, &window);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done, &pull), 0);
+	pulls_plan(report, 100, 100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	pulls_close(pulls);
+	cr_assert_eq(n_done, 1);
+	cr_assert_eq(pull_result(pull, &text, &size), -ESHUTDOWN);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done, &other), -ESHUTDOWN);
+	pull_free(pull);
+	pulls_report_free(report, &totals);
+	cr_assert_eq(n_done, 1);
+	pulls_free(pulls);
+	names_free(names);
+}

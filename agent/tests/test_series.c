@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which profile a sample belongs to, and how many there are. */
+#include <criterion/criterion.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/relabel.h"
+#include "agent/series.h"
+#include "deliver/deliver.h"
+
+static struct series_options options;
+static struct series *series;
+static struct relabel all, own;
+static struct series_sample found;
+
+static void begin(bool by_process, size_t max_sets)
+{
+	options.host = "h";
+	options.by_process = by_process;
+	options.max_sets = max_sets;
+	cr_assert_eq(series_new(&options, &series), 0);
+}
+
+static void tear_down(void)
+{
+	series_free(series);
+	relabel_done(&all);
+	relabel_done(&own);
+}
+
+TestSuite(series, .fini = tear_down);
+
+static void add(struct label_list *list, const char *key, const char *text)
+{
+	cr_assert_eq(label_list_add(list, &(struct label){ .key = key, .text = text }), 0);
+}
+
+static bool find_with(int pid, const char *comm, struct label_list *list)
+{
+	struct sample sample = { .pid = pid };
+	struct label_set *labels = NULL;
+
+	strcpy(sample.comm, comm);
+	if (list->n > 0)
+		cr_assert_eq(label_set_new(list, &labels), 0);
+	sample.labels = labels;
+	cr_assert_eq(series_find(series, &sample, &found), 0);
+	label_set_free(labels);
+	label_list_done(list);
+	return found.kept == SERIES_ALL;
+}
+
+/* A sample with one label. */
+static bool find(int pid, const char *comm, const char *key, const char *text)
+{
+	struct label_list list = { 0 };
+
+	if (key)
+		add(&list, key, text);
+	return find_with(pid, comm, &list);
+}
+
+static bool has(const char *key, const char *text)
+{
+	return label_set_has(found.profile, key, text);
+}
+
+Test(series, service_is_the_unit_or_the_name)
+{
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("service.name", "a"));
+	cr_assert(has("host.name", "h"));
+	cr_assert_null(found.sample);
+	find(1, "a", "service.name", "b");
+	cr_assert(has("service.name", "b"));
+	cr_assert_not(has("service.name", "a"));
+	cr_assert_null(found.sample);
+}
+
+Test(series, labels_of_a_sample_are_not_the_profiles)
+{
+	begin(false, 10);
+	find(1, "a", "route", "/");
+	cr_assert_not(has("route", "/"));
+	cr_assert(label_set_has(found.sample, "route", "/"));
+}
+
+Test(series, labels_of_the_backend)
+{
+	const struct deliver_label labels[] = { { "rack.row", "7" }, { "service_name", "s" } };
+
+	options.labels = labels;
+	options.n_labels = 2;
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("resource:rack.row", "7"));
+	cr_assert(has("service.name", "s"));
+}
+
+Test(series, facts_about_a_process_are_for_those_that_tell_them_apart)
+{
+	begin(false, 10);
+	find(1, "a", "process.linux.cgroup", "/x");
+	cr_assert_not(has("process.linux.cgroup", "/x"));
+	series_free(series);
+	begin(true, 10);
+	find(1, "a", "process.linux.cgroup", "/x");
+	cr_assert(has("process.linux.cgroup", "/x"));
+}
+
+Test(series, sets_are_limited)
+{
+	begin(false, 2);
+	cr_assert(find(1, "a", NULL, NULL));
+	cr_assert(find(2, "a", NULL, NULL));
+	cr_assert(find(1, "b", NULL, NULL));
+	cr_assert_not(find(1, "c", NULL, NULL));
+	cr_assert(has("service.name", SERIES_OTHER));
+	cr_assert(has("host.name", "h"));
+	cr_assert_not(find(1, "a", "route", "/"));
+	cr_assert(has("service.name", "a"));
+	cr_assert_null(found.sample);
+	cr_assert(find(1, "b", NULL, NULL));
+	cr_assert(has("service.name", "b"));
+}
+
+Test(series, sets_of_processes)
+{
+	begin(true, 4);
+	cr_assert(find(1, "a", "process.linux.cgroup", "/x"));
+	cr_assert_not(find(2, "a", "process.linux.cgroup", "/x"));
+	cr_assert(has("service.name", "a"));
+	cr_assert_not(has("process.linux.cgroup", "/x"));
+	cr_assert(find(1, "a", "process.linux.cgroup", "/x"));
+	cr_assert(has("process.linux.cgroup", "/x"));
+}
+
+/* A process has a resource for each name that it takes, also of the same service. */
+Test(series, names_of_processes_are_sets)
+{
+	begin(true, 8);
+	cr_assert(find(1, "a", "service.name", "s"));
+	cr_assert(find(1, "b", "service.name", "s"));
+	cr_assert_not(find(1, "c", "service.name", "s"));
+	cr_assert(has("service.name", "s"));
+	series_free(series);
+	begin(false, 1);
+	cr_assert(find(1, "a", "service.name", "s"));
+	cr_assert(find(1, "b", "service.name", "s"));
+}
+
+/* What a process is called tells more than its number. */
+Test(series, keeps_names_longest)
+{
+	struct sample sample = { .comm = "a" };
+	size_t n[SERIES_N_KEPT] = { 0 };
+
+	begin(true, 80);
+	for (int i = 0; i < 100; i++) {
+		sample.pid = 1000 + i;
+		snprintf(sample.thread_name, sizeof(sample.thread_name), "t%d", i / 10);
+		cr_assert_eq(series_find(series, &sample, &found), 0);
+		cr_assert(has("service.name", "a"));
+		n[found.kept]++;
+	}
+	/* A part is 20; then 5 threads with 10 processes each, and the rest by name. */
+	cr_assert_eq(n[SERIES_ALL], 20);
+	cr_assert_eq(n[SERIES_THREAD], 50);
+	cr_assert_eq(n[SERIES_COMM], 30);
+	for (int i = 0; i < 20; i++) {
+		snprintf(sample.comm, sizeof(sample.comm), "b%d", i);
+		find_with(sample.pid, sample.comm, &(struct label_list){ 0 });
+	}
+	cr_assert_eq(found.kept, SERIES_ALL); /* of other services */
+}
+
+/* Of one service, by the names of its processes while there is room. */
+Test(series, keeps_services_of_many_names)
+{
+	size_t n[SERIES_N_KEPT] = { 0 };
+	char comm[16];
+
+	begin(true, 80);
+	for (int i = 0; i < 100; i++) {
+		snprintf(comm, sizeof(comm), "c%d", i);
+		find(1000 + i, comm, "service.name", "s");
+		cr_assert(has("service.name", "s"));
+		n[found.kept]++;
+	}
+	cr_assert_eq(n[SERIES_ALL], 20);
+	cr_assert_eq(n[SERIES_THREAD], 5);
+	cr_assert_eq(n[SERIES_COMM], 5);
+	cr_assert_eq(n[SERIES_SERVICE], 70);
+}
+
+/* Names of processes and threads are no labels then. */
+Test(series, keeps_services_alone_without_processes)
+{
+	char text[16];
+
+	begin(false, 80);
+	cr_assert(find(1, "a", NULL, NULL));
+	for (int i = 0; found.kept == SERIES_ALL; i++) {
+		snprintf(text, sizeof(text), "%d", i);
+		find(1, "a", "own", text);
+	}
+	cr_assert_eq(found.kept, SERIES_SERVICE);
+}
+
+/* One that starts processes, or makes up labels, does not take the others' place. */
+static int find_many(const char *comm, bool by_label)
+{
+	char text[16];
+	int n = 0;
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(text, sizeof(text), "%d", i);
+		n += find(by_label ? 1 : 1000 + i, comm, by_label ? "id" : NULL, text);
+		cr_assert(has("service.name", comm));
+	}
+	return n;
+}
+
+Test(series, a_service_has_a_part_of_the_sets)
+{
+	for (int i = 0; i < 3; i++) {
+		begin(i > 0, 40);
+		cr_assert_eq(find_many("a", i < 2), 10);
+		cr_assert_eq(find_many("b", i < 2), 10);
+		cr_assert(find(1, "c", NULL, NULL));
+		cr_assert(find(1, "c", "route", "/"));
+		series_free(series);
+	}
+	series = NULL;
+}
+
+Test(series, the_first_of_services_have_room)
+{
+	char comm[8];
+
+	for (int by_process = 0; by_process < 2; by_process++) {
+		begin(by_process, 40);
+		for (int i = 0; i < 4; i++) {
+			snprintf(comm, sizeof(comm), "s%d", i);
+			find_many(comm, true);
+		}
+		for (int i = 0; i < 4; i++) {
+			snprintf(comm, sizeof(comm), "t%d", i);
+			cr_assert(find(1, comm, NULL, NULL));
+			cr_assert_not(find(1, comm, "route", "/"));
+		}
+		series_free(series);
+	}
+	series = NULL;
+}
+
+Test(series, spans_are_no_sets)
+{
+	begin(false, 1);
+	cr_assert(find(1, "a", "span_id", "0123456789abcdef"));
+	cr_assert(find(1, "a", "span_id", "fedcba9876543210"));
+	cr_assert(label_set_has(found.sample, "span_id", "fedcba9876543210"));
+}
+
+static void rule(struct relabel *rules, const char *text)
+{
+	struct relabel_error error;
+
+	cr_assert_eq(relabel_add(rules, text, &error), 0);
+	options.all_rules = &all;
+	options.own_rules = &own;
+}
+
+Test(series, rules_drop)
+{
+	rule(&all, "action=drop source_labels=__meta_process_comm regex=a");
+	rule(&own, "action=keep source_labels=service_name regex=[abc]");
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(found.is_dropped);
+	find(1, "b", NULL, NULL);
+	cr_assert_not(found.is_dropped);
+	find(1, "d", NULL, NULL);
+	cr_assert(found.is_dropped);
+}
+
+/* The rules of all come before the labels of the backend, and its rules after them. */
+Test(series, rules_are_in_order)
+{
+	const struct deliver_label labels[] = { { "team", "backend" } };
+
+	options.labels = labels;
+	options.n_labels = 1;
+	rule(&all, "target_label=team replacement=all");
+	rule(&all, "source_labels=team target_label=before");
+	rule(&own, "source_labels=team target_label=after");
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("resource:before", "all"));
+	cr_assert(has("resource:team", "backend"));
+	cr_assert(has("resource:after", "backend"));
+}
+
+Test(series, rules_see_what_is_not_sent)
+{
+	rule(&all, "source_labels=__meta_process_cgroup,__meta_process_pid,__meta_process_comm "
+		   "target_label=x");
+	begin(true, 10);
+	find(7, "a", "process.linux.cgroup", "/c");
+	cr_assert(has("resource:x", "/c;7;a"));
+	cr_assert(has("process.linux.cgroup", "/c"));
+	cr_assert_not(has("resource:__meta_process_comm", "a"));
+	find(8, "a", "process.linux.cgroup", "/c");
+	cr_assert(has("resource:x", "/c;8;a"));
+}
+
+/* Otherwise a report would set it by itself. */
+Test(series, a_dropped_label_is_empty)
+{
+	rule(&all, "action=labeldrop regex=host|service_name");
+	begin(false, 10);
+	find(1, "a", NULL, NULL);
+	cr_assert(has("host.name", ""));
+	cr_assert(has("service.name", ""));
+}
+
+Test(series, rules_see_what_the_agent_knows)
+{
+	static const char *const keys[] = { "service.name", "resource:team" };
+
+	rule(&all, "source_labels=__meta_process_comm,host target_label=x");
+	begin(false, 10);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		find(1, "a", keys[i], "b");
+		cr_assert(has("resource:x", "a;h"), "%s", keys[i]);
+	}
+}
+
+Test(series, facts_have_room)
+{
+	struct label_list list = { 0 };
+	char key[32];
+
+	rule(&all, "source_labels=__meta_process_cgroup,k8s_pod_uid target_label=service_name");
+	begin(false, 10);
+	for (int i = 0; i < NAMED_LABELS_MAX; i++) {
+		snprintf(key, sizeof(key), "cloud.%d", i);
+		add(&list, key, "x");
+	}
+	add(&list, "process.linux.cgroup", "/c");
+	add(&list, "k8s.pod.uid", "1");
+	find_with(1, "a", &list);
+	cr_assert(has("service.name", "/c;1"));
+}
+
+/* Bytes that are kept for n sources, which the service or the thread tells apart. */
+static size_t measure(size_t max_sets, bool by_service, int n)
+{
+	struct sample sample = { .comm = "a" };
+	size_t before;
+
+	begin(false, max_sets);
+	cr_assert_eq(series_find(series, &sample, &found), 0);
+	before = mallinfo2().uordblks;
+	for (int i = 0; i < n; i++) {
+		sample.pid = i;
+		snprintf(sample.thread_name, sizeof(sample.thread_name), "%d", i);
+		if (by_service)
+			snprintf(sample.comm, sizeof(sample.comm), "%d", i);
+		cr_assert_eq(series_find(series, &sample, &found), 0);
+	}
+	return mallinfo2().uordblks - before;
+}
+
+Test(series, sources_are_limited)
+{
+	cr_assert_leq(measure(4, true, 10000), 256 << 10);
+	cr_assert(find(1, "a", NULL, NULL));
+	cr_assert_not(find(1, "b", NULL, NULL));
+}
+
+Test(series, sources_are_what_rules_tell_apart)
+{
+	rule(&all, "source_labels=service_name target_label=x");
+	cr_assert_leq(measure(1000, false, 1000), 16 << 10);
+}
+
+Test(series, threads_that_rules_tell_apart)
+{
+	struct sample sample = { .comm = "a" };
+
+	rule(&own, "source_labels=__meta_thread_name target_label=x");
+	begin(false, 10);
+	for (int i = 0; i < 3; i++) {
+		snprintf(sample.thread_name, sizeof(sample.thread_name), "%d", i);
+		cr_assert_eq(series_find(series, &sample, &found), 0);
+		cr_assert(has("resource:x", sample.thread_name));
+	}
+}

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `dwarfprof agent` costs in user space: CPU time and memory of all its processes.
+
+usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [--threads] [SITUATION...]
+
+SITUATION is idle (nothing is started here), busy (a program on each CPU that lasts) or churn (N of 200
+programs are started per second, 50). In each, an agent profiles all processes, with a store. Measured
+are its first 20 seconds, and SECONDS (60) from when it has run for SETTLE (60). CPU time is that of the
+agent's cgroup, so that helpers that have ended count; memory is Pss_Anon of smaps_rollup, in which a page
+that several share counts once; maps are memlock of fdinfo. A machine has other processes: samples and
+process starts of the time stand beside it. --threads: which threads and helpers use it. RESULTS/agent.json
+gets all of it. Needs root, and cgroup v2.
+"""
+import argparse
+import collections
+import contextlib
+import glob
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+import churn
+import machine
+import profilers
+import workloads
+
+SITUATIONS = ("idle", "busy", "churn")
+START = 20  # seconds
+PROGRAMS = 200
+
+Look = collections.namedtuple("Look", "time cpu samples starts threads")
+
+
+def cgroup_mount():
+    mounts = [line.split()[1] for line in profilers.read("/proc/self/mounts").splitlines() if line.split()[2] == "cgroup2"]
+    return mounts[0] if mounts else sys.exit("no cgroup v2 is mounted")
+
+
+class Cgroup:
+    """What is started in it, with its children, is counted together."""
+
+    def __init__(self):
+        self.path = os.path.join(cgroup_mount(), f"bench-agent-{os.getpid()}")
+
+    def __enter__(self):
+        os.mkdir(self.path)
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(OSError):
+            os.rmdir(self.path)
+
+    def enter(self):
+        with open(os.path.join(self.path, "cgroup.procs"), "w") as file:
+            file.write(str(os.getpid()))
+
+    def cpu_seconds(self):
+        return int(re.search(r"^usage_usec (\d+)", profilers.read(os.path.join(self.path, "cpu.stat")), re.M)[1]) / 1e6
+
+    def pids(self):
+        return [int(pid) for pid in profilers.read(os.path.join(self.path, "cgroup.procs")).split()]
+
+
+def private_kib(pid):
+    try:
+        return int(re.search(r"^Pss_Anon:\s+(\d+)", profilers.read(f"/proc/{pid}/smaps_rollup"), re.M)[1])
+    except (OSError, TypeError):
+        return 0
+
+
+def map_kib(pid):
+    """Kernel memory of the maps that a process has open, each once."""
+    maps = {}
+    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        with contextlib.suppress(OSError):
+            fields = dict(re.findall(r"^(\w+):\s*(\d+)$", profilers.read(path), re.M))
+            if "map_id" in fields:
+                maps[fields["map_id"]] = int(fields["memlock"])
+    return sum(maps.values()) >> 10
+
+
+def thread_ns(pids):
+    """CPU time by the names of process and thread."""
+    times = collections.Counter()
+    for pid in pids:
+        for path in glob.glob(f"/proc/{pid}/task/*"):
+            with contextlib.suppress(OSError):
+                words = profilers.read(f"/proc/{pid}/cmdline").split("\0")
+                kind = words[1] if "helper" in words[0] and len(words) > 1 else "agent"
+                name = profilers.read(os.path.join(path, "comm")).strip()
+                times[f"{kind}/{name}"] += int(profilers.read(os.path.join(path, "schedstat")).split()[0])
+    return times
+
+
+def process_starts():
+    return int(re.search(r"^processes (\d+)", profilers.read("/proc/stat"), re.M)[1])
+
+
+class Agent:
+    def __init__(self, build, directory, hz, cgroup):
+        self.cgroup = cgroup
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{s.getsockname()[1]}"
+        self.command = [f"{build}/cli/dwarfprof", "agent", "-F", str(hz), "--store", os.path.join(directory, "store"),
+                        "--pull", self.address]
+        self.log = os.path.join(directory, "log")
+
+    def __enter__(self):
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, preexec_fn=self.cgroup.enter)
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+    def samples(self):
+        with urllib.request.urlopen(f"http://{self.address}/metrics") as answer:
+            return int(re.search(r"^dwarfprof_samples_total (\d+)", answer.read().decode(), re.M)[1])
+
+    def look(self):
+        if self.process.poll() is not None:
+            sys.exit(profilers.read(self.log)[-2000:])
+        try:
+            samples = self.samples()
+        except OSError:  # it does not answer yet
+            samples = 0
+        return Look(time.monotonic(), self.cgroup.cpu_seconds(), samples, process_starts(), thread_ns(self.cgroup.pids()))
+
+    def memory(self):
+        pids = self.cgroup.pids()
+        return {"private_kib": sum(map(private_kib, pids)),
+                "helpers_kib": sum(private_kib(pid) for pid in pids if pid != self.process.pid),
+                "map_kib": map_kib(self.process.pid), "processes": len(pids)}
+
+
+@contextlib.contextmanager
+def situation(name, build, directory, starts):
+    with contextlib.ExitStack() as stack:
+        for cpu in range(os.cpu_count() if name == "busy" else 0):
+            target = stack.enter_context(workloads.Target(build, directory, "nofp", "chain", 20))
+            os.sched_setaffinity(target.pid, {cpu})
+        if name == "churn":
+            thread = churn.Starts([program for program, _ in churn.make(build, directory, PROGRAMS)], starts)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(setattr, thread, "is_over", True)
+        yield
+
+
+def between(before, after):
+    """CPU time, and what there was to do, of a time."""
+    return {"seconds": after.time - before.time, "cpu_seconds": after.cpu - before.cpu,
+            "percent": 100 * (after.cpu - before.cpu) / (after.time - before.time),
+            "samples": after.samples - before.samples, "process_starts": after.starts - before.starts,
+            "threads_ms": {name: ns / 1e6 for name, ns in (after.threads - before.threads).most_common()}}
+
+
+def measure(args, name):
+    with tempfile.TemporaryDirectory() as directory, situation(name, args.build, directory, args.starts), \
+            Cgroup() as cgroup, Agent(args.build, directory, args.freq, cgroup) as agent:
+        looks = [agent.look()]
+        for seconds in START, max(args.settle - START, 0), args.seconds:
+            time.sleep(seconds)
+            looks.append(agent.look())
+        return {"start": between(*looks[:2]), "steady": between(*looks[2:]), "memory": agent.memory()}
+
+
+def show(name, result, threads):
+    for phase in "start", "steady":
+        r = result[phase]
+        print(f"{name:6} {phase:6} {r['percent']:6.2f} % of a CPU: {r['cpu_seconds']:.2f} s in {r['seconds']:.0f} s, "
+              f"{r['samples']} samples, {r['process_starts']} process starts", flush=True)
+        for thread, ms in r["threads_ms"].items() if threads else ():
+            print(f"  {ms:8.1f} ms {thread}")
+    m = result["memory"]
+    print(f"{name:6} memory {m['private_kib']} KiB private, {m['helpers_kib']} of these in helpers, {m['map_kib']} KiB of "
+          f"kernel maps, {m['processes']} processes", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
+    parser.add_argument("build")
+    parser.add_argument("results")
+    parser.add_argument("-s", "--seconds", type=float, default=60)
+    parser.add_argument("--settle", type=float, default=60)
+    parser.add_argument("-F", "--freq", type=int, default=19)
+    parser.add_argument("--starts", type=int, default=50)
+    parser.add_argument("--threads", action="store_true")
+    parser.add_argument("situations", nargs="*", default=SITUATIONS)
+    args = parser.parse_args()
+    results = {}
+    for name in args.situations:
+        results[name] = measure(args, name)
+        show(name, results[name], args.threads)
+    machine.write(args.results, "agent", hz=args.freq, situations=results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_CHAIN_H
+#define DP_BPF_CHAIN_H
+
+/*
+ * Reads frames that a runtime keeps in a list or an array (struct dp_chain). The thread does not run
+ * meanwhile. What is read need not make sense: each loop is bounded.
+ */
+
+#include "bpf/walk_state.h"
+
+/* Glibc's dtv_t, which has the address of a block, and what to free. */
+#define CHAIN_BLOCK_SIZE 16
+/* In place of an address: the thread has not used the block yet. */
+#define CHAIN_NO_BLOCK (~0ULL)
+
+static __always_inline __u64 chain_word(const struct walk_runtime *r, __u32 at)
+{
+	return port_u64(r->bytes +
+			port_index(at & (DP_PYTHON_FRAME_SIZE - 1), DP_PYTHON_FRAME_SIZE));
+}
+
+static __always_inline int chain_read_word(struct walk *w, __u64 *ret, __u64 address)
+{
+	return port_read_user(w, ret, sizeof(*ret), address);
+}
+
+/* The address of the variable in its module's block; CHAIN_NO_BLOCK: there is none. */
+static __always_inline int chain_module_variable(struct walk *w, __u64 *ret)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 at = r->bias + r->chain.variable, module, blocks;
+
+	if (chain_read_word(w, &module, at) < 0 ||
+	    chain_read_word(w, &blocks, r->self + DP_THREAD_BLOCKS) < 0 ||
+	    chain_read_word(w, ret, blocks + module * CHAIN_BLOCK_SIZE) < 0 ||
+	    chain_read_word(w, &module, at + sizeof(module)) < 0)
+		return -1;
+	if (*ret != CHAIN_NO_BLOCK)
+		*ret += module;
+	return 0;
+}
+
+/* The address of the variable. Returns 0 or negative. */
+static __always_inline int chain_variable(struct walk *w, __u64 *ret)
+{
+	struct walk_runtime *r = &w->runtime;
+
+	if (r->chain.place == DP_CHAIN_GLOBAL) {
+		*ret = r->bias + r->chain.variable;
+		return 0;
+	}
+	r->self = port_thread_base(w);
+	if (r->self == 0)
+		return -1;
+	*ret = r->chain.variable;
+	if (r->chain.place == DP_CHAIN_TLS_MODULE)
+		return chain_module_variable(w, ret);
+	if (r->chain.place == DP_CHAIN_TLS_SLOT &&
+	    chain_read_word(w, ret, r->bias + r->chain.variable) < 0)
+		return -1;
+	*ret += r->self;
+	return 0;
+}
+
+/* Finds the end of the array. Returns 0 or negative. */
+static __always_inline int chain_find_end(struct walk *w, __u64 thread)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 words;
+
+	if (chain_read_word(w, &r->end, thread + r->chain.stack) < 0 ||
+	    chain_read_word(w, &words, thread + r->chain.stack_words) < 0)
+		return -1;
+	r->end += words * sizeof(__u64);
+	return 0;
+}
+
+/* Finds the first frame; 0: there is none. Returns 0 or negative. */
+static __always_inline int chain_find(struct walk *w)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 at;
+
+	r->at = 0;
+	if (chain_variable(w, &at) < 0)
+		return -1;
+	if (at == CHAIN_NO_BLOCK)
+		return 0;
+	if (chain_read_word(w, &at, at) < 0)
+		return -1;
+	if (at == 0 || r->chain.first == 0) {
+		r->at = at;
+		return 0;
+	}
+	if (r->chain.stride != 0 && chain_find_end(w, at) < 0)
+		return -1;
+	return chain_read_word(w, &r->at, at + r->chain.first - 1);
+}
+
+/* Adds a function. Returns 0, or negative if it cannot be read. */
+static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
+{
+	struct walk_runtime *r = &w->runtime;
+	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
+	__u64 at = code, second;
+	__u8 type = 0;
+
+	f->code = code;
+	if (r->chain.native != 0 && port_read_user(w, &type, sizeof(type), code) < 0)
+		return -1;
+	if (r->chain.tagged != 0 && chain_read_word(w, &at, code + r->chain.tagged - 1) < 0)
+		return -1;
+	if (chain_read_word(w, &f->tag, at + r->chain.tags[0]) < 0 ||
+	    chain_read_word(w, &second, at + r->chain.tags[1]) < 0)
+		return -1;
+	f->tag = chain_tag(f->tag, second);
+	f->position = chain_word(r, r->chain.position) & ~DP_RUNTIME_ENTRY;
+	if ((flags & r->chain.entry) != 0 && (r->chain.native == 0 || type != r->chain.native))
+		f->position |= DP_RUNTIME_ENTRY;
+	r->head.n++;
+	return 0;
+}
+
+static long chain_frame_step(__u32 i, void *ctx)
+{
+	struct walk *w = ((struct walk_ref *)ctx)->w;
+	struct walk_runtime *r = &w->runtime;
+	__u32 size = r->chain.frame_size;
+	__u64 code, flags;
+
+	if (r->at == 0 || (r->chain.stride != 0 && r->at >= r->end)) {
+		r->head.outcome = DP_RUNTIME_COMPLETE;
+		return 1;
+	}
+	if (r->head.n >= DP_MAX_RUNTIME_FRAMES)
+		return 1;
+	size = port_opaque(size);
+	if (size > DP_PYTHON_FRAME_SIZE)
+		size = DP_PYTHON_FRAME_SIZE;
+	if (port_read_user(w, r->bytes, size, r->at) < 0)
+		goto fault;
+	r->at = r->chain.stride != 0 ? r->at + r->chain.stride : chain_word(r, r->chain.next);
+	code = chain_word(r, r->chain.code);
+	flags = chain_word(r, r->chain.flags);
+	if (code == 0)
+		return 0;
+	if (r->chain.flags_far != 0 && chain_read_word(w, &flags, flags) < 0)
+		goto fault;
+	if ((flags & r->chain.skip) != 0 ||
+	    (r->chain.kind != 0 && (flags & r->chain.kind) == r->chain.no_kind))
+		return 0;
+	if (chain_add(w, code, flags) < 0)
+		goto fault;
+	return 0;
+fault:
+	r->head.outcome = DP_RUNTIME_READ_FAULT;
+	return 1;
+}
+
+/* Reads the thread's frames into w->runtime. */
+static __always_inline void chain_read(struct walk *w, const struct dp_runtime_image *image)
+{
+	struct walk_ref ref = { w };
+
+	w->runtime.chain = image->chain;
+	w->runtime.head.outcome = DP_RUNTIME_READ_FAULT;
+	if (chain_find(w) < 0)
+		return;
+	w->runtime.head.outcome = DP_RUNTIME_MANY_FRAMES;
+	port_loop(2 * DP_MAX_RUNTIME_FRAMES, chain_frame_step, &ref);
+}
+
+#endif

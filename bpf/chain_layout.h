@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_CHAIN_LAYOUT_H
+#define DP_BPF_CHAIN_LAYOUT_H
+
+/*
+ * Runtimes that keep a thread's frames in a list or an array, which a variable leads to: where that is
+ * and what a frame has. Part of abi.h.
+ */
+
+/* Where the variable is. */
+enum dp_chain_place {
+	DP_CHAIN_GLOBAL,     /* at an address of the file */
+	DP_CHAIN_TLS_OFFSET, /* thread-local: so far from the thread's base, */
+	DP_CHAIN_TLS_SLOT,   /* as far as the word at an address of the file says, */
+	DP_CHAIN_TLS_MODULE, /* or in the block of a module, by its number and an offset, which are there */
+	DP_N_CHAIN_PLACES,
+};
+
+/* Offsets are those of members. `or 0`: one more than the offset; 0: there is none. */
+struct dp_chain {
+	__u64 variable; /* see enum dp_chain_place */
+	__u32 place;
+	__u32 first; /* the innermost frame: in the structure that the variable leads to, or 0: it leads
+		      * to the frame itself */
+	__u32 stack; /* of an array: in that structure, its start, and its number of words */
+	__u32 stack_words;
+	__u32 frame_size; /* as far as a frame is read */
+	__u32 stride;     /* of an array: from a frame to its caller; 0: it is a list */
+	__u32 next;       /* in a frame: its caller, in a list, */
+	__u32 code;       /* what identifies its function; 0: it has none that is named, */
+	__u32 position;   /* and where it is in that, */
+	__u32 flags;      /* and its flags, */
+	__u32 flags_far;  /* not 0: the address of its flags */
+	__u32 entry;      /* flags of frames that enter an evaluation loop; */
+	__u32 skip;       /* any of those that are not sent, of functions in C; */
+	__u32 kind;       /* the flags that say what kind a frame is, and the kind of those that */
+	__u32 no_kind;    /* are not sent, as they stand for nothing; or 0 */
+	__u32 native;     /* first byte of functions that are native code; or 0 */
+	__u32 tagged; /* in a function: the address of what has two words that tell it apart from */
+	__u32 tags[2]; /* others, or 0: it has them itself; and they */
+};
+
+/* Tells apart functions that follow each other at the same address. */
+static inline __u64 chain_tag(__u64 first, __u64 second)
+{
+	return first + second * 0x9e3779b97f4a7c15ULL;
+}
+
+/* What user space needs besides, to name Ruby's functions. */
+struct dp_ruby_names {
+	__u32 version; /* major << 8 | minor */
+	__u32 body;    /* in an iseq: its body. In that: */
+	__u32 size;    /* number of words of its instructions, and they */
+	__u32 instructions;
+	__u32 path;
+	__u32 label;
+	__u32 lines; /* what has lines, their number, and which one a position has */
+	__u32 n_lines;
+	__u32 index;
+	__u32 line_size; /* of what has a line, which begins with it */
+	__u32 string_size;
+	__u32 zero;
+};
+
+/* And PHP's. */
+struct dp_php_names {
+	__u32 api; /* ZEND_MODULE_API_NO */
+	__u32 function; /* in a function: its name, class, file, first line, instructions and their number */
+	__u32 scope;
+	__u32 file;
+	__u32 first_line;
+	__u32 instructions;
+	__u32 n_instructions;
+	__u32 instruction_size;
+	__u32 line;        /* in an instruction */
+	__u32 class_name;  /* in a class */
+	__u32 string_size; /* in a string: its number of bytes, and they */
+	__u32 string_text;
+};
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_HOTSPOT_LAYOUT_H
+#define DP_BPF_HOTSPOT_LAYOUT_H
+
+/*
+ * What the walker needs to leave code of a HotSpot JVM: where its code is, and where the headers of
+ * its pieces of code have what. Part of abi.h.
+ */
+
+/* HotSpot has three heaps at most, or four: CodeBlobType. */
+#define DP_HOTSPOT_HEAPS 4
+
+/* As much of a CodeBlob as is read at once; a power of two. */
+#define DP_HOTSPOT_BLOB_SIZE 128
+
+/*
+ * A heap of code. It consists of segments, and its map has a byte for each: 255 in a free block, else
+ * how far the block's first segment may be in front of it; 0 in that one.
+ */
+struct dp_hotspot_heap {
+	__u64 start, end; /* end exclusive */
+	__u64 map;        /* address of the segment map */
+};
+
+/*
+ * A struct dp_runtime_frame of HotSpot stands for a native one, and has its number. Compiled code: the
+ * address of its blob, the position in it, and for a method its compile id. Interpreted: the Method,
+ * the distance of its bytecode from its ConstMethod or 0, and that; user space puts the number of the
+ * bytecode there, plus 1.
+ */
+#define DP_HOTSPOT_INTERPRETED (1ULL << 62)
+/* A method has less than 64 KiB of bytecodes; what is in front of them is smaller. */
+#define DP_HOTSPOT_BYTECODES (1U << 17)
+/* Set in user space: the position is no return address. */
+#define DP_HOTSPOT_EXACT (1ULL << 61)
+
+struct dp_hotspot {
+	struct dp_hotspot_heap heaps[DP_HOTSPOT_HEAPS]; /* the unused ones are empty */
+	/* The interpreter's code; and where the stub by which native code calls Java goes on */
+	__u64 interpreter_start, interpreter_end;
+	__u64 call_stub_return;
+	__u32 segment_bits;   /* a segment has 1 << segment_bits bytes */
+	__u32 header_size;    /* of a block, in front of its blob */
+	__u32 frame_size;     /* in a blob: its frame's size in words, */
+	__u32 frame_complete; /* from where on in its code the frame is complete: 4 bytes, or */
+	__u32 complete_size;  /* 2; negative: not known */
+	__u32 code_begin;     /* and where its code begins: an address, or */
+	__u32 code_is_offset; /* a number of 4 bytes, from the blob's start */
+	__u32 method_id; /* in the blob of a method: what tells apart those that follow each other */
+	__u32 method_const; /* in a Method: its ConstMethod */
+	/* In an interpreter's frame, in bytes from fp: its Method, */
+	__s32 frame_method;
+	__s32 frame_bytecode; /* the address of its bytecode, */
+	__s32 sender_sp;      /* and the caller's stack pointer */
+};
+
+DP_ASSERT(sizeof(struct dp_hotspot) % DP_CELL_SIZE == 0, "dp_hotspot consists of cells");
+DP_ASSERT(sizeof(struct dp_hotspot) <= DP_SEGMENT_SLACK, "any record fits behind any cell");
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef DP_BPF_SPANS_BPF_H
+#define DP_BPF_SPANS_BPF_H
+
+/*
+ * Labels of samples by the calls on their stack. A probe at a function's entry keeps the values of
+ * the call with its CFA, for the thread. A sample has the label if its walk meets a frame with that
+ * CFA and an address within that function. Nothing is done when a call returns: exceptions, longjmp()
+ * and tail calls need no care. A frame within a function that no kept call fits has an unknown label:
+ * also one on a stack that another thread has begun the call on, such as a goroutine's, where what this
+ * thread keeps is of an earlier call.
+ */
+
+#include "bpf/values.bpf.h"
+
+/* A constant of the loaded program, as the options are. */
+const volatile bool dp_has_spans;
+
+/* Calls that are kept per thread, a power of two. */
+#define SPANS 8
+#define SPAN_CELLS (WALK_SPAN_CELLS - sizeof(struct dp_values) / DP_CELL_SIZE)
+
+struct span_key {
+	__u64 cfa; /* 0: none */
+	__u32 place;
+	__u32 n_cells; /* of its values */
+};
+
+struct span {
+	struct dp_values head;
+	__u64 cells[SPAN_CELLS];
+};
+DP_ASSERT(__builtin_offsetof(struct span, cells) ==
+		  __builtin_offsetof(struct span, head) + sizeof(struct dp_values),
+	  "the values follow their head");
+
+/* Written by the thread alone. The event that samples it may interrupt that. */
+struct thread_spans {
+	struct span_key keys[SPANS]; /* in two cache lines: a sample looks at all of them */
+	struct span of[SPANS];
+	struct dp_regs regs; /* of the last call, and its values */
+	struct values values;
+};
+
+/* By process and thread, as in its samples. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct thread_spans);
+} dp_spans SEC(".maps");
+
+/* Where a process has the probed functions; 0: not known, as it has not called it yet. */
+struct span_code {
+	__u64 start[DP_MAX_SPAN_PLACES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct span_code);
+} dp_span_code SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct dp_span_places);
+} dp_span_places SEC(".maps");
+
+struct span_owner_key {
+	__u64 cfa;
+	__u32 pid, place;
+};
+
+/* The thread that began the last call with a CFA. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct span_owner_key);
+	__type(value, __u32);
+} dp_span_owners SEC(".maps");
+
+/* What a sample's walk has found (walk_output.span): nothing, a call and 1, or this. */
+#define SPAN_UNKNOWN (SPANS + 1)
+
+/*
+ * Where a call is kept: in place of one with the same CFA, which is over; else where there is room;
+ * else in place of one below it, which is over too unless it is on another stack; else in place of
+ * the outermost one.
+ */
+static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa)
+{
+	__u64 best_cfa = 0;
+	__u32 best = 0, best_rank = 0;
+
+	for (__u32 i = 0; i < SPANS; i++) {
+		__u64 other = t->keys[port_index(i, SPANS)].cfa;
+		__u32 rank = other == cfa ? 4 : other == 0 ? 3 : other < cfa ? 2 : 1;
+
+		if (rank > best_rank || (rank == 1 && best_rank == 1 && other > best_cfa)) {
+			best = i;
+			best_rank = rank;
+			best_cfa = other;
+		}
+	}
+	return best;
+}
+
+static __always_inline struct thread_spans *thread_spans_of(__u64 pid_tgid)
+{
+	static const struct thread_spans fresh;
+	struct thread_spans *t = bpf_map_lookup_elem(&dp_spans, &pid_tgid);
+
+	if (t)
+		return t;
+	bpf_map_update_elem(&dp_spans, &pid_tgid, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&dp_spans, &pid_tgid);
+}
+
+/* Notes where the process has the function. */
+static __always_inline void span_code_note(__u32 pid, __u32 place, __u64 start)
+{
+	static const struct span_code fresh;
+	struct span_code *code = bpf_map_lookup_elem(&dp_span_code, &pid);
+
+	if (!code) {
+		bpf_map_update_elem(&dp_span_code, &pid, &fresh, BPF_NOEXIST);
+		code = bpf_map_lookup_elem(&dp_span_code, &pid);
+	}
+	if (code)
+		code->start[port_index(place, DP_MAX_SPAN_PLACES)] = start;
+}
+
+static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 place)
+{
+	struct span_owner_key key = { cfa, pid_tgid >> 32, place };
+	__u32 tid = (__u32)pid_tgid;
+
+	bpf_map_update_elem(&dp_span_owners, &key, &tid, BPF_ANY);
+}
+
+/* Is a kept call the last one that began at its CFA? */
+static __always_inline bool span_is_own(const struct span_key *kept, __u32 pid, __u32 tid)
+{
+	struct span_owner_key key = { kept->cfa, pid, kept->place };
+	const __u32 *owner = bpf_map_lookup_elem(&dp_span_owners, &key);
+
+	return owner && *owner == tid;
+}
+
+/* Keeps the values of a call that begins. */
+static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
+{
+	struct thread_spans *t = thread_spans_of(pid_tgid);
+	__u64 cookie = bpf_get_attach_cookie(ctx), cfa = DP_FRAME_CFA(REGS_SP(ctx));
+	__u32 n_cells, place = (__u32)(cookie >> 16) & (DP_MAX_SPAN_PLACES - 1);
+	struct span_key *key;
+	struct span *s;
+	__u32 chosen;
+
+	if (!t)
+		return;
+	chosen = port_index(span_choose(t, cfa), SPANS);
+	key = &t->keys[chosen];
+	s = &t->of[chosen];
+	*(volatile __u64 *)&key->cfa = 0;
+	REGS_COPY(&t->regs, ctx);
+	span_own(cfa, pid_tgid, place);
+	span_code_note(pid_tgid >> 32, place, t->regs.reg[DP_REG_PC]);
+	values_fill(&t->values, &t->regs, (__u32)cookie & 0xffff, 0, SPAN_CELLS);
+	t->values.head.part = (struct dp_part){
+		DP_RECORD_VALUES,
+		(__u16)(sizeof(s->head) + t->values.n_cells * DP_CELL_SIZE),
+	};
+	key->place = place;
+	n_cells = t->values.n_cells;
+	n_cells = port_opaque(n_cells);
+	key->n_cells = n_cells;
+	if (n_cells > SPAN_CELLS ||
+	    bpf_probe_read_kernel(&s->head, sizeof(s->head) + n_cells * DP_CELL_SIZE,
+				  &t->values.head) < 0)
+		return;
+	*(volatile __u64 *)&key->cfa = cfa;
+}
+
+struct span_search {
+	struct walk *w;
+	const struct dp_span_places *places;
+	const struct span_code *code;
+	const struct thread_spans *spans; /* NULL: the thread has none */
+	__u32 found;
+};
+
+static __always_inline bool span_has(const struct dp_span_place *place, __u64 offset)
+{
+	return offset < place->size || offset - (__u64)place->cold < place->cold_size;
+}
+
+/* The number of a function that has the frame's address, and 1; 0: none. */
+static __always_inline __u32 span_place_of(const struct dp_span_places *places,
+					   const struct span_code *code, __u64 frame)
+{
+	__u32 is_caller = DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame));
+
+	for (__u32 i = 0; i < DP_MAX_SPAN_PLACES; i++) {
+		const struct dp_span_place *place = &places->of[port_index(i, DP_MAX_SPAN_PLACES)];
+		__u64 start = code->start[port_index(i, DP_MAX_SPAN_PLACES)];
+		__u64 offset = DP_FRAME_ADDRESS(frame) - start - is_caller;
+
+		/* At its first instruction, the probe may not have been hit. */
+		if (start && (is_caller || offset) && span_has(place, offset))
+			return i + 1;
+	}
+	return 0;
+}
+
+static __always_inline __u32 span_with_cfa(const struct thread_spans *t, __u64 cfa, __u32 place)
+{
+	for (__u32 i = 0; t && i < SPANS; i++) {
+		const struct span_key *key = &t->keys[port_index(i, SPANS)];
+
+		if (key->cfa == cfa && key->place == place)
+			return i + 1;
+	}
+	return SPAN_UNKNOWN;
+}
+
+static long span_step(__u32 i, void *ctx)
+{
+	struct span_search *search = ctx;
+	struct walk *w = search->w;
+	const struct walk_trail *t = walk_trail(w, i);
+	__u32 place = span_place_of(search->places, search->code, t->frame);
+
+	if (place == 0)
+		return 0;
+	/* The last frame was not left, so its CFA is not known. */
+	search->found = i + 1 < w->at.n_frames ? span_with_cfa(search->spans, t->cfa, place - 1) :
+						 SPAN_UNKNOWN;
+	return 1;
+}
+
+/*
+ * Finds the innermost probed call on the stack, for sample_put_span(). w->out.span: was it walked?
+ */
+PORT_GLOBAL int span_find(struct walk *w)
+{
+	struct span_search search = { .w = w };
+	__u64 key;
+	__u32 pid, is_walked, zero = 0;
+
+	if (!w)
+		return 0;
+	is_walked = w->out.span;
+	w->out.span = 0;
+	pid = w->out.sample.pid;
+	key = (__u64)pid << 32 | w->out.sample.tid;
+	search.code = bpf_map_lookup_elem(&dp_span_code, &pid);
+	search.places = bpf_map_lookup_elem(&dp_span_places, &zero);
+	if (!search.code || !search.places)
+		return 0;
+	search.spans = bpf_map_lookup_elem(&dp_spans, &key);
+	if (is_walked)
+		bpf_loop(w->at.n_frames, span_step, &search, 0);
+	if (search.found == 0 && w->out.sample.outcome != DP_COMPLETE)
+		search.found = SPAN_UNKNOWN;
+	if (search.spans && search.found > 0 && search.found < SPAN_UNKNOWN &&
+	    !span_is_own(&search.spans->keys[port_index(search.found - 1, SPANS)], pid,
+			 w->out.sample.tid))
+		search.found = SPAN_UNKNOWN;
+	w->out.span = search.found;
+	return 0;
+}
+
+/* Appends the call's values after n frames. Returns the cells that they take. */
+PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n)
+{
+	struct dp_values unknown = { .part = { DP_RECORD_VALUES, sizeof(unknown) },
+				     .is_unknown = 1 };
+	const struct thread_spans *t;
+	__u32 cells = sizeof(unknown) / DP_CELL_SIZE, found;
+	__u64 key;
+
+	n = port_opaque(n);
+	if (!w || w->out.span == 0 || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
+		return 0;
+	w->out.sample.flags |= DP_SAMPLE_VALUES;
+	found = w->out.span;
+	key = (__u64)w->out.sample.pid << 32 | w->out.sample.tid;
+	t = found < SPAN_UNKNOWN ? bpf_map_lookup_elem(&dp_spans, &key) : NULL;
+	if (t) {
+		__u32 at = port_index(found - 1, SPANS);
+		const struct span *s = &t->of[at];
+		__u32 n_cells = t->keys[at].n_cells;
+
+		n_cells = port_opaque(n_cells);
+		if (n_cells <= SPAN_CELLS &&
+		    bpf_probe_read_kernel(&w->out.frames[n],
+					  sizeof(s->head) + n_cells * DP_CELL_SIZE, &s->head) == 0)
+			return (int)(cells + n_cells);
+	}
+	bpf_probe_read_kernel(&w->out.frames[n], sizeof(unknown), &unknown);
+	return (int)cells;
+}
+
+#endif

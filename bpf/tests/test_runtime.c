@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+/* CPython's threads and frames in memory, in the layout of no version. */
+#include "bpf/runtime.h"
+#include "bpf/tests/world_fixture.h"
+
+/* _PyRuntime; interpreters, threads, frames, code objects and names follow. */
+#define RUNTIME (WORLD_STACK + 0x1000)
+#define SELF 0x7f0000001000ULL
+#define LINK 3
+
+enum { INTERPRETERS = 40, NEXT = 8, THREADS = 16, ID = 24, FRAME = 32 };
+enum { PREVIOUS = 0, CODE = 8, POSITION = 24, ENTRY = 33 };
+enum { NAME = 16, LINE = 28, HASH = 24 };
+
+static uint64_t place; /* of what is put next */
+
+/* In place of the image's rules: nothing is walked. */
+static struct dp_runtime_image *layout(void)
+{
+	return world_cell(w, WORLD_IMAGE_CELL + sizeof(struct dp_image) / DP_CELL_SIZE);
+}
+
+static void begin_runtime(void)
+{
+	struct dp_image *image;
+
+	begin();
+	image = world_cell(w, WORLD_IMAGE_CELL);
+	image->runtime_kind = DP_RUNTIME_PYTHON;
+	layout()->python = (struct dp_python){
+		.runtime = RUNTIME - WORLD_LIBRARY,
+		.interpreters = INTERPRETERS,
+		.next_interpreter = NEXT,
+		.first_thread = THREADS,
+		.next_thread = NEXT,
+		.thread_id = ID,
+		.thread_frame = FRAME,
+		.frame_size = ENTRY + 1,
+		.previous = PREVIOUS,
+		.code = CODE,
+		.position = POSITION,
+		.position_size = 8,
+		.entry = ENTRY,
+		.entry_kind = DP_PYTHON_ENTRY_FLAG,
+		.link = LINK,
+		.name = NAME,
+		.line = LINE,
+		.hash = HASH,
+	};
+	w->port.thread_base = SELF;
+	w->walk.runtime.mapping = 3;
+	place = RUNTIME + 0x1000;
+}
+
+TestSuite(runtime, .init = begin_runtime, .fini = end);
+
+static uint64_t make_place(void)
+{
+	place += 64;
+	return place - 64;
+}
+
+static void poke_byte(uint64_t address, uint8_t value)
+{
+	*((uint8_t *)w->stack + (address - WORLD_STACK)) = value;
+}
+
+/* Puts an interpreter in front of the others. */
+static uint64_t put_interpreter(uint64_t next)
+{
+	uint64_t at = make_place();
+
+	world_poke(w, at + NEXT, next);
+	world_poke(w, RUNTIME + INTERPRETERS, at);
+	return at;
+}
+
+/* Puts a thread in front of the others of an interpreter; `first`: its first one so far. */
+static uint64_t put_thread(uint64_t interpreter, uint64_t first, uint64_t id, uint64_t frame)
+{
+	uint64_t at = make_place();
+
+	world_poke(w, at + NEXT, first);
+	world_poke(w, at + ID, id);
+	world_poke(w, at + FRAME, frame);
+	world_poke(w, interpreter + THREADS, at);
+	return at;
+}
+
+static uint64_t put_code(uint64_t hash, uint32_t line)
+{
+	uint64_t at = make_place(), name = make_place();
+
+	world_poke(w, at + NAME, name);
+	world_poke(w, at + LINE, line);
+	world_poke(w, name + HASH, hash);
+	return at;
+}
+
+static uint64_t put_frame(uint64_t previous, uint64_t code, uint64_t position, uint8_t entry)
+{
+	uint64_t at = make_place();
+
+	world_poke(w, at + PREVIOUS, previous);
+	world_poke(w, at + CODE, code);
+	world_poke(w, at + POSITION, position);
+	poke_byte(at + ENTRY, entry);
+	return at;
+}
+
+static void expect(enum dp_runtime_outcome outcome, unsigned int n)
+{
+	const struct dp_runtime *head = &w->walk.runtime.head;
+
+	cr_assert_eq(head->kind, DP_RUNTIME_PYTHON);
+	cr_assert(head->outcome == outcome, "outcome %d", head->outcome);
+	cr_assert(head->n == n, "%d frames", head->n);
+}
+
+static void expect_frame(size_t i, uint64_t frame_code, uint64_t position, uint64_t tag)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[i];
+
+	cr_assert_eq(f->code, frame_code);
+	cr_assert_eq(f->position, position);
+	cr_assert_eq(f->tag, tag);
+}
+
+Test(runtime, reads_the_frames_of_the_thread)
+{
+	uint64_t main_code = put_code(1, 10), leaf_code = put_code(2, 20);
+	uint64_t first = put_frame(0, main_code, 0x100, 1);
+	uint64_t leaf = put_frame(first, leaf_code, 0x200, 0);
+	uint64_t interpreter = put_interpreter(0);
+	uint64_t thread = put_thread(interpreter, 0, SELF, leaf);
+
+	put_thread(interpreter, thread, SELF + 1, first);
+	put_interpreter(interpreter); /* without threads */
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 2);
+	expect_frame(0, leaf_code, 0x200, python_tag(2, 20));
+	expect_frame(1, main_code, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	cr_assert_neq(python_tag(2, 20), python_tag(2, 21));
+}
+
+Test(runtime, has_other_forms_of_entries)
+{
+	uint64_t object = put_code(1, 10);
+	uint64_t first = put_frame(put_frame(0, 0, 0, LINK), object, 0x100, 0);
+	uint64_t thread =
+		put_thread(put_interpreter(0), 0, SELF, put_frame(first, object, 0x1ffffffff, 0));
+
+	layout()->python.entry_kind = DP_PYTHON_ENTRY_LINK;
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 2);
+	expect_frame(0, object, 0x1ffffffff, python_tag(1, 10));
+	expect_frame(1, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	/* A loop that has just begun. */
+	world_poke(w, thread + FRAME, put_frame(first, 0, 0, LINK));
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	/* Each has a loop of its own, and a position of four bytes. */
+	layout()->python.entry_kind = DP_PYTHON_ENTRY_EACH;
+	layout()->python.position_size = 4;
+	first = put_frame(0, object, 0x1ffffffff, 0);
+	world_poke(w, thread + FRAME, put_frame(first, object, 0x100, 0));
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 2);
+	expect_frame(0, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	expect_frame(1, object, 0xffffffff | DP_RUNTIME_ENTRY, python_tag(1, 10));
+}
+
+Test(runtime, finds_the_frame_through_another_structure)
+{
+	uint64_t frame = put_frame(0, put_code(1, 10), 0x100, 1), between = make_place();
+
+	put_thread(put_interpreter(0), 0, SELF, between);
+	world_poke(w, between + 16, frame);
+	layout()->python.c_frame = 16 + 1;
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+}
+
+/* Loops have structures on their stacks, with their first frames. */
+Test(runtime, a_loop_that_has_just_begun_has_no_frames_yet)
+{
+	uint64_t object = put_code(1, 10), first = put_frame(0, object, 0x100, 1);
+	uint64_t inner = put_frame(first, object, 0x200, 1), stale = put_frame(8, object, 0x300, 0);
+	uint64_t root = make_place(), outer = make_place(), loop = make_place();
+
+	layout()->python.c_frame = 16 + 1;
+	layout()->python.c_previous = 24;
+	put_thread(put_interpreter(0), 0, SELF, loop);
+	world_poke(w, outer + 16, first);
+	world_poke(w, outer + 24, root);
+	world_poke(w, loop + 16, inner);
+	world_poke(w, loop + 24, outer);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 2);
+	/* Nothing, something unreadable, frames that end, or that lead elsewhere. */
+	world_poke(w, loop + 16, 0);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	world_poke(w, loop + 16, stale);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	world_poke(w, stale + PREVIOUS, 0);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	world_poke(w, loop + 16, put_frame(inner, object, 0x300, 1));
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	expect_frame(0, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+}
+
+Test(runtime, a_thread_that_it_does_not_know)
+{
+	put_thread(put_interpreter(0), 0, SELF + 1, 0);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_NO_THREAD, 0);
+}
+
+Test(runtime, a_thread_without_frames_has_nothing_to_send)
+{
+	put_thread(put_interpreter(0), 0, SELF, 0);
+	cr_assert(!runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 0);
+}
+
+Test(runtime, lists_without_end_end)
+{
+	uint64_t interpreter = put_interpreter(0), thread = put_thread(interpreter, 0, SELF + 1, 0);
+	uint64_t frame = put_frame(0, put_code(1, 10), 0x100, 0);
+	int n_reads;
+
+	world_poke(w, thread + NEXT, thread);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_MANY_THREADS, 0);
+	cr_assert(w->n_reads < 4 * DP_MAX_RUNTIME_THREADS);
+	world_poke(w, thread + NEXT, 0);
+	world_poke(w, interpreter + NEXT, interpreter);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_MANY_THREADS, 0);
+
+	world_poke(w, thread + ID, SELF);
+	world_poke(w, thread + FRAME, frame);
+	world_poke(w, frame + PREVIOUS, frame);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_MANY_FRAMES, DP_MAX_RUNTIME_FRAMES);
+	/* Of frames that are none. */
+	layout()->python.entry_kind = DP_PYTHON_ENTRY_LINK;
+	poke_byte(frame + ENTRY, LINK);
+	n_reads = w->n_reads;
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_MANY_FRAMES, 0);
+	cr_assert(w->n_reads - n_reads < 3 * DP_MAX_RUNTIME_FRAMES);
+}
+
+Test(runtime, unreadable_memory_ends_it)
+{
+	uint64_t object = put_code(1, 10), frame = put_frame(8, object, 0x100, 1);
+	uint64_t interpreter = put_interpreter(0), thread = put_thread(interpreter, 0, SELF, frame);
+
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_READ_FAULT, 1); /* the previous frame */
+	world_poke(w, object + NAME, 8);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_READ_FAULT, 0);
+	world_poke(w, interpreter + THREADS, 8);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_READ_FAULT, 0);
+	world_poke(w, RUNTIME + INTERPRETERS, 8);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_READ_FAULT, 0);
+	world_poke(w, RUNTIME + INTERPRETERS, interpreter);
+	world_poke(w, interpreter + THREADS, thread);
+	layout()->python.c_frame = 1;
+	world_poke(w, thread + FRAME, 8);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_READ_FAULT, 0);
+}
+
+Test(runtime, offsets_of_a_forged_layout_are_bounded)
+{
+	uint64_t frame = put_frame(0, put_code(1, 10), 0x100, 1);
+
+	put_thread(put_interpreter(0), 0, SELF, frame);
+	layout()->python.frame_size = UINT32_MAX;
+	layout()->python.position = DP_PYTHON_FRAME_SIZE - 1;
+	layout()->python.entry = UINT32_MAX;
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+}
+
+Test(runtime, without_a_runtime_nothing_is_read)
+{
+	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
+
+	image->runtime_kind = DP_RUNTIME_NONE;
+	cr_assert(!runtime_read(&w->walk));
+	image->runtime_kind = DP_N_RUNTIMES;
+	cr_assert(!runtime_read(&w->walk));
+	w->walk.runtime.mapping = 2; /* without an image */
+	cr_assert(!runtime_read(&w->walk));
+	cr_assert_eq(w->n_reads, 0);
+}

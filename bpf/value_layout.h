@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_VALUE_LAYOUT_H
+#define DP_BPF_VALUE_LAYOUT_H
+
+/*
+ * Values that a probe reads where it hits, such as the arguments of a call: how to read them, and
+ * what the kernel sends. Part of abi.h, which has the registers and the sample.
+ */
+
+#define DP_MAX_ARGUMENTS 16 /* a power of two */
+#define DP_MAX_DEREFS 8
+#define DP_TEXT_CUT 255 /* bytes of a text that was cut; complete ones are shorter */
+
+/* Places of one event may have their arguments in different registers, each in a list. */
+#define DP_MAX_ARGUMENT_LISTS 256
+
+enum dp_argument_base {
+	DP_BASE_REGISTER,
+	DP_BASE_CONSTANT, /* 0 */
+	DP_BASE_TIME,     /* nanoseconds since the call whose return is probed */
+	DP_N_BASES,
+};
+
+/* A cookie with this bit: the place is where a call begins whose return is probed. */
+#define DP_COOKIE_BEGINS (1ULL << 32)
+
+/* The most calls whose begin is known at the same time; the oldest are forgotten. */
+#define DP_MAX_CALLS 16384
+
+/*
+ * A value is computed from its base: for each offset, the word at value + offset replaces it, then
+ * `add` is added. Of a text, the result is the address.
+ */
+struct dp_argument {
+	__u8 base; /* enum dp_argument_base */
+	__u8 reg;  /* enum dp_register */
+	__u8 n_derefs;
+	__u8 size; /* of what the last one reads: 1, 2, 4 or 8 bytes; the others read 8 */
+	__u8 is_text;
+	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
+	__u8 shift; /* the index is shifted left by so many bits */
+	__u8 zero[1];
+	__s64 add;
+	__s32 derefs[DP_MAX_DEREFS];
+};
+
+struct dp_arguments {
+	__u32 n;
+	__u32 zero;
+	struct dp_argument of[DP_MAX_ARGUMENTS];
+};
+
+/*
+ * The values of a sample: a word for each argument of the list. That of a text is its size, and its
+ * bytes follow in as many words as they need. What could not be read is 0. Sets have a bit for each
+ * argument.
+ *
+ *   +-------------+-------------+-------------+-------------+
+ *   | part                      | list        | n           |
+ *   | texts       | cut         | unread      | is_unknown  |
+ *   +-------------+-------------+-------------+-------------+
+ *   | words                                                 |
+ *   +-------------------------------------------------------+
+ */
+struct dp_values {
+	struct dp_part part; /* DP_RECORD_VALUES */
+	__u16 list;          /* the number of the list */
+	__u16 n;
+	__u16 texts;      /* which of them are texts */
+	__u16 cut;        /* texts that had no more room */
+	__u16 unread;     /* memory that is not there, a call without a begin */
+	__u16 is_unknown; /* of samples that calls label: there may be such a call; n is 0 */
+};
+
+/* In place of the kernel's frames, which no probe has. */
+#define DP_VALUES_CELLS (DP_MAX_KERNEL_FRAMES - 1 - sizeof(struct dp_values) / DP_CELL_SIZE)
+
+DP_ASSERT(sizeof(struct dp_argument) == 48, "dp_argument is six words");
+DP_ASSERT(sizeof(struct dp_values) == 2 * DP_CELL_SIZE, "values follow their head");
+DP_ASSERT(DP_MAX_ARGUMENTS <= 16, "a set has room");
+DP_ASSERT((DP_MAX_ARGUMENTS & (DP_MAX_ARGUMENTS - 1)) == 0, "a mask bounds an argument's number");
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef DP_BPF_VALUES_BPF_H
+#define DP_BPF_VALUES_BPF_H
+
+/* Reads the values that a probe is asked for (value_layout.h), before the walk changes registers. */
+
+#include "bpf/walk_state.h"
+
+#include <bpf/bpf_helpers.h>
+
+/* A constant of the loaded program, as the options are. */
+const volatile bool dp_has_values;
+
+/* The times of calls are wanted. */
+const volatile bool dp_has_times;
+
+/* A call of a thread, by the stack pointer when it has returned: recursive ones differ in it. */
+struct call {
+	__u64 thread;
+	__u64 sp;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct call);
+	__type(value, __u64);
+} dp_calls SEC(".maps");
+
+/* sp: when the call begins, at the return address. */
+static __always_inline void call_begin(__u64 sp)
+{
+	struct call call = { bpf_get_current_pid_tgid(), sp + DP_CALL_SIZE };
+	__u64 now = bpf_ktime_get_ns();
+
+	bpf_map_update_elem(&dp_calls, &call, &now, BPF_ANY);
+}
+
+/* Returns how long the call took that has just returned; 0: its begin is not known. */
+static __always_inline __u64 call_end(__u64 sp)
+{
+	struct call call = { bpf_get_current_pid_tgid(), sp };
+	__u64 *began = bpf_map_lookup_elem(&dp_calls, &call);
+	__u64 time;
+
+	if (!began)
+		return 0;
+	time = bpf_ktime_get_ns() - *began;
+	bpf_map_delete_elem(&dp_calls, &call);
+	return time;
+}
+
+/* Is this where a call begins? Else, at its return, *ret_ns is how long it took. */
+static __always_inline bool call_begins(struct pt_regs *ctx, __u64 *ret_ns)
+{
+	if (bpf_get_attach_cookie(ctx) & DP_COOKIE_BEGINS) {
+		call_begin(REGS_SP(ctx));
+		return true;
+	}
+	*ret_ns = call_end(REGS_SP(ctx));
+	return false;
+}
+
+/* User space makes as many as it needs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct dp_arguments);
+} dp_arguments SEC(".maps");
+
+/* A power of two, so that a mask bounds a place, and room for a text at any of them. */
+#define VALUES_ROOM 128
+#define VALUES_TEXT_CELLS ((DP_TEXT_CUT + 1) / DP_CELL_SIZE)
+DP_ASSERT(DP_VALUES_CELLS < VALUES_ROOM, "every value has room");
+
+struct values {
+	__u32 n_cells;
+	__u32 room; /* cells that may be used, less than VALUES_ROOM */
+	__u64 time_ns;
+	struct dp_values head;
+	__u64 cells[VALUES_ROOM + VALUES_TEXT_CELLS + 1];
+};
+DP_ASSERT(__builtin_offsetof(struct values, cells) ==
+		  __builtin_offsetof(struct values, head) + sizeof(struct dp_values),
+	  "the values follow their head");
+
+/* One for each of dp_scratch, by the same key. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct values);
+} dp_values SEC(".maps");
+
+struct values_ref {
+	const struct dp_regs *regs;
+	struct values *v;
+	const struct dp_arguments *list;
+};
+
+static __always_inline int value_base(struct values_ref *ref, const struct dp_argument *a,
+				      __u64 *ret)
+{
+	__u32 reg = port_opaque((__u32)a->reg);
+
+	*ret = 0;
+	if (a->base == DP_BASE_TIME) {
+		*ret = ref->v->time_ns;
+		return *ret == 0 ? -1 : 0;
+	}
+	if (a->base == DP_BASE_REGISTER && reg < DP_N_REGISTERS)
+		*ret = ref->regs->reg[reg];
+	reg = port_opaque((__u32)a->index - 1);
+	if (reg < DP_N_REGISTERS)
+		*ret += ref->regs->reg[reg] << (a->shift & 3);
+	return 0;
+}
+
+static __always_inline int value_follow(const struct dp_argument *a, __u64 *value)
+{
+	for (__u32 i = 0; i < DP_MAX_DEREFS; i++) {
+		__u64 at = *value + (__s64)a->derefs[i], word = 0;
+		int err;
+
+		if (i >= a->n_derefs)
+			break;
+		if (i + 1 < a->n_derefs || a->size >= sizeof(word))
+			err = (int)bpf_probe_read_user(&word, sizeof(word), (const void *)at);
+		else
+			err = (int)bpf_probe_read_user(&word, a->size & 7, (const void *)at);
+		if (err < 0)
+			return err;
+		*value = word;
+	}
+	*value += a->add;
+	return 0;
+}
+
+/* Reads the text at *value into n_room cells. *value becomes its size. */
+static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to, __u32 n_room,
+				      __u64 *value)
+{
+	__u32 room = n_room * DP_CELL_SIZE;
+	long size;
+
+	if (room > DP_TEXT_CUT + 1)
+		room = DP_TEXT_CUT + 1;
+	room = port_opaque(room) & (2 * DP_TEXT_CUT + 1);
+	if (room > DP_TEXT_CUT + 1)
+		return -1;
+	size = bpf_probe_read_user_str(to, room, (const void *)*value);
+	if (size < 0)
+		return -1;
+	*value = size > 0 ? size - 1 : 0;
+	if (size == room)
+		ref->v->head.cut |= 1 << i;
+	return 0;
+}
+
+static long values_step(__u32 i, void *ctx)
+{
+	struct values_ref *ref = ctx;
+	struct values *v = ref->v;
+	const struct dp_argument *a = &ref->list->of[port_index(i, DP_MAX_ARGUMENTS)];
+	__u32 at = v->n_cells;
+	__u32 n_room = v->room - at - (v->head.n - i);
+	__u64 *to = &v->cells[port_index(at, VALUES_ROOM)];
+	__u64 value;
+	int err = value_base(ref, a, &value);
+
+	if (err == 0)
+		err = value_follow(a, &value);
+	if (err == 0 && a->is_text)
+		err = value_text(ref, i, to + 1, n_room, &value);
+	if (err < 0) {
+		v->head.unread |= 1 << i;
+		value = 0;
+	}
+	*to = value;
+	v->n_cells++;
+	if (a->is_text) {
+		v->head.texts |= 1 << i;
+		v->n_cells += (value + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
+	}
+	return 0;
+}
+
+/* time_ns: of DP_BASE_TIME, 0: unknown. room: of cells, less than VALUES_ROOM. */
+static __always_inline void values_fill(struct values *v, const struct dp_regs *regs, __u32 list,
+					__u64 time_ns, __u32 room)
+{
+	struct values_ref ref = { regs, v, bpf_map_lookup_elem(&dp_arguments, &list) };
+	__u32 n;
+
+	ref.v->room = room;
+	ref.v->head = (struct dp_values){ .list = (__u16)list };
+	ref.v->n_cells = 0;
+	ref.v->time_ns = time_ns;
+	/* Linux 6.1 verifies the loop's body even if there is nothing to do. */
+	if (!ref.list)
+		return;
+	n = ref.list->n;
+	if (n > DP_MAX_ARGUMENTS)
+		n = DP_MAX_ARGUMENTS;
+	ref.v->head.n = n;
+	bpf_loop(n, values_step, &ref, 0);
+}
+
+/* The registers are in w->in.regs. */
+static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, __u64 time_ns)
+{
+	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+
+	if (v)
+		values_fill(v, &w->in.regs, list, time_ns, DP_VALUES_CELLS);
+}
+
+/* Appends the values after n frames. Returns the cells that they take. */
+static __always_inline __u32 sample_put_values(struct walk *w, __u32 key, __u32 n)
+{
+	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+	__u32 cells;
+
+	n = port_opaque(n);
+	if (!v || n > DP_MAX_FRAMES + WALK_LABELS_CELLS)
+		return 0;
+	cells = sizeof(v->head) / DP_CELL_SIZE + v->n_cells;
+	v->head.part = (struct dp_part){ DP_RECORD_VALUES, (__u16)(cells * DP_CELL_SIZE) };
+	cells = port_opaque(cells);
+	if (cells > DP_MAX_KERNEL_FRAMES ||
+	    bpf_probe_read_kernel(&w->out.frames[n], cells * DP_CELL_SIZE, &v->head) < 0)
+		return 0;
+	w->out.sample.flags |= DP_SAMPLE_VALUES;
+	return cells;
+}
+
+#endif

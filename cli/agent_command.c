@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/agent_options.h"
+#include "cli/command.h"
+#include "elf/bus_guard.h"
+#include "log/log.h"
+#include "sandbox/helper.h"
+
+struct agent_command {
+	int argc;
+	char **argv;
+	struct agent_settings *settings; /* those that the agent asked for last */
+	bool has_begun;
+	int fd; /* of signals */
+};
+
+static enum agent_order next_order(void *arg)
+{
+	struct agent_command *c = arg;
+	struct signalfd_siginfo info;
+
+	if (read(c->fd, &info, sizeof(info)) != sizeof(info))
+		return AGENT_NONE;
+	return info.ssi_signo == SIGHUP ? AGENT_RELOAD : AGENT_END;
+}
+
+/* Parsing ends the program where the configuration is wrong: another one tries it first. */
+static int check_elsewhere(const struct agent_command *c)
+{
+	_cleanup_free_ char **words = calloc((size_t)c->argc + 3, sizeof(*words));
+	char check[] = "--check";
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	pid_t pid;
+	int err, status;
+
+	if (!words)
+		return -ENOMEM;
+	memcpy(words, c->argv - 1, ((size_t)c->argc + 1) * sizeof(*words));
+	words[c->argc + 1] = check;
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	err = -posix_spawn(&pid, HELPER_SELF, NULL, &attributes, words, environ);
+	posix_spawnattr_destroy(&attributes);
+	if (err < 0)
+		return err;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EINVAL;
+}
+
+static int load(void *arg, const struct agent_options **ret)
+{
+	struct agent_command *c = arg;
+	int err = 0;
+
+	if (c->has_begun) {
+		err = check_elsewhere(c);
+		if (err == 0)
+			err = agent_settings_new(c->argc, c->argv, &c->settings);
+		if (err < 0)
+			log_error("the configuration is not taken");
+	}
+	c->has_begun = true;
+	if (err == 0) {
+		log_set_level(c->settings->options.names.verbose ? LOG_DEBUG : LOG_INFO);
+		*ret = &c->settings->agent;
+	}
+	return err;
+}
+
+static void drop(void *arg, const struct agent_options *options)
+{
+	agent_settings_free(
+		(struct agent_settings *)(void *)((char *)options -
+						  offsetof(struct agent_settings, agent)));
+}
+
+static int take_signals(struct agent_command *c)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	c->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return c->fd < 0 ? -errno : bus_guard_install();
+}
+
+static int agent_command(int argc, char **argv)
+{
+	struct agent_command c = { .argc = argc, .argv = argv, .fd = -1 };
+	struct agent_control control = {
+		.order = next_order, .load = load, .drop = drop, .arg = &c
+	};
+	int code = EXIT_CODE_FAILED, err;
+
+	err = agent_settings_new(argc, argv, &c.settings);
+	if (err < 0)
+		return code;
+	if (c.settings->check) {
+		agent_settings_free(c.settings);
+		return EXIT_CODE_OK;
+	}
+	log_set_priorities(log_is_journal());
+	err = take_signals(&c);
+	if (err == 0) {
+		control.fd = c.fd;
+		code = agent_run(&control);
+	} else {
+		log_error("cannot start: %s", strerror(-err));
+		agent_settings_free(c.settings);
+	}
+	if (c.fd >= 0)
+		close(c.fd);
+	return code;
+}
+
+const struct command command_agent = {
+	.name = "agent",
+	.summary = "profile the machine without end",
+	.argp = &agent_options_argp,
+	.run = agent_command,
+};

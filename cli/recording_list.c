@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/recording_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#define EXTENSION ".dwarfprof"
+#define SECOND UINT64_C(1000000000)
+
+/* What the name says, agent/store.h; 0: nothing. */
+static uint64_t begin_of(const char *name)
+{
+	struct tm tm = { 0 };
+	const char *end = strptime(name, "%Y%m%dT%H%M%S", &tm);
+	time_t begin = end && *end == '.' ? timegm(&tm) : 0;
+
+	return begin > 0 ? (uint64_t)begin * SECOND : 0;
+}
+
+static bool is_wanted(int directory, const char *name, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t n = strlen(name), m = strlen(EXTENSION);
+	struct stat st;
+
+	if (name[0] == '.' || n <= m || strcmp(name + n - m, EXTENSION) != 0 ||
+	    fstatat(directory, name, &st, 0) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	return ((uint64_t)st.st_mtim.tv_sec + 1) * SECOND >= from_ns &&
+	       (!to_ns || begin_of(name) < to_ns);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int recording_list_read(const char *directory, uint64_t from_ns, uint64_t to_ns,
+			struct recording_list *ret)
+{
+	_cleanup_closedir_ DIR *dir = opendir(directory);
+	struct dirent *entry;
+
+	*ret = (struct recording_list){ 0 };
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		if (!is_wanted(dirfd(dir), entry->d_name, from_ns, to_ns))
+			continue;
+		if (array_reserve(ret->paths, ret->n, ret->size) < 0 ||
+		    asprintf(&ret->paths[ret->n], "%s/%s", directory, entry->d_name) < 0)
+			return -ENOMEM;
+		ret->n++;
+	}
+	if (ret->n == 0)
+		return -ENOENT;
+	qsort(ret->paths, ret->n, sizeof(*ret->paths), compare);
+	return 0;
+}
+
+void recording_list_done(struct recording_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->paths[i]);
+	free(list->paths);
+	*list = (struct recording_list){ 0 };
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_CLI_RECORDING_LIST_H
+#define DP_CLI_RECORDING_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The recordings in a directory, as `dwarfprof agent' keeps them, in order of their names. */
+struct recording_list {
+	char **paths;
+	size_t n, size;
+};
+
+/*
+ * Lists those that may have samples of a time of day, CLOCK_REALTIME (to_ns 0: no end), by what their
+ * names say of their begin, and by when they were written. 0, -ENOENT if there are none, or another
+ * negative errno.
+ */
+int recording_list_read(const char *directory, uint64_t from_ns, uint64_t to_ns,
+			struct recording_list *ret);
+void recording_list_done(struct recording_list *list);
+
+#endif

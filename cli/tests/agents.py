@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared by the tests of the agent: running it, and a program that counts its calls itself."""
+import glob
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+from harness import dwarfprof, start, wait_for, wait_until_it_says
+
+# Calls a function of the C library as often as it is told, and says when.
+CALLER = ("import os, sys, time\n"
+          "for line in sys.stdin:\n"
+          "    for i in range(int(line)):\n"
+          "        print(time.time_ns(), flush=True)\n"
+          "        os.getppid()\n"
+          "        time.sleep(0.0005)\n"
+          "    print('done', flush=True)\n")
+
+
+def find_library(pid):
+    with open(f"/proc/{pid}/maps") as maps:
+        return re.search(r"/\S*/libc\.so\.6$", maps.read(), re.M).group()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Agent(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.store = os.path.join(directory.name, "store")
+        self.config = os.path.join(directory.name, "agent.conf")
+        self.out = os.path.join(directory.name, "out")
+
+    def caller(self):
+        process = subprocess.Popen([sys.executable, "-c", CALLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        harness.wait_for(lambda: "libc.so.6" in harness.read(f"/proc/{process.pid}/maps"))
+        return process
+
+    def call(self, caller, n):
+        """Returns when each call was made."""
+        caller.stdin.write(f"{n}\n")
+        caller.stdin.flush()
+        return [int(line) for line in iter(caller.stdout.readline, "done\n")]
+
+    def of_calls(self, caller):
+        return "-p", str(caller.pid), "-e", f"uprobe:{find_library(caller.pid)}:getppid"
+
+    def agent(self, *args, said=("sampling",)):
+        process = start("agent", *args, prefix=getattr(self, "prefix", ()), stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        lines = "".join(wait_until_it_says(process, words) for words in said)
+        # Whichever of its threads is the first.
+        if "--pull" in args and "answering requests" not in lines:
+            wait_until_it_says(process, "answering requests")
+        return process
+
+    def end(self, process):
+        process.terminate()
+        said = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 0, said)
+        return said
+
+    def end_in_time(self, process):
+        said = harness.end_in_time(process)
+        self.assertEqual(process.returncode, 0, said)
+        return said
+
+    def figures(self, address):
+        """What /metrics says, by name and labels."""
+        text = subprocess.run(["curl", "-sS", f"http://{address}/metrics"], capture_output=True, text=True, check=True,
+                              timeout=60).stdout
+        return {name: float(value) for name, value in re.findall(r"^dwarfprof_(\w+(?:\{.*\})?) (\S+)$", text, re.M)}
+
+    def wait_until_written(self, address, n_outputs=1):
+        """Waits until the intervals are over that have what was sampled so far: one may be about to be written, and one is open."""
+        n = "intervals_written_total"
+        enough = self.figures(address)[n] + 3 * n_outputs
+        wait_for(lambda: self.figures(address)[n] >= enough)
+
+    def end_and_deliver(self, process, spool, *args):
+        """Ends one whose backends are these. It ends in time, and leaves for the next one what takes longer to deliver."""
+        said = self.end(process)
+        waits = lambda: glob.glob(os.path.join(spool, "*/[0-9]*"))
+        if waits():
+            process = self.agent("--spool", spool, *args)
+            wait_for(lambda: not waits())
+            self.end(process)
+        return said
+
+    def recordings(self):
+        return sorted(glob.glob(os.path.join(self.store, "*")))
+
+    def samples(self, path, *args):
+        out = self.out + ".jsonl"
+        result = dwarfprof("convert", path, "-o", out, *args)
+        self.assertIn(result.returncode, (0, 5), result.stderr)
+        with open(out) as file:
+            return [json.loads(line) for line in file]

@@ -1,0 +1,562 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The agent: each call of a function that a program counts itself is in one recording, whatever happens to
+the agent meanwhile; requests are answered as Go's pprof, curl and Prometheus's client expect.
+
+usage: check_agent.py DWARFPROF PROGRAM-DIR
+"""
+import contextlib
+import ctypes
+import glob
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from xml.etree import ElementTree
+
+import harness
+from agents import Agent, free_port
+from harness import dwarfprof, start, wait_for, wait_until_it_says
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+# Debian's python3 has Debian's prometheus_client, whichever is first in PATH.
+PARSE = ("import json, sys\n"
+         "from prometheus_client.openmetrics import parser\n"
+         "print(json.dumps([[[s.name, *s.labels.values()], s.value]\n"
+         "                  for family in parser.text_string_to_metric_families(sys.stdin.read()) for s in family.samples]))\n")
+
+
+class Intervals(Agent):
+    def test_each_call_is_in_one(self):
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--interval", "300ms", "--store", self.store)
+        calls = []
+        while len(calls) < 3000 or len(self.recordings()) <= 4:
+            self.assertIsNone(agent.poll())
+            calls += self.call(caller, 500)
+        said = self.end(agent)
+        self.assertIn(" 0 lost", said)
+        recordings = self.recordings()
+        for path in recordings:
+            self.assertRegex(os.path.basename(path), r"^\d{8}T\d{6}\.\d{6}Z\.dwarfprof$")
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        each = [self.samples(path) for path in recordings]
+        self.assertEqual(sum(map(len, each)), len(calls))
+        whole = self.samples(self.store)
+        self.assertEqual([s["time_ns"] for s in whole], [s["time_ns"] for part in each for s in part])
+        self.assertEqual(len({s["time_ns"] for s in whole}), len(calls))
+
+    def test_a_new_configuration_leaves_no_gap(self):
+        caller = self.caller()
+        with open(self.config, "w") as file:
+            file.write("interval = 300ms\n")
+        agent = self.agent(*self.of_calls(caller), "-c", self.config, "--store", self.store)
+        caller.stdin.write("6000\n")
+        caller.stdin.flush()
+        caller.stdout.readline()
+        with open(self.config, "w") as file:
+            file.write("interval = 200ms\nmax-stack = 7\n")
+        agent.send_signal(signal.SIGHUP)
+        wait_until_it_says(agent, "new configuration")
+        n = 1 + len([*iter(caller.stdout.readline, "done\n")])
+        self.end(agent)
+        samples = self.samples(self.store)
+        depths = [len(s["user_stack"]) for s in samples]
+        self.assertGreater(max(depths), depths[-1])
+        # One call may be sampled by both, some microseconds apart, with the boundary between.
+        self.assertIn(len(samples) - n, (-1, 0, 1))
+
+    def test_a_wrong_configuration_changes_nothing(self):
+        caller = self.caller()
+        with open(self.config, "w") as file:
+            file.write("interval = 300ms\n")
+        agent = self.agent(*self.of_calls(caller), "-c", self.config, "--store", self.store)
+        with open(self.config, "w") as file:
+            file.write("\ninterval = often\n")
+        agent.send_signal(signal.SIGHUP)
+        said = wait_until_it_says(agent, "as before")
+        self.assertIn("agent.conf:2:12: --interval takes a time", said)
+        calls = self.call(caller, 500)
+        self.end(agent)
+        self.assertEqual(len(self.samples(self.store)), len(calls))
+
+    def test_the_open_interval_is_written_at_the_end(self):
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--interval", "1h", "--store", self.store)
+        calls = self.call(caller, 500)
+        self.end_in_time(agent)
+        self.assertEqual(len(self.recordings()), 1)
+        self.assertEqual(len(self.samples(self.store)), len(calls))
+
+    def test_a_killed_agent_loses_the_open_interval(self):
+        caller = self.caller()
+        args = *self.of_calls(caller), "--interval", "500ms", "--store", self.store
+        agent = self.agent(*args)
+        self.call(caller, 2000)
+        wait_for(lambda: len(self.recordings()) >= 2)
+        agent.kill()
+        agent.wait()
+        kept = self.recordings()
+        before = sum(len(self.samples(path)) for path in kept)
+        self.assertTrue([name for name in os.listdir(self.store) if name.endswith(".part")])
+        with open(os.path.join(self.store, ".own.part"), "w"):
+            pass  # which the agent did not write
+        agent = self.agent(*args, said=["did not end by itself: the interval that was open is lost ("])
+        self.assertFalse([name for name in os.listdir(self.store) if name.endswith(".part") and
+                          str(agent.pid) not in name and name != ".own.part"])
+        self.assertTrue(os.path.exists(os.path.join(self.store, ".own.part")))
+        wait_until_it_says(agent, "sampling")
+        calls = self.call(caller, 100)
+        self.end(agent)
+        self.assertLessEqual(set(kept), set(self.recordings()))
+        self.assertEqual(len(self.samples(self.store)), before + len(calls))
+
+    def test_one_agent_at_a_time(self):
+        self.agent("--store", self.store)
+        other = dwarfprof("agent", "--store", self.store)
+        self.assertEqual(other.returncode, 1)
+        self.assertIn("another agent does", other.stderr)
+
+    def test_the_oldest_go_first(self):
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--interval", "100ms", "--store", self.store, "--store-size", "4K")
+        wait_for(lambda: self.call(caller, 500) and self.recordings())
+        for _ in range(5):
+            with harness.stopped([agent.pid]):
+                wait_for(lambda: all("State:\tT" in harness.read(path) for path in glob.glob(f"/proc/{agent.pid}/task/*/status")))
+                names = self.recordings()
+                sizes = [os.stat(name).st_size for name in names]
+            # It may be about to remove what has no room beside the newest one.
+            self.assertLessEqual(sum(sizes[:-1]), max(4096, sizes[0]))
+            wait_for(lambda: self.call(caller, 100) and not os.path.exists(names[0]))
+            self.assertGreater(min(self.recordings()), names[0])
+        said = self.end(agent)
+        self.assertIn("old recordings from", said)
+        names = self.recordings()
+        sizes = [os.stat(name).st_size for name in names]
+        self.assertTrue(sum(sizes) <= 4096 or len(names) == 1, sizes)
+        written = int(re.search(r"(\d+) intervals written", said).group(1))
+        self.assertGreaterEqual(written, len(names) + 5)
+
+    def test_old_ones_go(self):
+        agent = self.agent("--interval", "100ms", "--store", self.store, "--store-age", "1s")
+        wait_for(lambda: len(self.recordings()) >= 2)
+        first = self.recordings()[0]
+        wait_for(lambda: not os.path.exists(first))
+        self.end(agent)
+
+
+class Times(Agent):
+    def test_calls_from_one_time_to_another(self):
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--interval", "400ms", "--store", self.store)
+        calls = []
+        while len(calls) < 1000 or calls[-1] - calls[0] < 5 * 10 ** 9:
+            calls += self.call(caller, 500)
+        self.end(agent)
+        self.assertEqual(len(self.samples(self.store)), len(calls))
+        first = calls[0] // 10 ** 9 + 1
+        wanted = [t for t in calls if first * 10 ** 9 <= t < (first + 3) * 10 ** 9]
+        for form in "%Y-%m-%dT%H:%M:%S", "%H:%M:%S":
+            got = self.samples(self.store, "--from", time.strftime(form, time.localtime(first)),
+                               "--to", time.strftime(form, time.localtime(first + 3)))
+            # The program looks at the clock just before it calls.
+            self.assertAlmostEqual(len(got), len(wanted), delta=2)
+        utc = self.samples(self.store, "--from", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(first)),
+                           "--to", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(first + 3)))
+        self.assertEqual(len(utc), len(got))
+        text = dwarfprof("report", self.store, "--by", "comm")
+        self.assertEqual(text.returncode, 0, text.stderr)
+        self.assertIn(f"Samples: {len(calls)},", text.stdout)
+
+    def test_no_recordings_of_that_time(self):
+        self.end(self.agent("--store", self.store))
+        result = dwarfprof("report", "--from", "2001-01-01T00:00", "--to", "2001-01-02T00:00", self.store)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no recordings of that time", result.stderr)
+
+    def test_damaged_ones_are_left_out(self):
+        """Also the first one, whose head says how to read the others."""
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--interval", "300ms", "--store", self.store)
+        calls = self.call(caller, 1500)
+        self.end(agent)
+        whole = [(path, len(self.samples(path))) for path in self.recordings()]
+        self.assertEqual(sum(n for _, n in whole), len(calls))
+        for content in b"", b"no recording", b"\0" * 4096:
+            with open(whole[0][0], "wb") as file:
+                file.write(content)
+            result = dwarfprof("report", "--from", "2001-01-01T00:00", self.store)
+            self.assertIn(f"{whole[0][0]} is left out: ", result.stderr)
+            self.assertIn(f"Samples: {sum(n for _, n in whole[1:])},", result.stdout)
+        for path, _ in whole:
+            os.truncate(path, 0)
+        result = dwarfprof("report", self.store)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"cannot read {whole[-1][0]}: ", result.stderr)
+
+    def test_others_are_left_out(self):
+        for hz in "100", "50":
+            agent = self.agent("-F", hz, "--store", self.store, "-C", "0")
+            time.sleep(0.3)
+            self.end(agent)
+        result = dwarfprof("report", self.store)
+        self.assertIn("is left out: it was sampled otherwise", result.stderr)
+        self.assertIn(" at 100 Hz", result.stdout)
+
+
+class Requests(Agent):
+    def setUp(self):
+        super().setUp()
+        self.address = f"127.0.0.1:{free_port()}"
+        self.url = f"http://{self.address}"
+
+    def configure(self, address, more=""):
+        with open(self.config, "w") as file:
+            file.write(f"pull = {address}\n{more}")
+        return self.config
+
+    def curl(self, *args):
+        """Status and body."""
+        result = subprocess.run(["curl", "-sS", "-o", self.out, "-w", "%{http_code}", *args], capture_output=True,
+                                text=True, timeout=120)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.out, "rb") as file:
+            return int(result.stdout), file.read()
+
+    def pprof(self, *args):
+        result = subprocess.run(["go", "tool", "pprof", "-symbolize=none", *args], capture_output=True, text=True,
+                                timeout=300, env={**os.environ, "PPROF_TMPDIR": self.store})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_go_reads_a_profile(self):
+        self.agent("--pull", self.address, "-F", "99")
+        with harness.busy() as pid, harness.busy():
+            text = self.pprof("-traces", f"{self.url}/debug/pprof/profile?seconds=3&pid={pid}")
+        self.assertIn("Type: cpu", text)
+        self.assertEqual(set(re.findall(r"^ +pid: +(\d+)", text, re.M)), {pid})
+        self.assertIn("fibonacci", text)
+
+    def test_it_is_as_long_as_was_asked(self):
+        """Unless the agent gets no CPU when it is to end."""
+        self.agent("--pull", self.address)
+
+        def is_right():
+            text = self.pprof("-traces", f"{self.url}/debug/pprof/profile?seconds=3")
+            return abs(float(re.search(r"Duration: ([\d.]+)s", text).group(1)) - 3) < 0.5
+        self.assertTrue(any(is_right() for _ in range(5)))
+
+    def test_a_picture(self):
+        """Of one process alone, as a browser takes it; the page has a way there."""
+        self.agent("--pull", self.address, "-F", "99")
+        page = self.curl(f"{self.url}/status")[1].decode()
+        path = re.search(r'href="(/[\w-]+)\?seconds=\d+"', page).group(1)
+        with harness.busy() as pid, harness.busy():
+            status, picture = self.curl("-D", self.out + ".head", f"{self.url}{path}?seconds=3&pid={pid}")
+        self.assertEqual(status, 200)
+        self.assertIn("Content-Type: image/svg+xml", harness.read(self.out + ".head"))
+        root = ElementTree.fromstring(picture)
+        self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+        boxes = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertTrue(any(text.startswith("fibonacci") for text in boxes), boxes)
+
+    def test_each_call_is_in_a_profile(self):
+        """Two at once, which begin and end at other times than the intervals."""
+        caller = self.caller()
+        self.agent(*self.of_calls(caller), "--pull", self.address, "--store", self.store, "--interval", "300ms")
+        with contextlib.ExitStack() as stack:
+            both = [stack.enter_context(subprocess.Popen(["curl", "-sSv", "-o", f"{self.out}.{i}", f"{self.url}/debug/pprof/profile?seconds=20"], stderr=subprocess.PIPE, text=True))
+                    for i in range(2)]
+            for process in both:
+                self.assertTrue(any("> GET" in line for line in iter(process.stderr.readline, "")))
+            # One that is asked for later has begun, and these with it.
+            self.assertEqual(self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0], 200)
+            calls = self.call(caller, 1000)
+        self.assertEqual([process.returncode for process in both], [0, 0])
+        for i in range(2):
+            text = self.pprof("-top", "-sample_index=0", f"{self.out}.{i}")
+            self.assertEqual(re.search(r"of (\d+) total", text).group(1), str(len(calls)))
+
+    def test_time_off_the_cpu(self):
+        sleeper = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.1)"])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        self.agent("--pull", self.address, "--off-cpu")
+        query = f"seconds=3&pid={sleeper.pid}"
+
+        def is_right():
+            """Unless the agent or the program gets no CPU when it is to run on."""
+            wall = self.pprof("-raw", f"{self.url}/debug/pprof/fgprof?{query}")
+            self.assertIn("\nevents/count cpu/nanoseconds off_cpu/nanoseconds wall/nanoseconds", wall)
+            blocked = sum(int(ns) for ns in re.findall(r"^ +\d+ +\d+ +(\d+) +\d+: ", wall, re.M))
+            return abs(blocked / 1e9 - 3) < 0.6
+        self.assertTrue(any(is_right() for _ in range(5)))
+        cpu = self.pprof("-raw", f"{self.url}/debug/pprof/profile?{query}")
+        self.assertNotIn("off_cpu", cpu)
+
+    def test_filters(self):
+        self.agent("--pull", self.address, "-F", "99")
+        with harness.busy() as pid, harness.busy() as other:
+            text = self.pprof("-traces", f"{self.url}/debug/pprof/profile?seconds=2&comm=fibonacci")
+            self.assertEqual(set(re.findall(r"^ +pid: +(\d+)", text, re.M)), {pid, other})
+            with open(f"/proc/{pid}/cgroup") as file:
+                cgroup = re.search(r"^0::(.*)$", file.read(), re.M).group(1)
+            text = self.pprof("-traces", f"{self.url}/debug/pprof/profile?seconds=2&pid={pid}&cgroup={cgroup}")
+            self.assertIn(pid, text)
+            self.assertEqual(self.curl(f"{self.url}/debug/pprof/profile?seconds=1&cgroup=/no/such")[0], 200)
+            self.assertNotIn("fibonacci", self.pprof("-raw", self.out))
+
+    def test_wrong_requests(self):
+        self.agent("--pull", self.address)
+        for query, status in (("seconds=x", 400), ("seconds=0", 400), ("seconds=99999", 400), ("pid=-1", 400),
+                              ("cgroup=relative", 400)):
+            self.assertEqual(self.curl(f"{self.url}/debug/pprof/profile?{query}")[0], status, query)
+        self.assertEqual(self.curl(f"{self.url}/nothing")[0], 404)
+        self.assertEqual(self.curl("-X", "DELETE", f"{self.url}/metrics")[0], 405)
+        # What a browser asks for a name that some page has let point here.
+        for host, status in (("evil.example", 403), ("127.evil.example:80", 403), ("localhost", 200)):
+            self.assertEqual(self.curl("-H", f"Host: {host}", f"{self.url}/status")[0], status, host)
+
+    def test_metrics(self):
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--pull", self.address, "--store", self.store, "--interval", "300ms")
+        calls = self.call(caller, 1000)
+
+        def read():
+            status, text = self.curl("-D", self.out + ".head", f"{self.url}/metrics")
+            self.assertEqual(status, 200)
+            parsed = subprocess.run(["/usr/bin/python3", "-c", PARSE], input=text, capture_output=True, timeout=60)
+            self.assertEqual(parsed.returncode, 0, parsed.stderr)
+            return {tuple(name): value for name, value in json.loads(parsed.stdout)}
+        wait_for(lambda: read()["dwarfprof_samples_total",] == len(calls))
+        wait_for(lambda: read()["dwarfprof_intervals_written_total",] >= 3)
+        metrics = read()
+        self.assertIn("application/openmetrics-text; version=1.0.0", harness.read(self.out + ".head"))
+        self.assertEqual(metrics["dwarfprof_stacks_total", "complete"], len(calls))
+        self.assertEqual(metrics["dwarfprof_samples_lost_total", "rings_full"], 0)
+        self.assertEqual(metrics["dwarfprof_intervals_failed_total",], 0)
+        before = harness.cpu_time(agent.pid)
+        metrics = read()
+        after = harness.cpu_time(agent.pid)
+        self.assertGreater(metrics["dwarfprof_cpu_seconds_total", "agent"], before - 0.2)
+        self.assertLess(metrics["dwarfprof_cpu_seconds_total", "agent"], after + 0.2)
+
+        def is_memory_right():
+            """Unless it has got or given up much in between."""
+            rss = int(re.search(r"RssAnon:\s+(\d+)", harness.read(f"/proc/{agent.pid}/status")).group(1)) << 10
+            return abs(read()["dwarfprof_private_memory_bytes", "agent"] / rss - 1) < 0.5
+        self.assertTrue(any(is_memory_right() for _ in range(5)))
+        self.assertEqual(self.curl(f"{self.url}/healthz"), (200, b"ok\n"))
+        page = self.curl(f"{self.url}/status")[1].decode()
+        self.assertIn(f"<p>{len(calls)} samples, 0 lost; 100.00 % of {len(calls)} user stacks", page)
+        self.assertNotRegex(page, "https?://|src=|<script|<link")
+
+    def test_a_socket_in_the_file_system(self):
+        path = self.out + ".socket"
+        agent = self.agent("--pull", f"unix:{path}")
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        self.assertEqual(self.curl("--unix-socket", path, "http://any/healthz"), (200, b"ok\n"))
+        agent.kill()
+        agent.wait()
+        agent = self.agent("--pull", f"unix:{path}")
+        self.assertEqual(self.curl("--unix-socket", path, "http://any/healthz"), (200, b"ok\n"))
+        self.end(agent)
+        self.assertFalse(os.path.exists(path))
+
+    def test_others_need_a_token(self):
+        everywhere = self.address.replace("127.0.0.1", "0.0.0.0")
+        refused = dwarfprof("agent", "--pull", everywhere)
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn("--pull-token-file", refused.stderr)
+        token = self.out + ".token"
+        with open(token, "w") as file:
+            file.write("s3cret\n")
+        agent = self.agent("--pull", everywhere, "--pull-token-file", token)
+        for header, status in ((), 401), (("-H", "Authorization: Bearer wrong!"), 401), \
+                (("-H", "Authorization: Bearer s3cret"), 200):
+            self.assertEqual(self.curl(*header, f"{self.url}/healthz")[0], status)
+        self.assertNotIn("s3cret", self.end(agent))
+
+    def test_an_address_in_use_changes_nothing(self):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            used, new = f"127.0.0.1:{other.getsockname()[1]}", f"127.0.0.1:{free_port()}"
+            agent = self.agent("-c", self.configure(self.address))
+            # Without a token that can be read: no answers, rather than answers to everyone.
+            for address, more, words, now in ((used, "", "answered as before", self.address), (new, "", f"requests at {new}", new),
+                                              (new, "pull-token-file = /no/such\n", "not answered", None), (new, "", f"requests at {new}", new)):
+                self.configure(address, more)
+                agent.send_signal(signal.SIGHUP)
+                wait_until_it_says(agent, words)
+                wait_until_it_says(agent, "new configuration")
+                if now:
+                    self.assertEqual(self.curl(f"http://{now}/healthz"), (200, b"ok\n"))
+            self.end(agent)
+
+    def test_the_end_ends_requests(self):
+        agent = self.agent("--pull", self.address)
+        with subprocess.Popen(["curl", "-sS", "-o", self.out, "-w", "%{http_code}", f"{self.url}/debug/pprof/profile?seconds=600"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
+            time.sleep(0.5)
+            self.end_in_time(agent)
+            waiting.communicate(timeout=10)
+
+
+class Configuration(Agent):
+    def check(self, text, *args):
+        with open(self.config, "w") as file:
+            file.write(text)
+        return dwarfprof("agent", "-c", self.config, "--check", *args)
+
+    def test_what_is_wrong_and_where(self):
+        for text, line, column, words in (
+                ("freq = x\n", 1, 8, "-F takes a whole number"),
+                ("# a comment\n\n  freqq = 19\n", 3, 3, "there is no key 'freqq'; did you mean 'freq'?"),
+                ("store = /x\noff-cpu = maybe\n", 2, 11, "off-cpu takes yes or no, not 'maybe'"),
+                ("store = /x\n[section x]\n", 2, 1, "there are no sections [section NAME], but [backend NAME]"),
+                ("store = /x\n[backend]\n", 2, 1, "not of the form `[KIND NAME]'"),
+                ("store = /x\nstore\n", 2, 1, "not of the form"),
+                ("store = /x\nstore-size=1X\n", 2, 12, "--store-size takes a size"),
+                ("comm = (\nstore=/x\n", 1, 8, ""),
+                ("check = yes\n", 1, 1, "there is no key 'check'"),
+                ("store = /x\ncgroup = /" + "x" * 16384 + "\n", 2, 1, "longer than 16384 bytes")):
+            result = self.check(text)
+            self.assertEqual(result.returncode, 2, text)
+            self.assertTrue(result.stderr.startswith(f"dwarfprof agent: {self.config}:{line}:{column}: "), result.stderr)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+
+    def test_every_option_is_a_key(self):
+        """But those about the configuration itself."""
+        listed = dwarfprof("agent", "--help").stdout
+        options = dict(re.findall(r"--([a-z-]+)(=\S+)?", listed.partition("Configuration")[0]))
+        self.assertGreater(len(options), 30)
+        for name, argument in options.items():
+            result = self.check(f"store = /x\n{name} = {'no' if not argument else '@@@'}\n")
+            self.assertNotIn("there is no key", result.stderr)
+            if not argument:
+                self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_the_command_line_takes_precedence(self):
+        self.assertEqual(self.check("store = /x\ninterval = 5s\n", "--interval", "7s").returncode, 0)
+        result = self.check("store = /x\ninterval = 5s\n", "--interval", "never")
+        self.assertEqual(result.returncode, 2)
+        self.assertNotIn(self.config, result.stderr)
+        with open(self.config, "w") as file:
+            file.write(f"store = {self.store}\nfreq = 50 ; a comment\n")
+        agent = self.agent("-c", self.config, "-F", "77", said=["at 77 Hz"])
+        self.end(agent)
+        self.end(self.agent("-c", self.config, said=["at 50 Hz"]))
+
+    def test_missing(self):
+        result = dwarfprof("agent", "-c", "/no/such", "--check")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot read /no/such: No such file", result.stderr)
+        self.assertEqual(dwarfprof("agent", "--check").returncode, 2)
+
+
+class Service(Agent):
+    def test_it_notifies_the_manager(self):
+        path = self.out + ".notify"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path)
+            manager.settimeout(60)
+            agent = start("agent", "--store", self.store, "-C", "0", stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
+            self.addCleanup(agent.communicate)
+            self.addCleanup(agent.kill)
+            said = []
+            while said.count(b"WATCHDOG=1") < 3 or b"READY=1" not in said:
+                said.append(manager.recv(4096))
+            agent.send_signal(signal.SIGHUP)
+            while b"RELOADING=1" not in said:
+                said.append(manager.recv(4096))
+            while manager.recv(4096) != b"READY=1":
+                pass
+            self.end(agent)
+            while manager.recv(4096) != b"STOPPING=1":
+                pass
+
+    def test_a_run_that_does_not_end_holds_nothing_up(self):
+        """Its thread is stopped when another run takes over: the agent still says that it is well, and ends in time."""
+        path = self.out + ".notify"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path)
+            manager.settimeout(60)
+            agent = start("agent", "--store", self.store, "-C", "0", stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
+            self.addCleanup(agent.communicate)
+            self.addCleanup(agent.kill)
+            while manager.recv(4096) != b"READY=1":
+                pass
+            # Threads that it starts inherit its name.
+            runs = lambda: [int(name.split("/")[-2]) for name in glob.glob(f"/proc/{agent.pid}/task/*/comm")
+                            if harness.read(name) == "run\n"]
+            run, n_runs = min(runs()), len(runs())
+            for request in PTRACE_SEIZE, PTRACE_INTERRUPT:
+                self.assertEqual(libc.ptrace(request, run, None, None), 0)
+            os.waitpid(run, WALL)
+
+            def reap():
+                agent.kill()
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(run, WALL)
+            self.addCleanup(reap)
+            agent.send_signal(signal.SIGHUP)
+            wait_for(lambda: len(runs()) > n_runs)
+            time.sleep(2)  # the new one samples, and is to take over
+            manager.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    manager.recv(4096)
+            manager.settimeout(10)
+            self.assertEqual([manager.recv(4096) for _ in range(3)], [b"WATCHDOG=1"] * 3)
+            with harness.going_first(agent.pid), harness.Stillness(harness.BEFORE_FIRST) as stillness:
+                before = time.monotonic()
+                agent.terminate()
+                self.assertIn("not be written in time", wait_until_it_says(agent, "is lost"))
+                os.waitpid(run, WALL)
+                took = time.monotonic() - before
+            self.assertLess(took - stillness.total, 5)
+
+    def test_messages_for_the_journal(self):
+        with open(self.out, "w+") as journal:
+            status = os.fstat(journal.fileno())
+            for stream, priority in (f"{status.st_dev}:{status.st_ino}", "<6>"), (f"{status.st_dev}:1", ""):
+                agent = start("agent", "--store", self.store, "-C", "0", stderr=journal,
+                              env={**os.environ, "JOURNAL_STREAM": stream})
+                self.addCleanup(agent.wait)
+                self.addCleanup(agent.kill)
+                wait_for(lambda: "sampling" in harness.read(self.out))
+                agent.terminate()
+                self.assertEqual(agent.wait(60), 0)
+                self.assertRegex(harness.read(self.out), f"(?m)^{priority}dwarfprof: sampling ")
+                journal.seek(0)
+                journal.truncate()
+
+    def test_too_much_memory_begins_it_anew(self):
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--store", self.store, "--memory", "1M")
+        caller.stdin.write("8000\n")
+        caller.stdin.flush()
+        wait_until_it_says(agent, "more than --memory allows (1 MiB): the profiler is begun anew")
+        n = len([*iter(caller.stdout.readline, "done\n")])
+        wait_for(self.recordings)  # what was before
+        n += len(self.call(caller, 10))
+        self.end(agent)
+        self.assertIn(len(self.samples(self.store)) - n, (-1, 0, 1))
+        self.assertGreater(len(self.recordings()), 1)
+
+
+if __name__ == "__main__":
+    harness.main()

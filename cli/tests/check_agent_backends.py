@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What backends get of an agent, by the code of the OpenTelemetry collector, gRPC, Pyroscope and pprof (ci/backends):
+each call of a function that a program counts itself, with the labels and credentials that were asked for.
+
+usage: check_agent_backends.py DWARFPROF PROGRAM-DIR
+"""
+import base64
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import harness
+import otlp
+from agents import Agent, free_port
+from harness import dwarfprof, wait_for, wait_until_it_says
+
+# Passes connections on from one port to another.
+FORWARD = ("import socket, sys, threading\n"
+           "def copy(a, b):\n"
+           "    while data := a.recv(65536): b.sendall(data)\n"
+           "    b.shutdown(socket.SHUT_WR)\n"
+           "for s in iter(lambda l=socket.create_server(('127.0.0.1', int(sys.argv[1]))): l.accept()[0], None):\n"
+           "    t = socket.create_connection(('127.0.0.1', int(sys.argv[2])))\n"
+           "    for pair in (s, t), (t, s): threading.Thread(target=copy, args=pair, daemon=True).start()\n")
+
+
+class Receiver:
+    """What backends are made of (ci/backends), while somebody listens at its ports."""
+
+    def __init__(self, test, directory, *options):
+        os.makedirs(directory)
+        self.directory = directory
+        self.process = subprocess.Popen([otlp.backend("receiver"), "-serve", directory, *options], stdout=subprocess.PIPE,
+                                        text=True)
+        test.addCleanup(self.process.communicate)
+        test.addCleanup(self.process.kill)
+        self.ports = json.loads(self.process.stdout.readline())
+
+    def got(self):
+        found = []
+        for path in glob.glob(os.path.join(self.directory, "*.json")):
+            with open(path, encoding="utf-8") as file:
+                found.append(json.load(file))
+        return found
+
+    def calls(self, by):
+        """Samples of the kind `samples', of OpenTelemetry's requests by that protocol, or of pushed profiles."""
+        if by == "push":
+            return sum(p["totals"][0] for p in self.got() if p["by"] == by)
+        requests = [r for r in self.got() if r["by"] == by]
+        assert not any(r["faults"] for r in requests), requests
+        return sum(sum(s["values"] or ()) or len(s["times"] or ()) for r in requests for p in r["profiles"]
+                   if p["type"] == ["samples", "count"] or len(r["profiles"]) == 1 for s in p["samples"])
+
+
+class Deliveries(Agent):
+    def test_each_call_gets_to_each_backend(self):
+        receiver = Receiver(self, self.out + ".received")
+        caller = self.caller()
+        spool = self.out + ".spool"
+        args = *self.of_calls(caller), "--deliver", "500ms", \
+            "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}", \
+            "--otlp", f"http://127.0.0.1:{receiver.ports['http']}", \
+            "--otlp", f"http://127.0.0.1:{receiver.ports['http']}", \
+            "--pyroscope", f"http://127.0.0.1:{receiver.ports['http']}"  # one is given twice
+        agent = self.agent("--spool", spool, *args)
+        calls = self.call(caller, 2000)
+        while sum(p["by"] == "push" for p in receiver.got()) <= 2:
+            self.assertIsNone(agent.poll())
+            calls += self.call(caller, 500)
+        self.end_and_deliver(agent, spool, *args)
+        for by in "grpc", "http", "push":
+            self.assertEqual(receiver.calls(by), len(calls), by)
+        pushed = [p for p in receiver.got() if p["by"] == "push"]
+        self.assertEqual({p["labels"]["service_name"] for p in pushed}, {harness.read(f"/proc/{caller.pid}/comm").strip()})
+        self.assertTrue(any("getppid" in name for p in pushed for name in p["functions"]))
+
+    def test_a_killed_agent_delivers_later(self):
+        """While no backend listens; what was in the open interval is lost, here nothing."""
+        receiver = Receiver(self, self.out + ".received")
+        port, address = free_port(), f"127.0.0.1:{free_port()}"
+        caller = self.caller()
+        args = *self.of_calls(caller), "--deliver", "300ms", "--spool", self.out + ".spool", \
+            "--pyroscope", f"http://127.0.0.1:{port}", "--pull", address
+        agent = self.agent(*args)
+        calls = self.call(caller, 1000)
+        self.wait_until_written(address)
+        agent.kill()
+        agent.wait()
+        forward = subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(receiver.ports["http"])])
+        self.addCleanup(forward.wait)
+        self.addCleanup(forward.kill)
+        agent = self.agent(*args)
+        wait_for(lambda: receiver.calls("push") >= len(calls), 120)
+        self.end(agent)
+        self.assertEqual(receiver.calls("push"), len(calls))
+
+
+class Kinds(Agent):
+    def test_time_on_and_off_the_cpu(self):
+        """Pyroscope's UI tells profiles by name, type and unit."""
+        receiver = Receiver(self, self.out + ".received")
+        with harness.busy() as pid:
+            sleeper = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.05)"])
+            self.addCleanup(sleeper.wait)
+            self.addCleanup(sleeper.kill)
+            address = f"127.0.0.1:{free_port()}"
+            agent = self.agent("-p", str(sleeper.pid), "-p", pid, "-F", "99", "--off-cpu", "--deliver", "500ms", "--pyroscope",
+                               f"http://127.0.0.1:{receiver.ports['http']}", "--label", "agent=both", "--pull", address)
+
+            def pushed():
+                return [p for p in receiver.got() if p["labels"].get("agent")]
+
+            def off_cpu():
+                return sum(p["totals"][1] for p in pushed() if p["labels"]["__name__"] == "off_cpu")
+            wait_for(lambda: len(pushed()) > 20 and off_cpu() > 10 ** 9)
+            # An end may come before all is delivered.
+            with harness.stopped([pid, sleeper.pid]):
+                self.wait_until_written(address)
+                wait_for(lambda: not any(n for name, n in self.figures(address).items() if name.startswith("spooled{")))
+                self.end(agent)
+        pushed = pushed()
+        types = {p["labels"]["__name__"]: (p["types"], p["period"]) for p in pushed}
+        self.assertEqual(types, {
+            "process_cpu": (["samples/count", "cpu/nanoseconds"], "cpu/nanoseconds"),
+            "off_cpu": (["events/count", "off_cpu/nanoseconds"], "off_cpu/nanoseconds"),
+            "wall": (["events/count", "wall/nanoseconds"], "wall/nanoseconds")})
+        sums = {name: [sum(p["totals"][i] for p in pushed if p["labels"]["__name__"] == name) for i in range(2)] for name in types}
+        self.assertEqual(sums["process_cpu"][0] + sums["off_cpu"][0], sums["wall"][0])
+        self.assertAlmostEqual((sums["process_cpu"][1] + sums["off_cpu"][1]) / sums["wall"][1], 1, delta=0.05)
+
+
+class Secured(Agent):
+    def path(self, name):
+        return f"{self.out}.{name}"
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def certificate(self, name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                        self.path(name + ".key"), "-out", self.path(name + ".crt")], check=True, capture_output=True)
+
+    def receiver(self):
+        """One that wants a certificate."""
+        self.certificate("server")
+        self.certificate("client")
+        return Receiver(self, self.path("received"), "-tls", self.path("server.crt") + "," + self.path("server.key"),
+                        "-client-ca", self.path("client.crt"))
+
+    def configure(self, receiver, **pyroscope):
+        """Both protocols, with a section for each."""
+        tls = f"ca-file = {self.path('server.crt')}\ncert-file = {self.path('client.crt')}\nkey-file = {self.path('client.key')}\n"
+        more = "".join(f"{key.replace('_', '-')} = {value}\n" for key, value in pyroscope.items())
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(f"deliver = 300ms\nspool = {self.path('spool')}\n"
+                       f"[backend by grpc]\n{tls}otlp = grpcs://127.0.0.1:{receiver.ports['grpc']}\n"
+                       f"token-file = {self.path('token')}\nheader = X-Team: a b\n"
+                       "label = deployment.environment.name=test\nlabel = rack=b=7\n"
+                       f"[backend by push]\n{tls}pyroscope = https://127.0.0.1:{receiver.ports['http']}\n"
+                       f"auth-user = me\nauth-password-file = {self.path('password')}\n{more}")
+        return self.config
+
+    def test_credentials_and_labels(self):
+        receiver = self.receiver()
+        caller = self.caller()
+        self.write("token", "s3cret-1\nnot this\n")
+        self.write("password", "pass:w0rd\n")
+        address = f"127.0.0.1:{free_port()}"
+        agent = self.agent(*self.of_calls(caller), "-c", self.configure(receiver, tenant="t1", label="rack.row=b7"),
+                           "--pull", address)
+        calls = self.call(caller, 500)
+        wait_for(lambda: receiver.calls("grpc") == receiver.calls("push") == len(calls))
+        first = len(receiver.got())
+        # The token changes by itself, the rest by SIGHUP; what is delivered meanwhile is there once.
+        self.write("token", "s3cret-2\n")
+        calls += self.call(caller, 200)
+        wait_for(lambda: receiver.calls("grpc") == receiver.calls("push") == len(calls))
+        self.assertEqual({r["headers"]["authorization"][0] for r in receiver.got() if r["by"] == "grpc"},
+                         {"Bearer s3cret-1", "Bearer s3cret-2"})
+        second = len(receiver.got())
+        self.assertGreater(second, first)
+        self.configure(receiver, tenant="t1", label="rack.row=c8", header="X-New: 1")
+        agent.send_signal(signal.SIGHUP)
+        wait_until_it_says(agent, "new configuration")
+        calls += self.call(caller, 200)
+        status = subprocess.run(["curl", "-sS", f"http://{address}/status", f"http://{address}/metrics"], capture_output=True,
+                                text=True, check=True, timeout=60).stdout
+        wait_for(lambda: receiver.calls("grpc") == receiver.calls("push") == len(calls))
+        said = self.end(agent)
+        self.assertEqual((receiver.calls("grpc"), receiver.calls("push")), (len(calls), len(calls)))
+        self.assertIn('dwarfprof_delivered_total{backend="by grpc"}', status)
+        for secret in "s3cret", "pass:w0rd", base64.b64encode(b"me:pass:w0rd").decode():
+            self.assertNotIn(secret, said + status)
+        for r in receiver.got():
+            if r["by"] == "grpc":
+                self.assertEqual(r["headers"]["x-team"], ["a b"])
+                for profile in r["profiles"]:
+                    self.assertEqual((profile["resource"]["deployment.environment.name"], profile["resource"]["rack"]),
+                                     ("test", "b=7"))
+            else:
+                self.assertEqual(r["headers"]["Authorization"], ["Basic " + base64.b64encode(b"me:pass:w0rd").decode()])
+                self.assertEqual(r["headers"]["X-Scope-Orgid"], ["t1"])
+        pushed = [(r["labels"]["rack_row"], "X-New" in r["headers"]) for r in receiver.got() if r["by"] == "push"]
+        self.assertEqual(set(pushed), {("b7", False), ("c8", True)})
+
+    def test_nobody_else_gets_them(self):
+        """A backend with another certificate gets neither profiles nor credentials, until it is trusted."""
+        receiver = self.receiver()
+        caller = self.caller()
+        token = self.write("token", "s3cret\n")
+        args = "--otlp", f"https://127.0.0.1:{receiver.ports['http']}", "--token-file", token, "--cert-file", \
+            self.path("client.crt"), "--key-file", self.path("client.key")
+        agent = self.agent(*self.of_calls(caller), "--deliver", "300ms", "--spool", self.path("spool"), *args)
+        calls = self.call(caller, 100)
+        wait_until_it_says(agent, "cannot be reached, its profiles wait")
+        self.end(agent)
+        self.assertEqual(receiver.got(), [])
+        agent = self.agent(*self.of_calls(caller), "--spool", self.path("spool"), *args, "--insecure")
+        wait_for(lambda: receiver.calls("http") == len(calls))
+        self.end(agent)
+
+
+class Options(Agent):
+    def test_what_is_wrong(self):
+        https = "otlp = https://h\n"
+        for text, line, column, words in (
+                ("token-file = /x\n", 1, 14, "give --otlp, --pyroscope or --backend before it"),
+                ("[backend a]\notlp = h\n", 2, 8, "--otlp takes a URL such as grpc://127.0.0.1:4317, not 'h'"),
+                ("[backend a]\ntenant = t\n", 1, 1, "this backend lacks a URL"),
+                ("[backend a]\ntenant = t\n[backend b]\n" + https, 1, 1, "this backend lacks a URL"),
+                ("[backend a]\n" + https + "[backend a]\n" + https, 3, 10, "there are two backends 'a'"),
+                ("[backend a]\n" + https + "freq = 19\n", 3, 1, "'freq' does not belong in a section [backend NAME]"),
+                ("[backend a]\n" + https + "header = no colon\n", 3, 10, "--header takes NAME:VALUE"),
+                ("[backend a]\n" + https + "label = x\n", 3, 9, "--label takes KEY=VALUE, not 'x'")):
+            with open(self.config, "w", encoding="utf-8") as file:
+                file.write(text)
+            result = dwarfprof("agent", "-c", self.config, "--check")
+            self.assertEqual(result.returncode, 2, text)
+            self.assertTrue(result.stderr.startswith(f"dwarfprof agent: {self.config}:{line}:{column}: "), result.stderr)
+            self.assertIn(words, result.stderr)
+        for args, words in (
+                (["--otlp", "http://h", "--ca-file", "/x"], "http://h has no TLS"),
+                (["--otlp", "https://h", "--cert-file", "/x"], "--cert-file and --key-file are given together"),
+                (["--pyroscope", "https://h", "--auth-password-file", "/x"], "is given with --auth-user"),
+                (["--otlp", "http://h", "--otlp", "http://h", "--label", "a=b"], "is given twice"),
+                (["--backend", "x"], "lacks a URL")):
+            result = dwarfprof("agent", "--check", *args)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertIn(words, result.stderr)
+        self.assertEqual(dwarfprof("agent", "--check", *["--otlp", "http://h"] * 2).returncode, 0)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Labels by calls on the stack (--probe): what the program itself has logged.
+
+usage: check_spans.py DWARFPROF PROGRAM-DIR
+"""
+import bisect
+import collections
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import harness
+from harness import dwarfprof, program, refuse, start, wait_until_it_says
+
+BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
+VALUES = "route=arg1:str, number=arg2:s32"
+KEYS = {"route", "number"}
+CHANGING = -1
+
+
+class Log:
+    """What each thread did when, by its own clock."""
+
+    def __init__(self, path):
+        self.times, self.numbers = collections.defaultdict(list), collections.defaultdict(list)
+        with open(path) as file:
+            for tid, time, number in (map(int, line.split()) for line in file):
+                self.times[tid].append(time)
+                self.numbers[tid].append(number)
+
+    def at(self, tid, time):
+        i = bisect.bisect(self.times[tid], time) - 1
+        return self.numbers[tid][i] if i >= 0 else CHANGING
+
+
+class Labels(unittest.TestCase):
+    def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, path=None, **kwargs):
+        """Returns what dwarfprof wrote, and the program's log."""
+        with tempfile.TemporaryDirectory() as directory:
+            log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
+            with subprocess.Popen([path or program(target), str(seconds), log] + is_early * ["early"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  text=True) as process:
+                if is_early:
+                    self.assertEqual(process.stdout.readline(), "in the call\n")
+                profiler = start("-p", str(process.pid), "--probe", f"label: {program(target)}:handle({values})", "--no-symbols",
+                                 "--format", form, "-o", out, *options, stderr=subprocess.PIPE, text=True, **kwargs)
+                wait_until_it_says(profiler, "sampling")
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline(), "done\n")
+                profiler.send_signal(signal.SIGINT)
+                said = profiler.communicate(timeout=180)[1]
+                self.assertEqual(profiler.returncode, 0, said)
+                process.stdin.close()
+            with open(out) as file:
+                return file.read(), Log(log)
+
+    def until(self, look, target, seconds, *options, **kwargs):
+        """What look() says of a run; of a longer one if it says nothing, as others may leave the program little CPU time."""
+        for longer in 1, 3, 9:
+            found = look(*self.record(target, longer * seconds, *options, **kwargs))
+            if found:
+                return found
+        self.fail("there was too little to see")
+
+    def judge(self, written, log):
+        """Compares each sample's labels with the log. Returns how many are right, unknown and without a label."""
+        counts = collections.Counter()
+        for s in map(json.loads, written.splitlines()):
+            wanted = log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else 0
+            if wanted == CHANGING:
+                continue
+            labels = {key: value for key, value in (s["labels"] or {}).items() if key in KEYS}
+            if labels == {key: "<unknown>" for key in KEYS}:
+                counts["unknown"] += 1
+            elif labels == ({"route": f"/r/{wanted}", "number": wanted} if wanted else {}):
+                counts["right" if wanted else "none"] += 1
+            else:
+                counts["wrong"] += 1
+                print(f"{labels} is wrong: {wanted} at {s['time_ns']}, thread {s['tid']}, {s['outcome']}", flush=True)
+        print(dict(counts), flush=True)
+        self.assertEqual(counts["wrong"], 0)
+        return counts
+
+    def counts(self, least, target, seconds, *options, **kwargs):
+        """The same of a run in which there are more of each kind than `least` says."""
+        def look(written, log):
+            counts = self.judge(written, log)
+            return counts if all(counts[kind] > n for kind, n in least.items()) else None
+        return self.until(look, target, seconds, *options, **kwargs)
+
+    def check(self, target, seconds, n, *options, **kwargs):
+        counts = self.counts({"right": n, "none": n / 50}, target, seconds, *options, **kwargs)
+        self.assertLess(counts["unknown"], counts["right"] / 4)
+
+    def test_cpu_samples(self):
+        self.check("spans-O2", 10, 5000, "-F", "4999")
+
+    def test_of_another_compiler(self):
+        self.check("spans-O1", 4, 500, "-F", "1999")
+
+    def test_values_by_name(self):
+        """As debug information has them: a `const char *` is a text."""
+        self.check("spans-O2", 2, 200, "-F", "999", values="route=route, number")
+
+    def test_off_cpu_samples(self):
+        self.check("spans-O2", 4, 200, "--wall", "-F", "199")
+
+    def test_without_links_for_many_functions(self):
+        self.check("spans-O2", 2, 200, "-F", "999", preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
+
+    def test_walks_that_end_before(self):
+        """Nothing is said of calls that the walk did not get to."""
+        counts = self.counts({"unknown": 100}, "spans-O2", 3, "-F", "999", "--max-stack", "2")
+        self.assertEqual(counts["none"], 0)
+
+    def check_early(self, *options, **kwargs):
+        """A call that began before is not known, whether the thread runs or waits; the other thread is in none."""
+        def look(written, log):
+            self.assertEqual({number for numbers in log.numbers.values() for number in numbers}, {7, 0, CHANGING})
+            early = next(tid for tid, numbers in log.numbers.items() if 7 in numbers)
+            counts = self.judge(written, log)
+            self.assertEqual(counts["right"], 0)
+            for s in map(json.loads, written.splitlines()):
+                if s["tid"] == early and log.at(early, s["time_ns"]) == 7:
+                    self.assertEqual((s["labels"] or {}).get("route"), "<unknown>", s)
+                elif s["tid"] in log.times:
+                    self.assertNotIn("route", s["labels"] or {}, s)
+            return min(counts["unknown"], counts["none"]) > 20
+        self.until(look, "spans-O2", 3, *options, is_early=True, **kwargs)
+
+    def test_calls_that_began_before(self):
+        self.check_early("-F", "999")
+        self.check_early("--wall", "-F", "199")
+
+    def test_a_file_of_an_overlay(self):
+        """The probe is in what the overlay is above, which the process has mapped with another device."""
+        with tempfile.TemporaryDirectory() as directory:
+            merged, empty = (os.path.join(directory, name) for name in ("merged", "empty"))
+            os.mkdir(merged)
+            os.mkdir(empty)
+            lower = os.path.dirname(os.path.realpath(program("spans-O2")))
+            subprocess.run(["mount", "-t", "overlay", "-o", f"ro,lowerdir={lower}:{empty}", "none", merged], check=True)
+            try:
+                path = os.path.join(merged, "spans-O2")
+                self.check_early("-F", "999", path=path)
+                self.check("spans-O2", 2, 200, "-F", "999", path=path)
+            finally:
+                harness.unmount(merged)
+
+    def test_calls_that_another_thread_began(self):
+        """The thread has kept a call with the same CFA, which is another one."""
+        self.counts({"right": 100, "unknown": 100}, "moved", 3, "-F", "999")
+
+    def test_sums_by_label(self):
+        def look(written, log):
+            found = set(map(int, re.findall(r"/r/(\d+)", written)))
+            self.assertLessEqual(found, {number for numbers in log.numbers.values() for number in numbers})
+            return len(found) > 50
+        self.until(look, "spans-O2", 3, "-F", "999", "--by", "label:route", form="folded")
+
+    def test_what_is_wrong(self):
+        path = program("spans-O2")
+        for options, said in ((["--probe", f"{path}:handle(x=arg1)"], "it must be label:PATH:NAME(VALUES)"),
+                              (["--probe", f"label:{path}:handle"], "there must be values"),
+                              (["--probe", f"label:{path}:handle(x=arg1:u46)"], "there must be a type"),
+                              (["--probe", f"label:{path}:handel(x=arg1)"], "did you mean handle?"),
+                              (["--probe", f"label:{path}:*(x=arg1)"], "calls of at most 8 can label samples"),
+                              (["--probe", f"label:{path}:handle(x=arg1)", "-e", f"uprobe:{path}:handle"],
+                               "--probe is for CPU and off-CPU samples")):
+            with self.subTest(options=options):
+                result = dwarfprof(*options, "--", "true")
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn(said, result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_DELIVER_DELIVER_H
+#define DP_DELIVER_DELIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Profiles on their way to one backend: a spool that survives the process, and a thread that posts
+ * what is in it, in order, and again while the backend cannot take it.
+ */
+struct deliver;
+
+enum deliver_protocol {
+	DELIVER_OTLP, /* OpenTelemetry's profiles: grpc:// and grpcs://, or http:// and https:// */
+	DELIVER_PYROSCOPE, /* Pyroscope's push.v1: http:// and https:// */
+};
+
+/* What backends take at once: for report_parts. */
+#define DELIVER_MAX_SIZE ((4U << 20) - (256U << 10))
+#define DELIVER_MAX_SAMPLES 16000U
+
+/* NULL, 0 or false: not used. The caller may free everything after deliver_open(). */
+struct deliver_options {
+	enum deliver_protocol protocol;
+	const char *url;            /* without a path, the protocol's is used */
+	const char *const *headers; /* "Name: value" */
+	size_t n_headers;
+	const char *ca_file, *certificate_file, *key_file; /* PEM */
+	bool insecure;          /* do not verify the server's certificate */
+	const char *token_file; /* a bearer token; read at each request, as the password is */
+	const char *user, *password_file;
+	const char *tenant;   /* X-Scope-OrgID */
+	const char *spool;    /* directory, of this backend alone; NULL: in memory */
+	uint64_t spool_bytes; /* its largest size */
+};
+
+/*
+ * Posts by other options from now on, of the same protocol, without a pause for what waits. Those of
+ * the spool stay. As deliver_open().
+ */
+int deliver_configure(struct deliver *d, const struct deliver_options *options);
+
+struct deliver_label {
+	const char *name, *value;
+};
+
+struct deliver_counts {
+	uint64_t delivered, failed, dropped; /* requests: failed for good; without room */
+	uint64_t retried, rejected;          /* attempts; profiles that a backend did not want */
+	uint64_t spooled, spooled_bytes;     /* now */
+	uint64_t sent_bytes, latency_ns;     /* of delivered ones together */
+};
+
+/* 0 or a negative errno: -EINVAL for the URL, -EBUSY if another process uses the spool, -ENOSYS
+ * without libcurl. */
+int deliver_open(const struct deliver_options *options, struct deliver **ret);
+
+/*
+ * Puts a request for OpenTelemetry, uncompressed, into the spool; it will be delivered even if the
+ * process is killed after this. The oldest ones make room. Any thread. 0 or a negative errno, with
+ * which it counts as dropped.
+ */
+int deliver_put(struct deliver *d, const void *request, size_t size);
+
+/*
+ * The same of a pprof file for Pyroscope. Its labels have to have `service_name` and `__name__`; id
+ * is 16 bytes that identify it.
+ */
+int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const uint8_t id[16],
+		      const struct deliver_label *labels, size_t n);
+
+void deliver_counts(struct deliver *d, struct deliver_counts *ret);
+
+/*
+ * Delivers what there is within that time, as far as the backend takes it at once, and frees
+ * everything. What is left stays in the spool. Accepts NULL.
+ */
+void deliver_stop(struct deliver *d, uint64_t time_ns);
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deliver/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/write_all.h"
+
+/* Digits of a number, so that names are in order. */
+#define NAME_FORMAT "%020" PRIu64
+#define NAME_LENGTH 20
+#define NAME_NEW "new" /* incomplete */
+#define NAME_LOCK "lock"
+
+struct entry {
+	uint64_t number;
+	size_t size;
+	void *data; /* owned; NULL: in a file */
+};
+
+struct spool {
+	int directory; /* -1: in memory */
+	int lock_fd;
+	uint64_t max_bytes;
+	pthread_mutex_t lock;  /* protects what follows, and NAME_NEW */
+	struct entry *entries; /* oldest first */
+	size_t n, size;
+	bool is_taken; /* the oldest one */
+	uint64_t next_number;
+	struct spool_counts counts;
+};
+
+static void make_name(uint64_t number, char ret[NAME_LENGTH + 1])
+{
+	snprintf(ret, NAME_LENGTH + 1, NAME_FORMAT, number);
+}
+
+static bool parse_name(const char *name, uint64_t *ret)
+{
+	if (strlen(name) != NAME_LENGTH || strspn(name, "0123456789") != NAME_LENGTH)
+		return false;
+	errno = 0;
+	*ret = strtoull(name, NULL, 10);
+	return errno == 0;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int append(struct spool *spool, const struct entry *entry)
+{
+	if (array_reserve(spool->entries, spool->n, spool->size) < 0)
+		return -ENOMEM;
+	spool->entries[spool->n++] = *entry;
+	spool->counts.n++;
+	spool->counts.bytes += entry->size;
+	if (entry->number >= spool->next_number)
+		spool->next_number = entry->number + 1;
+	return 0;
+}
+
+/* Reads what an earlier process left. */
+static int read_directory(struct spool *spool)
+{
+	_cleanup_closedir_ DIR *directory = NULL;
+	const struct dirent *e;
+	int fd = dup(spool->directory);
+
+	directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return -errno;
+	}
+	while ((e = readdir(directory))) {
+		struct entry entry = { 0 };
+		struct stat st;
+
+		if (!parse_name(e->d_name, &entry.number) ||
+		    fstatat(spool->directory, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		entry.size = (size_t)st.st_size;
+		if (append(spool, &entry) < 0)
+			return -ENOMEM;
+	}
+	if (spool->n > 0)
+		qsort(spool->entries, spool->n, sizeof(*spool->entries), compare_entries);
+	return 0;
+}
+
+static int open_directory(struct spool *spool, const char *path)
+{
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	spool->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (spool->directory < 0)
+		return -errno;
+	spool->lock_fd = openat(spool->directory, NAME_LOCK,
+				O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (spool->lock_fd < 0)
+		return -errno;
+	if (flock(spool->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return read_directory(spool);
+}
+
+int spool_open(const char *path, uint64_t max_bytes, struct spool **ret)
+{
+	struct spool *spool = calloc(1, sizeof(*spool));
+	int err = 0;
+
+	if (!spool)
+		return -ENOMEM;
+	spool->max_bytes = max_bytes;
+	spool->directory = spool->lock_fd = -1;
+	pthread_mutex_init(&spool->lock, NULL);
+	if (path)
+		err = open_directory(spool, path);
+	if (err < 0)
+		spool = spool_free(spool);
+	*ret = spool;
+	return err;
+}
+
+struct spool *spool_free(struct spool *spool)
+{
+	if (!spool)
+		return NULL;
+	for (size_t i = 0; i < spool->n; i++)
+		free(spool->entries[i].data);
+	free(spool->entries);
+	cleanup_close(&spool->directory);
+	cleanup_close(&spool->lock_fd);
+	pthread_mutex_destroy(&spool->lock);
+	free(spool);
+	return NULL;
+}
+
+static void remove_entry(struct spool *spool, size_t i)
+{
+	struct entry *entry = &spool->entries[i];
+	char name[NAME_LENGTH + 1];
+
+	if (!entry->data) {
+		make_name(entry->number, name);
+		unlinkat(spool->directory, name, 0);
+	}
+	free(entry->data);
+	spool->counts.n--;
+	spool->counts.bytes -= entry->size;
+	spool->n--;
+	memmove(entry, entry + 1, (spool->n - i) * sizeof(*entry));
+}
+
+/* Of the oldest ones that are not on their way. */
+static void make_room(struct spool *spool, size_t size)
+{
+	size_t first = spool->is_taken ? 1 : 0;
+
+	while (spool->n > first && spool->counts.bytes + size > spool->max_bytes) {
+		remove_entry(spool, first);
+		spool->counts.dropped++;
+	}
+}
+
+/* Written beside, and renamed when it is on disk. */
+static int write_file(struct spool *spool, uint64_t number, const void *data, size_t size)
+{
+	_cleanup_close_ int fd =
+		openat(spool->directory, NAME_NEW,
+		       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	char name[NAME_LENGTH + 1];
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, data, size);
+	if (err == 0 && fdatasync(fd) < 0)
+		err = -errno;
+	make_name(number, name);
+	if (err == 0 && renameat(spool->directory, NAME_NEW, spool->directory, name) < 0)
+		err = -errno;
+	if (err < 0)
+		unlinkat(spool->directory, NAME_NEW, 0);
+	return err;
+}
+
+static int add(struct spool *spool, const void *data, size_t size)
+{
+	struct entry entry = { .number = spool->next_number, .size = size };
+	size_t kept = spool->is_taken ? spool->entries[0].size : 0;
+	int err;
+
+	/* For it, the others would be dropped in vain. */
+	if (kept + size > spool->max_bytes)
+		return -EFBIG;
+	make_room(spool, size);
+	if (array_reserve(spool->entries, spool->n, spool->size) < 0)
+		return -ENOMEM;
+	if (spool->directory < 0) {
+		entry.data = malloc(size + 1);
+		if (!entry.data)
+			return -ENOMEM;
+		memcpy(entry.data, data, size);
+		return append(spool, &entry);
+	}
+	err = write_file(spool, entry.number, data, size);
+	return err == 0 ? append(spool, &entry) : err;
+}
+
+int spool_add(struct spool *spool, const void *data, size_t size)
+{
+	int err;
+
+	pthread_mutex_lock(&spool->lock);
+	err = add(spool, data, size);
+	spool->counts.dropped += err < 0;
+	pthread_mutex_unlock(&spool->lock);
+	return err;
+}
+
+static int read_entry(const struct spool *spool, const struct entry *entry, void *to)
+{
+	_cleanup_close_ int fd = -1;
+	char name[NAME_LENGTH + 1];
+	size_t n = 0;
+
+	if (entry->data) {
+		memcpy(to, entry->data, entry->size);
+		return 0;
+	}
+	make_name(entry->number, name);
+	fd = openat(spool->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	while (n < entry->size) {
+		ssize_t got = read(fd, (char *)to + n, entry->size - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		n += (size_t)got;
+	}
+	return 0;
+}
+
+int spool_take(struct spool *spool, void **ret, size_t *ret_size)
+{
+	_cleanup_free_ void *data = NULL;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&spool->lock);
+	if (spool->n > 0) {
+		data = malloc(spool->entries[0].size + 1);
+		err = data ? read_entry(spool, &spool->entries[0], data) : -ENOMEM;
+		if (err == 0) {
+			spool->is_taken = true;
+			*ret_size = spool->entries[0].size;
+			*ret = steal_ptr(data);
+		} else if (err != -ENOMEM) {
+			remove_entry(spool, 0);
+			spool->counts.dropped++;
+			err = err == -ENOENT ? -EIO : err;
+		}
+	}
+	pthread_mutex_unlock(&spool->lock);
+	return err;
+}
+
+void spool_done(struct spool *spool, bool is_done)
+{
+	pthread_mutex_lock(&spool->lock);
+	if (is_done)
+		remove_entry(spool, 0);
+	spool->is_taken = false;
+	pthread_mutex_unlock(&spool->lock);
+}
+
+void spool_counts(struct spool *spool, struct spool_counts *ret)
+{
+	pthread_mutex_lock(&spool->lock);
+	*ret = spool->counts;
+	pthread_mutex_unlock(&spool->lock);
+}

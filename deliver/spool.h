@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_DELIVER_SPOOL_H
+#define DP_DELIVER_SPOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Requests that wait, in the order of their numbers: files of a directory, each of which is complete
+ * or not there, or memory. One thread takes them, others add.
+ */
+struct spool;
+
+struct spool_counts {
+	uint64_t n, bytes; /* now */
+	uint64_t dropped;  /* for lack of room, since it was opened */
+};
+
+/*
+ * path: made if it is missing; NULL: in memory. Continues what is in the directory. 0 or a negative
+ * errno; -EBUSY: another one has it open.
+ */
+int spool_open(const char *path, uint64_t max_bytes, struct spool **ret);
+/* Files remain. Accepts NULL. Returns NULL. */
+struct spool *spool_free(struct spool *spool);
+
+/*
+ * Adds a request, and drops the oldest until it has room; but not the one that was taken. 0, or a
+ * negative errno, with which it counts as dropped; -EFBIG: there cannot be room for it, so no other
+ * is dropped.
+ */
+int spool_add(struct spool *spool, const void *data, size_t size);
+
+/*
+ * Takes the oldest request, which stays in the spool until spool_done(). The caller frees *ret.
+ * 0, -ENOENT: it is empty, or another negative errno: it cannot be read, and is dropped.
+ */
+int spool_take(struct spool *spool, void **ret, size_t *ret_size);
+
+/* Removes the request that was taken, or, if is_done is false, leaves it to be taken again. */
+void spool_done(struct spool *spool, bool is_done);
+
+void spool_counts(struct spool *spool, struct spool_counts *ret);
+
+#endif

@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Deliveries to receivers made of the collector's, gRPC's, Pyroscope's and pprof's own code (ci/backends), which
+are at times away, busy, broken or not who they say.
+
+Usage: check_deliver.py DELIVER_FILES REPORT_FEED [--long SECONDS]
+"""
+import base64
+import gzip
+import json
+import os
+import random
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests"))
+import otlp  # noqa: E402
+from harness import wait_for  # noqa: E402
+
+DELIVER, FEED = map(os.path.abspath, sys.argv[1:3])
+SECONDS = float(sys.argv[4]) if sys.argv[3:4] == ["--long"] else 6
+
+
+class Receiver:
+    """A backend, in a directory of its own."""
+
+    def __init__(self, directory, *options):
+        self.directory = directory
+        os.makedirs(directory, exist_ok=True)
+        self.process = subprocess.Popen([otlp.backend("receiver"), "-serve", directory, *options], text=True,
+                                        stdout=subprocess.PIPE)
+        self.ports = json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def url(self, kind, host="127.0.0.1"):
+        return f"{kind}://{host}:{self.ports['grpc' if kind.startswith('grpc') else 'http']}"
+
+    def got(self):
+        """Everything that it took, in order."""
+        n, found = 0, []
+        while os.path.exists(path := os.path.join(self.directory, f"{n}.json")):
+            with open(path, encoding="utf-8") as file:
+                found.append(json.load(file))
+            n += 1
+        return found
+
+    def attempts(self):
+        """When they came, in ms, and what each was answered."""
+        with open(os.path.join(self.directory, "attempts"), encoding="utf-8") as file:
+            return [(int(ms), word) for ms, word in map(str.split, file)]
+
+    def calm(self):
+        open(os.path.join(self.directory, "calm"), "w", encoding="utf-8").close()
+
+
+class Sender:
+    """deliver_files at work."""
+
+    def __init__(self, errors, **options):
+        self.errors = open(errors, "a+", encoding="utf-8")
+        self.process = subprocess.Popen([DELIVER, *(f"{key}={value}" for key, value in options.items())], text=True,
+                                        errors="surrogateescape", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors)
+        self.error = json.loads(self.process.stdout.readline())["error"]
+
+    def ask(self, *words):
+        print(*words, file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+    def put(self, path):
+        return self.ask("put", path)["error"]
+
+    def counts(self):
+        return self.ask("counts")
+
+    def until(self, seconds=60, **wanted):
+        wait_for(lambda: wanted.items() <= self.counts().items(), seconds)
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def end(self, ms=0):
+        """Its time until it ended."""
+        began = time.monotonic()
+        if self.process.poll() is None:
+            print("stop", ms, file=self.process.stdin, flush=True)
+        self.process.wait(200)
+        took = time.monotonic() - began
+        for file in self.process.stdin, self.process.stdout, self.errors:
+            file.close()
+        return took
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.end()
+
+
+def value(request):
+    """By which requests of feed() are told apart."""
+    return sum(sum(s["values"] or [1] * len(s["times"])) for p in request["profiles"] for s in p["samples"])
+
+
+class Deliveries(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.made = {}
+
+    def path(self, *names):
+        return os.path.join(self.directory, *names)
+
+    def request(self, n):
+        """A request with n + 1 samples, and its value."""
+        path = self.path(f"{n}.otlp")
+        if n not in self.made:
+            done = subprocess.run([FEED, "cpu", str(n + 1), path], check=True, capture_output=True, text=True)
+            self.made[n] = json.loads(done.stdout)["value"]
+        return path
+
+    def receiver(self, *options, name="in"):
+        receiver = Receiver(self.path(name), *options)
+        self.addCleanup(receiver.end)
+        return receiver
+
+    def sender(self, **options):
+        sender = Sender(self.path("errors"), **options)
+        self.assertEqual(sender.error, 0)
+        self.addCleanup(lambda: sender.process.stdin.closed or sender.end())
+        return sender
+
+    def put(self, sender, numbers):
+        for n in numbers:
+            self.assertEqual(sender.put(self.request(n)), 0)
+
+    def values(self, numbers):
+        return [self.made[n] for n in numbers]
+
+    def test_requests_arrive_whole(self):
+        with open(self.path("token"), "w", encoding="utf-8") as file:
+            file.write("secret-1\n")
+        for kind in "grpc", "http":
+            with self.subTest(kind):
+                receiver = self.receiver(name=kind)
+                sender = self.sender(url=receiver.url(kind), token=self.path("token"), header="X-Team: a b", tenant="t")
+                self.put(sender, (20, 5, 600))
+                sender.until(delivered=3, spooled=0, spooled_bytes=0, failed=0, retried=0)
+                with open(self.path("token"), "w", encoding="utf-8") as file:
+                    file.write("secret-2\n")
+                self.put(sender, (7,))
+                sender.until(delivered=4)
+                got = receiver.got()
+                self.assertEqual([request["by"] for request in got], [kind] * 4)
+                self.assertEqual([value(request) for request in got], self.values((20, 5, 600, 7)))
+                for request, n in zip(got, (20, 5, 600, 7)):
+                    self.assertEqual(request["profiles"], otlp.read(self.request(n)))
+                    headers = {key.lower(): values for key, values in request["headers"].items()}
+                    self.assertEqual(headers["authorization"], ["Bearer secret-2" if n == 7 else "Bearer secret-1"])
+                    self.assertEqual((headers["x-team"], headers["x-scope-orgid"]), (["a b"], ["t"]))
+                self.assertNotIn("secret", sender.said())
+                self.assertLess(sender.end(100000), 100)
+                with open(self.path("token"), "w", encoding="utf-8") as file:
+                    file.write("secret-1\n")
+
+    def test_pushes_arrive_whole(self):
+        feed = subprocess.run([FEED, "wall", "600", "x.pb.gz", "x.json"], check=True, capture_output=True, text=True,
+                              cwd=self.directory)
+        with open(self.path("password"), "w", encoding="utf-8") as file:
+            file.write("p:w\n")
+        receiver = self.receiver()
+        sender = self.sender(url=receiver.url("http") + "/", protocol="pyroscope", user="me", tenant="t",
+                             password=self.path("password"))
+        self.assertEqual(sender.ask("pprof", self.path("x.pb.gz"), "shop")["error"], 0)
+        self.assertEqual(sender.put(self.path("x.pb.gz")), -22)
+        sender.until(delivered=1, dropped=1)
+        push, = receiver.got()
+        self.assertEqual(push["labels"], {"__name__": "process_cpu", "service_name": "shop"})
+        self.assertEqual(push["types"], ["events/count", "cpu/nanoseconds", "off_cpu/nanoseconds", "wall/nanoseconds"])
+        self.assertEqual(push["totals"][3], json.loads(feed.stdout)["value"])
+        with open(self.path("x.json"), encoding="utf-8") as file:
+            stacks = json.load(file)["stacks"]
+        self.assertEqual(push["totals"], [sum(stack["values"][i] for stack in stacks) for i in range(4)])
+        self.assertRegex(push["id"], r"^0{8}-0{4}-0{4}-0{4}-0{11}1$")
+        self.assertEqual(push["headers"]["Authorization"], ["Basic " + base64.b64encode(b"me:p:w").decode()])
+        self.assertEqual(push["headers"]["X-Scope-Orgid"], ["t"])
+        self.assertNotIn("p:w", sender.said())
+        # The kernel cuts names of processes between bytes.
+        self.assertEqual(sender.ask("pprof", self.path("x.pb.gz"), "caf\udcc3")["error"], 0)
+        sender.until(delivered=2, failed=0)
+        self.assertEqual(receiver.got()[1]["labels"]["service_name"], "caf?")
+
+    def certificate(self, name):
+        """Makes a key and a certificate for 127.0.0.1."""
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                        self.path(name + ".key"), "-out", self.path(name + ".crt")], check=True, capture_output=True)
+        return f"{self.path(name)}.crt,{self.path(name)}.key"
+
+    def test_who_is_trusted(self):
+        server = self.certificate("server")
+        self.certificate("client")
+        receiver = self.receiver("-tls", server, "-client-ca", self.path("client.crt"))
+        client = {"certificate": self.path("client.crt"), "key": self.path("client.key")}
+        ca = {"ca": self.path("server.crt")}
+        expected = [({}, 0), (ca, 0), (client, 0), ({**client, "ca": self.path("client.crt")}, 0),
+                    ({**ca, **client}, 1), ({"insecure": 1, **client}, 1)]
+        for kind in "https", "grpcs":
+            for options, delivered in expected:
+                with self.subTest(kind, options=options):
+                    sender = self.sender(url=receiver.url(kind), **options)
+                    self.put(sender, (3, 4))
+                    wait_for(lambda: (counts := sender.counts())["retried"] or counts["delivered"] == 2)
+                    self.assertEqual(sender.counts()["delivered"], 2 * delivered, sender.said())
+                    sender.end()
+        self.assertEqual(len(receiver.got()), 8)
+
+    def test_an_expired_certificate(self):
+        """The profiles wait until there is a new one."""
+        receiver = self.receiver("-tls", self.expire("expired"))
+        sender = self.sender(url=receiver.url("https"), ca=self.path("expired.crt"))
+        self.put(sender, (3,))
+        wait_for(lambda: sender.counts()["retried"])
+        self.assertIn("certificate has expired", sender.said())
+        self.assertEqual((sender.counts()["spooled"], receiver.got()), (1, []))
+
+    def expire(self, name):
+        """The dates of a certificate are a matter of OpenSSL's authority, before its version 3.2."""
+        self.certificate(name)
+        for file in "index.txt", "serial":
+            with open(self.path(file), "w", encoding="utf-8") as to:
+                to.write("" if file == "index.txt" else "01\n")
+        with open(self.path("ca.cnf"), "w", encoding="utf-8") as to:
+            to.write(f"[ca]\ndefault_ca=x\n[x]\ndatabase={self.path('index.txt')}\nserial={self.path('serial')}\n"
+                     f"new_certs_dir={self.directory}\ndefault_md=sha256\npolicy=p\nx509_extensions=e\n"
+                     "[p]\ncommonName=supplied\n[e]\nsubjectAltName=IP:127.0.0.1\nbasicConstraints=CA:TRUE\n")
+        subprocess.run(["openssl", "req", "-new", "-key", self.path(name + ".key"), "-subj", f"/CN={name}", "-out",
+                        self.path("x.csr")], check=True, capture_output=True)
+        subprocess.run(["openssl", "ca", "-batch", "-selfsign", "-config", self.path("ca.cnf"), "-in", self.path("x.csr"),
+                        "-keyfile", self.path(name + ".key"), "-startdate", "20200101000000Z", "-enddate",
+                        "20200102000000Z", "-notext", "-out", self.path(name + ".crt")], check=True, capture_output=True)
+        return f"{self.path(name)}.crt,{self.path(name)}.key"
+
+    def test_statuses(self):
+        """What a backend refuses is counted; for what it cannot take now, it is asked again, when it says."""
+        for kind, words in {"http": "429/2,ok,503,502,ok,400,413,500,ok", "grpc": "429/2,ok,503,ok,400,413,500,ok"}.items():
+            with self.subTest(kind):
+                receiver = self.receiver("-requests", words, name=kind)
+                sender = self.sender(url=receiver.url(kind))
+                self.put(sender, range(6))
+                refused = [word in ("400", "413", "500") for word in words.split(",")]
+                sender.until(delivered=3, failed=sum(refused), spooled=0)
+                self.assertEqual(sender.counts()["retried"], words.count("429") + words.count("50") - words.count("500"))
+                self.assertEqual([value(request) for request in receiver.got()], self.values((0, 1, 5)))
+                attempts = receiver.attempts()
+                self.assertEqual([word for _, word in attempts], words.split(","))
+                # Not much later, as far as a busy machine lets it.
+                self.assertTrue(2000 <= attempts[1][0] - attempts[0][0] < 20000, attempts)
+                pauses = [b[0] - a[0] for a, b in zip(attempts, attempts[1:]) if a[1] in ("503", "502")]
+                self.assertGreaterEqual(pauses[0], 400)
+                self.assertGreaterEqual(pauses[-1], 800 if kind == "http" else 400)
+                self.assertEqual(len(re.findall("refused a request, which is lost: .*a fault", sender.said())), 3)
+                self.assertEqual(sender.said().count("takes profiles again"), 2)
+                sender.end()
+                os.truncate(self.path("errors"), 0)
+
+    def test_connections(self):
+        for kind in "http", "grpc":
+            with self.subTest(kind):
+                receiver = self.receiver("-connections", "cut,slow,half,ok", name=kind)
+                sender = self.sender(url=receiver.url(kind))
+                self.put(sender, (600, 3, 599))
+                sender.until(delivered=3, spooled=0, failed=0)
+                got = [value(request) for request in receiver.got()]
+                # A request whose answer was lost is repeated, so it may be there twice.
+                self.assertEqual(list(dict.fromkeys(got)), self.values((600, 3, 599)))
+                self.assertGreaterEqual(sender.counts()["retried"], 1)
+
+    def test_what_is_in_the_spool_survives_a_kill(self):
+        for kind in "http", "grpc":
+            receiver = self.receiver(name="away")
+            receiver.end()
+            sender = self.sender(url=receiver.url(kind), spool=self.path("spool"))
+            other = Sender(self.path("errors"), url=receiver.url(kind), spool=self.path("spool"))
+            self.assertEqual(other.error, -16)  # in use
+            other.end()
+            self.put(sender, range(30))
+            wait_for(lambda: sender.counts()["retried"])
+            self.assertEqual(sender.counts()["spooled"], 30)
+            sender.kill()
+            receiver = self.receiver(name=kind)
+            sender = self.sender(url=receiver.url(kind), spool=self.path("spool"))
+            self.put(sender, range(30, 33))
+            sender.until(delivered=33, spooled=0)
+            self.assertEqual([value(request) for request in receiver.got()], self.values(range(33)))
+            self.assertEqual(os.listdir(self.path("spool")), ["lock"])
+            sender.end()
+
+    def test_the_oldest_make_room(self):
+        receiver = self.receiver()
+        receiver.end()
+        sizes = []
+        for n in range(10):
+            with open(self.request(n), "rb") as file:
+                sizes.append(len(gzip.compress(file.read())))
+        sender = self.sender(url=receiver.url("http"), spool=self.path("spool"), bytes=max(sizes) * 3 + 100)
+        self.put(sender, range(10))
+        counts = sender.counts()
+        self.assertEqual(counts["spooled"] + counts["dropped"], 10)
+        self.assertTrue(3 <= counts["spooled"] <= 4 and counts["spooled_bytes"] <= max(sizes) * 3 + 100, counts)
+        self.assertEqual(sum(os.path.getsize(self.path("spool", name)) for name in os.listdir(self.path("spool"))),
+                         counts["spooled_bytes"])
+
+    def test_it_stops_in_time(self):
+        """Of a backend that accepts and says nothing."""
+        with socket.create_server(("127.0.0.1", 0)) as deaf:
+            for kind in "http", "grpc":
+                sender = self.sender(url=f"{kind}://127.0.0.1:{deaf.getsockname()[1]}", spool=self.path("spool"))
+                self.put(sender, (1,))
+                peer, _ = deaf.accept()
+                took = sender.end(1500)
+                peer.close()
+                self.assertTrue(1.4 <= took < 40, took)  # a request may take a minute
+        receiver = self.receiver()
+        sender = self.sender(url=receiver.url("grpc"), spool=self.path("spool"))
+        sender.end(20000)
+        self.assertEqual([value(request) for request in receiver.got()], self.values((1, 1)))
+
+    def test_urls(self):
+        for url, protocol in (("ftp://x", "otlp"), ("http://", "otlp"), ("http://me:secret@127.0.0.1", "otlp"),
+                              ("127.0.0.1:4317", "otlp"), ("grpc:///", "otlp"), ("grpc://x", "pyroscope")):
+            sender = Sender(self.path("errors"), url=url, protocol=protocol)
+            self.assertEqual(sender.error, -22, url)
+            sender.process.wait()
+            sender.end()
+
+    def test_at_random(self):
+        """Whatever a backend does, each request is delivered or counted."""
+        seed = random.randrange(1 << 30)
+        for kind in "http", "grpc":
+            with self.subTest(kind, seed=seed):
+                receiver = self.receiver("-requests", f"random:{seed}", "-connections", f"random:{seed}", name=kind)
+                sender = self.sender(url=receiver.url(kind), spool=self.path(kind + "-spool"))
+                end, n = time.monotonic() + SECONDS / 2, 0
+                while time.monotonic() < end:
+                    self.put(sender, [n % 40])
+                    n += 1
+                    time.sleep(0.05)
+                receiver.calm()
+                sender.until(300, spooled=0)  # the longest pause, and what came meanwhile
+                counts, got = sender.counts(), receiver.got()
+                self.assertEqual((counts["delivered"] + counts["failed"], counts["dropped"]), (n, 0))
+                # One of which the answer was lost is repeated: and refused, perhaps.
+                self.assertTrue(counts["delivered"] <= len(got) <= n + counts["retried"], (counts, len(got)))
+                self.assertEqual([request["faults"] for request in got], [None] * len(got))
+                refused = sum(word in ("400", "413", "500") for _, word in receiver.attempts())
+                self.assertTrue(counts["failed"] <= refused, (counts, refused))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[5 if sys.argv[3:4] == ["--long"] else 3:]])

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The spool: order, bound, what is left by a process that was killed. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "deliver/spool.h"
+
+static char path[] = "/tmp/spool.XXXXXX";
+static struct spool *spool;
+static struct spool_counts counts;
+
+static int remove_one(const char *name, const struct stat *st, int flag, struct FTW *ftw)
+{
+	return remove(name);
+}
+
+static void make_directory(void)
+{
+	cr_assert(mkdtemp(path));
+}
+
+static void remove_directory(void)
+{
+	nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void add(const char *text)
+{
+	cr_assert_eq(spool_add(spool, text, strlen(text)), 0);
+}
+
+static void expect(const char *text)
+{
+	void *data;
+	size_t size;
+
+	cr_assert_eq(spool_take(spool, &data, &size), 0);
+	cr_assert_eq(size, strlen(text));
+	cr_assert_eq(memcmp(data, text, size), 0, "%.*s, not %s", (int)size, (char *)data, text);
+	free(data);
+}
+
+static void expect_nothing(void)
+{
+	void *data;
+	size_t size;
+
+	cr_assert_eq(spool_take(spool, &data, &size), -ENOENT);
+}
+
+static void is_in_order(const char *where)
+{
+	cr_assert_eq(spool_open(where, 100, &spool), 0);
+	add("one");
+	add("two");
+	expect("one");
+	spool_done(spool, false);
+	expect("one");
+	add("three");
+	spool_done(spool, true);
+	expect("two");
+	spool_done(spool, true);
+	expect("three");
+	spool_done(spool, true);
+	expect_nothing();
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 0 && counts.bytes == 0 && counts.dropped == 0);
+	spool_free(spool);
+}
+
+/* The third takes the room of the first, the fourth not that of one on its way, the last none. */
+static void has_a_bound(const char *where)
+{
+	void *data;
+	size_t size;
+
+	cr_assert_eq(spool_open(where, 8, &spool), 0);
+	add("1234");
+	add("5678");
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 8 && counts.dropped == 0);
+	add("9");
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 5 && counts.dropped == 1);
+	expect("5678");
+	add("abcd");
+	cr_assert_eq(spool_add(spool, "123456789", 9), -EFBIG);
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.dropped == 3);
+	spool_done(spool, true);
+	expect("abcd");
+	spool_done(spool, true);
+	cr_assert_eq(spool_take(spool, &data, &size), -ENOENT);
+	spool_free(spool);
+}
+
+Test(spool, is_in_order, .init = make_directory, .fini = remove_directory)
+{
+	is_in_order(path);
+	is_in_order(NULL);
+}
+
+Test(spool, has_a_bound, .init = make_directory, .fini = remove_directory)
+{
+	has_a_bound(path);
+	has_a_bound(NULL);
+}
+
+/* Adds numbers until it is killed, and tells each. */
+static void add_numbers(int tell)
+{
+	cr_assert_eq(spool_open(path, 1 << 30, &spool), 0);
+	for (int i = 0;; i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "%d", i);
+		if (spool_add(spool, text, strlen(text)) < 0 || write(tell, &i, sizeof(i)) < 0)
+			_exit(1);
+	}
+}
+
+Test(spool, survives_a_kill, .init = make_directory, .fini = remove_directory)
+{
+	int told[2], last = -1, number;
+	char text[16];
+	pid_t pid;
+
+	cr_assert_eq(pipe(told), 0);
+	pid = fork();
+	if (pid == 0)
+		add_numbers(told[1]);
+	close(told[1]);
+	while (last < 50 && read(told[0], &number, sizeof(number)) == sizeof(number))
+		last = number;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	while (read(told[0], &number, sizeof(number)) == sizeof(number))
+		last = number;
+	close(told[0]);
+	cr_assert_geq(last, 50);
+	cr_assert_eq(spool_open(path, 1 << 30, &spool), 0);
+	for (int i = 0; i <= last; i++) {
+		snprintf(text, sizeof(text), "%d", i);
+		expect(text);
+		spool_done(spool, true);
+	}
+	/* One may have been added and not told. */
+	spool_counts(spool, &counts);
+	cr_assert_leq(counts.n, 1);
+	snprintf(text, sizeof(text), "%d", last + 1);
+	if (counts.n == 1) {
+		expect(text);
+		spool_done(spool, true);
+	}
+	/* Numbers go on, so a new one is behind those that are left. */
+	add("old");
+	spool_free(spool);
+	cr_assert_eq(spool_open(path, 1 << 30, &spool), 0);
+	add("new");
+	expect("old");
+	spool_free(spool);
+}
+
+Test(spool, is_of_one_process, .init = make_directory, .fini = remove_directory)
+{
+	struct spool *other;
+
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	cr_assert_eq(spool_open(path, 100, &other), -EBUSY);
+	spool_free(spool);
+	cr_assert_eq(spool_open(path, 100, &other), 0);
+	spool_free(other);
+}
+
+Test(spool, drops_what_cannot_be_read, .init = make_directory, .fini = remove_directory)
+{
+	char name[64];
+	void *data;
+	size_t size;
+
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	add("one");
+	add("two");
+	snprintf(name, sizeof(name), "%s/%020d", path, 0);
+	cr_assert_eq(unlink(name), 0);
+	cr_assert_eq(spool_take(spool, &data, &size), -EIO);
+	expect("two");
+	spool_counts(spool, &counts);
+	cr_assert_eq(counts.dropped, 1);
+	spool_free(spool);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/knobs.h"
+
+#include <bpf/libbpf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel/filter.h"
+#include "kernel/kernel_types.h"
+#include "kernel/session.h"
+#include "symbols/kallsyms.h"
+#include "dwarfprof.skel.h"
+
+/* Does not create maps of unused filters: no loaded program refers to them. */
+static void set_filter(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	const struct filter *f = options->filter;
+
+	bpf->rodata->dp_by_cpu = f->cpus != NULL;
+	bpf->rodata->dp_by_user = f->user != NULL;
+	bpf->rodata->dp_by_cgroup = f->cgroup != NULL;
+	bpf->rodata->dp_by_comm = f->comm != NULL;
+	bpf->rodata->dp_by_thread = options->n_threads > 0;
+	memcpy((void *)bpf->rodata->dp_cpus, f->mask, sizeof(f->mask));
+	bpf->rodata->dp_user = f->uid;
+	bpf_map__set_autocreate(bpf->maps.dp_cgroup, f->cgroup != NULL);
+	bpf_map__set_autocreate(bpf->maps.dp_other_comms, f->comm != NULL);
+	bpf_map__set_autocreate(bpf->maps.dp_threads, options->n_threads > 0);
+	if (options->n_threads > 0)
+		bpf_map__set_max_entries(bpf->maps.dp_threads, (uint32_t)options->n_threads);
+}
+
+/* Is the program for this kind of event to be loaded? */
+static bool loads(const struct session_options *options, enum dp_event event)
+{
+	return options->needs.programs >> event & 1;
+}
+
+static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	bpf_program__set_autoload(bpf->progs.dp_switch, loads(options, DP_EVENT_OFF_CPU));
+	if (!loads(options, DP_EVENT_OFF_CPU))
+		return;
+	bpf->rodata->dp_min_block_ns = options->min_block_ns;
+	bpf->rodata->dp_max_block_ns = options->max_block_ns;
+	bpf->rodata->dp_states = options->states;
+	bpf->rodata->dp_own_pid = (uint32_t)getpid();
+	bpf->rodata->dp_has_prev_state = kernel_types_have_prev_state(options->btf);
+	bpf->rodata->dp_off_cpu_rings = (options->needs.rings_per_cpu - 1) * options->n_cpus;
+	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
+}
+
+/* Without entries, it is not made. */
+static void set_map(struct bpf_map *map, unsigned int n_entries)
+{
+	bpf_map__set_autocreate(map, n_entries > 0);
+	if (n_entries > 0)
+		bpf_map__set_max_entries(map, n_entries);
+}
+
+static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *needs,
+		       unsigned int n_walks)
+{
+	bpf->rodata->dp_has_values = needs->has_values;
+	bpf->rodata->dp_has_times = needs->has_times;
+	bpf->rodata->dp_has_spans = needs->has_spans;
+	set_map(bpf->maps.dp_arguments,
+		needs->has_values || needs->has_spans ? DP_MAX_ARGUMENT_LISTS : 0);
+	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
+	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
+	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
+	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 1);
+	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 1);
+	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 1);
+}
+
+void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	const struct session_needs *needs = &options->needs;
+	unsigned int n_cpus = options->n_cpus;
+
+	bpf->rodata->dp_all_processes = options->all_processes;
+	bpf->rodata->dp_inherit = options->inherit;
+	bpf->rodata->dp_unwind = options->unwind;
+	bpf->rodata->dp_max_frames = options->max_frames;
+	bpf->rodata->dp_levels = needs->levels;
+	bpf->rodata->dp_verify = options->verify;
+	bpf->rodata->dp_by_period = needs->by_period;
+	bpf->rodata->dp_has_several = needs->has_several;
+	bpf->rodata->dp_sides = options->sides;
+	bpf->rodata->dp_runtimes = !options->no_runtimes;
+	bpf->rodata->dp_hotspot = options->sides != DP_SIDES_KERNEL;
+	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !needs->user_only &&
+					kallsyms_are_hidden("/proc/kallsyms");
+	bpf->rodata->dp_pid_namespace = session_pid_namespace();
+	set_filter(bpf, options);
+	set_off_cpu(bpf, options);
+	bpf->rodata->dp_max_rate = options->max_rate;
+	if (options->max_rate > 0)
+		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
+	set_values(bpf, needs, n_cpus * needs->levels);
+	bpf_map__set_max_entries(bpf->maps.dp_rings, n_cpus * needs->rings_per_cpu);
+	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
+	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * needs->levels);
+	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, loads(options, DP_EVENT_CPU));
+	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
+	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROCESS_HOTSPOT_H
+#define DP_PROCESS_HOTSPOT_H
+
+#include <stdint.h>
+
+#include "runtimes/hotspot/code.h"
+
+struct mapping;
+struct process;
+struct process_table;
+
+/*
+ * The HotSpot JVM of a process, if it has one: found by what a mapped library exports, and asked, by
+ * its memory, where its code is, until it has started.
+ */
+struct hotspot;
+
+/* A mapping's binary is known. If memory is short, the process is one without a JVM. */
+void hotspot_meet(struct process *process, const struct mapping *mapping);
+
+/* Looks at those of all processes, and waits, not for long, for memory that cannot be read yet. */
+void hotspot_settle(struct process_table *table);
+
+/*
+ * Looks at the JVM again if it is time. To be called often. Warns of one that is of an unknown kind, the
+ * first few times.
+ */
+void hotspot_update(struct process_table *table, struct process *process, uint64_t now);
+
+/* How many more there were. */
+void hotspot_tell_unknown(const struct process_table *table);
+
+/* Of a child of the process. NULL: there is none. */
+struct hotspot *hotspot_copy(const struct hotspot *hotspot);
+/* NULL is allowed. Returns NULL. */
+struct hotspot *hotspot_free(struct hotspot *hotspot);
+
+/* Where its structures have what; NULL likewise. */
+const struct hotspot_layout *hotspot_layout(const struct hotspot *hotspot);
+
+/* Where the code is; NULL: not known (yet), as is a hotspot of NULL. */
+const struct dp_hotspot *hotspot_code(const struct hotspot *hotspot);
+
+#endif

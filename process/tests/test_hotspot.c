@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/* JVMs whose structures are not known. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "binaries/binary.h"
+#include "log/log.h"
+#include "log/tests/said.h"
+#include "process/process.h"
+
+#define N_MORE 3 /* than are shown */
+
+static struct process_table table;
+
+int __wrap_hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tables,
+			       uint64_t bias, hotspot_read *read, void *memory);
+
+int __wrap_hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tables,
+			       uint64_t bias, hotspot_read *read, void *memory)
+{
+	return -ENOTSUP;
+}
+
+/* One process maps a JVM's library again and again. */
+static void meet_many(void)
+{
+	struct binary binary = { .elf.vm.at[VM_STRUCTS] = 1 };
+	struct process p = { 0 };
+
+	for (uint64_t i = 1; i <= 10 + N_MORE; i++) {
+		struct mapping m = { .binary = &binary, .bias = i << 12 };
+
+		hotspot_meet(&p, &m);
+		hotspot_update(&table, &p, 1);
+		hotspot_update(&table, &p, 2);
+	}
+	hotspot_free(p.hotspot);
+}
+
+static void tell(void)
+{
+	hotspot_tell_unknown(&table);
+}
+
+static int n_lines(const char *text)
+{
+	int n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+Test(hotspot, only_the_first_of_many_unknown_ones_are_warned_of)
+{
+	char *text = said(meet_many);
+
+	cr_expect_eq(n_lines(text), 10, "%s", text);
+	free(text);
+	text = said(tell);
+	cr_expect(strstr(text, " 3 more JVMs"), "%s", text);
+	free(text);
+	log_set_level(LOG_DEBUG);
+	text = said(meet_many);
+	cr_expect_eq(n_lines(text), 10 + N_MORE, "%s", text);
+	free(text);
+}

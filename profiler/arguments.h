@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROFILER_ARGUMENTS_H
+#define DP_PROFILER_ARGUMENTS_H
+
+#include <stdbool.h>
+
+#include "samples/label_values.h"
+#include "symbols/parameters.h"
+#include "symbols/usdt.h"
+
+/*
+ * The values that a probe is to read, as users write them behind a function: `(size=arg1:u64,
+ * path=request->path)`. Each is NAME=VALUE:TYPE; the name or the type may be left out.
+ */
+struct argument {
+	struct value_form form; /* its type is VALUE_N_TYPES if debug information is to tell it */
+	struct dp_argument how; /* of an argument by position */
+	unsigned int number;    /* of a static probe's, from 1: `how` has the steps from there */
+	char path[PARAMETER_PATH_SIZE]; /* of one by name (parameters.h); "": it is by position */
+};
+
+struct arguments {
+	size_t n;
+	struct argument of[DP_MAX_ARGUMENTS];
+};
+
+#define ARGUMENTS_WHY_SIZE 512
+
+/* Where values are read: other ones are there. */
+enum probe_kind {
+	PROBE_CALL,
+	PROBE_RETURN, /* `ret`, and `time`, which the call took */
+	PROBE_STATIC, /* `argN`, what a USDT probe has */
+};
+
+/*
+ * Where the list begins, its parenthesis; NULL: there is none. A list has a name, type, dereference
+ * or `argN` somewhere: that distinguishes it from the parameters in a function's name, f(int, long).
+ */
+const char *arguments_find(const char *function, enum probe_kind kind);
+
+/* Parses a list. 0, or -EINVAL, and what is wrong where and what is allowed there. */
+int arguments_parse(const char *list, enum probe_kind kind, struct arguments *ret,
+		    char ret_why[ARGUMENTS_WHY_SIZE]);
+
+/* Is one of them the time of a call? */
+bool arguments_have_time(const struct arguments *arguments);
+
+/*
+ * Are some by name? arguments_resolve() makes them such by position, at one place. Their forms refer
+ * to the names of values.
+ */
+bool arguments_have_names(const struct arguments *arguments);
+void arguments_wanted(const struct arguments *arguments,
+		      struct parameter_wanted ret[DP_MAX_ARGUMENTS]);
+void arguments_resolve(struct arguments *arguments,
+		       const struct parameter parameters[DP_MAX_ARGUMENTS],
+		       const struct enumerator *names);
+
+/*
+ * Makes them such by position, at one place of a USDT probe. 0, or -EINVAL, and what is wrong. A type
+ * that is wider than an argument becomes as narrow.
+ */
+int arguments_place(struct arguments *arguments, const struct usdt_place *place,
+		    char ret_why[ARGUMENTS_WHY_SIZE]);
+
+/* What the kernel is to read, and how it is written. */
+void arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,
+			struct value_forms *ret_forms);
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/probe_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file_stat.h"
+#include "binaries/foreign_file.h"
+#include "cache/stored_file.h"
+#include "profiler/probe_catalog.h"
+#include "sandbox/finders.h"
+#include "sandbox/parsers.h"
+
+int probe_file_open(void *parsers, const char *path)
+{
+	_cleanup_close_ int place = open(path, O_PATH | O_CLOEXEC);
+	struct found_file found;
+	struct stat st = { 0 };
+	int err = place < 0 ? -errno : file_stat(place, &st);
+
+	if (err < 0)
+		return err;
+	if (!S_ISREG(st.st_mode))
+		return -ESTALE;
+	err = finders_open(parsers_finders(parsers), FINDERS_NOBODY, place, &found);
+	if (err < 0)
+		return err;
+	if (!found.is_foreign && stored_file_is_local(found.fd))
+		return found.fd;
+	foreign_file_close(found.fd);
+	return -EREMOTE;
+}
+
+struct uprobe_reader probe_file_reader(struct parsers *parsers)
+{
+	return (struct uprobe_reader){ probe_file_open, probe_catalog_list, parsers_explain,
+				       parsers };
+}

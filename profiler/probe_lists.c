@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/probe_lists.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "elf/debug_search.h"
+#include "kernel/uprobe_places.h"
+#include "log/log.h"
+#include "sandbox/parsers.h"
+
+/* The file of the places, and its debug file. */
+struct source {
+	struct parsers *parsers;
+	const char *path;
+	int fd, debug_fd;
+};
+
+static int ask(const struct source *s, struct parse_request *request, struct parse_result *ret)
+{
+	clockid_t clock = 0;
+
+	request->fd = s->fd;
+	return parsers_ask(s->parsers, request, &clock, ret);
+}
+
+static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	struct parse_request request = { .kind = PARSE_DEBUG, .other = fd };
+
+	(void)wanted;
+	return ask(arg, &request, &result) == 0 && result.is_so;
+}
+
+/* Without one, the file itself has to have the debug information. */
+static void find_debug_file(struct source *s)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	struct parse_request request = { .kind = PARSE_FACTS, .other = -1 };
+	const struct debug_reader reader = { .belongs = is_debug_file, .arg = s };
+	struct debug_wanted wanted;
+
+	if (ask(s, &request, &result) < 0)
+		return;
+	wanted = (struct debug_wanted){ result.facts.origin.build_id, result.debug_link,
+					result.debug_link_checksum };
+	s->debug_fd = debug_search(s->fd, &wanted, &reader);
+}
+
+static int ask_parameters(struct source *s, const struct parameter_wanted *wanted, size_t n,
+			  uint64_t offset, struct parse_result *ret)
+{
+	struct parse_request request = { .kind = PARSE_PARAMETERS,
+					 .other = s->debug_fd,
+					 .offset = offset,
+					 .wanted = wanted,
+					 .n_wanted = n };
+	int err = ask(s, &request, ret);
+
+	if (err != -ENODATA || s->debug_fd >= 0)
+		return err;
+	find_debug_file(s);
+	request.other = s->debug_fd;
+	return s->debug_fd < 0 ? -ENODATA : ask(s, &request, ret);
+}
+
+static int explain(const struct source *s, uint64_t offset, int err)
+{
+	if (err == -ENODATA)
+		log_error("%s has no debug information of the function at 0x%" PRIx64, s->path,
+			  offset);
+	else
+		log_error("cannot look up parameters in %s: %s", s->path, parsers_explain(err));
+	if (err == -ENODATA)
+		log_detail("try:  arg1, arg2, ... instead of names");
+	return err;
+}
+
+/* Makes arguments by name such by position, for one place, with names of values that are in *ret. */
+static int resolve(struct source *s, struct arguments *arguments, uint64_t offset,
+		   struct parse_result *ret)
+{
+	struct parameter_wanted wanted[DP_MAX_ARGUMENTS] = { 0 };
+	int err;
+
+	arguments_wanted(arguments, wanted);
+	err = ask_parameters(s, wanted, arguments->n, offset, ret);
+	if (err < 0)
+		return explain(s, offset, err);
+	for (size_t i = 0; i < arguments->n; i++) {
+		if (!ret->parameters[i].why[0])
+			continue;
+		log_error("cannot read %s in the function at 0x%" PRIx64 " of %s: %s",
+			  wanted[i].path, offset, s->path, ret->parameters[i].why);
+		return -EINVAL;
+	}
+	arguments_resolve(arguments, ret->parameters, ret->names.of);
+	return 0;
+}
+
+static bool have_same_names(const struct value_form *a, const struct value_form *b)
+{
+	return a->n_names == b->n_names &&
+	       (a->n_names == 0 || memcmp(a->names, b->names, a->n_names * sizeof(*a->names)) == 0);
+}
+
+static bool is_same(const struct probe_lists *l, size_t i, const struct dp_arguments *list,
+		    const struct value_forms *forms)
+{
+	if (memcmp(&l->lists[i], list, sizeof(*list)) != 0)
+		return false;
+	for (size_t j = 0; j < forms->n; j++)
+		if (l->forms[i].of[j].type != forms->of[j].type ||
+		    !have_same_names(&l->forms[i].of[j], &forms->of[j]))
+			return false;
+	return true;
+}
+
+/* Gives forms names of their own. */
+static int keep_names(struct value_forms *forms)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < forms->n; i++) {
+		struct value_form *f = &forms->of[i];
+		size_t size = f->n_names * sizeof(*f->names);
+		struct enumerator *own = size > 0 && !failed ? malloc(size) : NULL;
+
+		failed |= size > 0 && !own;
+		if (own)
+			memcpy(own, f->names, size);
+		f->names = own;
+	}
+	return failed ? -ENOMEM : 0;
+}
+
+/* Returns the number of the list, -E2BIG, or -ENOMEM. */
+static int add_list(struct probe_lists *l, const struct arguments *arguments)
+{
+	struct value_forms forms;
+	struct dp_arguments list;
+	size_t i = 0;
+
+	memset(&list, 0, sizeof(list));
+	arguments_describe(arguments, &list, &forms);
+	while (i < l->n && !is_same(l, i, &list, &forms))
+		i++;
+	if (i == DP_MAX_ARGUMENT_LISTS)
+		return -E2BIG;
+	if (i == l->n) {
+		l->lists[i] = list;
+		l->forms[i] = forms;
+		l->n++;
+		if (keep_names(&l->forms[i]) < 0)
+			return -ENOMEM;
+	}
+	return (int)i;
+}
+
+static int set_list(struct probe_lists *l, const struct arguments *arguments, uint64_t *ret_cookie)
+{
+	int number = add_list(l, arguments);
+
+	if (number == -E2BIG)
+		log_error("the arguments of these functions are in too many different places");
+	if (number < 0)
+		return number;
+	*ret_cookie = (uint64_t)number;
+	return 0;
+}
+
+static int make_each(struct source *s, const struct arguments *arguments,
+		     struct uprobe_places *places, struct probe_lists *ret)
+{
+	bool have_names = arguments_have_names(arguments);
+
+	for (size_t i = 0; i < places->n; i++) {
+		_cleanup_(parse_result_done) struct parse_result found = { 0 };
+		struct arguments own = *arguments;
+		int err = have_names ? resolve(s, &own, places->offsets[i], &found) : 0;
+
+		if (err == 0)
+			err = set_list(ret, &own, &places->cookies[i]);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* An error leaves it for probe_lists_done(). */
+static int begin(struct uprobe_places *places, struct probe_lists *ret)
+{
+	size_t room = places->n < DP_MAX_ARGUMENT_LISTS ? places->n : DP_MAX_ARGUMENT_LISTS;
+
+	*ret = (struct probe_lists){ 0 };
+	ret->lists = calloc(room, sizeof(*ret->lists));
+	ret->forms = calloc(room, sizeof(*ret->forms));
+	places->cookies = calloc(places->n, sizeof(*places->cookies));
+	return ret->lists && ret->forms && places->cookies ? 0 : -ENOMEM;
+}
+
+int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
+		     struct uprobe_places *places, struct probe_lists *ret)
+{
+	struct source s = {
+		.parsers = parsers, .path = places->path, .fd = places->fd, .debug_fd = -1
+	};
+	int err = begin(places, ret);
+
+	if (err == 0)
+		err = make_each(&s, arguments, places, ret);
+	if (s.debug_fd >= 0)
+		close(s.debug_fd);
+	return err;
+}
+
+int probe_lists_make_usdt(const struct arguments *arguments, const struct usdt_place *const *of,
+			  struct uprobe_places *places, struct probe_lists *ret)
+{
+	int err = begin(places, ret);
+
+	for (size_t i = 0; err == 0 && i < places->n; i++) {
+		struct arguments own = *arguments;
+		char why[ARGUMENTS_WHY_SIZE];
+
+		err = arguments_place(&own, of[i], why);
+		if (err < 0)
+			log_error("cannot read the values of %s:%s in %s: %s", of[i]->provider,
+				  of[i]->name, places->path, why);
+		else
+			err = set_list(ret, &own, &places->cookies[i]);
+	}
+	return err;
+}
+
+static bool has_number(const struct value_forms *forms, const char *name)
+{
+	for (size_t i = 0; i < forms->n; i++) {
+		enum value_kind kind = value_type_kind(forms->of[i].type);
+
+		if (strcmp(forms->of[i].name, name) == 0)
+			return kind == VALUE_IS_UNSIGNED || kind == VALUE_IS_SIGNED;
+	}
+	return false;
+}
+
+bool probe_lists_have_number(const struct probe_lists *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!has_number(&l->forms[i], name))
+			return false;
+	return true;
+}
+
+void probe_lists_done(struct probe_lists *l)
+{
+	free(l->lists);
+	value_forms_free(l->forms, l->n);
+	*l = (struct probe_lists){ 0 };
+}

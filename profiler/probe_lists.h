@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROFILER_PROBE_LISTS_H
+#define DP_PROFILER_PROBE_LISTS_H
+
+#include "profiler/arguments.h"
+
+struct parsers;
+struct uprobe_places;
+
+/*
+ * What the kernel reads at the places of a probe, and how it is written: a list for each place, equal
+ * ones once.
+ */
+struct probe_lists {
+	struct dp_arguments *lists;
+	struct value_forms *forms;
+	size_t n;
+};
+
+/*
+ * Makes them, and sets the places' cookies to their numbers. Parameters that are given by name are
+ * looked up in debug information, by the parsers. Logs errors. 0 or a negative errno; probe_lists_done()
+ * frees *ret.
+ */
+int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
+		     struct uprobe_places *places, struct probe_lists *ret);
+/*
+ * The same for places of USDT probes, whose notes tell where arguments are: `of` has one for each.
+ */
+int probe_lists_make_usdt(const struct arguments *arguments, const struct usdt_place *const *of,
+			  struct uprobe_places *places, struct probe_lists *ret);
+/* Is there an integer with this name in each? */
+bool probe_lists_have_number(const struct probe_lists *lists, const char *name);
+void probe_lists_done(struct probe_lists *lists);
+
+#endif

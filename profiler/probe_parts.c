@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/probe_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "symbols/line_places.h"
+
+/*
+ * Where the name begins in PATH:NAME. Both may have colons: the path ends at the first one before
+ * which there is a file, or, where none can be read, at the first one. NULL: there is no name.
+ */
+static const char *find_name(const char *argument)
+{
+	for (const char *colon = strchr(argument, ':'); colon; colon = strchr(colon + 1, ':')) {
+		_cleanup_free_ char *path = strndup(argument, (size_t)(colon - argument));
+		struct stat st;
+
+		if (path && strchr(path, '/') && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+			return colon + 1;
+	}
+	return strchr(argument, ':') ? strchr(argument, ':') + 1 : NULL;
+}
+
+void probe_parts_done(struct probe_parts *parts)
+{
+	free(parts->path);
+	free(parts->name);
+}
+
+int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_parts *ret,
+		      char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	const char *name = find_name(argument), *values;
+	struct source_line line;
+
+	*ret = (struct probe_parts){ .kind = kind };
+	ret_why[0] = '\0';
+	if (!name || name == argument + 1 || *name == '\0')
+		return -EINVAL;
+	if (kind == PROBE_STATIC && !strchr(name, ':')) {
+		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "there must be PATH:PROVIDER:NAME");
+		return -EINVAL;
+	}
+	values = arguments_find(name, kind);
+	ret->path = strndup(argument, (size_t)(name - argument) - 1);
+	ret->name = values ? strndup(name, (size_t)(values - name)) : strdup(name);
+	if (!ret->path || !ret->name)
+		return -ENOMEM;
+	if (kind != PROBE_STATIC && (values || kind == PROBE_RETURN) &&
+	    source_line_parse(ret->name, &line)) {
+		snprintf(ret_why, ARGUMENTS_WHY_SIZE,
+			 "values and returns are of functions, not of a line");
+		return -EINVAL;
+	}
+	return values ? arguments_parse(values, kind, &ret->arguments, ret_why) : 0;
+}

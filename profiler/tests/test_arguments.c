@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The values of probes, as users write them. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "profiler/arguments.h"
+
+static struct arguments arguments;
+static char why[ARGUMENTS_WHY_SIZE];
+
+static const struct argument *parse(const char *list, enum probe_kind kind)
+{
+	cr_assert_eq(arguments_parse(list, kind, &arguments, why), 0, "%s: %s", list, why);
+	return arguments.of;
+}
+
+Test(arguments, are_told_from_parameters_of_a_name)
+{
+	static const char *const without[] = {
+		"f",   "f(int)",   "f(int, long)", "f(a::b)",  "A::operator()(int)",
+		"f()", "(x=arg1)", "f(arg)",       "f(args1)", "f(target1)",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(without); i++)
+		cr_assert(!arguments_find(without[i], PROBE_CALL), "%s", without[i]);
+	cr_assert_str_eq(arguments_find("f(x=size)", PROBE_CALL), "(x=size)");
+	cr_assert_str_eq(arguments_find("f(int)(x=size)", PROBE_CALL), "(x=size)");
+	cr_assert_str_eq(arguments_find("f(void (*)(int))(path:str)", PROBE_CALL), "(path:str)");
+	cr_assert_str_eq(arguments_find("a::f(arg12)", PROBE_CALL), "(arg12)");
+	cr_assert_str_eq(arguments_find("f(a->b)", PROBE_CALL), "(a->b)");
+	cr_assert_str_eq(arguments_find("f(x=size", PROBE_CALL), "(x=size", "an error");
+	cr_assert(!arguments_find("f(ret)", PROBE_CALL) && !arguments_find("f(time)", PROBE_CALL));
+	cr_assert_str_eq(arguments_find("f(ret)", PROBE_RETURN), "(ret)");
+	cr_assert_str_eq(arguments_find("f(time)", PROBE_RETURN), "(time)");
+}
+
+Test(arguments, are_registers_and_words_on_the_stack)
+{
+	const struct argument *a =
+		parse("(arg1, arg2:u8 , x = arg6:str,arg7, arg9:u16)", PROBE_CALL);
+
+	cr_assert_eq(arguments.n, 5);
+	cr_assert(a[0].how.reg == DP_RDI && a[0].form.type == VALUE_S64 && !a[0].how.is_text);
+	cr_assert(a[1].how.reg == DP_RSI && a[1].form.type == VALUE_U8);
+	cr_assert(a[2].how.reg == DP_R9 && a[2].how.is_text);
+	cr_assert_str_eq(a[0].form.name, "arg1");
+	cr_assert_str_eq(a[2].form.name, "x");
+	cr_assert(a[3].how.reg == DP_RSP && a[3].how.n_derefs == 1 && a[3].how.derefs[0] == 8);
+	cr_assert(a[4].how.derefs[0] == 24 && a[4].how.size == 2);
+}
+
+Test(arguments, are_chains_of_dereferences)
+{
+	const struct argument *a =
+		parse("(arg1+4->0x10->8+2:str, arg2->8:u32, arg3->8+1:u8)", PROBE_CALL);
+
+	cr_assert(a[0].how.n_derefs == 2 && a[0].how.derefs[0] == 20 && a[0].how.derefs[1] == 8);
+	cr_assert(a[0].how.add == 2 && a[0].how.size == 8);
+	cr_assert_str_eq(a[0].form.name, "arg1+4->0x10->8+2");
+	cr_assert(a[1].how.n_derefs == 1 && a[1].how.size == 4);
+	cr_assert(a[2].how.add == 1 && a[2].how.size == 8);
+}
+
+Test(arguments, are_parameters_by_name)
+{
+	struct parameter_wanted wanted[DP_MAX_ARGUMENTS] = { 0 };
+	struct parameter found[DP_MAX_ARGUMENTS] = {
+		[0] = { .type = VALUE_X8, .how.reg = DP_RBX },
+		[1] = { .type = VALUE_U16, .how.reg = DP_R8, .n_names = 1 },
+		[2] = { .type = VALUE_S32, .n_names = 2 },
+	};
+	const struct enumerator names[3] = { 0 };
+	struct value_forms forms;
+	struct dp_arguments list;
+
+	parse("(request->head.size, x=y:u16, z, arg1)", PROBE_CALL);
+	cr_assert(arguments_have_names(&arguments));
+	arguments_wanted(&arguments, wanted);
+	cr_assert_str_eq(wanted[0].path, "request->head.size");
+	cr_assert_eq(wanted[0].type, VALUE_N_TYPES);
+	cr_assert_str_eq(wanted[1].path, "y");
+	cr_assert_eq(wanted[1].type, VALUE_U16);
+	cr_assert_str_eq(wanted[3].path, "");
+	arguments_resolve(&arguments, found, names);
+	cr_assert(!arguments_have_names(&arguments));
+	arguments_describe(&arguments, &list, &forms);
+	cr_assert(list.n == 4 && list.of[0].reg == DP_RBX && list.of[3].reg == DP_RDI);
+	cr_assert(forms.n == 4 && forms.of[0].type == VALUE_X8 && forms.of[3].type == VALUE_S64);
+	cr_assert(!forms.of[0].names && !forms.of[3].names);
+	cr_assert(forms.of[1].names == names && forms.of[1].n_names == 1);
+	cr_assert(forms.of[2].names == names + 1 && forms.of[2].n_names == 2);
+	cr_assert_str_eq(forms.of[1].name, "x");
+}
+
+Test(arguments, of_a_return_are_its_result_and_time)
+{
+	const struct argument *a = parse("(ret, time)", PROBE_RETURN);
+
+	cr_assert(a[0].how.base == DP_BASE_REGISTER && a[0].how.reg == DP_RAX);
+	cr_assert(a[1].how.base == DP_BASE_TIME && a[1].form.type == VALUE_U64);
+	cr_assert_str_eq(a[1].form.unit, "nanoseconds");
+	cr_assert(arguments_have_time(&arguments));
+	parse("(ret->8:str)", PROBE_RETURN);
+	cr_assert(!arguments_have_time(&arguments) && arguments.of[0].how.n_derefs == 1);
+}
+
+static void refuses(const char *list, enum probe_kind kind, const char *said)
+{
+	cr_assert_eq(arguments_parse(list, kind, &arguments, why), -EINVAL, "%s", list);
+	cr_assert(strstr(why, said), "%s: %s", list, why);
+}
+
+Test(arguments, are_refused_where_they_are_wrong)
+{
+	char longest[256];
+
+	refuses("(arg1:u46)", PROBE_CALL, "at 'u46)': there must be a type: u8");
+	refuses("(arg0)", PROBE_CALL, "at 'arg0)'");
+	refuses("(arg65)", PROBE_CALL, "at 'arg65)'");
+	refuses("(x=)", PROBE_CALL, "at ')'");
+	refuses("(x=8)", PROBE_CALL, "at '8)'");
+	refuses("(arg1->x)", PROBE_CALL, "at 'x)': there must be a number");
+	refuses("(arg1->3000000000)", PROBE_CALL, "there must be a number");
+	refuses("(arg1+3000000000)", PROBE_CALL, "there must be a number");
+	refuses("(arg1+1000000000+1000000000)", PROBE_CALL, "a smaller sum");
+	refuses("(arg1", PROBE_CALL, "at the end");
+	refuses("(arg1)x", PROBE_CALL, "at 'x'");
+	refuses("(arg1,)", PROBE_CALL, "at ')'");
+	refuses("(a->8)", PROBE_CALL, "at '->8)'");
+	refuses("(arg7->1->2->3->4->5->6->7->8)", PROBE_CALL, "at most 8 dereferences");
+	refuses("(arg1)", PROBE_RETURN, "at 'arg1)': there must be ret");
+	refuses("(time->8)", PROBE_RETURN, "at '->8)'");
+	memset(longest, 'x', sizeof(longest));
+	memcpy(longest, "(a=", 3);
+	strcpy(longest + 3 + 64, ")");
+	refuses(longest, PROBE_CALL, "at most 63");
+	strcpy(longest + 3 + 63, ")");
+	parse(longest, PROBE_CALL);
+}
+
+/* 8(%rsi), -5, %edx, %xmm0 */
+static const struct usdt_place place = {
+	.n_arguments = 4,
+	.arguments = { { VALUE_U64, { .reg = DP_RSI, .n_derefs = 1, .size = 8, .derefs = { 8 } } },
+		       { VALUE_S32, { .base = DP_BASE_CONSTANT, .add = -5 } },
+		       { VALUE_U32, { .reg = DP_RDX, .size = 8 } },
+		       { VALUE_N_TYPES } },
+};
+
+static const struct argument *parse_at_place(const char *list)
+{
+	parse(list, PROBE_STATIC);
+	cr_assert_eq(arguments_place(&arguments, &place, why), 0, "%s: %s", list, why);
+	return arguments.of;
+}
+
+Test(arguments, of_static_probes_are_where_notes_tell)
+{
+	const struct argument *a =
+		parse_at_place("(arg1, arg2, arg3, arg1:str, arg1->16:u16, arg1+4:ptr)");
+
+	cr_assert(a[0].form.type == VALUE_U64 && a[0].how.n_derefs == 1 && a[0].how.reg == DP_RSI);
+	cr_assert(a[1].form.type == VALUE_S32 && a[1].how.base == DP_BASE_CONSTANT);
+	cr_assert(a[2].form.type == VALUE_U32 && a[2].how.reg == DP_RDX);
+	cr_assert(a[3].how.is_text && a[3].how.n_derefs == 1 && a[3].how.size == 8);
+	cr_assert(a[4].how.n_derefs == 2 && a[4].how.derefs[0] == 8 && a[4].how.derefs[1] == 16);
+	cr_assert(a[4].how.size == 2 && a[4].form.type == VALUE_U16);
+	cr_assert(a[5].how.n_derefs == 1 && a[5].how.add == 4 && a[5].form.type == VALUE_PTR);
+}
+
+Test(arguments, of_static_probes_are_no_wider_than_notes_tell)
+{
+	const struct argument *a =
+		parse_at_place("(arg2:u64, arg3:s64, arg3:x64, arg1:u8, arg3:bool)");
+
+	cr_assert_eq(a[0].form.type, VALUE_S32);
+	cr_assert_eq(a[1].form.type, VALUE_U32);
+	cr_assert_eq(a[2].form.type, VALUE_X32);
+	cr_assert_eq(a[3].form.type, VALUE_U8);
+	cr_assert_eq(a[4].form.type, VALUE_BOOL);
+}
+
+Test(arguments, of_static_probes_that_cannot_be_read)
+{
+	static const char *const lists[][2] = {
+		{ "(arg5)", "it has 4 arguments" },
+		{ "(arg4)", "it is no integer" },
+		{ "(arg3->8)", "it is no pointer: it has 4 bytes" },
+		{ "(arg2:str)", "it is no pointer" },
+		{ "(arg1->0->0->0->0->0->0->0->0)", "too many dereferences" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		parse(lists[i][0], PROBE_STATIC);
+		cr_assert_eq(arguments_place(&arguments, &place, why), -EINVAL, "%s", lists[i][0]);
+		cr_assert(strstr(why, lists[i][1]), "%s: %s", lists[i][0], why);
+	}
+	cr_assert_eq(arguments_parse("(arg13)", PROBE_STATIC, &arguments, why), -EINVAL);
+	cr_assert_eq(arguments_parse("(x=size)", PROBE_STATIC, &arguments, why), -EINVAL);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/recording_context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/recording.h"
+
+const char *recording_context_text(const struct recording_context *context, const char *key)
+{
+	for (size_t i = 0; i < context->n_texts; i += 2)
+		if (strcmp(context->texts[i], key) == 0)
+			return context->texts[i + 1];
+	return NULL;
+}
+
+void recording_context_done(struct recording_context *context)
+{
+	for (size_t i = 0; i < context->n_texts; i++)
+		free(context->texts[i]);
+	context->n_texts = 0;
+}
+
+static uint64_t context_number(const struct recording_context *r, const char *key)
+{
+	const char *text = recording_context_text(r, key);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/*
+ * The sampled kinds of events. Old recordings only say whether blocks were sampled, and anything
+ * else.
+ */
+static unsigned int context_events(const struct recording_context *r)
+{
+	if (recording_context_text(r, "events"))
+		return context_number(r, "events") & (EVENT_BIT(DP_N_EVENTS) - 1);
+	if (!context_number(r, "time"))
+		return EVENT_BIT(DP_EVENT_CPU);
+	return EVENT_BIT(DP_EVENT_OFF_CPU) |
+	       (context_number(r, "wall") ? EVENT_BIT(DP_EVENT_CPU) : 0);
+}
+
+static void read_several(struct recording_context *r)
+{
+	size_t n = 0;
+
+	for (; n < VALUES_MAX; n++) {
+		const char *name, *counts;
+		char key[RECORDING_KEY_SIZE];
+
+		snprintf(key, sizeof(key), RECORDING_KEY_EVENT, n);
+		name = recording_context_text(r, key);
+		snprintf(key, sizeof(key), RECORDING_KEY_COUNTS, n);
+		counts = recording_context_text(r, key);
+		if (!name || !counts)
+			break;
+		r->several[n] = (struct report_event){ name, counts };
+	}
+	r->context.several = r->several;
+	r->context.n_several = n;
+}
+
+/* The limit of -F; 0 is for events without a clock. */
+#define MAX_HZ 1000000
+
+int recording_context_read(struct view *v, struct recording_context *ret)
+{
+	while (!view_is_empty(v) && ret->n_texts < 2 * RECORDING_MAX_TEXTS)
+		for (int i = 0; i < 2; i++) {
+			ret->texts[ret->n_texts] = view_new_text(v);
+			if (!ret->texts[ret->n_texts++])
+				return -ENOMEM;
+		}
+	ret->context = (struct report_context){
+		.target = recording_context_text(ret, "target"),
+		.event = recording_context_text(ret, "event"),
+		.counts = recording_context_text(ret, "counts"),
+		.command = recording_context_text(ret, "command"),
+		.host = recording_context_text(ret, "host"),
+		.kernel = recording_context_text(ret, "kernel"),
+		.hz = (unsigned int)context_number(ret, "hz"),
+		.period = (unsigned int)context_number(ret, "period"),
+		.events = context_events(ret),
+		.started_ns = context_number(ret, "started_ns"),
+		.started_real_ns = context_number(ret, "started_real_ns"),
+	};
+	read_several(ret);
+	return v->failed || !ret->context.target || !ret->context.event ||
+			       context_number(ret, "hz") > MAX_HZ ?
+		       -EBADMSG :
+		       0;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool recording_context_is_alike(const struct recording_context *a,
+				const struct recording_context *b)
+{
+	const struct report_context *x = &a->context, *y = &b->context;
+	bool is_alike = is_same(x->event, y->event) && is_same(x->counts, y->counts) &&
+			x->hz == y->hz && x->period == y->period && x->events == y->events &&
+			x->n_several == y->n_several;
+
+	for (size_t i = 0; is_alike && i < x->n_several; i++)
+		is_alike = is_same(x->several[i].name, y->several[i].name);
+	return is_alike;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_RECORDING_CONTEXT_H
+#define DP_REPORT_RECORDING_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "report/bytes.h"
+#include "report/report.h"
+#include "report/value.h"
+
+#define RECORDING_MAX_TEXTS 64 /* pairs in the context */
+
+/* What a recording says of itself, at its start. It must not move once it is read. */
+struct recording_context {
+	char *texts[2 * RECORDING_MAX_TEXTS]; /* keys and values, owned */
+	size_t n_texts;
+	struct report_context context; /* its strings are among these */
+	struct report_event several[VALUES_MAX];
+};
+
+/* Reads the record into an empty one. 0, -ENOMEM or -EBADMSG. Always call recording_context_done(). */
+int recording_context_read(struct view *v, struct recording_context *ret);
+void recording_context_done(struct recording_context *context);
+
+/* The value of a key, or NULL. */
+const char *recording_context_text(const struct recording_context *context, const char *key);
+
+/* Were both sampled in the same way, so that their samples can be added up? */
+bool recording_context_is_alike(const struct recording_context *a,
+				const struct recording_context *b);
+
+#endif

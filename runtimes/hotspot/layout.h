@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_RUNTIMES_HOTSPOT_LAYOUT_H
+#define DP_RUNTIMES_HOTSPOT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/vm_structs.h"
+
+/*
+ * Where a HotSpot JVM's structures have their members, by the tables in its memory (vm_structs.h): no
+ * offset of a version is built in. What is read is another program's: tables end after so many
+ * entries, and values are checked where they are used.
+ */
+
+/* Reads memory of a process, as process_memory_read(). 0 or a negative errno. */
+typedef int hotspot_read(void *memory, void *ret, size_t size, uint64_t address);
+
+/*
+ * Members and static variables. Of several with the same name a JVM has one.
+ *
+ *   X(enumerator, type, member)
+ */
+#define HOTSPOT_MEMBERS(X)                                                                            \
+	X(HEAPS, "CodeCache", "_heaps")                                                               \
+	X(INTERPRETER, "AbstractInterpreter", "_code")                                                \
+	X(CALL_STUB_RETURN, "StubRoutines", "_call_stub_return_address")                              \
+	X(ARRAY_LENGTH, "GrowableArrayBase", "_len")                                                  \
+	X(ARRAY_DATA, "GrowableArray<int>", "_data")                                                  \
+	X(SPACE_START, "VirtualSpace", "_low_boundary")                                               \
+	X(SPACE_END, "VirtualSpace", "_high_boundary")                                                \
+	X(SPACE_LOW, "VirtualSpace", "_low")                                                          \
+	X(HEAP_MEMORY, "CodeHeap", "_memory")                                                         \
+	X(HEAP_MAP, "CodeHeap", "_segmap")                                                            \
+	X(HEAP_BITS, "CodeHeap", "_log2_segment_size")                                                \
+	X(STUBS_START, "StubQueue", "_stub_buffer")                                                   \
+	X(STUBS_SIZE, "StubQueue", "_buffer_limit")                                                   \
+	X(BLOB_NAME, "CodeBlob", "_name")                                                             \
+	X(BLOB_SIZE, "CodeBlob", "_size")                                                             \
+	X(BLOB_FRAME_SIZE, "CodeBlob", "_frame_size")                                                 \
+	X(BLOB_COMPLETE, "CodeBlob", "_frame_complete_offset")                                        \
+	X(BLOB_CODE_BEGIN, "CodeBlob", "_code_begin")                                                 \
+	X(BLOB_CODE_OFFSET, "CodeBlob", "_code_offset")                                               \
+	X(COMPILED_METHOD, "CompiledMethod", "_method")                                               \
+	X(NMETHOD_METHOD, "nmethod", "_method")                                                       \
+	X(NMETHOD_ID, "nmethod", "_compile_id")                                                       \
+	X(METHOD_CONST, "Method", "_constMethod")                                                     \
+	X(CONST_CONSTANTS, "ConstMethod", "_constants")                                               \
+	X(CONST_NAME, "ConstMethod", "_name_index")                                                   \
+	X(POOL_HOLDER, "ConstantPool", "_pool_holder")                                                \
+	X(POOL_LENGTH, "ConstantPool", "_length")                                                     \
+	X(KLASS_NAME, "Klass", "_name")                                                               \
+	X(SYMBOL_LENGTH, "Symbol", "_length")                                                         \
+	X(SYMBOL_BODY, "Symbol", "_body[0]")                                                          \
+	/* Those that follow need not be there: without them, inlined methods or lines are missing */ \
+	X(BLOB_MUTABLE, "CodeBlob", "_mutable_data")                                                  \
+	X(BLOB_MUTABLE_SIZE, "CodeBlob", "_mutable_data_size")                                        \
+	X(BLOB_RELOCATION_SIZE, "CodeBlob", "_relocation_size")                                       \
+	X(COMPILED_SCOPES, "CompiledMethod", "_scopes_data_begin")                                    \
+	X(NMETHOD_DESCS, "nmethod", "_scopes_pcs_offset")                                             \
+	X(NMETHOD_SCOPES, "nmethod", "_scopes_data_offset")                                           \
+	X(NMETHOD_DEPENDENCIES, "nmethod", "_dependencies_offset")                                    \
+	X(NMETHOD_METADATA, "nmethod", "_metadata_offset")                                            \
+	X(NMETHOD_IMMUTABLE, "nmethod", "_immutable_data")                                            \
+	X(NMETHOD_IMMUTABLE_SIZE, "nmethod", "_immutable_data_size")                                  \
+	X(DESC_PC, "PcDesc", "_pc_offset")                                                            \
+	X(DESC_SCOPE, "PcDesc", "_scope_decode_offset")                                               \
+	X(CONST_SIZE, "ConstMethod", "_code_size")                                                    \
+	X(CONST_FLAGS, "ConstMethod", "_flags")                                                       \
+	X(CONST_FLAGS_APART, "ConstMethod", "_flags._flags")                                          \
+	X(POOL_FILE, "ConstantPool", "_source_file_name_index")                                       \
+	/* What earlier versions have instead: up to JDK 8, */                                        \
+	X(HEAP, "CodeCache", "_heap")                                                                 \
+	X(SYMBOL_BODY_WHOLE, "Symbol", "_body")                                                       \
+	/* up to 14, */                                                                               \
+	X(ARRAY_LENGTH_GENERIC, "GenericGrowableArray", "_len")                                       \
+	X(CLASS_FILE, "InstanceKlass", "_source_file_name_index")
+
+#define X(name, type, member) HOTSPOT_##name,
+enum hotspot_member { HOTSPOT_MEMBERS(X) HOTSPOT_N_MEMBERS };
+#define HOTSPOT_N_NEEDED HOTSPOT_BLOB_MUTABLE
+#undef X
+
+struct hotspot_layout {
+	/* An offset, or a static variable's address; HOTSPOT_MISSING: the JVM has no such member */
+	uint64_t at[HOTSPOT_N_MEMBERS];
+	uint64_t pool_size;  /* of a ConstantPool, which its entries follow */
+	uint64_t desc_size;  /* of a PcDesc, and */
+	uint64_t const_size; /* of a ConstMethod, which its bytecodes follow; 0: not known */
+	uint64_t block_size; /* of a HeapBlock, which its code follows */
+	/* In words: where an interpreter's frame has its caller's sp, and its own; its Method is below */
+	int32_t sender_sp, last_sp;
+	bool complete_is_short; /* HOTSPOT_BLOB_COMPLETE has two bytes, not four */
+};
+
+#define HOTSPOT_MISSING UINT64_MAX
+
+/*
+ * Reads the tables of the JVM whose library is mapped with this bias. 0; -EAGAIN: they cannot be read
+ * now; -ENOTSUP: something that is needed is not in them.
+ */
+int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tables, uint64_t bias,
+			hotspot_read *read, void *memory);
+
+static inline bool hotspot_layout_has(const struct hotspot_layout *layout,
+				      enum hotspot_member member)
+{
+	return layout->at[member] != HOTSPOT_MISSING;
+}
+
+#endif

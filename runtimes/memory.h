@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_RUNTIMES_MEMORY_H
+#define DP_RUNTIMES_MEMORY_H
+
+#include "runtimes/runtime.h"
+
+/* Reads of a process's memory, which may contain anything. All return 0 or a negative errno. */
+
+int memory_read(const struct runtime_memory *memory, uint64_t address, void *ret, size_t size);
+int memory_word(const struct runtime_memory *memory, uint64_t address, uint64_t *ret);
+int memory_half(const struct runtime_memory *memory, uint64_t address, uint32_t *ret);
+
+/* Reads a text of n bytes, up to the room for it or a NUL. What is no UTF-8 is left to who prints it. */
+int memory_text(const struct runtime_memory *memory, uint64_t address, uint64_t n,
+		char ret[RUNTIME_NAME_SIZE]);
+
+/* -ESTALE unless the function of a frame still has the frame's tag. */
+int memory_check_tag(const struct runtime_memory *memory, const struct dp_chain *chain,
+		     const struct dp_runtime_frame *frame);
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "elf/elf_symbols.h"
+#include "runtimes/python/python.h"
+
+#define COOKIE "xdebugpy"
+#define COOKIE_SIZE 8
+
+/*
+ * Where struct _Py_DebugOffsets of a version has the offset of each member of struct dp_runtime_image
+ * (Include/internal/pycore_runtime.h, pycore_debug_offsets.h).
+ */
+struct published {
+	uint16_t version, size;
+	uint8_t link; /* the owner of a frame that is none, FRAME_OWNED_BY_..., pycore_frame.h */
+	uint16_t free_threaded;
+	uint16_t interpreters, next_interpreter, first_thread, next_thread, thread_id, thread_frame;
+	uint16_t previous, code, position, entry;
+	uint16_t name, line, qualname, filename, lines, instructions;
+	uint16_t string_size, string_state, string_ascii, bytes_size, bytes;
+};
+
+static const struct published versions[] = {
+#include "runtimes/python/published.h"
+};
+
+/* An ASCII string's hash follows its length (struct PyASCIIObject); the text of another one has its UTF-8 form in front. */
+#define HASH_AFTER_LENGTH 8
+#define UTF8_SIZE 16
+
+/* What _PyRuntime begins with, by its version's places; is_wrong: a value is no offset. */
+struct offsets {
+	const uint8_t *bytes;
+	const struct published *at;
+	bool is_wrong;
+};
+
+static uint32_t value_at(struct offsets *o, uint16_t place)
+{
+	uint64_t value;
+
+	memcpy(&value, o->bytes + place, sizeof(value));
+	o->is_wrong |= value > UINT16_MAX * 64ULL;
+	return o->is_wrong ? 0 : (uint32_t)value;
+}
+
+/* A structure's end, as far as it is read. */
+static uint32_t frame_size(const struct dp_python *l)
+{
+	const uint32_t ends[] = { l->previous + 8, l->code + 8, l->position + 8, l->entry + 1 };
+	uint32_t size = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		size = ends[i] > size ? ends[i] : size;
+	return size;
+}
+
+static struct dp_python read_walk(struct offsets *o)
+{
+	const struct published *at = o->at;
+	struct dp_python l = {
+		.interpreters = value_at(o, at->interpreters),
+		.next_interpreter = value_at(o, at->next_interpreter),
+		.first_thread = value_at(o, at->first_thread),
+		.next_thread = value_at(o, at->next_thread),
+		.thread_id = value_at(o, at->thread_id),
+		.thread_frame = value_at(o, at->thread_frame),
+		.previous = value_at(o, at->previous),
+		.code = value_at(o, at->code),
+		.position = value_at(o, at->position),
+		.position_size = sizeof(uint64_t),
+		.entry = value_at(o, at->entry),
+		.entry_kind = DP_PYTHON_ENTRY_LINK,
+		.link = at->link,
+		.name = value_at(o, at->name),
+		.line = value_at(o, at->line),
+		.hash = value_at(o, at->string_size) + HASH_AFTER_LENGTH,
+	};
+
+	l.frame_size = frame_size(&l);
+	return l;
+}
+
+static struct dp_python_names read_names(struct offsets *o)
+{
+	const struct published *at = o->at;
+
+	return (struct dp_python_names){
+		.version = at->version,
+		.qualname = value_at(o, at->qualname),
+		.filename = value_at(o, at->filename),
+		.lines = value_at(o, at->lines),
+		.instructions = value_at(o, at->instructions),
+		.string_size = value_at(o, at->string_size),
+		.string_state = value_at(o, at->string_state),
+		.string_ascii = value_at(o, at->string_ascii),
+		.string_text = value_at(o, at->string_ascii) + UTF8_SIZE,
+		.bytes_size = value_at(o, at->bytes_size),
+		.bytes = value_at(o, at->bytes),
+	};
+}
+
+static const struct published *find_version(uint32_t version)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+		if (versions[i].version == version)
+			return &versions[i];
+	return NULL;
+}
+
+/*
+ * Without the lock of the interpreter (free_threaded), the pointers to code objects have flags, and a
+ * thread may have a copy of the instructions.
+ */
+static bool is_of_version(struct offsets *o)
+{
+	const char *cookie = (const char *)o->bytes;
+	uint64_t version;
+
+	memcpy(&version, o->bytes + COOKIE_SIZE, sizeof(version));
+	return memcmp(cookie, COOKIE, COOKIE_SIZE) == 0 && version >> 16 == o->at->version &&
+	       value_at(o, o->at->free_threaded) == 0;
+}
+
+int python_published(const struct elf_file *file, uint64_t runtime, uint32_t version,
+		     struct dp_runtime_image *ret)
+{
+	struct offsets o = { .at = find_version(version) };
+
+	o.bytes = o.at ? elf_bytes_at(file, runtime, o.at->size) : NULL;
+	if (!o.bytes || !is_of_version(&o))
+		return -ENOTSUP;
+	*ret = (struct dp_runtime_image){ .python = read_walk(&o), .names = read_names(&o) };
+	return o.is_wrong || ret->python.frame_size > DP_PYTHON_FRAME_SIZE ? -ENOTSUP : 0;
+}

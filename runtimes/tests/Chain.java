@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// What check_hotspot.py profiles: chains of calls that the JVM itself writes down.
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Random;
+import java.util.function.LongSupplier;
+import java.util.function.LongUnaryOperator;
+
+public class Chain {
+	static volatile long sink;
+	static final List<String> results = new ArrayList<>();
+
+	final int[] plan;
+	final double seconds;
+	final String mark;
+
+	Chain(int[] plan, double seconds, String mark) {
+		this.plan = plan;
+		this.seconds = seconds;
+		this.mark = mark;
+	}
+
+	static void note(String mark, long began, long end, StackTraceElement[] frames) {
+		StringBuilder line = new StringBuilder();
+		line.append(mark).append('\t').append(Thread.currentThread().getName());
+		line.append('\t').append(began).append('\t').append(end);
+		for (StackTraceElement f : frames)
+			line.append('\t').append(f.getClassName()).append('.').append(f.getMethodName())
+				.append(':').append(f.getLineNumber());
+		synchronized (results) {
+			results.add(line.toString());
+		}
+	}
+
+	long leaf() {
+		if (mark == null)
+			return sink + 1;
+		StackTraceElement[] frames = Thread.currentThread().getStackTrace();
+		long began = System.nanoTime(), end = began + (long)(seconds * 1e9), total = 0;
+		while (System.nanoTime() < end)
+			for (int i = 0; i < 20000; i++)
+				total += i * (long)i % 7;
+		sink += total;
+		note(mark, began, end, frames);
+		return total;
+	}
+
+	/* A ring of functions that do hardly anything but call each other. */
+	static long ringA(int n) { return n <= 0 ? sink : ringB(n - 1) + 1; }
+	static long ringB(int n) { return n <= 0 ? sink : ringC(n - 1) ^ n; }
+	static long ringC(int n) { return n <= 0 ? sink : ringA(n - 1) + ringD(n - 20); }
+	static long ringD(int n) { return n <= 0 ? sink : ringA(n - 1) - 3; }
+
+	long storm() {
+		StackTraceElement[] frames = Thread.currentThread().getStackTrace();
+		long began = System.nanoTime(), end = began + (long)(seconds * 1e9), total = 0;
+		while (System.nanoTime() < end)
+			for (int i = 0; i < 100; i++)
+				total += ringA(60);
+		sink += total;
+		note("storm", began, end, frames);
+		return total;
+	}
+
+	long go(int at) {
+		if (at == plan.length)
+			return "storm".equals(mark) ? storm() : leaf();
+		switch (plan[at]) {
+		case 0: return plain(at + 1, 1, 2.0, "x");
+		case 1: return recursion(at + 1, 4);
+		case 2: return lambda(at + 1);
+		case 3: return sorted(at + 1);
+		case 4: return mapped(at + 1);
+		case 5: return constructed(at + 1);
+		case 6: return locked(at + 1);
+		case 7: return caught(at + 1);
+		case 8: return operated(x -> go(at + 1) + x);
+		default: return listed(at + 1);
+		}
+	}
+
+	long plain(int at, long a, double b, String c) { return go(at) + a + (long)b + c.length(); }
+	long recursion(int at, int n) { return n == 0 ? go(at) : recursion(at, n - 1) + n; }
+	long lambda(int at) {
+		LongSupplier s = () -> go(at);
+		return s.getAsLong();
+	}
+	long operated(LongUnaryOperator op) { return op.applyAsLong(3); }
+	long sorted(int at) {
+		Integer[] two = { 2, 1 };
+		long[] result = new long[1];
+		Arrays.sort(two, (x, y) -> {
+			if (result[0] == 0)
+				result[0] = go(at) | 1;
+			return x - y;
+		});
+		return result[0];
+	}
+	long mapped(int at) { return new HashMap<String, Long>().computeIfAbsent("key", k -> go(at)); }
+	long listed(int at) {
+		long[] result = new long[1];
+		Arrays.asList(1).forEach(x -> result[0] = go(at));
+		return result[0];
+	}
+	static class Made {
+		final long value;
+		Made(Chain chain, int at) { value = chain.go(at); }
+	}
+	long constructed(int at) { return new Made(this, at).value; }
+	synchronized long locked(int at) { return go(at); }
+	long caught(int at) {
+		try {
+			throw new IllegalStateException();
+		} catch (IllegalStateException e) {
+			return go(at);
+		} finally {
+			sink++;
+		}
+	}
+
+	/* usage: Chain SEED SECONDS */
+	public static void main(String[] arguments) throws Exception {
+		Random random = new Random(Long.parseLong(arguments[0]));
+		double seconds = Double.parseDouble(arguments[1]);
+		List<Thread> threads = new ArrayList<>();
+		for (int t = 0; t < 2; t++) {
+			int[] plan = random.ints(8, 0, 10).toArray();
+			Thread thread = new Thread(() -> {
+				new Chain(plan, seconds, "cold").go(0);
+				Chain warm = new Chain(plan, seconds, null);
+				for (int i = 0; i < 30000; i++)
+					sink += warm.go(0);
+				new Chain(plan, seconds, "warm").go(0);
+				new Chain(plan, seconds, "storm").go(0);
+			}, "chain" + t);
+			thread.start();
+			threads.add(thread);
+		}
+		for (Thread thread : threads)
+			thread.join();
+		Files.print();
+	}
+
+	static class Files {
+		static void print() {
+			for (String line : results)
+				System.out.println(line);
+		}
+	}
+}

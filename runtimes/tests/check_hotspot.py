@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that stacks have Java's functions, all of them and in order, down to the thread's root.
+
+usage: check_hotspot.py [--seconds S] [--seed N] [--mode MODE] [--show] [--fetched] DWARFPROF SOURCE [JAVA_HOME...]
+
+SOURCE is Chain.java: chains of calls of ten kinds in random order. Before its innermost function computes,
+each thread writes down the JVM's own list of its frames (Thread.getStackTrace(), with hidden ones), and
+between which times it holds. In each sample from in between, the Java frames have to be that list; or at
+its leaf, the functions of a ring that call each other without end, in the order of the ring. Some of these
+samples are in the middle of making or leaving a frame.
+
+SHARE of the callers in whole stacks must have their lines, and all that have one must have the JVM's.
+
+Each JVM runs interpreted, compiled by C1, by C2, and with both, without inlining: SHARE of samples have
+to be whole and complete. With its default flags, and with descriptions between safepoints, functions that
+are inlined may be missing: what is there must be in order, and COMPLETE of the stacks complete. Code without
+a name is neither whole nor wrong. Never may a stack have something else, or be complete without the
+thread's root.
+
+Samples that a JVM's start precedes are not complete, up to 0.3 s of a run on a busy machine, so too small
+shares are measured again for longer. Of 20,000 samples none was wrong, and of those after the start, one in
+1000 was not whole. If one in a hundred is not, MIN_SAMPLES fail for it with a probability of 2e-4.
+
+JAVA_HOME: else those of this machine, or with --fetched those of `ci/setup runtimes`.
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import fetched
+
+HZ = "997"
+SHARE = 0.95
+COMPLETE = 0.95
+MIN_SAMPLES = 150
+# Of a class file; JDK 8 gives what has no line one from 1000000 on.
+MAX_LINE = 0xffff
+SECONDS = (1.5, 5, 15)
+HIDDEN = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
+MODES = {
+    "interpreted": ["-Xint"],
+    "C1": ["-XX:TieredStopAtLevel=1", "-XX:-Inline"],
+    "C2": ["-XX:-TieredCompilation", "-XX:-Inline"],
+    "tiered": ["-XX:-Inline"],
+    "default": [],
+    "described": ["-XX:+DebugNonSafepoints"],
+}
+# Those in which functions are inlined.
+INLINING = ("default", "described")
+# Who calls whom in the ring.
+RING = {"Chain.ringA": {"Chain.storm", "Chain.ringC", "Chain.ringD"}, "Chain.ringB": {"Chain.ringA"},
+        "Chain.ringC": {"Chain.ringB"}, "Chain.ringD": {"Chain.ringC"}}
+# What computing calls, or the JVM on its behalf.
+LEAVES = {"java.lang.System.nanoTime"}
+# Compiled code that the JVM has thrown away, or a JVM that has ended, before its name was read.
+UNLOADED = "[java, unloaded]"
+ROOTS = {"clone3", "__clone3", "__clone", "clone"}
+
+
+FETCHED = ("8", "11", "17", "21", "25")
+
+
+def homes():
+    found = {os.path.realpath(p) for p in glob.glob("/usr/lib/jvm/*")}
+    return sorted(p for p in found if os.path.exists(p + "/lib/server/libjvm.so"))
+
+
+def version_of(home):
+    said = subprocess.run([home + "/bin/java", "-version"], capture_output=True, text=True, check=True).stderr
+    return said.splitlines()[0].replace('"', "")
+
+
+def plain(name):
+    """A function's name without what the JVM makes up for a hidden class."""
+    return re.sub(r"(\$\$Lambda)[^.]*(?=\.)", r"\1", name)
+
+
+def parse(text):
+    for line in text.splitlines():
+        mark, thread, began, end, *frames = line.split("\t")
+        # Without getStackTrace() itself.
+        names, lines = zip(*(f.rsplit(":", 1) for f in frames[1:]))
+        yield {"mark": mark, "thread": thread, "began": int(began), "end": int(end),
+               "frames": [plain(n) for n in names], "lines": [int(n) for n in lines]}
+
+
+def java_frames(sample):
+    """The functions of Java, leaf first; without stubs, whose names are in brackets."""
+    frames = [f["symbol"] or "?" for f in sample["user_stack"] if f["kind"] == "java"]
+    frames = [plain(f) for f in frames if not f.startswith("[") or f == UNLOADED]
+    while frames and frames[0] in LEAVES:
+        frames.pop(0)
+    return frames
+
+
+def callers_lines(sample, window):
+    """Pairs of a function's line and the JVM's, of all of a whole stack but the innermost function."""
+    lines = [f["line"] for f in sample["user_stack"] if f["kind"] == "java" and not f["symbol"].startswith("[")]
+    n = len(window["lines"]) - 1
+    return [(found, line) for found, line in zip(lines[-n:], window["lines"][-n:]) if 0 < line <= MAX_LINE]
+
+
+def is_part(frames, chain):
+    """Are the frames in the chain, in its order?"""
+    rest = iter(chain)
+    return all(f in rest for f in frames)
+
+
+def judge(frames, window, inlines):
+    """whole, part, unloaded (what there is of it is a part) or wrong"""
+    ring = 0
+    if UNLOADED in frames:
+        known = [f for f in frames if f != UNLOADED]
+        return "wrong" if judge(known, window, True) == "wrong" else "unloaded"
+    if window["mark"] == "storm":
+        while ring < len(frames) and frames[ring] in RING:
+            ring += 1
+        callers = frames[1:ring + 1]
+        if any(caller not in RING[f] for f, caller in zip(frames, callers)) and not inlines:
+            return "part" if set(callers) <= set(RING) | {"Chain.storm"} else "wrong"
+    rest = frames[ring:]
+    if rest == window["frames"]:
+        return "whole"
+    return "part" if is_part(rest, window["frames"]) else "wrong"
+
+
+def is_rooted(sample):
+    return sample["outcome"] != "complete" or sample["user_stack"][-1]["symbol"] in ROOTS
+
+
+class Run:
+    def __init__(self, options, home, mode, flags, folder):
+        self.options, self.mode, self.folder = options, mode, folder
+        self.name = f"{version_of(home)}, {mode}"
+        self.command = [home + "/bin/java", *HIDDEN, *flags, "-cp", folder, "Chain", str(options.seed)]
+
+    def samples(self, seconds):
+        out = os.path.join(self.folder, "out.jsonl")
+        command = [self.options.dwarfprof, "record", "-F", HZ, "-o", out, "--", *self.command, str(seconds)]
+        printed = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=600).stdout
+        windows = list(parse(printed.decode()))
+        with open(out) as file:
+            for line in file:
+                sample = json.loads(line)
+                for w in windows:
+                    if (sample.get("thread_name") == w["thread"] and sample["user_stack"] and
+                            w["began"] < sample["time_ns"] < w["end"]):
+                        yield sample, w
+
+    def show(self, sample, window):
+        print(f"  {window['mark']}, {sample['outcome']}:")
+        print("    found   ", " ".join(reversed(java_frames(sample))))
+        print("    expected", " ".join(reversed(window["frames"])))
+
+    def check(self):
+        for seconds in self.options.seconds or SECONDS:
+            counts = {"whole": 0, "part": 0, "unloaded": 0, "wrong": 0}
+            n = complete = rootless = with_lines = without_lines = 0
+            for sample, window in self.samples(seconds):
+                verdict = judge(java_frames(sample), window, self.mode in INLINING)
+                pairs = callers_lines(sample, window) if verdict == "whole" else []
+                with_lines += sum(found is not None for found, line in pairs)
+                without_lines += sum(found is None for found, line in pairs)
+                if any(found not in (line, None) for found, line in pairs):
+                    verdict = "wrong"
+                    print("  lines", pairs)
+                counts[verdict] += 1
+                n += 1
+                complete += sample["outcome"] == "complete"
+                rootless += not is_rooted(sample)
+                if verdict == "wrong" or (self.options.show and verdict == "part"):
+                    self.show(sample, window)
+            wanted = 0 if self.mode in INLINING else SHARE
+            right = counts["wrong"] == 0 and rootless == 0
+            lines = with_lines / max(with_lines + without_lines, 1)
+            good = (right and n >= MIN_SAMPLES and lines >= SHARE and counts["whole"] >= wanted * n and
+                    counts["unloaded"] <= (1 - SHARE) * n and complete >= COMPLETE * n)
+            if good or not right:
+                break
+        print(f"{self.name}: {n} samples, {100 * complete / max(n, 1):.1f} % complete, "
+              f"{100 * counts['whole'] / max(n, 1):.1f} % whole, "
+              f"{100 * lines:.1f} % of lines, {counts['unloaded']} unloaded, "
+              f"{counts['wrong']} wrong, "
+              f"{rootless} without a root{'' if good else ': FAILED'}", flush=True)
+        return good
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, action="append")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mode", action="append", choices=MODES)
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--fetched", action="store_true")
+    parser.add_argument("dwarfprof")
+    parser.add_argument("source")
+    parser.add_argument("java", nargs="*")
+    options = parser.parse_args()
+    found = options.java or ([fetched.find("jvm", v) for v in FETCHED] if options.fetched else homes())
+    if not found:
+        sys.exit("no JVM: install openjdk-17-jdk")
+    good = True
+    for home in found:
+        with tempfile.TemporaryDirectory() as folder:
+            # Where a JVM with a root of its own finds it.
+            source = shutil.copy(options.source, folder)
+            subprocess.run([home + "/bin/javac", "-d", folder, source], check=True)
+            for mode, flags in MODES.items():
+                if not options.mode or mode in options.mode:
+                    good &= Run(options, home, mode, flags, folder).check()
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()

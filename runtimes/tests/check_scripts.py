@@ -1,0 +1,544 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that stacks have the functions of Ruby and PHP, all of them, in order and with their lines.
+
+usage: check_scripts.py [--seconds S] [--seed N] [--show] [--fetched] DWARFPROF [LANGUAGE...]
+
+Runs programs of random chains of calls: functions, methods, constructors, recursion, closures, callbacks of
+sorting and of mapping, generators, exceptions and their handlers. Before its innermost function computes, each
+program writes down its language's own list of its frames (caller_locations, debug_backtrace), and between which
+times it holds. In each sample from in between, the language's frames have to be that list, below those that the
+innermost function calls (INNER).
+
+At least MIN_SAMPLES count; SHARE of them have the whole chain, and none may be different, only shorter: a
+thread that is just entering or leaving a native function may lack a frame, and on a busy machine the first
+samples may have no names: then a longer run decides. If one sample in 100 is not whole, which is
+more than was ever seen, a run of 400 fails for it with a probability of 2 %, and three runs below 1e-5.
+
+--fetched: with the versions of `ci/setup runtimes`.
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import fetched
+
+HZ = "997"
+SHARE = 0.98
+MIN_SAMPLES = 400
+# Seconds that the innermost functions compute; the longer ones are for busy machines.
+SECONDS = (2, 6, 20)
+DEPTH = 14
+
+RUBY_HEAD = '''\
+require "json"
+def now() = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+def step(x)
+  x + 1
+end
+class Made
+  def initialize(x)
+    @x = step(x)
+  end
+  attr_reader :x
+end
+'''
+
+RUBY_LEAF = '''
+def leaf(seconds)
+  frames = caller_locations(0).map { |l| [l.label, File.expand_path(l.path), l.lineno] }
+  began, total = now, 0
+  ending = began + (seconds * 1e9).to_i
+  while now < ending
+    i = 0
+    while i < 300
+      total += i * i % 7 + [i, 3, 1].sort_by { |x| step(x) }[0] + Made.new(i).x
+      i += 1
+    end
+  end
+  frames[0][2] = [frames[0][2] + 1, frames[0][2] + 9]
+  File.write(ARGV[1], JSON.dump([{tid: Process.pid, began: began, end: ending, frames: frames}]))
+  total
+end
+'''
+
+RUBY_WAYS = {
+    "function": '''
+def {n}(s)
+  a = 1
+  {next}(s)
+end
+''',
+    "spread": '''
+def {n}(s, *rest, **names)
+  [
+    1,
+    {next}(s),
+  ]
+end
+''',
+    "long": "\ndef {n}(s)\n" + "".join(f"  a = [s, {i}].size\n" for i in range(100)) + "  {next}(s)\nend\n",
+    "recursion": '''
+def {n}(s, left = 5)
+  return {next}(s) if left == 0
+  {n}(s, left - 1)
+end
+''',
+    "method": '''
+class C_{n}
+  def run(s)
+    TOP.send(:{next}, s)
+  end
+end
+def {n}(s)
+  C_{n}.new.run(s)
+end
+''',
+    "constructor": '''
+class K_{n}
+  def initialize(s)
+    TOP.send(:{next}, s)
+  end
+end
+def {n}(s)
+  K_{n}.new(s)
+end
+''',
+    "lambda": '''
+L_{n} = lambda {{ |s| {next}(s) }}
+def {n}(s)
+  L_{n}.call(s)
+end
+''',
+    "defined": '''
+define_method(:{n}) do |s|
+  {next}(s)
+end
+''',
+    "missing": '''
+class M_{n}
+  def method_missing(name, s)
+    TOP.send(:{next}, s)
+  end
+  def respond_to_missing?(*) = true
+end
+def {n}(s)
+  M_{n}.new.anything(s)
+end
+''',
+    "sorting": '''
+def {n}(s)
+  done = nil
+  [3, 1, 2].sort do |a, b|
+    done ||= {next}(s)
+    a <=> b
+  end
+  done
+end
+''',
+    "each": '''
+def {n}(s)
+  [s].each do |t|
+    {next}(t)
+  end
+end
+''',
+    "map": '''
+def {n}(s)
+  {{ a: s }}.map {{ |_, v| {next}(v) }}
+end
+''',
+    "blocks": '''
+def y_{n}
+  yield
+end
+def {n}(s)
+  y_{n} {{ y_{n} {{ {next}(s) }} }}
+end
+''',
+    "lazy": '''
+def {n}(s)
+  (1..2).lazy.map {{ |x| {next}(s) }}.first(1)
+end
+''',
+    "fiber": '''
+def {n}(s)
+  {next}(s)
+end
+''',
+    "handler": '''
+def {n}(s)
+  begin
+    raise ArgumentError
+  rescue ArgumentError
+    {next}(s)
+  ensure
+    a = 1
+  end
+end
+''',
+    "ensured": '''
+def {n}(s)
+  begin
+    a = 1
+  ensure
+    {next}(s)
+  end
+end
+''',
+    "evaluated": '''
+def {n}(s)
+  instance_eval do
+    {next}(s)
+  end
+end
+''',
+    "compared": '''
+class E_{n}
+  attr_accessor :s
+  def ==(other)
+    TOP.send(:{next}, @s)
+    true
+  end
+end
+def {n}(s)
+  e = E_{n}.new
+  e.s = s
+  [e].include?(1)
+end
+''',
+    "ünïcode": '''
+def ü_{n}(s)
+  {next}(s)
+end
+def {n}(s)
+  ü_{n}(s)
+end
+''',
+}
+
+RUBY_MAIN = '''
+TOP = self
+start(ARGV[0].to_f)
+'''
+
+PHP_HEAD = '''\
+<?php
+function step($x) { return $x + 1; }
+function pairs($n) {
+  for ($i = 0; $i < $n; $i++)
+    yield step($i);
+}
+class Made {
+  public $x;
+  function __construct($x) { $this->x = step($x); }
+}
+function frames($trace, $file) {
+  $found = [];
+  foreach ($trace as $i => $f) {
+    $line = $i > 0 ? ($trace[$i - 1]["line"] ?? null) : null;
+    $found[] = [(isset($f["class"]) ? $f["class"] . "::" : "") . $f["function"], $line];
+  }
+  $found[] = ["<main>", end($trace)["line"]];
+  return $found;
+}
+'''
+
+PHP_LEAF = '''
+function leaf($seconds) {
+  global $argv;
+  $trace = debug_backtrace(DEBUG_BACKTRACE_IGNORE_ARGS);
+  $here = __LINE__;
+  $began = hrtime(true);
+  $ending = $began + (int)($seconds * 1e9);
+  $total = 0;
+  while (hrtime(true) < $ending) {
+    for ($i = 0; $i < 300; $i++) {
+      $a = [$i, 3, 1];
+      usort($a, fn($x, $y) => step($x) <=> step($y));
+      foreach (pairs(3) as $p)
+        $total += $p;
+      $total += $i * $i % 7 + $a[0] + (new Made($i))->x;
+    }
+  }
+  $frames = frames($trace, __FILE__);
+  $frames[0][1] = [$here + 1, $here + 13];
+  file_put_contents($argv[2], json_encode([["tid" => getmypid(), "began" => $began, "end" => $ending, "frames" => $frames]]));
+  return $total;
+}
+'''
+
+PHP_WAYS = {
+    "function": '''
+function {n}($s) {{
+  $a = 1;
+  return {next}($s);
+}}
+''',
+    "spread": '''
+function {n}($s, ...$rest) {{
+  return [
+    1,
+    {next}($s),
+  ];
+}}
+''',
+    "recursion": '''
+function {n}($s, $left = 5) {{
+  if ($left == 0)
+    return {next}($s);
+  return {n}($s, $left - 1);
+}}
+''',
+    "method": '''
+class C_{n} {{
+  function run($s) {{
+    return {next}($s);
+  }}
+}}
+function {n}($s) {{
+  return (new C_{n})->run($s);
+}}
+''',
+    "static": '''
+class S_{n} {{
+  static function run($s) {{
+    return {next}($s);
+  }}
+}}
+function {n}($s) {{
+  return call_user_func(["S_{n}", "run"], $s);
+}}
+''',
+    "constructor": '''
+class K_{n} {{
+  function __construct($s) {{
+    {next}($s);
+  }}
+}}
+function {n}($s) {{
+  return new K_{n}($s);
+}}
+''',
+    "magic": '''
+class M_{n} {{
+  function __get($name) {{
+    return {next}($this->s);
+  }}
+  function __call($name, $args) {{
+    return $this->anything;
+  }}
+}}
+function {n}($s) {{
+  $m = new M_{n};
+  $m->s = $s;
+  return $m->called(1);
+}}
+''',
+    "closure": '''
+function {n}($s) {{
+  $f = function () use ($s) {{
+    return {next}($s);
+  }};
+  return $f();
+}}
+''',
+    "arrow": '''
+function {n}($s) {{
+  return (fn($t) => {next}($t))($s);
+}}
+''',
+    "sorting": '''
+function {n}($s) {{
+  $a = [3, 1];
+  usort($a, function ($x, $y) use ($s) {{
+    {next}($s);
+    return 0;
+  }});
+}}
+''',
+    "map": '''
+function {n}($s) {{
+  return array_map(fn($t) => {next}($t), [$s]);
+}}
+''',
+    "generator": '''
+function g_{n}($s) {{
+  yield 1;
+  yield {next}($s);
+}}
+function {n}($s) {{
+  foreach (g_{n}($s) as $x)
+    $last = $x;
+  return $last;
+}}
+''',
+    "handler": '''
+function {n}($s) {{
+  try {{
+    throw new Exception("x");
+  }} catch (Exception $e) {{
+    return {next}($s);
+  }} finally {{
+    $a = 1;
+  }}
+}}
+''',
+    "counted": '''
+class N_{n} implements Countable {{
+  public $s;
+  function count(): int {{
+    {next}($this->s);
+    return 1;
+  }}
+}}
+function {n}($s) {{
+  $c = new N_{n};
+  $c->s = $s;
+  return count($c);
+}}
+''',
+    "ünïcode": '''
+function ü_{n}($s) {{
+  return {next}($s);
+}}
+function {n}($s) {{
+  return ü_{n}($s);
+}}
+''',
+}
+
+PHP_MAIN = '''
+start((float)$argv[1]);
+'''
+
+
+class Language:
+    """How a language's programs are written, run and compared."""
+
+    def __init__(self, name, command, suffix, parts, inner):
+        self.name, self.command, self.suffix, self.inner = name, command, suffix, inner
+        self.head, self.leaf, self.ways, self.main = parts
+
+    def make_program(self, draw):
+        text, names = self.head + self.leaf, ["leaf"]
+        for i in range(DEPTH):
+            name = "start" if i == DEPTH - 1 else f"f{i}"
+            text += self.ways[draw.choice(sorted(self.ways))].format(n=name, next=names[-1])
+            names.append(name)
+        return text + self.main
+
+    def is_inner(self, name):
+        # Since PHP 8.4, a closure's name says where it is.
+        return name in self.inner or name.startswith("{closure:leaf():")
+
+
+LANGUAGES = [
+    Language("ruby", "ruby", "rb", (RUBY_HEAD, RUBY_LEAF, RUBY_WAYS, RUBY_MAIN),
+             {"step", "initialize", "block in leaf", "now"}),
+    Language("php", "php", "php", (PHP_HEAD, PHP_LEAF, PHP_WAYS, PHP_MAIN),
+             {"step", "pairs", "Made::__construct", "{closure}", "usort", "hrtime"}),
+]
+
+
+def is_same_frame(frame, wanted, file):
+    name, line = wanted[0], wanted[-1]
+    at = line if isinstance(line, list) else [line, line]
+    return frame[0] == name and (line is None or (frame[2] is not None and at[0] <= frame[2] <= at[1])) and (
+        frame[1] == file or line is None)
+
+
+def without_inner(language, frames):
+    """Without those of what the innermost function has called, three at most."""
+    n = 0
+    while n < min(3, len(frames)) and language.is_inner(frames[n][0]):
+        n += 1
+    return frames[n:]
+
+
+def count(language, samples, results, program, show):
+    """Whole, shorter and wrong ones."""
+    counts = [0, 0, 0]
+    for sample in samples:
+        for result in results:
+            if sample["tid"] != result["tid"] or not result["began"] < sample["time_ns"] < result["end"]:
+                continue
+            sent = [[f["symbol"], f["file"], f["line"]] for f in sample["user_stack"] if f["kind"] == language.name]
+            frames = without_inner(language, sent)
+            known = without_inner(language, [f for f in sent if "unloaded" not in f[0]])
+            wanted, rest = result["frames"], iter(result["frames"])
+            if len(frames) == len(wanted) and all(is_same_frame(f, w, program) for f, w in zip(frames, wanted)):
+                kind = 0
+            elif all(any(is_same_frame(f, w, program) for w in rest) for f in known):
+                kind = 1
+            else:
+                kind = 2
+            counts[kind] += 1
+            if kind and show:
+                print("got", *frames, "wanted", *wanted, "native",
+                      *[(f["symbol"], f["offset"]) for f in sample["user_stack"]], sep="\n    ")
+                show -= 1
+    return counts
+
+
+def profile(dwarfprof, language, text, seconds, show):
+    with tempfile.TemporaryDirectory() as folder:
+        program, results, output = (os.path.join(folder, name) for name in ("p." + language.suffix, "results", "samples"))
+        with open(program, "w", encoding="utf-8") as to:
+            to.write(text)
+        subprocess.run([dwarfprof, "-F", HZ, "--format", "jsonl", "-o", output, "--", language.command, program,
+                        str(seconds), results], check=True, timeout=600, stderr=subprocess.DEVNULL)
+        with open(output, encoding="utf-8") as samples, open(results, encoding="utf-8") as of:
+            wanted = json.load(of)
+            # Ruby names its C functions, which have native frames, with the line of their callers.
+            for result in wanted:
+                result["frames"] = drop_native(language, result["frames"], program)
+            return count(language, map(json.loads, samples), wanted, program, show)
+
+
+def drop_native(language, frames, program):
+    if language.name != "ruby":
+        return frames
+    with open(program, encoding="utf-8") as file:
+        text = file.read()
+    native = {"each", "map", "sort", "new", "call", "send", "include?", "instance_eval", "first", "initialize"}
+    return [f for f in frames if f[0] not in native or (f[0] == "initialize" and "def initialize" in text.split("\n")[f[2] - 2])]
+
+
+def check(dwarfprof, language, args):
+    """Whether it is as it has to be."""
+    text = language.make_program(random.Random(args.seed))
+    for seconds in [args.seconds] if args.seconds else SECONDS:
+        whole, shorter, wrong = profile(dwarfprof, language, text, seconds, 3 if args.show else 0)
+        n = whole + shorter + wrong
+        is_good = n >= MIN_SAMPLES and whole >= SHARE * n
+        if is_good or wrong > 0:
+            break
+    version = subprocess.run([language.command, "--version"], capture_output=True, text=True, check=True).stdout
+    print(f"{' '.join(version.split()[:2])}: {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, {wrong} wrong",
+          flush=True)
+    return is_good and wrong == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("dwarfprof")
+    parser.add_argument("languages", nargs="*")
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--fetched", action="store_true")
+    args = parser.parse_args()
+    for language in LANGUAGES if args.fetched else []:
+        language.command = fetched.find("bin", language.command)
+    good = [check(args.dwarfprof, language, args) for language in LANGUAGES
+            if not args.languages or language.name in args.languages]
+    sys.exit(0 if all(good) else "some frames are missing or wrong")
+
+
+if __name__ == "__main__":
+    main()

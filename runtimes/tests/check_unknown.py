@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that a runtime of an unknown version is said to be one, and keeps its native frames.
+
+usage: check_unknown.py [--fetched] DWARFPROF
+
+Profiles copies of the interpreters of PHP and JavaScript, whose mark of their version is changed in the file,
+and a program that exports what Ruby does. There must be a warning with the file, native frames of the
+interpreter and none of the language, and SHARE of the stacks complete. An unchanged copy must have the
+language's frames and no warning. Programs compute for a time of the CPU, which a busy machine gives late.
+
+--fetched: what `ci/setup runtimes` has of which that is not known where a thread has its frames (Ruby 3.3,
+stripped), or which functions run them (CPython from 3.14 on, as a function for each instruction).
+"""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import fetched
+
+SHARE = 0.9
+MIN_SAMPLES = 100
+WARNING = r"warning: (\S+): its runtime \((\w+)\) is of an unknown version"
+
+Language = collections.namedtuple("Language", "word kind program script symbol mark value")
+LANGUAGES = [
+    Language("php", "php", "php", "<?php function f($n) { return $n < 2 ? $n : f($n - 1) + f($n - 2); } "
+                    "function used() { $u = getrusage(); return $u['ru_utime.tv_sec'] + $u['ru_utime.tv_usec'] / 1e6; } "
+                    "while (used() < 1.5) f(15);",
+                    "execute_ex", rb"API[0-9]{8},NTS", b"API9"),
+    Language("v8", "javascript", "node", "function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2); } "
+                   "while (process.cpuUsage().user < 1.5e6) f(15);",
+                   "node::LoadEnvironment", "v8dbg_SmiTagMask", (9).to_bytes(4, "little")),
+]
+
+# Ruby compares its own version with what it exports: a program that exports the same, of version 9.9.
+RUBY = """
+#include <time.h>
+__thread void *ruby_current_ec;
+const int ruby_api_version[3] = { 9, 9, 0 };
+__attribute__((noinline)) void rb_vm_exec(clock_t end)
+{
+	while (clock() < end)
+		;
+	__asm__ volatile("" ::: "memory");
+}
+int main(void) { rb_vm_exec(3 * CLOCKS_PER_SEC / 2); return 0; }
+"""
+
+
+def offset_of(path, symbol):
+    """Where a symbol's bytes are in the file."""
+    said = subprocess.run(["readelf", "-WlS", "--dyn-syms", path], check=True, capture_output=True, text=True).stdout
+    address = int(re.search(rf"^ *\d+: ([0-9a-f]+) +\d+ OBJECT .* {symbol}$", said, re.M)[1], 16)
+    for offset, start, size in re.findall(r"^ +LOAD +(\S+) (\S+) \S+ (\S+)", said, re.M):
+        if int(start, 16) <= address < int(start, 16) + int(size, 16):
+            return int(offset, 16) + address - int(start, 16)
+    raise ValueError(f"{path}: {symbol} is in no segment")
+
+
+def change(path, language):
+    with open(path, "r+b") as file:
+        if isinstance(language.mark, bytes):
+            text = file.read()
+            places = [m.start() for m in re.finditer(language.mark, text)]
+        else:
+            places = [offset_of(path, language.mark)]
+        assert places
+        for place in places:
+            file.seek(place)
+            file.write(language.value)
+
+
+def record(dwarfprof, command, directory):
+    out = os.path.join(directory, "out.jsonl")
+    said = subprocess.run([dwarfprof, "record", "-F", "397", "-o", out, "--", *command], check=True, timeout=120,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr
+    with open(out) as file:
+        samples = [json.loads(line) for line in file]
+    return said, [s for s in samples if s.get("user_stack")]
+
+
+def check(name, dwarfprof, path, command, directory, expected):
+    """Are frames of a language (its kind) expected, or else a warning of its word and a native frame?"""
+    word, kind, symbol, is_known = expected
+    said, samples = record(dwarfprof, command, directory)
+    warnings = re.findall(WARNING, said)
+    share = sum(s["outcome"] == "complete" for s in samples) / max(len(samples), 1)
+    frames = [f for s in samples for f in s["user_stack"]]
+    has_language = any(f["kind"] == kind for f in frames)
+    has_native = any(symbol in (f["symbol"] or "") for f in frames)
+    good = (warnings == ([] if is_known else [(path, word)]) and has_language == is_known and
+            (has_native or is_known) and len(samples) >= MIN_SAMPLES and share >= SHARE)
+    print(f"{name}: {len(samples)} samples, {100 * share:.1f} % complete, warnings: {warnings}, "
+          f"{'with' if has_language else 'without'} the language's frames, "
+          f"{'with' if has_native else 'without'} {symbol}{'' if good else ': FAILED'}", flush=True)
+    return good
+
+
+def check_copy(dwarfprof, language, is_changed):
+    with tempfile.TemporaryDirectory() as directory:
+        path = shutil.copy(os.path.realpath(shutil.which(language.program)), directory)
+        if is_changed:
+            change(path, language)
+        script = os.path.join(directory, "script")
+        with open(script, "w") as file:
+            file.write(language.script)
+        return check(f"{language.word}, {'changed' if is_changed else 'as it is'}", dwarfprof, path, [path, script],
+                     directory, (language.word, language.kind, language.symbol, not is_changed))
+
+
+def check_ruby(dwarfprof):
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "ruby")
+        subprocess.run(["cc", "-O1", "-rdynamic", "-x", "c", "-o", path, "-"], input=RUBY, text=True, check=True)
+        return check("ruby 9.9", dwarfprof, path, [path], directory, ("ruby", "ruby", "rb_vm_exec", False))
+
+
+# Programs of `ci/setup runtimes`: the language's word, what is recognised, a native function, and a script.
+FETCHED = {
+    "python3.14": ("python", "/usr/bin/python3.14", "PyEval_EvalCode",
+                   "import time\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"
+                   "while time.process_time() < 1: f(15)"),
+    "ruby": ("ruby", "/usr/lib/x86_64-linux-gnu/libruby-3.3.so.3.3.8", "ruby_run_node",
+             "def f(n) = n < 2 ? n : f(n - 1) + f(n - 2)\nf(15) while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 1"),
+}
+
+
+def check_fetched(dwarfprof, program):
+    word, path, symbol, text = FETCHED[program]
+    with tempfile.TemporaryDirectory() as directory:
+        script = os.path.join(directory, "script")
+        with open(script, "w") as file:
+            file.write(text)
+        return check(program, dwarfprof, path, [fetched.find("bin", program), script], directory,
+                     (word, word, symbol, False))
+
+
+def main():
+    if os.geteuid() != 0:
+        return 77
+    dwarfprof = sys.argv[-1]
+    if sys.argv[1] == "--fetched":
+        return 0 if all([check_fetched(dwarfprof, program) for program in FETCHED]) else 1
+    results = [check_copy(dwarfprof, language, is_changed)
+               for language in LANGUAGES if shutil.which(language.program) for is_changed in (False, True)]
+    results.append(check_ruby(dwarfprof))
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

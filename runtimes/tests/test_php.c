@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Functions in memory, as PHP 8.2 has them; and in memory that lies. */
+#include <stdlib.h>
+
+#include "runtimes/tests/memory_fixture.h"
+
+#define FUNCTION (PLACE + 0x000)
+#define CLASS (PLACE + 0x200)
+#define NAME (PLACE + 0x300)
+#define CLASS_NAME (PLACE + 0x400)
+#define FILE_NAME (PLACE + 0x500)
+#define INSTRUCTIONS (PLACE + 0x1000)
+#define N_INSTRUCTIONS 4
+
+/* The layout of 8.2: layouts.h. */
+static const struct dp_runtime_image image = {
+	.chain = { .native = 1, .tags = { 8, 88 } },
+	.php = { .api = 20220829,
+		 .function = 8,
+		 .scope = 16,
+		 .file = 152,
+		 .first_line = 160,
+		 .instructions = 88,
+		 .n_instructions = 80,
+		 .instruction_size = 32,
+		 .line = 24,
+		 .class_name = 8,
+		 .string_size = 16,
+		 .string_text = 24 },
+};
+
+static struct dp_runtime_frame frame;
+static struct runtime_code *code;
+
+static void put_string(uint64_t at, const char *text)
+{
+	put_word(at + 16, strlen(text));
+	put(at + 24, text, strlen(text));
+}
+
+static void begin(void)
+{
+	put_word(FUNCTION, 2);
+	put_word(FUNCTION + 8, NAME);
+	put_word(FUNCTION + 16, CLASS);
+	put_word(FUNCTION + 80, N_INSTRUCTIONS);
+	put_word(FUNCTION + 88, INSTRUCTIONS);
+	put_word(FUNCTION + 152, FILE_NAME);
+	put_word(FUNCTION + 160, 30);
+	put_word(CLASS + 8, CLASS_NAME);
+	put_string(NAME, "run");
+	put_string(CLASS_NAME, "A\\B");
+	put_string(FILE_NAME, "/a/b.php");
+	for (uint32_t i = 0; i < N_INSTRUCTIONS; i++)
+		put_half(INSTRUCTIONS + i * 32 + 24, 31 + i);
+	frame = (struct dp_runtime_frame){ FUNCTION, INSTRUCTIONS, chain_tag(NAME, INSTRUCTIONS) };
+}
+
+static void end(void)
+{
+	free(code);
+}
+
+TestSuite(php, .init = begin, .fini = end);
+
+static int read_code(void)
+{
+	free(code);
+	code = NULL;
+	return runtime_php.read(&image, &frame, &memory, &code);
+}
+
+static unsigned int line_at(uint64_t position)
+{
+	frame.position = position | DP_RUNTIME_ENTRY;
+	cr_assert_eq(read_code(), 0);
+	return runtime_php.line(&image, code, &frame);
+}
+
+Test(php, reads_names)
+{
+	cr_assert_eq(read_code(), 0);
+	cr_assert_str_eq(code->function, "A\\B::run");
+	cr_assert_str_eq(code->file, "/a/b.php");
+	put_word(FUNCTION + 16, 0);
+	cr_assert_eq(read_code(), 0);
+	cr_assert_str_eq(code->function, "run");
+	put_word(FUNCTION + 8, 0);
+	frame.tag = chain_tag(0, INSTRUCTIONS);
+	cr_assert_eq(read_code(), 0);
+	cr_assert_str_eq(code->function, "<main>");
+}
+
+Test(php, reads_lines)
+{
+	cr_assert_eq(line_at(INSTRUCTIONS), 31);
+	cr_assert_eq(line_at(INSTRUCTIONS + 3 * 32), 34);
+	/* What is not one of its instructions was there before it began. */
+	cr_assert_eq(line_at(INSTRUCTIONS + 4 * 32), 30);
+	cr_assert_eq(line_at(INSTRUCTIONS + 8), 30);
+	cr_assert_eq(line_at(0), 30);
+}
+
+Test(php, native_functions_have_no_file)
+{
+	put_word(FUNCTION, 1);
+	cr_assert_eq(line_at(INSTRUCTIONS), 0);
+	cr_assert_str_eq(code->function, "A\\B::run");
+	cr_assert_str_eq(code->file, "");
+}
+
+Test(php, other_code_at_the_same_address_is_not_named)
+{
+	put_word(FUNCTION + 88, INSTRUCTIONS + 32);
+	cr_assert_eq(read_code(), -ESTALE);
+}
+
+Test(php, long_names_are_cut)
+{
+	put_word(NAME + 16, UINT64_MAX);
+	memset(bytes + (NAME - PLACE) + 24, 'x', 2 * RUNTIME_NAME_SIZE);
+	put_word(FUNCTION + 16, 0);
+	cr_assert_eq(read_code(), 0);
+	cr_assert_eq(strlen(code->function), RUNTIME_NAME_SIZE - 1);
+	put_word(FUNCTION + 16, CLASS);
+	put_word(CLASS_NAME + 16, UINT64_MAX);
+	cr_assert_eq(read_code(), 0);
+	cr_assert_eq(strlen(code->function), RUNTIME_NAME_SIZE - 1);
+}
+
+Test(php, what_is_no_function_is_not_named)
+{
+	put_word(FUNCTION + 152, 8);
+	cr_assert_eq(read_code(), -EFAULT);
+	put_word(CLASS + 8, 8);
+	cr_assert_eq(read_code(), -EFAULT);
+	frame.code = 8;
+	cr_assert_eq(read_code(), -EFAULT);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Lines of bytecode. A BytecodeArray refers to its constants, to its table of handlers, and to its table
+ * of source positions, in that order, or since V8 12 in the opposite one; the constants are in another
+ * kind of array. The table has a difference of offsets, complemented where no statement begins, and one
+ * of positions, each in groups of 7 bits (src/codegen/source-position-table.cc).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "runtimes/v8/v8.h"
+
+#define MAX_TABLE (1U << 18)
+#define MAX_POSITIONS (1U << 15)
+/* The word behind the length that begins the three; there may be another one in front of them. */
+#define MAX_BEFORE 2
+void v8_table_done(struct v8_table *t)
+{
+	free(t->bytes);
+	*t = (struct v8_table){ 0 };
+}
+
+/* False: the table is over. */
+static bool read_number(struct v8_table *t, int64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; t->at < t->size && shift < 63; shift += 7) {
+		uint8_t byte = t->bytes[t->at++];
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte & 0x80)
+			continue;
+		*ret = (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+		return true;
+	}
+	return false;
+}
+
+bool v8_table_next(struct v8_table *t)
+{
+	int64_t change, more;
+
+	if (!read_number(t, &change) || !read_number(t, &more))
+		return false;
+	t->offset += (uint64_t)(change >= 0 ? change : -(change + 1));
+	t->position += (uint64_t)more;
+	return t->offset <= UINT32_MAX;
+}
+
+int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *ret)
+{
+	uint64_t word = 0;
+	uint32_t size;
+	int err = v8_word(r, object, r->at->array_length, &word);
+
+	*ret = (struct v8_table){ 0 };
+	if (err == 0)
+		err = v8_smi(word, &size);
+	if (err < 0 || size > MAX_TABLE)
+		return err < 0 ? err : -E2BIG;
+	ret->bytes = malloc(size + 1);
+	if (!ret->bytes)
+		return -ENOMEM;
+	ret->size = size;
+	err = v8_read(r, object - DP_V8_OBJECT_TAG + r->at->array_data, ret->bytes, size);
+	if (err < 0)
+		v8_table_done(ret);
+	return err;
+}
+
+static int decode(struct v8_table *t, const struct v8_lines *lines, struct v8_position **ret,
+		  size_t *ret_n)
+{
+	_cleanup_free_ struct v8_position *list = NULL;
+	size_t n = 0, size = 0;
+
+	while (n < MAX_POSITIONS && v8_table_next(t)) {
+		uint32_t line = v8_lines_find(lines, V8_PLACE(t->position));
+
+		if (n > 0 && list[n - 1].line == line)
+			continue;
+		if (array_reserve(list, n, size) < 0)
+			return -ENOMEM;
+		list[n++] = (struct v8_position){ (uint32_t)t->offset, line };
+	}
+	*ret = steal_ptr(list);
+	*ret_n = n;
+	return 0;
+}
+
+bool v8_is_bytes(const struct v8_reader *r, uint16_t type)
+{
+	return type == r->at->type_bytes || type == r->at->type_trusted_bytes;
+}
+
+bool v8_is_array(const struct v8_reader *r, uint16_t type)
+{
+	return type == r->at->type_array || type == r->at->type_trusted_array ||
+	       type == r->at->type_protected_array;
+}
+
+/* Finds the table of source positions of a BytecodeArray. */
+static int find_table(const struct v8_reader *r, uint64_t bytecode, uint64_t *ret)
+{
+	for (uint32_t i = 0; i < MAX_BEFORE; i++) {
+		uint32_t at = r->at->array_length + (i + 1) * (uint32_t)sizeof(uint64_t);
+		uint64_t words[3];
+		uint16_t types[3] = { 0 };
+		int err = v8_read(r, bytecode - DP_V8_OBJECT_TAG + at, words, sizeof(words));
+
+		for (size_t j = 0; j < 3 && err == 0; j++)
+			err = v8_type(r, words[j], &types[j]);
+		if (err == 0 && v8_is_bytes(r, types[1]) && v8_is_array(r, types[0]) &&
+		    v8_is_bytes(r, types[2])) {
+			*ret = words[2];
+			return 0;
+		}
+		if (err == 0 && v8_is_bytes(r, types[1]) && v8_is_bytes(r, types[0]) &&
+		    v8_is_array(r, types[2])) {
+			*ret = words[0];
+			return 0;
+		}
+	}
+	return -ESTALE;
+}
+
+int v8_positions_read(const struct v8_reader *r, uint64_t data, const struct v8_lines *lines,
+		      struct v8_position **ret, size_t *ret_n)
+{
+	struct v8_table t;
+	uint64_t table = 0;
+	uint16_t type;
+	int err = v8_type(r, data, &type);
+
+	if (err == 0 && type != r->at->type_bytecode)
+		err = -ESTALE;
+	if (err == 0)
+		err = find_table(r, data, &table);
+	if (err == 0)
+		err = v8_table_read(r, table, &t);
+	if (err < 0)
+		return err;
+	err = decode(&t, lines, ret, ret_n);
+	v8_table_done(&t);
+	return err;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/label_values.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "samples/probed_code.h"
+
+#define UNREAD "<unread>"
+#define UNKNOWN "<unknown>"
+#define CUT "…"
+
+/* The words of a record, and how many of them are left. */
+struct words {
+	const __u64 *at;
+	size_t left;
+};
+
+/* A text ends at a whole character of UTF-8. */
+static size_t whole_size(const char *text, size_t size)
+{
+	while (size > 0 && (text[size - 1] & 0xc0) == 0x80)
+		size--;
+	return size > 0 && (text[size - 1] & 0x80) ? size - 1 : size;
+}
+
+/* Takes a text of `size` bytes from the words. */
+static int add_text(struct label_list *list, const struct value_form *form, struct words *words,
+		    uint64_t size, bool is_cut)
+{
+	char text[DP_TEXT_CUT + sizeof(CUT)];
+	size_t n_words = (size + sizeof(*words->at) - 1) / sizeof(*words->at);
+
+	if (size > DP_TEXT_CUT || n_words > words->left)
+		return -EBADMSG;
+	memcpy(text, words->at, size);
+	words->at += n_words;
+	words->left -= n_words;
+	if (is_cut)
+		size = whole_size(text, size);
+	strcpy(text + size, is_cut ? CUT : "");
+	list->is_cut |= is_cut;
+	return label_list_add(list, &(struct label){ .key = form->name, .text = text });
+}
+
+/* Writes a value that is no number of a label, and no text of the program. */
+static void print(enum value_kind kind, uint64_t value, char *to, size_t size)
+{
+	if (kind == VALUE_IS_HEX)
+		snprintf(to, size, "0x%" PRIx64, value);
+	else if (kind == VALUE_IS_BOOL)
+		snprintf(to, size, "%s", value ? "true" : "false");
+	else if (kind == VALUE_IS_CHAR && isprint((int)value))
+		snprintf(to, size, "%c", (char)value);
+	else if (kind == VALUE_IS_CHAR)
+		snprintf(to, size, "\\x%02" PRIx64, value);
+	else
+		snprintf(to, size, "%" PRIu64, value);
+}
+
+static int add_word(struct label_list *list, const struct value_form *form, uint64_t word)
+{
+	enum value_kind kind = value_type_kind(form->type);
+	uint64_t value = value_type_extend(form->type, word);
+	struct label label = { .key = form->name, .unit = form->unit };
+	char text[32];
+
+	label.text = enumerator_name(form->names, form->n_names, value);
+	if (label.text)
+		return label_list_add(list, &label);
+	if (kind == VALUE_IS_SIGNED || (kind == VALUE_IS_UNSIGNED && value <= INT64_MAX)) {
+		label.number = (int64_t)value;
+		return label_list_add(list, &label);
+	}
+	print(kind, value, text, sizeof(text));
+	label.text = text;
+	return label_list_add(list, &label);
+}
+
+static int add_value(struct label_list *list, const struct value_form *form,
+		     const struct dp_values *values, size_t i, struct words *words)
+{
+	uint64_t word;
+
+	if (words->left == 0)
+		return -EBADMSG;
+	word = *words->at++;
+	words->left--;
+	if (values->unread >> i & 1)
+		return label_list_add(list, &(struct label){ .key = form->name, .text = UNREAD });
+	if (values->texts >> i & 1)
+		return add_text(list, form, words, word, values->cut >> i & 1);
+	return add_word(list, form, word);
+}
+
+/* Passes over a value. False: the record is too short. */
+static bool skip_value(const struct dp_values *values, size_t i, struct words *words,
+		       uint64_t *ret_word)
+{
+	size_t n = 1;
+
+	if (words->left == 0)
+		return false;
+	*ret_word = *words->at;
+	if (values->texts >> i & 1)
+		n += (*ret_word + sizeof(*words->at) - 1) / sizeof(*words->at);
+	if (n > words->left)
+		return false;
+	words->at += n;
+	words->left -= n;
+	return true;
+}
+
+/* The values of a sample, and their forms. */
+struct values {
+	const struct dp_values *head;    /* NULL: it has none */
+	const struct value_forms *forms; /* NULL: not known */
+	struct words words;
+	size_t n;
+};
+
+static struct values values_of_sample(const struct value_labels *labels,
+				      const struct named_sample *named)
+{
+	const size_t head_words = sizeof(struct dp_values) / sizeof(__u64);
+	struct values v = { .head = sample_values(named) };
+
+	if (!v.head || v.head->list >= labels->n_lists)
+		return v;
+	v.forms = &labels->lists[v.head->list];
+	v.words.at = (const void *)(v.head + 1);
+	v.words.left = v.head->part.size / sizeof(__u64) - head_words;
+	v.n = v.head->n < v.forms->n ? v.head->n : v.forms->n;
+	return v;
+}
+
+static bool is_weight(const struct value_labels *labels, const struct value_form *form)
+{
+	return labels->weight && strcmp(labels->weight, form->name) == 0;
+}
+
+static int add_unknown(const struct value_forms *forms, struct label_list *list)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < forms->n; i++)
+		err = label_list_add(list,
+				     &(struct label){ .key = forms->of[i].name, .text = UNKNOWN });
+	return err;
+}
+
+/* Of a sample without a call that the kernel knows. */
+static int add_unseen(const struct value_labels *labels, const struct snapshot *snapshot,
+		      const struct sample *sample, struct label_list *list)
+{
+	if (!probed_code_may_run(labels->code, snapshot, sample))
+		return 0;
+	return add_unknown(&labels->lists[0], list);
+}
+
+static bool may_be_hidden(const struct value_labels *labels, const struct label_context *context)
+{
+	return labels->code && context->walked &&
+	       probed_code_may_hide(labels->code, context->walked, context->sample);
+}
+
+static int add(const struct label_source *source, const struct label_context *context,
+	       struct label_list *list)
+{
+	const struct value_labels *labels = source->arg;
+	struct values v = values_of_sample(labels, context->named);
+	int err = 0;
+
+	list->is_cut |= v.head && !v.forms;
+	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
+		return add_unseen(labels, context->walked, context->sample, list);
+	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
+		return add_unknown(v.forms, list);
+	for (size_t i = 0; err == 0 && i < v.n; i++) {
+		if (!is_weight(labels, &v.forms->of[i]))
+			err = add_value(list, &v.forms->of[i], v.head, i, &v.words);
+		else if (!skip_value(v.head, i, &v.words, &(uint64_t){ 0 }))
+			err = -EBADMSG;
+	}
+	/* A damaged record must not end the profile. */
+	list->is_cut |= err == -EBADMSG;
+	return err == -EBADMSG ? 0 : err;
+}
+
+int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
+			    const struct sample *sample, struct label_set **ret)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	int err = 0;
+
+	*ret = NULL;
+	if (labels && labels->code && snapshot)
+		err = add_unseen(labels, snapshot, sample, &list);
+	if (err < 0 || list.n == 0)
+		return err;
+	return label_set_new(&list, ret);
+}
+
+uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named)
+{
+	struct values v;
+	uint64_t word = 0;
+
+	if (!labels || !labels->weight)
+		return named->sample.weight;
+	v = values_of_sample(labels, named);
+	for (size_t i = 0; i < v.n && skip_value(v.head, i, &v.words, &word); i++) {
+		const struct value_form *form = &v.forms->of[i];
+
+		if (!is_weight(labels, form))
+			continue;
+		word = value_type_extend(form->type, word);
+		if (value_type_kind(form->type) == VALUE_IS_SIGNED && (int64_t)word < 0)
+			return 0;
+		return word * named->sample.weight;
+	}
+	return 0;
+}
+
+void value_forms_free(struct value_forms *lists, size_t n)
+{
+	for (size_t i = 0; lists && i < n; i++)
+		for (size_t j = 0; j < lists[i].n; j++)
+			free((void *)lists[i].of[j].names);
+	free(lists);
+}
+
+void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
+		       const char *weight)
+{
+	*ret = (struct value_labels){
+		.source = { .name = "values", .arg = ret, .add = add },
+		.lists = lists,
+		.n_lists = n,
+		.weight = weight,
+	};
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SAMPLES_LABEL_VALUES_H
+#define DP_SAMPLES_LABEL_VALUES_H
+
+#include <stddef.h>
+
+#include "samples/label_source.h"
+#include "symbols/enumerator.h"
+#include "symbols/value_type.h"
+
+/* Room for the name of a value, with its zero. */
+#define VALUE_NAME_SIZE 64
+
+/* How an argument of a list is written: a label with this key. */
+struct value_form {
+	char name[VALUE_NAME_SIZE];
+	enum value_type type;
+	const char *unit;               /* of a number: "nanoseconds"; "": none */
+	const struct enumerator *names; /* of values, for labels; NULL: it has none */
+	size_t n_names;
+};
+
+/* Of each list of arguments that the kernel reads (struct dp_arguments), by its number. */
+struct value_forms {
+	size_t n;
+	struct value_form of[DP_MAX_ARGUMENTS];
+};
+
+/* Frees n of them, which have names of their own. NULL: none. */
+void value_forms_free(struct value_forms *lists, size_t n);
+
+/*
+ * The source of labels with the values that a probe has read. A value that was not in memory is
+ * `<unread>`.
+ */
+struct value_labels {
+	struct label_source source;
+	const struct value_forms *lists; /* the caller's */
+	size_t n_lists;
+	const char
+		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
+	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */
+};
+
+void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
+		       const char *weight);
+
+/*
+ * The labels of a thread that was blocked before sampling began: of calls that are on its stack, nothing
+ * is known. *ret is NULL if there are none; the caller frees it. 0 or -ENOMEM. NULL: no values are read.
+ */
+int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
+			    const struct sample *sample, struct label_set **ret);
+
+/* How many events, or what sum of values, a sample stands for. NULL: no values are read. */
+uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/probed_code.h"
+
+#include <string.h>
+
+#include "process/snapshot.h"
+#include "report/sample.h"
+
+/*
+ * Or a copy, whose calls are not known. The kernel sets probes in what an overlay is above, whoever has mapped
+ * it by another name: then, these have another device.
+ */
+static bool is_file(const struct probed_code *code, const struct mapping *m)
+{
+	const struct binary *b = m->binary;
+
+	if (!b)
+		return false;
+	return (b->id.inode == code->inode && b->id.device == code->device) ||
+	       (code->build_id[0] && strcmp(code->build_id, b->elf.origin.build_id) == 0);
+}
+
+static bool has(const struct dp_span_place *place, uint64_t offset)
+{
+	return offset < place->size || offset - (uint64_t)place->cold < place->cold_size;
+}
+
+enum place {
+	OUTSIDE,
+	MAYBE_INSIDE,
+	INSIDE,
+};
+
+static enum place place_of(const struct probed_code *code, const struct snapshot *snapshot,
+			   const struct frame *frame)
+{
+	bool is_exact = frame_is_exact(frame);
+	uint64_t address = frame->address - !is_exact, in_file;
+	const struct mapping *m = snapshot_find(snapshot, address);
+
+	if (!m && snapshot->lacks_some)
+		return MAYBE_INSIDE;
+	if (!m || !is_file(code, m))
+		return OUTSIDE;
+	in_file = address - m->start + m->offset;
+	for (size_t i = 0; i < code->n; i++) {
+		uint64_t offset = in_file - code->starts[i];
+
+		/* At its first instruction, the call has not been seen by the probe. */
+		if ((offset > 0 || !is_exact) && has(&code->places.of[i], offset))
+			return INSIDE;
+	}
+	for (size_t i = 0; i < code->n_maybe; i++)
+		if (in_file - code->maybe[i].offset < code->maybe[i].size)
+			return MAYBE_INSIDE;
+	return OUTSIDE;
+}
+
+bool probed_code_may_run(const struct probed_code *code, const struct snapshot *snapshot,
+			 const struct sample *sample)
+{
+	for (size_t i = 0; i < sample->n_user; i++)
+		if (place_of(code, snapshot, &sample->user[i]) != OUTSIDE)
+			return true;
+	if (sample->outcome == DP_COMPLETE)
+		return false;
+	for (size_t i = 0; i < snapshot->n_mappings; i++)
+		if (is_file(code, &snapshot->mappings[i]))
+			return true;
+	return snapshot->lacks_some;
+}
+
+bool probed_code_may_hide(const struct probed_code *code, const struct snapshot *snapshot,
+			  const struct sample *sample)
+{
+	enum place place = OUTSIDE;
+	bool may_be = code->n_maybe > 0 || snapshot->lacks_some;
+
+	for (size_t i = 0; may_be && place == OUTSIDE && i < sample->n_user; i++)
+		place = place_of(code, snapshot, &sample->user[i]);
+	return place == MAYBE_INSIDE;
+}

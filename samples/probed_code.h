@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SAMPLES_PROBED_CODE_H
+#define DP_SAMPLES_PROBED_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+#include "elf/elf_file.h"
+
+struct sample;
+struct snapshot;
+
+struct code_extent {
+	uint64_t offset, size; /* in the file */
+};
+
+/* The functions of a file whose calls label samples. */
+struct probed_code {
+	uint64_t device, inode;
+	char build_id
+		[ELF_BUILD_ID_SIZE]; /* by which it is known as what others see of an overlay; "": none */
+	size_t n;
+	uint64_t starts[DP_MAX_SPAN_PLACES]; /* in the file */
+	struct dp_span_places places;
+	struct code_extent
+		*maybe; /* code that may be that of one of their calls; the owner frees it */
+	size_t n_maybe;
+};
+
+/*
+ * Might one of their calls be on the stack of a sample, which was walked with the mappings of a
+ * snapshot? The kernel only knows calls that have begun since it was asked to keep them. With a frame in
+ * one of the functions, or a walk that has not reached the end in a process that has the file, yes.
+ */
+bool probed_code_may_run(const struct probed_code *code, const struct snapshot *snapshot,
+			 const struct sample *sample);
+
+/*
+ * Might another call be within the one whose frame, as the kernel has found, is the innermost in one of the
+ * functions: one that runs code of which the kernel does not know that?
+ */
+bool probed_code_may_hide(const struct probed_code *code, const struct snapshot *snapshot,
+			  const struct sample *sample);
+
+#endif

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/runtime_names.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "process/process.h"
+#include "runtimes/runtime.h"
+#include "sandbox/process_memory.h"
+#include "symbols/code_source.h"
+#include "symbols/jit.h"
+#include "symbols/module.h"
+
+/* Code that is gone, or cannot be read; and what has found no room. */
+#define UNLOADED 0
+
+/* They take half of the memory at most: then code has no lines, but a name. */
+#define MAX_POSITIONS (JIT_MEMORY / 2 / (sizeof(struct entry) + sizeof(struct entry *)))
+
+struct code {
+	struct code_key {
+		uint64_t code, tag;
+	} key;
+	struct runtime_code *code; /* owned */
+	UT_hash_handle hh;
+};
+
+/* A position in code, or a line of it. */
+struct entry {
+	struct key {
+		uint64_t code, tag, position;
+	} key;
+	uint64_t number;
+	bool is_located;
+	uint64_t located;  /* for jit_find() */
+	uint64_t *inlined; /* owned: if there are several; `located` is not used then */
+	size_t n_inlined;
+	UT_hash_handle hh;
+};
+
+/* What is shown of a line: code that is loaded twice has two keys, but one location. */
+struct shown {
+	uint64_t located;
+	size_t size;
+	UT_hash_handle hh;
+	char text[]; /* line number, function and file; not terminated */
+};
+
+struct runtime_names {
+	struct code_source source;
+	struct module *module;
+	const struct runtime_source *runtime;
+	unsigned int kind;
+	void *layout; /* owned */
+	/* Of the thread that looks up names, as are locations: */
+	struct process_memory memory;
+	struct code *codes;
+	struct entry *lines;
+	struct shown *shown;
+	struct entry unloaded;
+	pthread_mutex_t lock; /* protects what follows; held only briefly */
+	struct entry *entries;
+	struct entry **numbered; /* from 1 on; number 0 is UNLOADED */
+	size_t n_numbered, numbered_size, n_positions;
+};
+
+static void free_entries(struct entry *entries)
+{
+	struct entry *e, *next;
+
+	HASH_ITER(hh, entries, e, next) {
+		HASH_DEL(entries, e);
+		free(e->inlined);
+		free(e);
+	}
+}
+
+static void forget(struct runtime_names *n, struct code *c)
+{
+	HASH_DEL(n->codes, c);
+	free(c->code);
+	free(c);
+}
+
+static void names_free_source(struct code_source *source)
+{
+	struct runtime_names *n = (struct runtime_names *)source;
+	struct shown *shown, *next_shown;
+	struct code *c, *next;
+
+	HASH_ITER(hh, n->codes, c, next)
+		forget(n, c);
+	HASH_ITER(hh, n->shown, shown, next_shown) {
+		HASH_DEL(n->shown, shown);
+		free(shown);
+	}
+	free_entries(n->entries);
+	free_entries(n->lines);
+	free(n->numbered);
+	free(n->layout);
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+}
+
+/* Adds an entry with this key. NULL: there is no memory for it. */
+static struct entry *add(struct entry **entries, const struct key *key)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->key = *key;
+	HASH_ADD(hh, *entries, key, sizeof(e->key), e);
+	if (HASH_IS_ADDED(hh, e))
+		return e;
+	free(e);
+	return NULL;
+}
+
+static void locate_unloaded(struct runtime_names *n)
+{
+	struct entry *e = &n->unloaded;
+
+	if (!e->is_located)
+		e->is_located =
+			jit_add(n->module->jit, n->runtime->unloaded, "", 0, &e->located) == 0;
+}
+
+/* Is there room for code that is kept? */
+static bool has_room(struct runtime_names *n, const struct runtime_code *code)
+{
+	size_t size = sizeof(struct code) + sizeof(*code) + code->lines_size;
+
+	return code->lines_size == 0 || jit_take_memory(n->module->jit, size);
+}
+
+static void forget_memory(void *arg)
+{
+	process_memory_forget(arg);
+}
+
+/* The code of a frame, from memory if it is not kept. 0 or a negative errno. */
+static int find_code(struct runtime_names *n, const struct dp_runtime_frame *frame,
+		     struct code **ret)
+{
+	const struct runtime_memory memory = { process_memory_read, &n->memory, forget_memory };
+	const struct code_key key = { frame->code, frame->tag };
+	struct code *c;
+	int err;
+
+	HASH_FIND(hh, n->codes, &key, sizeof(key), c);
+	*ret = c;
+	if (c)
+		return 0;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	process_memory_forget(&n->memory);
+	err = n->memory.err ?: n->runtime->read(n->layout, frame, &memory, &c->code);
+	if (err == 0 && !has_room(n, c->code))
+		err = -ENOSPC;
+	if (err == 0) {
+		c->key = key;
+		HASH_ADD(hh, n->codes, key, sizeof(c->key), c);
+		err = HASH_IS_ADDED(hh, c) ? 0 : -ENOMEM;
+	}
+	if (err < 0) {
+		free(c->code);
+		free(c);
+		return err;
+	}
+	*ret = c;
+	return 0;
+}
+
+static struct shown *make_shown(const struct runtime_code *code, unsigned int line)
+{
+	size_t function = strlen(code->function) + 1, file = strlen(code->file);
+	struct shown *shown = calloc(1, sizeof(*shown) + sizeof(line) + function + file);
+
+	if (!shown)
+		return NULL;
+	shown->size = sizeof(line) + function + file;
+	memcpy(shown->text, &line, sizeof(line));
+	memcpy(shown->text + sizeof(line), code->function, function);
+	memcpy(shown->text + sizeof(line) + function, code->file, file);
+	return shown;
+}
+
+/* The location of what is shown of a line. 0 or a negative errno. */
+static int find_shown(struct runtime_names *n, const struct runtime_code *code, unsigned int line,
+		      uint64_t *ret)
+{
+	_cleanup_free_ struct shown *shown = make_shown(code, line);
+	struct shown *known;
+	int err;
+
+	if (!shown)
+		return -ENOMEM;
+	HASH_FIND(hh, n->shown, shown->text, shown->size, known);
+	if (known) {
+		*ret = known->located;
+		return 0;
+	}
+	/* jit_add() counts the text, too, but has no limit. */
+	if (!jit_take_memory(n->module->jit, sizeof(*shown) + 2 * shown->size))
+		return -ENOSPC;
+	err = jit_add(n->module->jit, code->function, code->file, line, &shown->located);
+	if (err < 0)
+		return err;
+	*ret = shown->located;
+	known = steal_ptr(shown);
+	HASH_ADD(hh, n->shown, text, known->size, known);
+	if (!HASH_IS_ADDED(hh, known))
+		free(known);
+	return 0;
+}
+
+/* The location of a line of code, which is added if it is new. 0 or a negative errno. */
+static int find_line(struct runtime_names *n, const struct code *c, unsigned int line,
+		     uint64_t *ret)
+{
+	const struct key key = { c->key.code, c->key.tag, line };
+	struct entry *e;
+	int err;
+
+	HASH_FIND(hh, n->lines, &key, sizeof(key), e);
+	if (e) {
+		*ret = e->located;
+		return 0;
+	}
+	if (!jit_take_memory(n->module->jit, sizeof(*e)))
+		return -ENOSPC;
+	err = find_shown(n, c->code, line, ret);
+	e = err == 0 ? add(&n->lines, &key) : NULL;
+	if (e)
+		e->located = *ret;
+	return err;
+}
+
+/* The location of a frame, which may be that of others in the same line. 0 or a negative errno. */
+static int find_frame(struct runtime_names *n, const struct dp_runtime_frame *frame, uint64_t *ret)
+{
+	struct code *c;
+	int err = find_code(n, frame, &c);
+
+	if (err < 0)
+		return err;
+	err = find_line(n, c, n->runtime->line(n->layout, c->code, frame), ret);
+	/* It has one line, so it is hardly needed again. */
+	if (c->code->lines_size == 0)
+		forget(n, c);
+	return err;
+}
+
+/* Finds the functions that were inlined at a frame's position. 1: there are none. */
+static int find_inlined(struct runtime_names *n, const struct dp_runtime_frame *frame,
+			struct entry *e)
+{
+	const struct runtime_memory memory = { process_memory_read, &n->memory };
+	struct dp_runtime_frame frames[RUNTIME_MAX_INLINED], again[RUNTIME_MAX_INLINED];
+	_cleanup_free_ uint64_t *located = NULL;
+	int count, err = 0;
+
+	process_memory_forget(&n->memory);
+	count = n->memory.err ?: n->runtime->expand(n->layout, frame, &memory, frames);
+	if (count <= 0)
+		return count ?: 1;
+	located = calloc((size_t)count, sizeof(*located));
+	if (!located)
+		return -ENOMEM;
+	for (int i = 0; err == 0 && i < count; i++)
+		err = find_frame(n, &frames[i], &located[i]);
+	if (err < 0)
+		return err;
+	/* What has been named is there as long as the code that it is inlined into. */
+	process_memory_forget(&n->memory);
+	if (n->runtime->expand(n->layout, frame, &memory, again) != count ||
+	    memcmp(frames, again, (size_t)count * sizeof(*frames)) != 0)
+		return -ESTALE;
+	if (!jit_take_memory(n->module->jit, (size_t)count * sizeof(*located)))
+		return -ENOSPC;
+	e->inlined = steal_ptr(located);
+	e->n_inlined = (size_t)count;
+	return 0;
+}
+
+/* The name of code without what is inlined there, if it is kept: that is the same at each position. */
+static struct entry *find_own(const struct runtime_names *n, const struct dp_runtime_frame *frame)
+{
+	const struct key key = { frame->code, frame->tag, 0 };
+	struct entry *own;
+
+	HASH_FIND(hh, n->lines, &key, sizeof(key), own);
+	return own;
+}
+
+/* Positions of code are read one by one, and the last ones when it may be gone: then its name is known. */
+static int find_all(struct runtime_names *n, const struct dp_runtime_frame *frame, struct entry *e)
+{
+	int err = n->runtime->expand ? find_inlined(n, frame, e) : 1;
+	struct entry *own = err != 1 ? find_own(n, frame) : NULL;
+	uint64_t located;
+
+	if (err == 0 && !own)
+		(void)find_frame(n, frame, &located);
+	/* Memory that is slow to read has what is inlined, later. */
+	if (err == 0 || err == -ETIMEDOUT || err == -EAGAIN)
+		return err;
+	/* It may be kept with lines. */
+	if (!own)
+		return find_frame(n, frame, &e->located);
+	e->located = own->located;
+	return 0;
+}
+
+static size_t located_of(const struct entry *e, const uint64_t **ret)
+{
+	*ret = e->inlined ?: &e->located;
+	return e->inlined ? e->n_inlined : 1;
+}
+
+static size_t names_locate(struct code_source *source, uint64_t number, const uint64_t **ret)
+{
+	struct runtime_names *n = (struct runtime_names *)source;
+	struct dp_runtime_frame frame;
+	struct entry *e;
+	int err;
+
+	pthread_mutex_lock(&n->lock);
+	e = number > UNLOADED && number <= n->n_numbered ? n->numbered[number - 1] : &n->unloaded;
+	pthread_mutex_unlock(&n->lock);
+	if (e->is_located)
+		return located_of(e, ret);
+	frame = (struct dp_runtime_frame){ e->key.code, e->key.position, e->key.tag };
+	err = e == &n->unloaded ? -ENOENT : find_all(n, &frame, e);
+	if (err < 0) {
+		locate_unloaded(n);
+		e->located = n->unloaded.located;
+	}
+	/* Memory that was slow to read may be there for the next sample. */
+	e->is_located = err != -ETIMEDOUT && err != -EAGAIN;
+	return located_of(e, ret);
+}
+
+/* NULL: memory is short. */
+static struct runtime_names *make(struct module *module, struct fetchers *fetchers, pid_t pid,
+				  unsigned int kind, const void *layout)
+{
+	struct runtime_names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->source = (struct code_source){ names_locate, names_free_source };
+	n->module = module;
+	n->kind = kind;
+	n->runtime = runtime_source(kind);
+	n->layout = malloc(n->runtime->layout_size);
+	if (!n->layout) {
+		free(n);
+		return NULL;
+	}
+	memcpy(n->layout, layout, n->runtime->layout_size);
+	process_memory_init(&n->memory, fetchers, pid);
+	pthread_mutex_init(&n->lock, NULL);
+	module->code = &n->source;
+	return n;
+}
+
+struct runtime_names *runtime_names_find(struct process_table *table, struct process *p,
+					 unsigned int kind, const void *layout)
+{
+	struct runtime_names *n;
+
+	if (!p->jitted)
+		p->jitted = jitted_new(&table->jitted, p->pid);
+	if (!p->jitted)
+		return NULL;
+	jitted_meet(p->jitted);
+	n = (struct runtime_names *)p->jitted->module->code;
+	if (!n)
+		return make(p->jitted->module, table->name_fetchers, p->thread, kind, layout);
+	return n->kind == kind ? n : NULL;
+}
+
+static uint64_t put(struct runtime_names *n, const struct key *key)
+{
+	bool has_position = (key->position & ~n->runtime->kinds) != 0;
+	struct entry *e;
+
+	HASH_FIND(hh, n->entries, key, sizeof(*key), e);
+	if (e)
+		return e->number;
+	if ((has_position && n->n_positions == MAX_POSITIONS) ||
+	    !jit_take_memory(n->module->jit, sizeof(*e) + sizeof(e)) ||
+	    array_reserve(n->numbered, n->n_numbered, n->numbered_size) < 0)
+		return UNLOADED;
+	e = add(&n->entries, key);
+	if (!e)
+		return UNLOADED;
+	n->numbered[n->n_numbered++] = e;
+	n->n_positions += has_position;
+	return e->number = n->n_numbered;
+}
+
+uint64_t runtime_names_put(struct runtime_names *n, const struct dp_runtime_frame *frame)
+{
+	struct key key = { frame->code, frame->tag, frame->position & ~DP_RUNTIME_ENTRY };
+	uint64_t number;
+
+	pthread_mutex_lock(&n->lock);
+	number = put(n, &key);
+	if (number == UNLOADED) {
+		key.position &= n->runtime->kinds;
+		number = put(n, &key);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return number;
+}

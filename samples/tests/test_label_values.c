@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Values as the kernel sends them, as labels. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "samples/label_values.h"
+
+static struct {
+	struct dp_names names;
+	struct dp_sample sample;
+	__u64 frames[1];
+	struct dp_labels labels;
+	__u64 more_labels;
+	struct dp_values values;
+	__u64 words[64];
+} record;
+
+static struct value_forms forms[2];
+static struct value_labels labels;
+static struct label_set *set;
+
+static void begin(void)
+{
+	record.sample =
+		(struct dp_sample){ .n_user = 1, .flags = DP_SAMPLE_LABELS | DP_SAMPLE_VALUES };
+	record.labels.part = (struct dp_part){ DP_RECORD_LABELS, 16 };
+	record.values = (struct dp_values){ .list = 1 };
+	value_labels_init(&labels, forms, 2, NULL);
+}
+
+static void end(void)
+{
+	set = label_set_free(set);
+}
+
+TestSuite(label_values, .init = begin, .fini = end);
+
+static void put(enum value_type type, __u64 word)
+{
+	struct value_forms *f = &forms[1];
+
+	f->of[f->n] = (struct value_form){ .type = type, .unit = "" };
+	snprintf(f->of[f->n].name, sizeof(f->of[f->n].name), "v%zu", f->n);
+	f->n++;
+	record.words[record.values.n++] = word;
+}
+
+static void read_labels(size_t n_words)
+{
+	const struct label_context context = { .named = (const void *)&record };
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+
+	record.values.part = (struct dp_part){ DP_RECORD_VALUES, (__u16)(sizeof(record.values) +
+									 n_words * sizeof(__u64)) };
+	cr_assert_eq(labels.source.add(&labels.source, &context, &list), 0);
+	cr_assert_eq(label_set_new(&list, &set), 0);
+}
+
+static int64_t number(const char *key)
+{
+	struct label label;
+	size_t at = 0;
+
+	while (label_set_next(set, &at, &label))
+		if (strcmp(label.key, key) == 0 && !label.text)
+			return label.number;
+	cr_assert_fail("no number %s", key);
+	return 0;
+}
+
+Test(label_values, are_numbers_of_their_width)
+{
+	const __u64 word = 0xfedcba9876543280;
+
+	put(VALUE_U8, word);
+	put(VALUE_S8, word);
+	put(VALUE_U32, word);
+	put(VALUE_S64, word);
+	put(VALUE_S16, 0x8000);
+	read_labels(5);
+	cr_assert_eq(number("v0"), 0x80);
+	cr_assert_eq(number("v1"), -0x80);
+	cr_assert_eq(number("v2"), 0x76543280);
+	cr_assert_eq(number("v3"), (int64_t)word);
+	cr_assert_eq(number("v4"), INT16_MIN);
+	cr_assert(!set->is_cut);
+}
+
+Test(label_values, are_texts_where_a_number_cannot_tell)
+{
+	put(VALUE_U64, UINT64_MAX);
+	put(VALUE_X16, 0xabcdef);
+	put(VALUE_BOOL, 0x100);
+	put(VALUE_CHAR, 'z');
+	put(VALUE_CHAR, '\n');
+	put(VALUE_PTR, 0);
+	read_labels(6);
+	cr_assert(label_set_has(set, "v0", "18446744073709551615"));
+	cr_assert(label_set_has(set, "v1", "0xcdef"));
+	cr_assert(label_set_has(set, "v2", "false"));
+	cr_assert(label_set_has(set, "v3", "z"));
+	cr_assert(label_set_has(set, "v4", "\\x0a"));
+	cr_assert(label_set_has(set, "v5", "0x0"));
+}
+
+Test(label_values, are_names_of_enumerators_where_one_fits)
+{
+	static const struct enumerator names[] = { { 3, "three" }, { (uint64_t)-2, "below" } };
+
+	put(VALUE_S8, 0xfffe);
+	put(VALUE_U8, 3);
+	put(VALUE_U8, 4);
+	for (size_t i = 0; i < 3; i++) {
+		forms[1].of[i].names = names;
+		forms[1].of[i].n_names = 2;
+	}
+	labels.weight = "v1";
+	read_labels(3);
+	cr_assert(label_set_has(set, "v0", "below"));
+	cr_assert_eq(number("v2"), 4);
+	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 0);
+	record.sample.weight = 2;
+	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 6);
+}
+
+/* A text's words follow it, the next value follows these. */
+static void put_text(const char *text)
+{
+	size_t n = strlen(text);
+
+	put(VALUE_STR, n);
+	record.values.texts |= (__u16)(1 << (record.values.n - 1));
+	memcpy(&record.words[record.values.n], text, n);
+}
+
+Test(label_values, have_texts_with_whole_characters)
+{
+	put_text("ninebytes");
+	record.words[3] = 5;
+	forms[1].of[1] = (struct value_form){ .name = "next", .type = VALUE_U8, .unit = "" };
+	forms[1].n = record.values.n = 2;
+	read_labels(4);
+	cr_assert(label_set_has(set, "v0", "ninebytes") && number("next") == 5 && !set->is_cut);
+	end();
+	forms[1].n = record.values.n = 0;
+	record.values.texts = 0;
+	put_text("gr\xc3");
+	record.values.cut = 1;
+	read_labels(2);
+	cr_assert(label_set_has(set, "v0", "gr…") && set->is_cut);
+}
+
+Test(label_values, tell_what_was_not_there)
+{
+	put(VALUE_U8, 0);
+	put(VALUE_U8, 3);
+	record.values.unread = 1;
+	read_labels(2);
+	cr_assert(label_set_has(set, "v0", "<unread>") && number("v1") == 3 && !set->is_cut);
+}
+
+static uint64_t weight(void)
+{
+	return value_labels_weight(&labels, (const void *)&record);
+}
+
+/* It is no label then: equal stacks are one, whatever their values. */
+Test(label_values, are_the_weight_of_a_sample)
+{
+	record.sample.weight = 3;
+	cr_assert_eq(weight(), 3);
+	labels.weight = "v1";
+	put_text("ninebytes");
+	forms[1].of[1] = (struct value_form){ .name = "v1", .type = VALUE_U16, .unit = "" };
+	forms[1].n = record.values.n = 2;
+	record.words[3] = 0x70005;
+	read_labels(4);
+	cr_assert_eq(weight(), 15);
+	cr_assert(label_set_has(set, "v0", "ninebytes") && set->size == strlen("v0_tninebytes_"));
+	forms[1].of[1].type = VALUE_S16;
+	record.words[3] = 0xffff;
+	cr_assert_eq(weight(), 0);
+	record.words[0] = UINT64_MAX - 7;
+	cr_assert_eq(weight(), 0, "a text that is longer than the record");
+	cr_assert_eq(value_labels_weight(NULL, (const void *)&record), 3);
+}
+
+/* What no kernel sends: the profile goes on, with what can be read. */
+Test(label_values, may_be_unknown)
+{
+	put(VALUE_U8, 1);
+	put(VALUE_STR, 0);
+	record.values.n = 0;
+	record.values.is_unknown = 1;
+	read_labels(0);
+	cr_assert(label_set_has(set, "v0", "<unknown>"));
+	cr_assert(label_set_has(set, "v1", "<unknown>"));
+}
+
+Test(label_values, are_cut_in_a_damaged_record)
+{
+	put(VALUE_U8, 1);
+	put(VALUE_U8, 2);
+	read_labels(1);
+	cr_assert(number("v0") == 1 && set->is_cut && set->size > 0);
+	end();
+	record.values.texts = 1;
+	record.words[0] = 9;
+	read_labels(2);
+	cr_assert(set->is_cut && set->size == 0);
+	end();
+	record.words[0] = DP_TEXT_CUT + 1;
+	read_labels(64);
+	cr_assert(set->is_cut && set->size == 0);
+	end();
+	record.values.list = 2;
+	read_labels(2);
+	cr_assert(set->is_cut && set->size == 0);
+}
+
+Test(label_values, are_not_there_without_a_flag)
+{
+	put(VALUE_U8, 1);
+	record.sample.flags = DP_SAMPLE_LABELS;
+	read_labels(1);
+	cr_assert(set->size == 0 && !set->is_cut);
+}

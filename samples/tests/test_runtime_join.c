@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Native frames and those of an interpreter, in all numbers. The process is this test's. */
+#include <criterion/criterion.h>
+#include <unistd.h>
+
+#include "samples/runtime_join.h"
+#include "symbols/code_source.h"
+#include "symbols/jit.h"
+
+/* Where the evaluation loop is in its file, its cold part, and what leads there. */
+#define LOOP 0x1000
+#define COLD 0x8000
+#define HELPER 0x5000
+#define OTHER 0x7000
+
+#define MAX_FRAMES 64
+
+static struct names *names;
+static struct process_table table;
+static struct process process;
+static struct runtime_join join;
+static enum dp_runtime_kind kind;
+static struct binary binary;
+static struct table unwind;
+static struct dp_runtime_image image;
+static struct module module;
+static struct mapping mapping;
+static struct snapshot snapshot;
+
+struct process *__wrap_process_table_find(const struct process_table *t, pid_t pid);
+
+struct process *__wrap_process_table_find(const struct process_table *t, pid_t pid)
+{
+	return pid == process.pid ? &process : NULL;
+}
+
+static void begin(void)
+{
+	cr_assert_eq(names_new(&(struct names_options){ 0 }, &names), 0);
+	table.jitted.names = names;
+	process.pid = process.thread = getpid();
+	image.ranges[0] = (struct dp_runtime_range){ LOOP, LOOP + 0x1000, true };
+	image.ranges[1] = (struct dp_runtime_range){ COLD, COLD + 0x10, true };
+	image.ranges[2] = (struct dp_runtime_range){ HELPER, HELPER + 0x100, false };
+	unwind = (struct table){ .runtime = &image, .runtime_kind = DP_RUNTIME_PYTHON };
+	binary = (struct binary){ .module = &module, .table = &unwind };
+	mapping = (struct mapping){ .binary = &binary };
+	snapshot = (struct snapshot){ .mappings = &mapping, .n_mappings = 1, .runtime = 1 };
+	kind = DP_RUNTIME_PYTHON;
+	cr_assert_eq(runtime_join_init(&join, &table), 0);
+}
+
+static void end(void)
+{
+	runtime_join_done(&join);
+	jitted_drop(process.jitted);
+	jitted_store_done(&table.jitted);
+	names_free(names);
+}
+
+TestSuite(runtime_join, .init = begin, .fini = end);
+
+static struct frame native[MAX_FRAMES];
+static struct {
+	struct dp_runtime head;
+	struct dp_runtime_frame frames[MAX_FRAMES];
+} sent;
+
+/*
+ * Joins stacks, leaf first: L a loop, b its first bytes, c its cold part, h a helper, o other code. Frames of Python are
+ * letters, too; a capital one enters its loop. Returns the result: p and P for those, in order.
+ */
+static const char *joined(const char *natives, const char *frames, enum dp_outcome outcome,
+			  enum dp_runtime_outcome runtime_outcome)
+{
+	static char text[2 * MAX_FRAMES];
+	struct sample sample = { .pid = process.pid, .outcome = outcome, .user = native };
+	size_t n = 0;
+
+	for (const char *c = natives; *c; c++)
+		native[sample.n_user++] = (struct frame){
+			.module = &module,
+			.method = c == natives ? DP_METHOD_LEAF : DP_METHOD_TABLE,
+			/* A return address may be the end of its function. */
+			.offset = *c == 'L' ? LOOP + 0x200 :
+				  *c == 'b' ? LOOP + 0x10 :
+				  *c == 'c' ? COLD + 0x10 :
+				  *c == 'h' ? HELPER + 8 :
+					      OTHER,
+		};
+	sent.head = (struct dp_runtime){ .kind = (__u8)kind, .outcome = (__u8)runtime_outcome };
+	for (const char *c = frames; *c; c++)
+		sent.frames[sent.head.n++] = (struct dp_runtime_frame){
+			.code = (__u64)(*c | 0x20),
+			.position = *c & 0x20 ? 0 : DP_RUNTIME_ENTRY,
+		};
+	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
+	for (size_t i = 0; i < sample.n_user; i++) {
+		const struct frame *f = &sample.user[i];
+
+		if (frame_is_interpreted(f))
+			text[n++] = (char)f->address;
+		else
+			text[n++] = f->offset == OTHER      ? 'O' :
+				    f->offset == HELPER + 8 ? 'H' :
+				    f->offset >= COLD       ? 'C' :
+							      'L';
+	}
+	text[n] = '\0';
+	return text;
+}
+
+#define EXPECT(natives, frames, wanted)                                                            \
+	cr_expect_str_eq(joined(natives, frames, DP_COMPLETE, DP_RUNTIME_COMPLETE), wanted)
+
+Test(runtime_join, loops_are_replaced_by_their_frames)
+{
+	EXPECT("oLo", "xY", "OxyO");
+	EXPECT("LoLo", "XyZ", "xOyzO");
+	EXPECT("ohLhhLoh", "abCD", "OabcdO");
+	EXPECT("oco", "X", "OxO");
+	/* A thread without Python frames. */
+	EXPECT("oo", "", "OO");
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, a_loop_may_have_no_frame_yet)
+{
+	EXPECT("oLoLo", "xY", "OLOxyO");
+	EXPECT("Lo", "", "LO");
+	cr_expect_eq(join.n_apart, 0);
+	/* What it has in its first bytes may be an earlier one, in some versions. */
+	EXPECT("boLo", "aBcD", "abOcdO");
+	image.python.c_frame = 1;
+	EXPECT("boLo", "aBcD", "LOcdO");
+	cr_expect_eq(join.n_apart, 0);
+	image.python.c_frame = 0;
+}
+
+Test(runtime_join, others_make_the_frame_before_the_loop)
+{
+	kind = DP_RUNTIME_RUBY;
+	unwind.runtime_kind = kind;
+	EXPECT("ooLo", "XyZ", "OOyzO");
+	EXPECT("oLo", "xY", "OxyO");
+	EXPECT("oLoLo", "xY", "OLOxyO");
+	cr_expect_eq(join.n_apart, 0);
+	EXPECT("Lo", "XYZ", "LO");
+	cr_expect_eq(join.n_apart, 1);
+}
+
+Test(runtime_join, what_does_not_fit_is_left_and_counted)
+{
+	EXPECT("LoLoLo", "X", "LOLOLO");
+	EXPECT("Lo", "XYZ", "LO");
+	cr_expect_eq(join.n_apart, 2);
+	cr_expect_str_eq(joined("LoLo", "", DP_COMPLETE, DP_RUNTIME_NO_THREAD), "LOLO");
+	cr_expect_eq(join.n_apart, 3);
+}
+
+Test(runtime_join, one_side_may_end_early)
+{
+	cr_expect_str_eq(joined("oLo", "aBCD", DP_READ_FAULT, DP_RUNTIME_COMPLETE), "OabO");
+	cr_expect_str_eq(joined("oLoLoLo", "aBC", DP_COMPLETE, DP_RUNTIME_READ_FAULT), "OabOcOLO");
+	/* In the middle of a loop's frames. */
+	cr_expect_str_eq(joined("LoLo", "aBc", DP_COMPLETE, DP_RUNTIME_MANY_FRAMES), "abOcLO");
+	cr_expect_str_eq(joined("LoLo", "A", DP_READ_FAULT, DP_RUNTIME_COMPLETE), "LOLO");
+	cr_expect_eq(join.n_apart, 1);
+}
+
+Test(runtime_join, native_frames_may_be_kept)
+{
+	join.keeps_native = true;
+	EXPECT("ohLhLo", "aBC", "OHabLHcLO");
+}
+
+Test(runtime_join, others_binaries_have_no_loops)
+{
+	struct module other = { 0 };
+
+	binary.module = &other;
+	EXPECT("oLo", "X", "OLO");
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, code_that_cannot_be_read_is_unloaded)
+{
+	const struct source_location *location;
+	struct frame frame;
+
+	EXPECT("Lo", "X", "xO");
+	frame = join.frames[0];
+	frame_locate(&frame, 0);
+	cr_assert_eq(frame_locations(&frame, true, &location), 1);
+	cr_assert_str_eq(location->function, "[python, unloaded]");
+	cr_assert_null(location->file);
+}
+
+Test(runtime_join, names_are_bounded)
+{
+	const struct source_location *location;
+	struct frame frame;
+
+	EXPECT("Lo", "X", "xO");
+	frame = join.frames[0];
+	for (size_t size = JIT_MEMORY; size > 0; size /= 2)
+		while (jit_take_memory(frame.module->jit, size))
+			;
+	EXPECT("Lo", "X", "xO");
+	cr_assert_eq(join.frames[0].offset, frame.offset);
+	EXPECT("Lo", "Y", "yO");
+	cr_assert_eq(join.frames[0].offset, 0);
+	frame = join.frames[0];
+	frame_locate(&frame, 0);
+	cr_assert_eq(frame_locations(&frame, true, &location), 1);
+	cr_assert_str_eq(location->function, "[python, unloaded]");
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Names of a runtime whose memory may be gone when they are looked up. The process is this test's. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/process.h"
+#include "runtimes/runtime.h"
+#include "samples/runtime_names.h"
+#include "symbols/code_source.h"
+#include "symbols/jit.h"
+
+/* Set in the position of code that others may be inlined into. */
+#define COMPILED (1U << 31)
+/* Set in the position of code of another kind. */
+#define KIND (1U << 30)
+
+static struct names *names;
+static struct process_table table;
+static struct process process;
+static struct runtime_names *tested;
+static int read_error, expand_error; /* what the runtime's functions return, if not 0 */
+static unsigned int n_read;
+
+/* Code has its address as its name, and lines from its tag on. */
+static int read_code(const void *layout, const struct dp_runtime_frame *frame,
+		     const struct runtime_memory *memory, struct runtime_code **ret)
+{
+	struct runtime_code *code;
+
+	(void)layout;
+	(void)memory;
+	n_read++;
+	if (read_error < 0)
+		return read_error;
+	code = calloc(1, sizeof(*code) + 1);
+	cr_assert_not_null(code);
+	snprintf(code->function, sizeof(code->function), "f%u", (unsigned int)frame->code);
+	strcpy(code->file, "a");
+	code->first_line = (unsigned int)frame->tag;
+	code->lines_size = 1;
+	*ret = code;
+	return 0;
+}
+
+/* Function 100 is inlined into all compiled code. */
+static int expand(const void *layout, const struct dp_runtime_frame *frame,
+		  const struct runtime_memory *memory, struct dp_runtime_frame *ret)
+{
+	(void)layout;
+	(void)memory;
+	if (!(frame->position & COMPILED))
+		return 0;
+	if (expand_error < 0)
+		return expand_error;
+	ret[0] = (struct dp_runtime_frame){ .code = 100, .tag = 50 };
+	ret[1] = (struct dp_runtime_frame){ frame->code, 1, frame->tag };
+	return 2;
+}
+
+static unsigned int line_of(const void *layout, const struct runtime_code *code,
+			    const struct dp_runtime_frame *frame)
+{
+	(void)layout;
+	return frame->position & COMPILED ?
+		       code->first_line :
+		       code->first_line + (unsigned int)(frame->position & ~KIND) +
+			       (frame->position & KIND ? 500 : 0);
+}
+
+static const struct runtime_source runtime = {
+	.method = DP_METHOD_JAVASCRIPT,
+	.kinds = KIND,
+	.unloaded = "[moved]",
+	.layout_size = 1,
+	.read = read_code,
+	.expand = expand,
+	.line = line_of,
+};
+
+const struct runtime_source *__wrap_runtime_source(unsigned int kind);
+
+const struct runtime_source *__wrap_runtime_source(unsigned int kind)
+{
+	return kind == DP_RUNTIME_V8 ? &runtime : NULL;
+}
+
+static void begin(void)
+{
+	cr_assert_eq(names_new(&(struct names_options){ 0 }, &names), 0);
+	table.jitted.names = names;
+	process.pid = process.thread = getpid();
+	tested = runtime_names_find(&table, &process, DP_RUNTIME_V8, "");
+	cr_assert_not_null(tested);
+	read_error = expand_error = 0;
+	n_read = 0;
+}
+
+static void end(void)
+{
+	jitted_drop(process.jitted);
+	jitted_store_done(&table.jitted);
+	names_free(names);
+}
+
+TestSuite(runtime_names, .init = begin, .fini = end);
+
+static uint64_t put(uint64_t code, uint64_t position)
+{
+	return runtime_names_put(tested, &(struct dp_runtime_frame){ code, position, 10 });
+}
+
+/* The functions and lines that a number stands for, innermost first. */
+static const char *name_of(uint64_t number)
+{
+	struct module *module = process.jitted->module;
+	static char text[256];
+	const struct source_location *location;
+	const uint64_t *located;
+	size_t n = module->code->locate(module->code, number, &located);
+
+	text[0] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		size_t at = strlen(text);
+
+		cr_assert(jit_find(module->jit, located[i], true, &location));
+		snprintf(text + at, sizeof(text) - at, "%s%s:%u", i > 0 ? " " : "",
+			 location->function, location->line);
+	}
+	return text;
+}
+
+Test(runtime_names, functions)
+{
+	cr_expect_str_eq(name_of(put(1, 2)), "f1:12");
+	cr_expect_str_eq(name_of(put(1, COMPILED)), "f100:50 f1:11");
+	cr_expect_str_eq(name_of(put(1, COMPILED | 1)), "f100:50 f1:11");
+	cr_expect_eq(n_read, 2);
+}
+
+/* What has been read of a function names it at other positions, too. */
+Test(runtime_names, memory_is_gone)
+{
+	cr_expect_str_eq(name_of(put(1, 2)), "f1:12");
+	read_error = expand_error = -EFAULT;
+	cr_expect_str_eq(name_of(put(1, COMPILED | 1)), "f1:10");
+	cr_expect_str_eq(name_of(put(2, COMPILED | 1)), "[moved]:0");
+}
+
+Test(runtime_names, what_is_inlined_is_gone)
+{
+	expand_error = -ESTALE;
+	cr_expect_str_eq(name_of(put(1, COMPILED | 1)), "f1:10");
+	/* It may be readable later. */
+	expand_error = -EAGAIN;
+	cr_expect_str_eq(name_of(put(1, COMPILED | 2)), "[moved]:0");
+	expand_error = 0;
+	cr_expect_str_eq(name_of(put(1, COMPILED | 2)), "f100:50 f1:11");
+}
+
+/* However many positions there are, functions have room for their names. */
+Test(runtime_names, many_positions)
+{
+	uint64_t first = put(1, 2);
+
+	cr_assert_neq(put(1, 3), first);
+	for (uint64_t i = 0; i < JIT_MEMORY / 128; i++)
+		put(1, i + 4);
+	cr_expect_eq(put(1, 2), first);
+	cr_expect_str_eq(name_of(put(1, JIT_MEMORY)), "f1:10");
+	cr_expect_str_eq(name_of(put(2, COMPILED | 5)), "f2:10");
+	cr_expect_str_eq(name_of(put(3, KIND | 5)), "f3:510");
+	cr_expect_str_eq(name_of(first), "f1:12");
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SANDBOX_FINDER_H
+#define DP_SANDBOX_FINDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "elf/debug_search.h"
+
+/*
+ * A finder opens files for reading until its socket is closed. To look one up, to open or to close it may
+ * never end, nor the process that does it, if its file system does not answer. It parses nothing, has
+ * CAP_DAC_READ_SEARCH, and no other capability (confine_finder()). A request is one message, and so is a reply.
+ */
+
+enum find_kind {
+	FIND_FILE,  /* what a descriptor refers to (O_PATH) */
+	FIND_PATH,  /* a regular file by its path */
+	FIND_DEBUG, /* a debug file, if it may be used */
+	FIND_MAP,   /* a perf map (jit_map_open()) */
+	FIND_PASS,  /* as FILE; goes to a socket, and the reply has no file */
+	FIND_ADD,   /* as FILE; goes to who has tried to open it (opener_add()), likewise */
+};
+
+/* Descriptors of a request: what is referred to, or the root of the path if it has one; PASS: the socket;
+ * ADD: the listener. */
+enum { FIND_FROM, FIND_TO, FIND_N_FDS };
+
+struct find_request {
+	uint32_t kind;  /* enum find_kind */
+	uint64_t inode; /* PATH; 0: any */
+	uint64_t id;    /* ADD: of the attempt */
+	pid_t pid;      /* MAP: in its own PID namespace, and its user */
+	uid_t user;
+	struct debug_place place; /* DEBUG; PATH: its path and root alone */
+};
+
+/* Its descriptor is the file: open, or only referred to (O_PATH) if it is foreign. */
+struct find_reply {
+	int32_t err;     /* a negative errno; or ADD: the descriptor there */
+	bool is_foreign; /* its file system may not answer (stored_file_is_foreign()) */
+	struct stat st;  /* of the file as it was opened */
+};
+
+/* Does what is requested, but PASS, in this process: returns an open file or a negative errno. May wait. */
+int find_here(const struct find_request *request, int from, struct find_reply *ret);
+
+/* What the finder does. Returns an exit status. */
+int finder_run(int socket);
+
+#endif

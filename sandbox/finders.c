@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/finders.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/file_stat.h"
+#include "cache/stored_file.h"
+#include "log/clock.h"
+#include "sandbox/finder.h"
+#include "sandbox/message.h"
+#include "sandbox/starter.h"
+
+/* More idle ones than threads that ask are of no use. */
+#define MAX_IDLE 4
+/* How often a request is made if finders end. */
+#define ATTEMPTS 5
+/* File systems that a machine has programs on. */
+#define MAX_KNOWN 16
+/* A device that was unmounted can become that of another file system. */
+#define KNOWN_NS UINT64_C(60000000000)
+
+struct finder {
+	struct spawned process;
+	bool has_process, is_busy;
+	bool is_known; /* its file's file system is */
+	uid_t user;    /* for whom it is busy */
+};
+
+/* The device of a file system that does answer, and that no user has mounted. */
+struct known_device {
+	dev_t device;
+	uint64_t when; /* 0: there is none */
+};
+
+struct finders {
+	struct starter *starter;
+	pthread_mutex_t lock; /* protects what follows */
+	pthread_cond_t freed;
+	bool is_broken; /* none can be started: this process has to do it */
+	struct finder all[FETCHERS_IN_ALL];
+	struct fetch_shares shares;
+	struct known_device known[MAX_KNOWN];
+};
+
+/* What is asked, and for whom. */
+struct question {
+	const struct find_request *request;
+	int fds[FIND_N_FDS]; /* without gaps; others are -1 */
+	uid_t user;
+	dev_t device;     /* where the file is; 0: not known */
+	uint64_t time_ns; /* 0: FINDERS_TIME_NS */
+};
+
+int finders_new(struct starter *starter, struct finders **ret)
+{
+	struct finders *f = calloc(1, sizeof(*f));
+	pthread_condattr_t monotonic;
+
+	*ret = f;
+	if (!f)
+		return -ENOMEM;
+	f->starter = starter;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&f->freed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	return 0;
+}
+
+struct finders *finders_free(struct finders *f)
+{
+	if (!f)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(f->all); i++)
+		if (f->all[i].has_process)
+			spawned_end(&f->all[i].process);
+	fetch_shares_done(&f->shares);
+	pthread_mutex_destroy(&f->lock);
+	pthread_cond_destroy(&f->freed);
+	free(f);
+	return NULL;
+}
+
+static bool is_known(const struct finders *f, dev_t device, uint64_t now)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(f->known); i++)
+		if (f->known[i].when > 0 && f->known[i].device == device &&
+		    now < f->known[i].when + KNOWN_NS)
+			return true;
+	return false;
+}
+
+/* Users mount file systems without a disk only where this process does not see it. */
+static bool may_be_known(const struct find_reply *reply)
+{
+	dev_t device = reply->st.st_dev;
+
+	return !reply->is_foreign &&
+	       (major(device) != 0 || stored_file_is_mounted("/proc/self/mountinfo", device, NULL));
+}
+
+static void remember(struct finders *f, const struct find_reply *reply)
+{
+	uint64_t now = clock_now_ns();
+	struct known_device *to = &f->known[0];
+	bool is_new;
+
+	pthread_mutex_lock(&f->lock);
+	is_new = !is_known(f, reply->st.st_dev, now);
+	pthread_mutex_unlock(&f->lock);
+	if (!is_new || !may_be_known(reply))
+		return;
+	pthread_mutex_lock(&f->lock);
+	for (size_t i = 0; i < ARRAY_SIZE(f->known); i++)
+		if (f->known[i].when < to->when)
+			to = &f->known[i];
+	*to = (struct known_device){ reply->st.st_dev, now };
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* How many may be busy with what may not answer. */
+struct room {
+	size_t of_user, of_all;
+};
+
+/*
+ * An idle one, else one that is to be started, or the other way round; NULL: this user has to wait. The
+ * lock is held.
+ */
+static struct finder *find_free(struct finders *f, uid_t user, bool known, bool is_new,
+				const struct room *room)
+{
+	size_t n_of_user = 0, n_of_all = 0;
+	struct finder *idle = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(f->all); i++) {
+		struct finder *finder = &f->all[i];
+
+		if (!finder->is_busy && (!idle || finder->has_process != is_new))
+			idle = finder;
+		if (!finder->is_busy || finder->is_known)
+			continue;
+		n_of_all++;
+		n_of_user += finder->user == user;
+	}
+	return known || (n_of_user < room->of_user && n_of_all < room->of_all) ? idle : NULL;
+}
+
+static int wait_for_one(struct finders *f, const struct question *q, bool is_new, uint64_t until,
+			struct finder **ret)
+{
+	const struct timespec end = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
+
+	for (;;) {
+		uint64_t now = clock_now_ns();
+		bool known = is_known(f, q->device, now);
+		struct room room;
+
+		room.of_user = fetch_shares_room(&f->shares, q->user, now, &room.of_all);
+		if (f->is_broken)
+			return -ESHUTDOWN;
+		if (room.of_user == 0 && !known)
+			return -EBUSY;
+		*ret = find_free(f, q->user, known, is_new, &room);
+		if (*ret) {
+			(*ret)->is_busy = true;
+			(*ret)->is_known = known;
+			(*ret)->user = q->user;
+			return 0;
+		}
+		if (pthread_cond_timedwait(&f->freed, &f->lock, &end) == ETIMEDOUT)
+			return -EBUSY;
+	}
+}
+
+static uint64_t time_of(const struct question *q)
+{
+	return q->time_ns ? q->time_ns : FINDERS_TIME_NS;
+}
+
+static int take(struct finders *f, const struct question *q, bool is_new, struct finder **ret)
+{
+	int err;
+
+	pthread_mutex_lock(&f->lock);
+	err = wait_for_one(f, q, is_new, clock_now_ns() + time_of(q), ret);
+	pthread_mutex_unlock(&f->lock);
+	if (err == 0 && is_new && (*ret)->has_process) {
+		spawned_end(&(*ret)->process);
+		(*ret)->has_process = false;
+	}
+	return err;
+}
+
+/* has_process: it can be asked again. */
+static void give(struct finders *f, struct finder *finder, bool has_process)
+{
+	size_t n_idle = 0;
+	bool is_kept;
+
+	pthread_mutex_lock(&f->lock);
+	for (size_t i = 0; i < ARRAY_SIZE(f->all); i++)
+		n_idle += !f->all[i].is_busy && f->all[i].has_process;
+	is_kept = has_process && n_idle < MAX_IDLE;
+	if (has_process && !is_kept)
+		spawned_end(&finder->process);
+	finder->has_process = is_kept;
+	finder->is_busy = false;
+	/* Each waits for a user's or any. */
+	pthread_cond_broadcast(&f->freed);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void finders_blame(struct finders *f, uid_t user, int pidfd)
+{
+	if (!f) {
+		if (pidfd >= 0)
+			close(pidfd);
+		return;
+	}
+	pthread_mutex_lock(&f->lock);
+	fetch_shares_lose(&f->shares, user, clock_now_ns(), pidfd);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static int start(struct finders *f, struct finder *finder)
+{
+	int err = finder->has_process ? 0 :
+					starter_start(f->starter, SPAWNED_FINDER, &finder->process);
+
+	if (err == -ESHUTDOWN) {
+		pthread_mutex_lock(&f->lock);
+		f->is_broken = true;
+		pthread_mutex_unlock(&f->lock);
+	}
+	return err;
+}
+
+static int await_reply(const struct spawned *process, const struct question *q)
+{
+	struct pollfd fd = { .fd = process->socket, .events = POLLIN };
+	struct patience patience;
+	int err = patience_begin(process, time_of(q), SPAWNED_STOPPED_NS, true, &patience);
+
+	while (err == 0 && poll(&fd, 1, PATIENCE_LOOK_MS) <= 0)
+		err = patience_look(&patience, process);
+	/* It may have answered, and slept since, while this process was not running. */
+	return err == -ETIME && poll(&fd, 1, 0) > 0 ? 0 : err;
+}
+
+/* -ETIME: it does not answer; -ECONNABORTED: it has ended. */
+static int exchange(const struct spawned *process, const struct question *q, struct find_reply *ret,
+		    int *ret_fd)
+{
+	size_t n_fds = (size_t)(q->fds[FIND_FROM] >= 0) + (q->fds[FIND_TO] >= 0);
+	int fds[MESSAGE_MAX_FDS];
+	int err = message_send(process->socket, q->request, sizeof(*q->request), q->fds, n_fds);
+
+	if (err == 0)
+		err = await_reply(process, q);
+	if (err == -ETIME)
+		return err;
+	if (err == 0)
+		err = message_receive(process->socket, ret, sizeof(*ret), fds);
+	if (err < 0)
+		return -ECONNABORTED;
+	*ret_fd = steal_fd(&fds[0]);
+	message_close(fds);
+	return 0;
+}
+
+static int ask_once(struct finders *f, const struct question *q, bool is_new,
+		    struct find_reply *ret, int *ret_fd)
+{
+	struct finder *finder;
+	int err = take(f, q, is_new, &finder);
+
+	if (err < 0)
+		return err;
+	err = start(f, finder);
+	if (err == 0) {
+		err = exchange(&finder->process, q, ret, ret_fd);
+		if (err == -ETIME)
+			spawned_kill(&finder->process);
+		else if (err < 0)
+			spawned_end(&finder->process);
+		if (err == -ETIME)
+			finders_blame(f, q->user, finder->process.pidfd);
+	}
+	give(f, finder, err == 0);
+	return err == -ETIME ? -ETIMEDOUT : err;
+}
+
+/* -ESHUTDOWN: this process has to do it. */
+static int ask(struct finders *f, const struct question *q, struct find_reply *ret, int *ret_fd)
+{
+	int err = -ECONNABORTED;
+
+	if (!f)
+		return -ESHUTDOWN;
+	/* Finders may be killed by somebody, or for lack of memory; then perhaps all that are idle. */
+	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
+		err = ask_once(f, q, i > 0, ret, ret_fd);
+	return err == -ECONNABORTED ? -EAGAIN : err;
+}
+
+static int find(struct finders *f, const struct question *q, struct found_file *ret)
+{
+	struct find_reply reply;
+	int fd = -1, err = ask(f, q, &reply, &fd);
+
+	if (err == -ESHUTDOWN)
+		fd = find_here(q->request, q->fds[FIND_FROM], &reply);
+	else if (err < 0)
+		return err;
+	if (reply.err < 0)
+		return reply.err;
+	if (fd < 0)
+		return -EAGAIN;
+	if (f)
+		remember(f, &reply);
+	*ret = (struct found_file){ fd, reply.is_foreign, reply.st };
+	return 0;
+}
+
+static dev_t device_of(int fd)
+{
+	struct stat st;
+
+	return file_stat(fd, &st) == 0 ? st.st_dev : 0;
+}
+
+int finders_open(struct finders *f, uid_t user, int reference, struct found_file *ret)
+{
+	const struct find_request request = { .kind = FIND_FILE };
+	const struct question q = { &request, { reference, -1 }, user, device_of(reference) };
+
+	return find(f, &q, ret);
+}
+
+static int look_up(struct finders *f, uid_t user, int root, const char *path, uint64_t inode,
+		   uint64_t time_ns, struct found_file *ret)
+{
+	struct find_request request = { .kind = FIND_PATH, .inode = inode };
+	const struct question q = { &request, { root, -1 }, user, 0, time_ns };
+
+	request.place.has_root = root >= 0;
+	if (strlen(path) >= sizeof(request.place.path))
+		return -ENAMETOOLONG;
+	strcpy(request.place.path, path);
+	return find(f, &q, ret);
+}
+
+int finders_look_up(struct finders *f, uid_t user, int root, const char *path, uint64_t inode,
+		    struct found_file *ret)
+{
+	return look_up(f, user, root, path, inode, 0, ret);
+}
+
+int finders_open_debug(struct finders *f, uid_t user, const struct debug_place *place, int root)
+{
+	const struct find_request request = { .kind = FIND_DEBUG, .place = *place };
+	const struct question q = { &request, { root, -1 }, user, 0 };
+	struct found_file found;
+	int err = find(f, &q, &found);
+
+	return err < 0 ? err : found.fd;
+}
+
+int finders_open_map(struct finders *f, uid_t user, int root, pid_t pid, uid_t owner)
+{
+	const struct find_request request = { .kind = FIND_MAP, .pid = pid, .user = owner };
+	const struct question q = { &request, { root, -1 }, user, 0, FINDERS_SHORT_NS };
+	struct found_file found;
+	int err = find(f, &q, &found);
+
+	return err < 0 ? err : found.fd;
+}
+
+int finders_open_dump(struct finders *f, uid_t user, int place, const char *path, uint64_t inode)
+{
+	const struct find_request request = { .kind = FIND_FILE };
+	const struct question q = {
+		&request, { place, -1 }, user, device_of(place), FINDERS_SHORT_NS
+	};
+	struct found_file found;
+	int err = path ? look_up(f, user, place, path, inode, FINDERS_SHORT_NS, &found) :
+			 find(f, &q, &found);
+
+	return err < 0 ? err : found.fd;
+}
+
+/* The file itself does not come here. */
+static int send_on(struct finders *f, uid_t user, int reference, int to,
+		   const struct find_request *request)
+{
+	const struct question q = { request, { reference, to }, user, device_of(reference) };
+	struct find_reply reply;
+	_cleanup_close_ int none = -1;
+	int err = ask(f, &q, &reply, &none);
+
+	if (err == 0)
+		err = reply.err;
+	return err == -ESHUTDOWN ? -EAGAIN : err;
+}
+
+int finders_pass(struct finders *f, uid_t user, int reference, int socket)
+{
+	const struct find_request request = { .kind = FIND_PASS };
+
+	return send_on(f, user, reference, socket, &request);
+}
+
+int finders_add(struct finders *f, uid_t user, int reference, int listener, uint64_t id)
+{
+	const struct find_request request = { .kind = FIND_ADD, .id = id };
+
+	return send_on(f, user, reference, listener, &request);
+}

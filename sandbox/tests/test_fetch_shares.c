@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What users have cost, and how long that counts. */
+#include "sandbox/fetch_shares.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { USER = 1000, OTHER, NOW = 1000 };
+
+static struct fetch_shares shares;
+
+static void end(void)
+{
+	fetch_shares_done(&shares);
+}
+
+TestSuite(fetch_shares, .fini = end, .timeout = 60);
+
+static int open_pid(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	cr_assert(fd >= 0);
+	return fd;
+}
+
+/* Of a process that has ended. */
+static int open_ended(void)
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (pid == 0)
+		_exit(0);
+	fd = open_pid(pid);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	return fd;
+}
+
+static size_t room(uid_t user, uint64_t now)
+{
+	size_t all, n = fetch_shares_room(&shares, user, now, &all);
+
+	cr_assert_leq(n, all);
+	cr_assert_eq(fetch_shares_allow(&shares, user, now), n > 0);
+	return n;
+}
+
+Test(fetch_shares, count_for_a_minute)
+{
+	size_t all;
+
+	cr_assert_eq(room(USER, NOW), FETCHERS_PER_USER);
+	for (size_t i = 1; i <= FETCHERS_PER_USER; i++) {
+		fetch_shares_lose(&shares, USER, NOW, open_ended());
+		cr_assert_eq(room(USER, NOW), FETCHERS_PER_USER - i);
+	}
+	fetch_shares_lose(&shares, USER, NOW + 1, -1); /* which others need not pay for */
+	(void)fetch_shares_room(&shares, OTHER, NOW, &all);
+	cr_assert_eq(all, FETCHERS_IN_ALL - FETCHERS_PER_USER);
+	cr_assert_eq(room(OTHER, NOW), FETCHERS_PER_USER);
+	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS - 1), 0);
+	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS), FETCHERS_PER_USER);
+}
+
+Test(fetch_shares, count_as_long_as_they_are_stuck)
+{
+	fetch_shares_lose(&shares, USER, NOW, open_pid(getpid()));
+	cr_assert_eq(room(USER, NOW + 9 * FETCHERS_REFUSED_NS), FETCHERS_PER_USER - 1);
+}
+
+Test(fetch_shares, are_bounded_for_all)
+{
+	size_t all;
+
+	for (uid_t i = 0; i < FETCHERS_IN_ALL; i++) {
+		(void)fetch_shares_room(&shares, OTHER + i, NOW, &all);
+		cr_assert_eq(all, FETCHERS_IN_ALL - i);
+		cr_assert_gt(room(OTHER + i, NOW), 0);
+		fetch_shares_lose(&shares, OTHER + i, NOW + i, open_ended());
+	}
+	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS - 1), 0);
+	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS), 1);
+	/* What is free again can be taken; one more than there is room for is not known. */
+	fetch_shares_lose(&shares, USER, NOW + 1, open_ended());
+	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS - 1), 0);
+	fetch_shares_lose(&shares, USER, NOW + 2, open_ended());
+	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS + 1), FETCHERS_PER_USER);
+}
+
+Test(fetch_shares, count_time)
+{
+	fetch_shares_charge(&shares, USER, NOW, FETCHERS_WAITED_NS - 1);
+	cr_assert(fetch_shares_allow(&shares, USER, NOW));
+	fetch_shares_charge(&shares, USER, NOW, 1);
+	cr_assert(!fetch_shares_allow(&shares, USER, NOW + FETCHERS_WAITED_IN_NS - 1));
+	cr_assert(fetch_shares_allow(&shares, OTHER, NOW));
+	cr_assert(fetch_shares_allow(&shares, USER, NOW + FETCHERS_WAITED_IN_NS));
+	shares.waited_ns = FETCHERS_WAITED_NS + 1;
+	cr_assert(fetch_shares_allow(&shares, USER, NOW));
+	fetch_shares_charge(&shares, USER, NOW, 1);
+	cr_assert(!fetch_shares_allow(&shares, USER, NOW));
+}

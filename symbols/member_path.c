@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/member_path.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Damaged types may refer to themselves. */
+#define MAX_TYPES 64
+#define MAX_MEMBERS 65536
+#define MAX_NESTED 8
+
+static int fail(const struct typed_place *p, const char *format, const char *name, size_t n)
+{
+	snprintf(p->why, PARAMETER_WHY_SIZE, format, (int)n, name);
+	return -EINVAL;
+}
+
+static bool referred_type(Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &attribute), ret) != NULL;
+}
+
+bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
+{
+	bool is_known = referred_type(die, ret);
+
+	for (int i = 0; is_known && i < MAX_TYPES; i++) {
+		switch (dwarf_tag(ret)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+			is_known = referred_type(ret, ret);
+			break;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_pointer(Dwarf_Die *type)
+{
+	int tag = dwarf_tag(type);
+
+	return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type ||
+	       tag == DW_TAG_rvalue_reference_type;
+}
+
+bool type_is_struct(Dwarf_Die *type)
+{
+	int tag = dwarf_tag(type);
+
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+/* Reads a word at the address, to be the value. */
+static int load(struct typed_place *p)
+{
+	if (!p->is_address)
+		return 0;
+	if (p->how.n_derefs == DP_MAX_DEREFS || p->how.add < INT32_MIN || p->how.add > INT32_MAX)
+		return fail(p, "too many dereferences%.*s", "", 0);
+	p->how.derefs[p->how.n_derefs++] = (__s32)p->how.add;
+	p->how.size = sizeof(uint64_t);
+	p->how.add = 0;
+	p->is_address = false;
+	return 0;
+}
+
+/* Goes to what a pointer points to. */
+static int follow_pointer(struct typed_place *p)
+{
+	int err = load(p);
+
+	if (err < 0)
+		return err;
+	if (!type_of(&p->type, &p->type))
+		return fail(p, "it points to nothing known%.*s", "", 0);
+	p->is_address = true;
+	return 0;
+}
+
+static bool offset_of(Dwarf_Die *member, uint64_t *ret)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word offset = 0;
+
+	*ret = 0;
+	if (!dwarf_attr(member, DW_AT_data_member_location, &attribute))
+		return !dwarf_hasattr(member, DW_AT_external); /* of a union, not static */
+	if (dwarf_formudata(&attribute, &offset) != 0)
+		return false; /* of a virtual base */
+	*ret = offset;
+	return offset <= INT32_MAX;
+}
+
+static bool is_named(Dwarf_Die *die, const char *name, size_t n)
+{
+	const char *own = dwarf_diename(die);
+
+	return own && strlen(own) == n && memcmp(own, name, n) == 0;
+}
+
+/* Finds a member, also in nameless ones and base classes. */
+static bool find_member(Dwarf_Die *type, const char *name, size_t n, int depth, Dwarf_Die *ret,
+			uint64_t *ret_offset)
+{
+	Dwarf_Die member, inner;
+	int more = dwarf_child(type, &member);
+
+	for (int i = 0; more == 0 && i < MAX_MEMBERS; i++) {
+		int tag = dwarf_tag(&member);
+		uint64_t offset, inner_offset;
+
+		if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) &&
+		    offset_of(&member, &offset)) {
+			if (tag == DW_TAG_member && is_named(&member, name, n)) {
+				*ret = member;
+				*ret_offset = offset;
+				return true;
+			}
+			if ((tag == DW_TAG_inheritance || !dwarf_diename(&member)) &&
+			    depth < MAX_NESTED && type_of(&member, &inner) &&
+			    find_member(&inner, name, n, depth + 1, ret, &inner_offset)) {
+				*ret_offset = offset + inner_offset;
+				return true;
+			}
+		}
+		more = dwarf_siblingof(&member, &member);
+	}
+	return false;
+}
+
+/* A struct may be only declared here, and defined in another unit. */
+static int enter_struct(struct typed_place *p, const char *name, size_t n)
+{
+	Dwarf_Attribute attribute;
+
+	if (!type_is_struct(&p->type))
+		return fail(p, "what has the member %.*s is no struct", name, n);
+	if (dwarf_attr(&p->type, DW_AT_declaration, &attribute))
+		return fail(p, "the struct with %.*s is only declared here", name, n);
+	if (!p->is_address)
+		return fail(p, "the struct with %.*s is in registers", name, n);
+	return 0;
+}
+
+static int follow_member(struct typed_place *p, const char *name, size_t n, bool by_arrow)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die member;
+	uint64_t offset;
+	int err = 0;
+
+	if (by_arrow && !is_pointer(&p->type))
+		return fail(p, "what has the member %.*s is no pointer", name, n);
+	if (is_pointer(&p->type))
+		err = follow_pointer(p);
+	if (err == 0)
+		err = enter_struct(p, name, n);
+	if (err < 0)
+		return err;
+	if (!find_member(&p->type, name, n, 0, &member, &offset))
+		return fail(p, "there is no member %.*s", name, n);
+	if (dwarf_attr(&member, DW_AT_bit_size, &attribute))
+		return fail(p, "the member %.*s is a bit-field", name, n);
+	if (!type_of(&member, &p->type))
+		return fail(p, "the type of %.*s is not known", name, n);
+	p->how.add += (__s64)offset;
+	return 0;
+}
+
+int member_path_follow(struct typed_place *p, const char *path)
+{
+	int err = 0;
+
+	while (err == 0 && *path) {
+		bool by_arrow = path[0] == '-';
+		size_t n;
+
+		path += by_arrow ? 2 : 1;
+		n = strcspn(path, "-.");
+		err = follow_member(p, path, n, by_arrow);
+		path += n;
+	}
+	return err;
+}
+
+static bool is_character(Dwarf_Die *type)
+{
+	const char *name = dwarf_diename(type);
+
+	return dwarf_tag(type) == DW_TAG_base_type && dwarf_bytesize(type) == 1 && name &&
+	       (strcmp(name, "char") == 0 || strcmp(name, "char8_t") == 0);
+}
+
+static bool points_to_characters(Dwarf_Die *type)
+{
+	Dwarf_Die target;
+
+	return type_of(type, &target) && is_character(&target);
+}
+
+static enum value_type base_type(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = 0;
+	int size = dwarf_bytesize(type);
+
+	if (size < 0 || dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding))
+		return VALUE_N_TYPES;
+	if (is_character(type))
+		return VALUE_CHAR;
+	switch (encoding) {
+	case DW_ATE_boolean:
+		return size == 1 ? VALUE_BOOL : value_type_of(VALUE_IS_UNSIGNED, (size_t)size);
+	case DW_ATE_signed:
+	case DW_ATE_signed_char:
+		return value_type_of(VALUE_IS_SIGNED, (size_t)size);
+	case DW_ATE_unsigned:
+	case DW_ATE_unsigned_char:
+	case DW_ATE_UTF:
+		return value_type_of(VALUE_IS_UNSIGNED, (size_t)size);
+	default:
+		return VALUE_N_TYPES;
+	}
+}
+
+/* The compiler's choice for an enum, if it tells. */
+static enum value_type enum_type(Dwarf_Die *type)
+{
+	int size = dwarf_bytesize(type);
+	Dwarf_Die base;
+
+	if (type_of(type, &base) && dwarf_tag(&base) == DW_TAG_base_type)
+		return base_type(&base);
+	return size > 0 ? value_type_of(VALUE_IS_UNSIGNED, (size_t)size) : VALUE_N_TYPES;
+}
+
+static enum value_type own_type(Dwarf_Die *type)
+{
+	switch (dwarf_tag(type)) {
+	case DW_TAG_pointer_type:
+		return points_to_characters(type) ? VALUE_STR : VALUE_PTR;
+	case DW_TAG_array_type:
+		return points_to_characters(type) ? VALUE_STR : VALUE_N_TYPES;
+	case DW_TAG_base_type:
+		return base_type(type);
+	case DW_TAG_enumeration_type:
+		return enum_type(type);
+	default:
+		return VALUE_N_TYPES;
+	}
+}
+
+/* libstdc++'s strings have a pointer to their text, which ends with a zero. */
+static int enter_string(struct typed_place *p)
+{
+	Dwarf_Die member;
+	uint64_t offset;
+
+	if (!type_is_struct(&p->type) ||
+	    !find_member(&p->type, "_M_dataplus", strlen("_M_dataplus"), 0, &member, &offset))
+		return 0;
+	return member_path_follow(p, "._M_dataplus._M_p");
+}
+
+int typed_place_read(struct typed_place *p, enum value_type wanted, enum value_type *ret)
+{
+	bool is_array;
+	int err = 0, tag = dwarf_tag(&p->type);
+
+	if (tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type)
+		err = follow_pointer(p);
+	if (err == 0)
+		err = enter_string(p);
+	if (err < 0)
+		return err;
+	*ret = wanted < VALUE_N_TYPES ? wanted : own_type(&p->type);
+	if (*ret == VALUE_N_TYPES && type_is_struct(&p->type))
+		return fail(p, "it is a struct: add ->MEMBER or .MEMBER%.*s", "", 0);
+	if (*ret == VALUE_N_TYPES)
+		return fail(p, "its type is no integer, pointer or text%.*s", "", 0);
+	is_array = dwarf_tag(&p->type) == DW_TAG_array_type;
+	p->how.is_text = value_type_kind(*ret) == VALUE_IS_TEXT;
+	if (is_array && p->how.is_text)
+		return p->is_address ? 0 : fail(p, "the array is in registers%.*s", "", 0);
+	if (!p->is_address)
+		return 0;
+	err = load(p);
+	p->how.size = (__u8)value_type_size(*ret);
+	return err;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SYMBOLS_PARAMETERS_H
+#define DP_SYMBOLS_PARAMETERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+#include "symbols/enumerator.h"
+#include "symbols/value_type.h"
+
+/*
+ * Where the parameters of a function are when it is entered, by their names in debug information:
+ * by their location lists, or, where these hold only behind the prologue, by the psABI.
+ */
+
+#define PARAMETER_PATH_SIZE 64
+#define PARAMETER_WHY_SIZE 96
+
+/* A parameter, and members of what it is or points to: "req->method", "point.x". "": none, skipped. */
+struct parameter_wanted {
+	char path[PARAMETER_PATH_SIZE];
+	uint32_t type; /* enum value_type; VALUE_N_TYPES: as in the source */
+};
+
+struct parameter {
+	uint32_t type;    /* enum value_type */
+	uint32_t n_names; /* of its values: so many enumerators of the list are its own */
+	struct dp_argument how;
+	char why[PARAMETER_WHY_SIZE]; /* it cannot be read; "": it can */
+};
+
+/*
+ * Finds parameters of the function at an address of the file behind fd, or of the file of which that
+ * is the debug file, and the enumerators of their types, in the same order; enumerators_done() frees
+ * the list, which starts empty, also after an error. Returns 0, -ENODATA if it has no debug information of that function, -ENOEXEC if
+ * it cannot be read, or -ENOMEM.
+ */
+int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wanted, size_t n,
+		    struct parameter *ret, struct enumerators *ret_names);
+
+#endif

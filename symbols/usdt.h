@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SYMBOLS_USDT_H
+#define DP_SYMBOLS_USDT_H
+
+#include "symbols/usdt_argument.h"
+
+/*
+ * The probes that a file's authors have put into it (USDT), as the notes of <sys/sdt.h> in
+ * .note.stapsdt tell. A probe that was inlined is at several places, each with a note.
+ */
+
+#define USDT_NAME_SIZE 128
+#define USDT_MAX_PLACES 32768
+
+struct usdt_place {
+	uint64_t offset;    /* of the instruction, in the file */
+	uint64_t semaphore; /* of the counter of who watches the probe, in the file; 0: none */
+	char provider[USDT_NAME_SIZE], name[USDT_NAME_SIZE]; /* longer ones are cut */
+	uint32_t n_arguments, zero;
+	struct usdt_argument arguments[USDT_MAX_ARGUMENTS];
+};
+
+/*
+ * All of the file behind fd, which the caller keeps, in the order of its notes. The caller frees
+ * *ret. 0, -ENOEXEC if it is no ELF file, -EFBIG if there are more than USDT_MAX_PLACES, or -ENOMEM.
+ */
+int usdt_find(int fd, struct usdt_place **ret, size_t *ret_n);
+
+#endif
