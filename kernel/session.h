@@ -62,7 +62,7 @@ struct session {
 struct session_needs {
 	unsigned int programs;      /* to load, bits by enum dp_event: only uprobes, or others */
 	unsigned int levels;        /* the most walks in progress on a CPU: see DP_CPU_LEVELS */
-	unsigned int rings_per_cpu; /* 2: off-CPU samples have their own ones */
+	unsigned int rings_per_cpu; /* 2: off-CPU samples and crashes have their own ones */
 	bool user_only;             /* none happens in the kernel */
 	bool has_several;           /* samples have the number of their event */
 	bool by_period;             /* samples stand for as many events as the kernel has counted */
