@@ -55,6 +55,9 @@ static __always_inline bool signal_is_fatal(__u32 number, const void *action)
 /* Appends what the kernel knows of a signal after n frames. Returns the cells that it takes. */
 static __always_inline __u32 sample_put_signal(struct walk *w, const void *siginfo, __u32 n)
 {
+	const struct pt_regs___task *regs =
+		(const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+	__u64 sp = REGS_SP(regs);
 	struct dp_crash *crash;
 
 	n = port_opaque(n);
@@ -64,6 +67,11 @@ static __always_inline __u32 sample_put_signal(struct walk *w, const void *sigin
 	crash->part = (struct dp_part){ DP_RECORD_CRASH, sizeof(*crash) };
 	crash->zero = 0;
 	bpf_probe_read_kernel(crash->siginfo, sizeof(crash->siginfo), siginfo);
+	/* A failed read leaves zeros. */
+	bpf_probe_read_user(&crash->stack_top, sizeof(crash->stack_top),
+			    (const void *)DP_CALLER_RA(DP_FRAME_CFA(sp)));
+	bpf_probe_read_user(&crash->in_front, sizeof(crash->in_front),
+			    (const void *)(crash->stack_top - sizeof(crash->in_front)));
 	w->out.sample.flags |= DP_SAMPLE_CRASH;
 	return sizeof(*crash) / DP_CELL_SIZE;
 }

@@ -49,7 +49,7 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
 }
 
-/* Those that send to rings of their own have none to themselves if they are alone. */
+/* If no CPU's event may interrupt them, they have the only rings. */
 static void set_rings(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
 	if (loads(options, DP_EVENT_OFF_CPU) || loads(options, DP_EVENT_CRASH))
