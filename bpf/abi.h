@@ -151,7 +151,7 @@ enum dp_sides {
 	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")                         \
 	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")            \
 	X(RUBY, "ruby", "a function of Ruby, by the frames of its interpreter")                    \
-	X(PHP, "php", "a function of PHP, by the frames of its interpreter")                      \
+	X(PHP, "php", "a function of PHP, by the frames of its interpreter")                       \
 	X(STACK_TOP, "stack_top", "return address on top of the stack, from a call to no code")
 
 #define X(name, word, sentence) DP_METHOD_##name,

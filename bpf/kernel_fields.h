@@ -31,8 +31,8 @@ enum dp_field_use { DP_FIELD_USES(X) DP_N_FIELD_USES };
 
 #define X(name, what) DP_FOR_##name = 1 << DP_FIELD_USE_##name,
 enum dp_field_for {
-	DP_FIELD_USES(X) DP_FOR_SAMPLES = DP_FOR_CPU | DP_FOR_UPROBE | DP_FOR_OFF_CPU |
-					  DP_FOR_CRASH,
+	DP_FIELD_USES(X) DP_FOR_SAMPLES =
+		DP_FOR_CPU | DP_FOR_UPROBE | DP_FOR_OFF_CPU | DP_FOR_CRASH,
 	DP_FOR_ALL = DP_FOR_SAMPLES | DP_FOR_DUMP,
 	DP_FOR_SWITCHES = DP_FOR_OFF_CPU | DP_FOR_DUMP,
 	/* a uprobe hits user code */

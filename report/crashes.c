@@ -157,8 +157,8 @@ static void put_labels(const struct crashes *crashes, const struct sample *sampl
 	size_t at = 0;
 
 	while (label_set_next(sample->labels, &at, &label)) {
-		if (is_in_head(&label) || (crashes->has_put_values &&
-					   is_of_probe(&crashes->report.context, &label)))
+		if (is_in_head(&label) ||
+		    (crashes->has_put_values && is_of_probe(&crashes->report.context, &label)))
 			continue;
 		fputs(between, to);
 		put_label(&label, to);

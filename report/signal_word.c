@@ -11,8 +11,8 @@ static const struct {
 	int number;
 	const char *name;
 } signals[] = {
-	{ SIGQUIT, "SIGQUIT" }, { SIGILL, "SIGILL" },	{ SIGTRAP, "SIGTRAP" },
-	{ SIGABRT, "SIGABRT" }, { SIGBUS, "SIGBUS" },	{ SIGFPE, "SIGFPE" },
+	{ SIGQUIT, "SIGQUIT" }, { SIGILL, "SIGILL" },   { SIGTRAP, "SIGTRAP" },
+	{ SIGABRT, "SIGABRT" }, { SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },
 	{ SIGSEGV, "SIGSEGV" }, { SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" },
 	{ SIGSYS, "SIGSYS" },
 };

@@ -8,7 +8,8 @@
 #define LABEL_SIGNAL "signal"
 #define LABEL_SIGNAL_CODE "signal.code"
 #define LABEL_FAULT_ADDRESS "fault.address"
-#define LABEL_SIGNAL_SENDER "signal.sender"   /* of kill(): the process, as the one that has ended sees it */
+#define LABEL_SIGNAL_SENDER                                                                        \
+	"signal.sender" /* of kill(): the process, as the one that has ended sees it */
 #define LABEL_SIGNAL_SYSCALL "signal.syscall" /* of SIGSYS */
 
 /* Room for every name. */

@@ -51,7 +51,7 @@ static void print_function(const struct symbolized_frame *s, size_t number, uint
 
 /* Where a function is in its sample. */
 struct place {
-	size_t n_kernel, n_user; /* frames up to it */
+	size_t n_kernel, n_user;   /* frames up to it */
 	const struct frame *frame; /* NULL: the kernel's, or it is inlined there */
 	uint64_t address;
 };

@@ -8,12 +8,11 @@
 
 /* A stack for a person to read, a function on each line, as debuggers print it. */
 struct stack_lines {
-	struct report *report; /* whose file they go to */
+	struct report *report;          /* whose file they go to */
 	struct symbolized_stack *stack; /* memory, kept from one stack to the next */
 	size_t max; /* the most lines: the middle of a longer stack is left out; 0: no limit */
 	/* Writes more about a frame of user space, at the end of its last function's line; NULL: nothing */
-	void (*beside)(void *arg, const struct sample *sample, const struct frame *frame,
-		       FILE *to);
+	void (*beside)(void *arg, const struct sample *sample, const struct frame *frame, FILE *to);
 	void *arg;
 };
 

@@ -220,9 +220,8 @@ struct unwinder_result unwinder_walk_caller(struct unwinder *r, const struct sta
 {
 	struct copied copied = { copy, snapshot };
 	/* Behind a call as behind a system call, the instruction in front is looked up. */
-	struct unwinder_result result =
-		unwinder_walk_memory(r, &copy->regs, 0, true, read_copied, &copied, snapshot->id,
-				     snapshot->cell);
+	struct unwinder_result result = unwinder_walk_memory(r, &copy->regs, 0, true, read_copied,
+							     &copied, snapshot->id, snapshot->cell);
 
 	r->walk.out.frames[0] = DP_FRAME_ADDRESS(copy->regs.reg[DP_REG_PC]) |
 				(__u64)DP_METHOD_STACK_TOP << DP_METHOD_SHIFT;

@@ -12,7 +12,7 @@ static const struct label segv[] = { { .key = "signal", .text = "SIGSEGV" },
 				     { .key = "signal.code", .text = "SEGV_MAPERR" },
 				     { .key = "fault.address", .text = "0x10" } };
 static const struct label values[] = {
-	{ .key = "signal", .text = "SIGFPE" },   { .key = "signal.code", .text = "FPE_INTDIV" },
+	{ .key = "signal", .text = "SIGFPE" },    { .key = "signal.code", .text = "FPE_INTDIV" },
 	{ .key = "route", .text = "/a\x1b[31m" }, { .key = "size", .number = 3, .unit = "bytes" },
 	{ .key = "trace", .text = "4711" },
 };
@@ -82,12 +82,13 @@ Test(crashes, have_values_beside_their_frame)
 	sample.probed = frames[1].address;
 	add_crash(sample);
 	finish();
-	cr_assert(strstr(text, "SIGFPE, integer divided by zero, or result too large (FPE_INTDIV)\n"
-			       "#0   0x0000000000005010  [prog+0x1010]\n"
-			       "#1   0x0000000000005120  [prog+0x1120]  route=/a?[31m, size=3 bytes\n"
-			       "#2   0x0000000000005120  [prog+0x1120]\n"
-			       "#3   0x0000000000007777  0x7777\n"
-			       "     with trace=4711\n"),
+	cr_assert(strstr(text,
+			 "SIGFPE, integer divided by zero, or result too large (FPE_INTDIV)\n"
+			 "#0   0x0000000000005010  [prog+0x1010]\n"
+			 "#1   0x0000000000005120  [prog+0x1120]  route=/a?[31m, size=3 bytes\n"
+			 "#2   0x0000000000005120  [prog+0x1120]\n"
+			 "#3   0x0000000000007777  0x7777\n"
+			 "     with trace=4711\n"),
 		  "%s", text);
 }
 
@@ -101,7 +102,8 @@ Test(crashes, have_values_of_no_frame_at_the_end)
 	add_crash(sample);
 	finish();
 	cr_assert(strstr(text, "  0x7777\n     [read_fault: "), "%s", text);
-	cr_assert(strstr(text, "]\n     with route=/a?[31m, size=3 bytes, trace=4711\n"), "%s", text);
+	cr_assert(strstr(text, "]\n     with route=/a?[31m, size=3 bytes, trace=4711\n"), "%s",
+		  text);
 }
 
 Test(crashes, tell_what_was_called_where_there_is_no_code)
@@ -132,7 +134,8 @@ Test(crashes, leave_out_the_middle_of_long_stacks)
 	sample.n_user = ARRAY_SIZE(recursion);
 	add_crash(sample);
 	finish();
-	cr_assert(strstr(text, "\n#49  0x0000000000005120  [prog+0x1120]\n     ... 901 more\n#951 "),
+	cr_assert(strstr(text,
+			 "\n#49  0x0000000000005120  [prog+0x1120]\n     ... 901 more\n#951 "),
 		  "%s", text);
 	cr_assert(strstr(text, "\n#999 0x"));
 }
