@@ -30,7 +30,7 @@ def read_fields():
     of_architecture = os.path.join(os.path.dirname(HEADER), os.uname().machine, os.path.basename(HEADER))
     text = "".join(harness.read(path) for path in (HEADER, of_architecture)).replace("\\\n", " ")
     sets = {name: {name} for name in re.findall(r"X\((\w+), \"", text)}
-    for name, value in re.findall(r"DP_FOR_(\w+) = ([^,}]*)", text):
+    for name, value in re.findall(r"DP_FOR_(\w+) =\s+([^,}]*)", text):
         if name != "##name":
             sets.setdefault(name, set().union(*(sets[n] for n in re.findall(r"DP_FOR_(\w+)", value))))
     body = "".join(re.search(rf"#define {name}\(X\)(.*?)\n", text)[1] for name in ("DP_KERNEL_FIELDS", "DP_ARCH_FIELDS"))
