@@ -111,7 +111,9 @@ APART int overflow(int n)
 	volatile char frame[256];
 
 	frame[n & 255] = (char)n;
-	return overflow(n + 1) + frame[n & 127]; /* overflow */
+	n = overflow(n + 1); /* overflow */
+	frame[0] = (char)n;
+	return frame[1];
 }
 
 APART void at_overflow(void)
