@@ -2,7 +2,10 @@
 #ifndef DP_BPF_SIGNAL_BPF_H
 #define DP_BPF_SIGNAL_BPF_H
 
-/* A signal that is delivered: whether it ends its process, and how a sample tells of it. */
+/*
+ * A signal that is delivered: whether it ends its process, and how a sample tells of it. In functions with
+ * a stack of their own: their caller's is needed by the walk.
+ */
 
 #include <stdbool.h>
 
@@ -46,14 +49,14 @@ static __always_inline bool is_unkillable(void)
 }
 
 /* Does a signal with this action end the current process with a core dump, if one is wanted? */
-static __always_inline bool signal_is_fatal(__u32 number, const void *action)
+static __noinline bool signal_is_fatal(__u32 number, const void *action)
 {
 	return number < 32 && (CORE_SIGNALS >> number & 1) && is_default_action(action) &&
 	       !is_unkillable();
 }
 
 /* Appends what the kernel knows of a signal after n frames. Returns the cells that it takes. */
-static __always_inline __u32 sample_put_signal(struct walk *w, const void *siginfo, __u32 n)
+static __noinline __u32 sample_put_signal(struct walk *w, const void *siginfo, __u32 n)
 {
 	const struct pt_regs___task *regs =
 		(const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());

@@ -269,7 +269,7 @@ class Crashes(unittest.TestCase):
 
     def test_programs_that_start_and_crash_at_once(self):
         """Milliseconds after their exec, with no table in the kernel yet for the first."""
-        profiler, path = self.watch("-a")
+        profiler, path = self.watch("-a", "--comm", "^crash$")
         pids = []
         for _ in range(5):
             process = subprocess.Popen([program("crash"), "null"], cwd=self.directory)
@@ -298,7 +298,7 @@ class Crashes(unittest.TestCase):
         self.assertIn("at_pause", [f["symbol"] for f in sample["user_stack"]])
 
     def test_a_loop_of_crashes_is_not_told_at_length(self):
-        profiler, path = self.watch("-a")
+        profiler, path = self.watch("-a", "--comm", "^crash$")
         began = time.monotonic()
         processes = [subprocess.Popen([program("crash"), "null"], cwd=self.directory) for _ in range(60)]
         for process in processes:
