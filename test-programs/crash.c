@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: crash KIND
+ * usage: crash KIND [MILLISECONDS]
  *
  * Gets a signal in a function that main() has called by handle(), outer() and inner(): as KIND says.
- * Prints "survived" if it goes on. The lines where each of these functions goes inwards are marked.
+ * Waits first, so that its tables are known by then. Prints "survived" if it goes on. The lines where each of these functions goes inwards are marked.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -286,8 +286,10 @@ APART void handle(const char *kind, int length)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2)
+	if (argc != 2 && argc != 3)
 		return 2;
+	if (argc == 3)
+		usleep((useconds_t)atoi(argv[2]) * 1000);
 	handle(argv[1], (int)strlen(argv[1])); /* main */
 	puts("survived");
 	return 0;

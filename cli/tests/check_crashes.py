@@ -232,10 +232,17 @@ class Crashes(unittest.TestCase):
 
     def test_values_beside_their_frame(self):
         probe = f"label: {program('crash')}:handle(kind=arg1:str, length=arg2:s32)"
-        crash = Crash(program("crash"), "division", options=["--probe", probe])
+        crash = Crash(program("crash"), "division", "500", options=["--probe", probe])
         self.assertEqual((crash.labels["kind"], crash.labels["length"]), ("division", 8))
         self.assertRegex(crash.words, r"#3 +0x[0-9a-f]+  handle at .*crash\.c:\d+ \[crash\]  kind=division, length=8\n")
         self.assertEqual(crash.words.count("kind=division"), 1)
+
+    def test_values_of_a_walk_that_ends_before(self):
+        """Nothing is known of calls that the kernel's walk did not get to."""
+        probe = f"label: {program('crash')}:handle(kind=arg1:str)"
+        crash = Crash(program("crash"), "division", "500", options=["--probe", probe, "--max-stack", "2"])
+        self.assertEqual(crash.labels["kind"], "<unknown>")
+        self.expect_words(crash, "     with kind=<unknown>\n")
 
     def test_beside_cpu_time(self):
         crash = Crash(program("crash"), "null", own=["--crashes=words", "-e", "cpu", "-F", "999"])

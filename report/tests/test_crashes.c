@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "report/tests/labels.h"
 #include "report/tests/samples.h"
+#include "report/value.h"
 
 #define NS UINT64_C(1000000000)
 
@@ -195,4 +196,24 @@ Test(crashes, do_not_flood)
 	finish();
 	cr_assert_eq(count("Crash of"), 20);
 	cr_assert(strstr(text, "\nCrashes not described in that second: 1\n"));
+}
+
+/* They have a name of their own, but no time, which a second kind of stacks would have. */
+Test(crashes, beside_another_event)
+{
+	const struct report_context context = { .event = "cpu-clock",
+						.hz = 100,
+						.events = EVENT_BIT(DP_EVENT_CPU) |
+							  EVENT_BIT(DP_EVENT_CRASH) };
+	struct sample sample = sample_of(DP_COMPLETE);
+	struct value values_of_both[VALUES_MAX];
+
+	cr_assert_null(value_other_event(&context));
+	cr_assert_str_eq(value_event_name(&context, &sample), "cpu-clock");
+	cr_assert_eq(values_of(&context, values_of_both), 2);
+	cr_assert_eq(value_of_sample(&values_of_both[1], &sample), 10000000);
+	sample.event = DP_EVENT_CRASH;
+	cr_assert_str_eq(value_event_name(&context, &sample), "crash");
+	cr_assert_eq(value_of_sample(&values_of_both[0], &sample), 1);
+	cr_assert_eq(value_of_sample(&values_of_both[1], &sample), 0);
 }
