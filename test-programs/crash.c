@@ -3,7 +3,8 @@
  * usage: crash KIND [MILLISECONDS]
  *
  * Gets a signal in a function that main() has called by handle(), outer() and inner(): as KIND says.
- * Waits first, so that its tables are known by then. Prints "survived" if it goes on. The lines where each of these functions goes inwards are marked.
+ * Waits first, so that its tables are known by then. Prints "survived" if it goes on. The lines where
+ * these functions go inwards are marked.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
