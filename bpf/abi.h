@@ -151,18 +151,26 @@ enum dp_sides {
 	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")                         \
 	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")            \
 	X(RUBY, "ruby", "a function of Ruby, by the frames of its interpreter")                    \
-	X(PHP, "php", "a function of PHP, by the frames of its interpreter")
+	X(PHP, "php", "a function of PHP, by the frames of its interpreter")                       \
+	X(STACK_TOP, "stack_top", "return address on top of the stack, from a call to no code")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
 #undef X
+
+/* Only user space finds such frames (samples/crash_walk.h), so the kernel need not ask. */
+#ifdef __bpf__
+#define DP_METHOD_IS_STACK_TOP(method) 0
+#else
+#define DP_METHOD_IS_STACK_TOP(method) ((method) == DP_METHOD_STACK_TOP)
+#endif
 
 /*
  * True if the frame's address is a return address, with the call in front of it; else it is exact.
  */
 #define DP_METHOD_IS_CALLER(method)                                                                \
 	((method) == DP_METHOD_TABLE || (method) == DP_METHOD_FRAME_POINTER ||                     \
-	 (method) == DP_METHOD_JIT)
+	 (method) == DP_METHOD_JIT || DP_METHOD_IS_STACK_TOP(method))
 
 /* A frame: its method in the top byte, its address in the others. */
 #define DP_METHOD_SHIFT 56
@@ -408,6 +416,7 @@ enum dp_event {
 	DP_EVENT_CPU,
 	DP_EVENT_UPROBE,
 	DP_EVENT_OFF_CPU,
+	DP_EVENT_CRASH,
 	DP_N_EVENTS,
 };
 

@@ -12,6 +12,7 @@
 #include "bpf/names.bpf.h"
 #include "bpf/rate.bpf.h"
 #include "bpf/runtime.bpf.h"
+#include "bpf/signal.bpf.h"
 #include "bpf/spans.bpf.h"
 #include "bpf/task.bpf.h"
 #include "bpf/values.bpf.h"
@@ -49,8 +50,8 @@ const volatile __u32 dp_verify;
 const volatile __u32 dp_levels; /* DP_CPU_LEVELS, DP_WALL_LEVELS, or DP_UPROBE_LEVELS */
 
 /*
- * Index in dp_rings of the first ring for blocked threads. Not 0 if a CPU's sampling event may
- * interrupt the program that sends them: it would find the ring locked.
+ * Index in dp_rings of the first ring for blocked threads and crashes. Not 0 if a CPU's sampling
+ * event may interrupt the program that sends them: it would find the ring locked.
  */
 const volatile __u32 dp_off_cpu_rings;
 
@@ -229,7 +230,7 @@ static __always_inline __u64 wakeup_flags(void *ring)
 
 static __always_inline __u32 sample_ring_number(const struct dp_sample *sample)
 {
-	return sample->cpu + (sample->event == DP_EVENT_OFF_CPU ? dp_off_cpu_rings : 0);
+	return sample->cpu + (sample->event >= DP_EVENT_OFF_CPU ? dp_off_cpu_rings : 0);
 }
 
 static __always_inline void *sample_ring(const struct dp_sample *sample)
@@ -362,8 +363,8 @@ static __always_inline void names_remember(struct scratch *s, __u32 ring_number)
 		s->sent_names[i] = name_word(&s->walk, i);
 }
 
-/* Sends the sample, of a probe or of another event. True if the ring had room. */
-static __always_inline bool sample_output(struct scratch *s, bool is_probe)
+/* Sends the sample, of a probe, of a signal, or of another event. True if the ring had room. */
+static __always_inline bool sample_output(struct scratch *s, bool is_probe, const void *siginfo)
 {
 	struct walk *w = &s->walk;
 	__u32 ring_number = sample_ring_number(&w->out.sample);
@@ -383,6 +384,8 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe)
 		span_find(w);
 		n += (__u32)sample_put_span(w, port_opaque(n));
 	}
+	if (siginfo)
+		n += sample_put_signal(w, siginfo, n);
 	n = port_opaque(n);
 	if (dp_runtimes) {
 		n += sample_put_runtime(w, n);
@@ -408,7 +411,7 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe)
 
 static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 {
-	if (!sample_output(s, false))
+	if (!sample_output(s, false, NULL))
 		count_loss(cpu, true);
 }
 
@@ -583,11 +586,12 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	if (dp_has_values)
 		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), time_ns);
 	sample_user_stack(s, cell, mode);
-	if (!sample_output(s, true))
+	if (!sample_output(s, true, NULL))
 		count_loss(cpu, true);
 	scratch_release(s);
 	return 0;
 }
 
 #include "bpf/begin_span.bpf.h"
+#include "bpf/crash.bpf.h"
 #include "bpf/off_cpu.bpf.h"

@@ -178,7 +178,7 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 	else
 		sample_user_stack(s, cell, regs_of_task(&s->walk));
 	sample_kernel_stack(&s->walk, ctx);
-	b->is_lost = !sample_output(s, false);
+	b->is_lost = !sample_output(s, false, NULL);
 	scratch_release(s);
 }
 

@@ -13,6 +13,7 @@ enum dp_record_type {
 	DP_RECORD_LABELS,
 	DP_RECORD_RUNTIME,
 	DP_RECORD_VALUES,
+	DP_RECORD_CRASH,
 };
 
 /*
@@ -29,6 +30,7 @@ struct dp_part {
 #include "bpf/runtime_layout.h"
 #include "bpf/value_layout.h"
 #include "bpf/span_layout.h"
+#include "bpf/crash_layout.h"
 
 /* What user space has to do with a sample. */
 enum dp_sample_flags {
@@ -37,6 +39,7 @@ enum dp_sample_flags {
 	DP_SAMPLE_LABELS = 4,  /* labels follow in a struct dp_labels, the next part */
 	DP_SAMPLE_RUNTIME = 8, /* a runtime's frames are in a struct dp_runtime, the last part */
 	DP_SAMPLE_VALUES = 16, /* a probe's values are in a struct dp_values, before that */
+	DP_SAMPLE_CRASH = 32,  /* a signal is in a struct dp_crash, between these two */
 };
 
 /*

@@ -99,6 +99,22 @@ void event_options_set_redaction(struct options *o, struct argp_state *state, co
 	o->record.profiler.label_sources.redaction = &o->redaction;
 }
 
+/* --crashes: they are the event, or beside another one. */
+static void add_crashes(struct options *o, struct argp_state *state)
+{
+	struct profiler_options *r = &o->record.profiler;
+
+	if (!o->event_given)
+		event_options_set(o, state, &(struct event){ .source = &event_crash });
+	if (r->n_others > 0)
+		argp_error(state, "--crashes goes with one event: give one -e");
+	o->output.only_crashes = r->event.source == &event_crash;
+	r->crashes = !o->output.only_crashes;
+	if (r->crashes && r->sides == DP_SIDES_KERNEL)
+		argp_error(state,
+			   "-K and --crashes exclude each other: crashes have no kernel stack");
+}
+
 static void check_periods(const struct options *o, struct argp_state *state,
 			  const struct event *event)
 {
@@ -119,11 +135,17 @@ static void check_periods(const struct options *o, struct argp_state *state,
 			s->name, MIN_PERIOD_HZ);
 }
 
-void event_options_complete(const struct options *o, struct argp_state *state)
+void event_options_complete(struct options *o, struct argp_state *state)
 {
 	const struct profiler_options *r = &o->record.profiler;
 	bool at_rate = false;
 
+	if (o->output.crashes)
+		add_crashes(o, state);
+	if (r->event.source->user_only && r->sides == DP_SIDES_KERNEL)
+		argp_error(state,
+			   "-K and -e %s exclude each other: its samples have no kernel stack",
+			   r->event.source->name);
 	for (size_t i = 0; i < profiler_n_events(r); i++) {
 		check_periods(o, state, profiler_event(r, i));
 		at_rate |= profiler_event(r, i)->source->at_rate;

@@ -24,6 +24,7 @@ enum {
 	OPTION_BTF = 256,
 	OPTION_BY,
 	OPTION_COMM,
+	OPTION_CRASHES,
 	OPTION_FORMAT,
 	OPTION_KILL,
 	OPTION_MAX_BLOCK,
@@ -139,6 +140,9 @@ static const struct argp_option argp_options[] = {
 		 "and --comm narrow it down, and imply -a on their own)",
 	  .group = 1 },
 	{ "duration", 'd', "TIME", 0, "how long to sample: 30, 30s, 500ms, 5m (until Ctrl-C)", 2 },
+	{ "crashes", OPTION_CRASHES, "FILE", OPTION_ARG_OPTIONAL,
+	  "describe each signal that ends a process with a core dump, and its stack (on stderr)",
+	  2 },
 	{ "kill", OPTION_KILL, NULL, 0,
 	  "end the command when sampling ends, instead of waiting for it", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
@@ -255,10 +259,6 @@ void options_complete(struct options *o, struct argp_state *state)
 		argp_error(state, "nothing to profile: give -p PID, -a, or -- CMD");
 	if (kinds > 1)
 		argp_error(state, "-p, -t, -a and -- CMD exclude each other");
-	if (r->event.source->user_only && r->sides == DP_SIDES_KERNEL)
-		argp_error(state,
-			   "-K and -e %s exclude each other: its samples have no kernel stack",
-			   r->event.source->name);
 	if (r->verify && r->sides == DP_SIDES_KERNEL)
 		argp_error(state,
 			   "-K and --verify exclude each other: --verify compares user stacks");
@@ -364,6 +364,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (quantity_parse_duration(arg, &o->record.duration_ns) < 0)
 			argp_error(state, "-d takes a time such as 30, 30s, 500ms or 5m, not '%s'",
 				   arg);
+		return 0;
+	case OPTION_CRASHES:
+		o->output.crashes = arg ? arg : OUTPUT_STDERR;
 		return 0;
 	case OPTION_KILL:
 		o->record.kill = true;

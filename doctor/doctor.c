@@ -259,6 +259,8 @@ static const char *program_need(const char *name)
 		return "--probe";
 	if (strcmp(name, "dp_switch") == 0)
 		return "--off-cpu, --wall";
+	if (strcmp(name, "dp_crash") == 0)
+		return "--crashes";
 	if (strcmp(name, "dp_dump") == 0)
 		return "dump";
 	return "what its name says";

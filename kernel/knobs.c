@@ -46,8 +46,15 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 	bpf->rodata->dp_states = options->states;
 	bpf->rodata->dp_own_pid = (uint32_t)getpid();
 	bpf->rodata->dp_has_prev_state = kernel_types_have_prev_state(options->btf);
-	bpf->rodata->dp_off_cpu_rings = (options->needs.rings_per_cpu - 1) * options->n_cpus;
 	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
+}
+
+/* If no CPU's event may interrupt them, they have the only rings. */
+static void set_rings(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	if (loads(options, DP_EVENT_OFF_CPU) || loads(options, DP_EVENT_CRASH))
+		bpf->rodata->dp_off_cpu_rings =
+			(options->needs.rings_per_cpu - 1) * options->n_cpus;
 }
 
 /* Without entries, it is not made. */
@@ -95,6 +102,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_pid_namespace = session_pid_namespace();
 	set_filter(bpf, options);
 	set_off_cpu(bpf, options);
+	set_rings(bpf, options);
 	bpf->rodata->dp_max_rate = options->max_rate;
 	if (options->max_rate > 0)
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
@@ -105,4 +113,5 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, loads(options, DP_EVENT_CPU));
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
 	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
+	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
 }

@@ -45,7 +45,7 @@ struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
 	__u64 frames
-		[]; /* n_user, then n_kernel; then sample_labels(), sample_values(), sample_runtime() */
+		[]; /* n_user, then n_kernel; then sample_labels(), _values(), _crash(), _runtime() */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&
@@ -67,6 +67,7 @@ static const struct {
 } SAMPLE_PARTS[] = {
 	{ DP_SAMPLE_LABELS, DP_RECORD_LABELS, sizeof(struct dp_labels) },
 	{ DP_SAMPLE_VALUES, DP_RECORD_VALUES, sizeof(struct dp_values) },
+	{ DP_SAMPLE_CRASH, DP_RECORD_CRASH, sizeof(struct dp_crash) },
 	{ DP_SAMPLE_RUNTIME, DP_RECORD_RUNTIME, sizeof(struct dp_runtime) },
 };
 
@@ -107,6 +108,12 @@ static inline const struct dp_labels *sample_labels(const struct named_sample *n
 static inline const struct dp_values *sample_values(const struct named_sample *named)
 {
 	return sample_part(named, DP_SAMPLE_VALUES);
+}
+
+/* The signal that has ended the process; NULL: none. */
+static inline const struct dp_crash *sample_crash(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_CRASH);
 }
 
 /* The frames of a runtime; NULL: none. They are as many as it says. */

@@ -416,6 +416,15 @@ int session_sample_off_cpu(struct session *s)
 	return err;
 }
 
+int session_sample_crashes(struct session *s)
+{
+	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_crash));
+
+	if (err < 0)
+		permission_explain_perf("the signals of processes", err, 0);
+	return err;
+}
+
 void session_stop(struct session *s)
 {
 	cpu_events_stop(&s->cpus);

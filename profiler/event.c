@@ -25,6 +25,7 @@ static const struct event_source *const sources[] = {
 	&event_branches,
 	&event_branch_misses,
 	&event_raw,
+	&event_crash,
 };
 
 bool event_has_periods(const struct event *event, unsigned int period)

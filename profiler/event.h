@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "bpf/abi.h"
-#include "report/sample.h"
+#include "report/report.h"
 #include "samples/label_values.h"
 #include "samples/probed_code.h"
 
@@ -27,6 +27,7 @@ struct event_text {
 		*lists; /* by the number of the list of arguments; the taker frees them */
 	size_t n_lists;
 	struct probed_code code; /* whose calls label samples (label_probe.h) */
+	struct report_keys keys; /* of these labels, as in `lists` */
 };
 
 /*
@@ -108,6 +109,7 @@ extern const struct event_source event_cache_misses;
 extern const struct event_source event_branches;
 extern const struct event_source event_branch_misses;
 extern const struct event_source event_raw;
+extern const struct event_source event_crash;
 
 /* Do its samples stand for as many events as the kernel has counted for each? */
 bool event_has_periods(const struct event *event, unsigned int period);

@@ -208,6 +208,31 @@ static int attach_text(struct session *session, struct parsers *parsers, const c
 	return attach(session, parsers, &parts, ret);
 }
 
+static void list_keys(struct event_text *event)
+{
+	const struct value_forms *list = event->lists;
+
+	for (size_t i = 0; event->n_lists > 0 && i < list->n; i++)
+		event->keys.of[i] = list->of[i].name;
+	event->keys.n = event->n_lists > 0 ? list->n : 0;
+}
+
+/* The events. CPUs' come last, so that samples do not pile up before the reader starts. */
+static int attach_events(struct session *session, struct parsers *parsers,
+			 const struct profiler_options *o, struct event_text *ret)
+{
+	int err = o->crashes ? session_sample_crashes(session) : 0;
+	size_t length;
+
+	if (err == 0)
+		err = o->event.source->attach(session, parsers, o, ret);
+	length = strlen(ret->how);
+	if (err == 0 && o->crashes)
+		snprintf(ret->how + length, sizeof(ret->how) - length,
+			 ", and when a signal ends a process");
+	return err;
+}
+
 int label_probe_attach(struct session *session, struct parsers *parsers,
 		       const struct profiler_options *o, struct event_text *ret,
 		       struct value_labels *ret_labels)
@@ -218,11 +243,12 @@ int label_probe_attach(struct session *session, struct parsers *parsers,
 	if (o->label_probe)
 		err = attach_text(session, parsers, o->label_probe, &probe);
 	if (err == 0)
-		err = o->event.source->attach(session, parsers, o, ret);
+		err = attach_events(session, parsers, o, ret);
 	if (o->label_probe) {
 		ret->code = probe.code;
 		ret->lists = probe.lists;
 		ret->n_lists = probe.n_lists;
+		list_keys(ret);
 	}
 	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);
 	ret_labels->code = o->label_probe ? &ret->code : NULL;

@@ -32,7 +32,7 @@ static void add(struct needs *needs, const struct event *event, const struct pro
 
 struct needs needs_of(const struct profiler_options *o)
 {
-	const unsigned int both = EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU);
+	const unsigned int of_threads = EVENT_BIT(DP_EVENT_OFF_CPU) | EVENT_BIT(DP_EVENT_CRASH);
 	size_t n = profiler_n_events(o);
 	struct needs needs = {
 		.session = { .levels = DP_CPU_LEVELS,
@@ -47,8 +47,11 @@ struct needs needs_of(const struct profiler_options *o)
 
 	for (size_t i = 0; i < n; i++)
 		add(&needs, profiler_event(o, i), o);
-	/* Each may interrupt the other, whatever their sources say. */
-	if ((needs.session.programs & both) == both) {
+	if (o->crashes)
+		needs.session.programs |= EVENT_BIT(DP_EVENT_CRASH);
+	/* A CPU's event may interrupt the others, whatever their sources say. */
+	if ((needs.session.programs & EVENT_BIT(DP_EVENT_CPU)) &&
+	    (needs.session.programs & of_threads)) {
 		needs.session.levels = max(needs.session.levels, DP_WALL_LEVELS);
 		needs.session.rings_per_cpu = max(needs.session.rings_per_cpu, 2);
 	}

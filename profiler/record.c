@@ -120,8 +120,8 @@ static void show_progress(const struct record *r)
 {
 	const struct totals *t = profiler_totals(r->profiler);
 
-	/* The command writes to the same terminal. */
-	if (r->options->profiler.target.command)
+	/* The command, or a report, writes to the same terminal. */
+	if (r->options->profiler.target.command || outputs_use_stderr(&r->outputs))
 		return;
 	log_progress("%.0f s, %" PRIu64 " samples, %.1f %% of user stacks complete, %" PRIu64
 		     " lost (Ctrl-C to end)",

@@ -47,6 +47,8 @@ struct sample {
 	                   * or 0 */
 	bool late;        /* walked in user space */
 	const struct label_set *labels; /* NULL: none */
+	/* Of a crash: the address of the frame whose call has these values of a probe; 0: none */
+	uint64_t probed;
 	/* On its way to the reports: what gives `verified`; NULL: not chosen */
 	struct verification *verification;
 	const struct verified_stack *verified; /* NULL: not chosen (verified.h) */

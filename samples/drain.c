@@ -11,6 +11,7 @@
 #include "log/log.h"
 #include "process/process_snapshot.h"
 #include "process/target.h"
+#include "samples/crash_walk.h"
 
 /* Replaced tables are kept this much longer: walks in progress have ended by then. */
 #define KEEP_NS UINT64_C(1000000000)
@@ -284,6 +285,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample },
 			 &labels);
 	sample.labels = labels;
+	sample.probed = value_labels_frame(d->label_sources.values, snapshot, &sample);
 	d->totals.unread += named_sample_lacks(q->sample);
 	memcpy(sample.comm, names->comm, sizeof(names->comm));
 	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
@@ -329,13 +331,15 @@ static bool is_code_known(const struct drain *d, const struct process *p,
 static int report_late(struct drain *d, struct queued *q, struct process *p,
 		       const struct unwinder_result *walked)
 {
+	const struct dp_crash *crash = sample_crash(q->sample);
 	struct unwinder_result walk = *walked;
 	struct snapshot *snapshot = NULL;
 	int err;
 
 	d->hurried_ns = d->read_ns;
 	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0)
-		walk = unwinder_walk(d->unwinder, q->copy, snapshot);
+		walk = crash ? crash_walk(d->unwinder, crash, q->copy, snapshot) :
+			       unwinder_walk(d->unwinder, q->copy, snapshot);
 	if (snapshot && !is_code_known(d, p, &q->sample->sample, &walk, snapshot)) {
 		walk = *walked;
 		process_table_doubt(p, q->time);

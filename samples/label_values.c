@@ -227,6 +227,14 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 	return 0;
 }
 
+uint64_t value_labels_frame(const struct value_labels *labels, const struct snapshot *snapshot,
+			    const struct sample *sample)
+{
+	if (sample->event != DP_EVENT_CRASH || !labels || !labels->code || !snapshot)
+		return 0;
+	return probed_code_frame(labels->code, snapshot, sample);
+}
+
 void value_forms_free(struct value_forms *lists, size_t n)
 {
 	for (size_t i = 0; lists && i < n; i++)

@@ -55,4 +55,11 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 /* How many events, or what sum of values, a sample stands for. NULL: no values are read. */
 uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);
 
+/*
+ * Of a crash: the address of the frame whose call has the values (struct sample). 0: there is none.
+ * NULL: no values are read, or the walk had no snapshot.
+ */
+uint64_t value_labels_frame(const struct value_labels *labels, const struct snapshot *snapshot,
+			    const struct sample *sample);
+
 #endif

@@ -442,3 +442,48 @@ Test(options, completes_what_blocked_threads_need)
 	cr_assert_eq(options.record.profiler.max_rate, 50);
 	end();
 }
+
+Test(options, describe_crashes_and_nothing_else)
+{
+	PARSE("-a", "--crashes");
+	cr_assert(options.record.profiler.event.source == &event_crash);
+	cr_assert(!options.record.profiler.crashes);
+	cr_assert_eq(options.record.n_outputs, 1);
+	cr_assert_str_eq(options.record.outputs[0].path, OUTPUT_STDERR);
+	cr_assert(options.record.outputs[0].format == &report_crashes);
+	end();
+	PARSE("-a", "--crashes=crashes.log", "-o", "x.folded");
+	cr_assert(options.record.profiler.event.source == &event_crash);
+	cr_assert_eq(options.record.n_outputs, 2);
+	cr_assert_str_eq(options.record.outputs[0].format->name, "folded");
+	cr_assert_str_eq(options.record.outputs[1].path, "crashes.log");
+	cr_assert(options.record.outputs[1].format == &report_crashes);
+	end();
+	PARSE("-a", "--crashes", "--format", "jsonl");
+	cr_assert_eq(options.record.n_outputs, 2);
+	cr_assert_str_eq(options.record.outputs[0].format->name, "jsonl");
+	end();
+}
+
+Test(options, describe_crashes_beside_another_event)
+{
+	PARSE("-a", "--crashes", "-e", "cpu");
+	cr_assert(options.record.profiler.event.source == &event_cpu);
+	cr_assert(options.record.profiler.crashes);
+	cr_assert_eq(options.record.n_outputs, 2);
+	end();
+	PARSE("-a", "--wall", "--crashes");
+	cr_assert(options.record.profiler.event.source == &event_wall);
+	cr_assert(options.record.profiler.crashes);
+	end();
+}
+
+/* As samples, without words. */
+Test(options, samples_crashes)
+{
+	PARSE("-a", "-e", "crash");
+	cr_assert(options.record.profiler.event.source == &event_crash);
+	cr_assert_eq(options.record.n_outputs, 1);
+	cr_assert(options.record.outputs[0].format != &report_crashes);
+	end();
+}

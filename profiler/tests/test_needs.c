@@ -68,6 +68,37 @@ Test(needs, are_states_of_blocked_threads)
 	cr_assert_eq(needs.hz, 0);
 }
 
+Test(needs, of_crashes_alone)
+{
+	struct needs needs = needs_of_one(&event_crash);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CRASH));
+	cr_assert_eq(needs.session.levels, DP_CPU_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 1);
+	cr_assert(needs.session.user_only);
+	cr_assert_eq(needs.hz, 0);
+}
+
+/* A CPU's event may interrupt a sample of a crash, but that of a switch does not. */
+Test(needs, of_crashes_beside_another_event)
+{
+	struct profiler_options options = options_of(&event_cpu);
+	struct needs needs;
+
+	options.crashes = true;
+	needs = needs_of(&options);
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_CRASH));
+	cr_assert_eq(needs.session.levels, DP_WALL_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 2);
+	cr_assert(!needs.session.user_only && !needs.session.has_several);
+	cr_assert_eq(needs.hz, 100);
+	options = options_of(&event_off_cpu);
+	options.crashes = true;
+	needs = needs_of(&options);
+	cr_assert_eq(needs.session.levels, DP_CPU_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 1);
+}
+
 /* Its programs interrupt each other, and its samples add up. */
 Test(needs, are_most_for_both_kinds_of_time)
 {
