@@ -13,6 +13,7 @@
 #include "kernel/permission.h"
 #include "kernel/proc_stat.h"
 #include "log/log.h"
+#include "process/process_list.h"
 
 /* Finds the process of a thread, and whether it has memory; kernel threads have none. */
 static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)
@@ -181,7 +182,7 @@ static int add_all(struct process_table *table)
 	return err;
 }
 
-int target_add(struct process_table *table, const struct target *t)
+static int add(struct process_table *table, const struct target *t)
 {
 	if (t->n_tids > 0)
 		return add_tids(table, t->tids, t->n_tids);
@@ -190,6 +191,38 @@ int target_add(struct process_table *table, const struct target *t)
 	table->all = true;
 	table->filter = filter_by_process(t->filter) ? t->filter : NULL;
 	return add_all(table);
+}
+
+/* Who has read the mappings can tell only now that they could not be read. */
+static int check_lists(struct process_table *table, const struct target *t)
+{
+	struct process *p, *next;
+	size_t n_refused = 0;
+
+	for (size_t i = 0; i < t->n_pids; i++) {
+		int err;
+
+		p = process_table_find(table, t->pids[i]);
+		err = p ? p->list_err : 0;
+		if (err != -ESRCH && err != -EACCES && err != -EPERM)
+			continue;
+		permission_explain_process(t->pids[i], err);
+		return err == -EACCES ? -EPERM : err;
+	}
+	HASH_ITER(hh, table->processes, p, next)
+		n_refused += p->list_err < 0 && p->list_err != -ESRCH;
+	warn_refused(table, n_refused);
+	return 0;
+}
+
+int target_add(struct process_table *table, const struct target *t)
+{
+	int err = add(table, t);
+
+	if (err < 0)
+		return err;
+	process_lists_settle(table);
+	return binary_store_is_cancelled(table->binaries) ? -ECANCELED : check_lists(table, t);
 }
 
 int target_look_again(struct process_table *table)
