@@ -294,7 +294,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	p->is_unread = from->is_unread;
 	p->changed = true;
 	err = inherit_mappings(p, from, time);
-	/* What the child has is what the parent's list will say; but by then, the parent may have changed it. */
+	/* By the time that the parent's list tells what the child has, the parent may have changed it. */
 	if (err == 0 && (from->list || from->is_unread))
 		err = process_list_read(table, p, time, true);
 	return err == -ENOMEM ? err : 0;

@@ -103,9 +103,9 @@ void process_table_init(struct process_table *table, struct pool *pool,
 void process_table_done(struct process_table *table);
 
 /*
- * Adds a running process with its current mappings, and makes its tables. They may still have to be awaited
- * (process_list.h). Returns 0, -ESRCH if
- * there is no such process, -EACCES if its maps may not be read, or another errno.
+ * Adds a running process with its current mappings, which may have to be awaited (process_list.h), and
+ * makes its tables. Returns 0, -ESRCH if there is no such process, -EACCES if its maps may not be read, or
+ * another errno.
  */
 int process_table_add(struct process_table *table, pid_t pid);
 
@@ -164,7 +164,7 @@ void process_table_resync(struct process_table *table, uint64_t time);
  */
 void process_table_settle(struct process_table *table);
 
-/* True if the process had a mapping of a pending binary at that time, or its mappings are being read. */
+/* True if the process had a mapping of a pending binary at that time, or they are being read. */
 bool process_is_pending(const struct process *process, uint64_t time);
 
 /* Makes new snapshots for all processes that changed, and publishes them to the kernel. */

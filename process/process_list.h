@@ -11,13 +11,13 @@ struct loop;
 struct sideband;
 
 /*
- * Lists of the mappings of processes, /proc/PID/maps. A process can lock its own for as long as it likes, so
- * fetchers read them, and nobody waits (sandbox/list_fetchers.h). Until a list is there, the process's samples are
- * held, and records of its mappings are kept; then they are applied, as if the list had been read when it
- * was asked for. An exec makes it worthless.
+ * Lists of the mappings of processes, /proc/PID/maps. A process can lock its own for as long as it
+ * likes, so fetchers read them, and nobody waits (sandbox/list_fetchers.h). Until a list is there,
+ * the process's samples are held, and records of its mappings are kept; then they are applied, as
+ * if the list had been read when it was asked for. An exec makes it worthless.
  *
- * What could not be read is read again after a while. A process whose mappings are not known has no snapshot
- * (no_process).
+ * What could not be read is read again after a while. A process whose mappings are not known has no
+ * snapshot (no_process).
  */
 struct process_list {
 	uint64_t number;  /* of the request */
@@ -35,9 +35,9 @@ struct process_list {
 #define PROCESS_ADDRESS_END (UINT64_C(1) << DP_METHOD_SHIFT)
 
 /*
- * Reads a process's mappings, or has them read: they replace those that it has, from a time on. is_void: if they
- * cannot be read, nothing is known. Returns 0, -ESRCH if it has ended, -EACCES if its maps may not be
- * read, or another negative errno.
+ * Reads a process's mappings, or has them read: they replace those that it has, from a time on.
+ * is_void: if they cannot be read, nothing is known. Returns 0, -ESRCH if it has ended, -EACCES if
+ * its maps may not be read, or another negative errno.
  */
 int process_list_read(struct process_table *table, struct process *process, uint64_t time,
 		      bool is_void);
@@ -61,9 +61,9 @@ static inline bool process_list_decides(const struct process *process, uint64_t 
 }
 
 /*
- * Applies the lists that were there when process_lists_look() was called, or the loop found them. Records of what
- * had happened by then must have been applied since (sideband_drain()): an exec makes a list worthless.
- * Returns whether any list has come, or is not awaited any more.
+ * Applies the lists that were there when process_lists_look() was called, or the loop found them.
+ * Records of what had happened by then must have been applied since (sideband_drain()): an exec
+ * makes a list worthless. Returns whether any list has come, or is not awaited any more.
  */
 bool process_lists_apply(struct process_table *table);
 void process_lists_look(const struct process_table *table);

@@ -48,7 +48,7 @@ void stores_done(struct stores *stores);
  */
 void stores_settle(struct stores *stores);
 
-/* Reads the mappings of all processes again, and does the same; waits only for some that were slow before. */
+/* The same with mappings that are read again. If some tables were left, it waits for few. */
 void stores_look_again(struct stores *stores);
 
 #endif

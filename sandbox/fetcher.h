@@ -6,9 +6,9 @@
 #include <sys/types.h>
 
 /*
- * A fetcher reads the memory of other processes until its socket is closed, or lists of their mappings.
- * Such a read may never end, nor the process that does it: a page can be one of a file whose file system
- * does not answer, and then who waits for that page can have locked the list. It
+ * A fetcher reads the memory of other processes until its socket is closed, or lists of their
+ * mappings. Such a read may never end, nor the process that does it: a page can be one of a file
+ * whose file system does not answer, and then who waits for that page can have locked the list. It
  * parses nothing, has CAP_SYS_PTRACE, and no other capability (confine_fetcher()). A request is one
  * message, and so is a reply; replies are in the order of requests.
  */
@@ -48,10 +48,11 @@ struct fetch_reply {
 void fetch_here(const struct fetch_request *request, struct fetch_reply *ret);
 
 /*
- * Copies /proc/PID/maps (proc_pid_maps(5)) into a file. The kernel lets a thread wait for the lock that is
- * needed, before Linux 6.17 or where a mapping is being changed (m_start(), fs/proc/task_mmu.c). May not
- * return. Returns the number of bytes, -ESRCH if there is no such process, -EACCES if it may not be seen,
- * -EFBIG for more than FETCH_LIST_MAX bytes, or another negative errno.
+ * Copies /proc/PID/maps (proc_pid_maps(5)) into a file. The kernel lets a thread wait for the lock
+ * that is needed, before Linux 6.17 or where a mapping is being changed (m_start(),
+ * fs/proc/task_mmu.c). May not return. Returns the number of bytes, -ESRCH if there is no such
+ * process, -EACCES if it may not be seen, -EFBIG for more than FETCH_LIST_MAX bytes, or another
+ * negative errno.
  */
 int fetch_list(pid_t pid, int to);
 

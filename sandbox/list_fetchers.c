@@ -87,7 +87,9 @@ static void watch(const struct list_fetchers *f, int socket)
 	(void)epoll_ctl(f->epoll, EPOLL_CTL_ADD, socket, &event);
 }
 
-/* A child that has not yet executed its program may have a copy, so that closing it is not enough. */
+/*
+ * A child that has not yet executed its program may have a copy, so that closing it is not enough.
+ */
 static void unwatch(const struct list_fetchers *f, int socket)
 {
 	(void)epoll_ctl(f->epoll, EPOLL_CTL_DEL, socket, NULL);
@@ -246,7 +248,10 @@ static void give_up(struct list_fetchers *f, struct list_fetcher *of, uint64_t n
 	make_idle(of);
 }
 
-/* Somebody has ended it, or nobody knows what it is doing. Another one is asked, before what came later. */
+/*
+ * Somebody has ended it, or nobody knows what it is doing. Another one is asked, before what came
+ * later.
+ */
 static void replace(struct list_fetchers *f, struct list_fetcher *of)
 {
 	struct wanted again = of->wanted;
@@ -317,7 +322,10 @@ static void finish_start(struct list_fetchers *f, uint64_t now)
 	}
 }
 
-/* Only this tells whether there will ever be one; and it waits, so it is done once, and only if the usual way fails. */
+/*
+ * Only this tells whether there will ever be one; and it waits, so it is done once, and only if the
+ * usual way fails.
+ */
 static void start_patiently(struct list_fetchers *f)
 {
 	struct list_fetcher *of = find_idle(f, false);
