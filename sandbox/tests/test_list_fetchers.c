@@ -207,13 +207,27 @@ static int fetch(pid_t pid)
 	return list.err;
 }
 
+static size_t find_fetchers(pid_t ret[16])
+{
+	pid_t spawner[16];
+
+	cr_assert_geq(children(getpid(), spawner), 1); /* it was started first */
+	return children(spawner[0], ret);
+}
+
+static size_t count_fetchers(void)
+{
+	pid_t found[16];
+
+	return find_fetchers(found);
+}
+
 /* The only fetcher. One that was killed may take a while to end. */
 static pid_t fetcher(void)
 {
-	pid_t spawner[16], found[16];
+	pid_t found[16];
 
-	cr_assert_geq(children(getpid(), spawner), 1); /* it was started first */
-	while (children(spawner[0], found) != 1) {
+	while (find_fetchers(found) != 1) {
 		list_fetchers_look(fetchers);
 		usleep(1000);
 	}
@@ -295,6 +309,7 @@ Test(list_fetchers, are_given_up)
 	list = take();
 	cr_assert(list.number == first && list.err == 0);
 	free(list.bytes);
+	cr_assert_leq(count_fetchers(), FETCHERS_PER_USER + 1);
 	for (int i = 0; i < N; i++) {
 		list = take();
 		cr_assert_eq(list.err, -ETIMEDOUT);
