@@ -193,12 +193,18 @@ void process_list_cancel(struct process_table *table, struct process *p)
 
 void process_list_on_exec(struct process_table *table, struct process *p, uint64_t time)
 {
+	bool is_again = p->list && p->list->is_again && p->list->again > time;
+	uint64_t again = is_again ? p->list->again : 0;
+
 	if (!p->list)
 		return;
-	if (time >= p->list->time)
-		process_list_cancel(table, p);
-	else /* it was asked for later, and is of this program */
+	if (time < p->list->time) { /* it was asked for later, and is of this program */
 		forget_deferred(table, p->list);
+		return;
+	}
+	process_list_cancel(table, p);
+	if (is_again)
+		(void)process_list_read(table, p, again, true);
 }
 
 int process_list_defer(struct process_table *table, struct process *p, const struct mmap_record *r)
@@ -243,8 +249,8 @@ static void finish(struct process_table *table, struct process *p, const struct 
 		err = apply_lines(table, p, from, list->time);
 	(void)note_result(p, list->time, list->is_void, err);
 	if (err == -ESRCH && p->exited == TIME_NEVER)
-		p->exited = now;
-	else if (err < 0 && err != -ESRCH)
+		p->exited = now; /* of which nobody can be sure (process_table_forget()) */
+	if (err < 0)
 		process_table_doubt(p, err == -ETIMEDOUT || err == -EFBIG ? now + RETRY_NS : now);
 	for (size_t i = 0; i < list->n_deferred; i++)
 		if (process_table_on_mmap(table, &list->deferred[i]) < 0)

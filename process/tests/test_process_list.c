@@ -274,6 +274,20 @@ Test(process_list, is_read_again_if_records_are_lost_meanwhile)
 	cr_assert(process_find(p, 0x3000, 100) && !process_find(p, 0x3000, 99));
 }
 
+/* The same where the list that is being read has become worthless. */
+Test(process_list, is_read_again_if_records_are_lost_after_an_exec)
+{
+	struct process *p = add(0);
+
+	process_table_resync(&table, 100);
+	process_table_on_exec(&table, PID(0), 50);
+	cr_assert(cancelled == 1 && n_asked == 2 && process_is_pending(p, 60));
+	answer(0, 1, 0, LINE("1000-2000"));
+	answer(0, 2, 0, LINE("3000-4000"));
+	expect_mappings(0, 99, 0);
+	expect_mappings(0, 100, 1);
+}
+
 /* A process that maps thousands of files while its list is locked; what is left out is in another list. */
 Test(process_list, bounds_what_waits_for_it)
 {
