@@ -13,6 +13,7 @@ all the same, and a run ends when it is over, even if who waits for such a file 
 so a little later. So it does if such a file is the memory that a stack is in.
 """
 import collections
+import glob
 import json
 import os
 import re
@@ -111,6 +112,17 @@ int main(int argc, char **argv)
 	spin(page + 256);
 }
 """
+
+
+def open_files(pid):
+    """The files that a process has open; one may be closed meanwhile."""
+    paths = []
+    for link in glob.glob(f"/proc/{pid}/fd/*"):
+        try:
+            paths.append(os.readlink(link))
+        except OSError:
+            pass
+    return paths
 
 
 class Files(unittest.TestCase):
@@ -316,7 +328,7 @@ class LockedMappings(Files):
     DURATION = 3
     PATIENCE = HangingFiles.PATIENCE
     LOCKED = "smaps"
-    N_ERRORS = 2
+    N_ERRORS, N_OPENED = 2, 1
     PROGRAM = """
 import ctypes, mmap, os, sys, threading, time
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
@@ -343,16 +355,22 @@ libc.munmap(other, 4096)
             reader.kill()
             reader.wait()
 
-    def start_locked(self):
+    def start_locked(self, n=1):
         os.chmod(self.directory, 0o755)
         files = self.mount(harness.program("fibonacci"), ["file"], hangs=(READ,), n_errors=self.N_ERRORS)
-        self.file, = files.paths()
-        locked = self.start_program(self.PROGRAM, self.file)
-        files.hang_for(locked.pid)
-        locked.stdin.write(b"\n")
-        locked.stdin.flush()
-        wait_for(lambda: self.are_locked(locked.pid))
-        return locked
+        path, = files.paths()
+        programs = [self.start_program(self.PROGRAM, path) for _ in range(n)]
+        # Later, opening it would wait, too.
+        for program in programs:
+            wait_for(lambda program=program: open_files(program.pid).count(path) == self.N_OPENED)
+        files.hang_for(programs[0].pid)
+        for program in programs:
+            program.stdin.write(b"\n")
+            program.stdin.flush()
+            wait_for(lambda program=program: self.are_locked(program.pid))
+        # All wait for what the first one reads.
+        self.addCleanup(lambda: [program.kill() for program in programs])
+        return programs
 
     def profile(self, locked, busy, *targets):
         """The run is over in time, and the other process is profiled as ever. Returns what was said."""
@@ -375,7 +393,7 @@ libc.munmap(other, 4096)
         return harness.read(said)
 
     def test_run_is_over_in_time(self):
-        locked = self.start_locked()
+        locked, = self.start_locked()
         busy = self.start_program("while True: pass")
         self.profile(locked, busy, "-p", f"{busy.pid},{locked.pid}")
 
@@ -388,7 +406,7 @@ class LockedLists(LockedMappings):
     for a page that somebody is reading.
     """
     LOCKED = "maps"
-    N_ERRORS = 0
+    N_ERRORS, N_OPENED = 0, 2
     PROGRAM = """
 import ctypes, os, sys, threading
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
@@ -405,34 +423,27 @@ while True:
 """
 
     def test_run_is_over_in_time(self):
-        locked = self.start_locked()
+        locked, = self.start_locked()
         busy = self.start_program("while True: pass")
         said = self.profile(locked, busy, "-p", f"{busy.pid},{locked.pid}")
         self.assertIn(f"mappings of process {locked.pid} cannot be read", said)
 
     def test_run_of_the_machine_is_over_in_time(self):
-        locked = self.start_locked()
+        locked, = self.start_locked()
         busy = self.start_program("while True: pass")
         said = self.profile(locked, busy, "-a")
         self.assertIn(f"cannot read the mappings of process {locked.pid}: ", said)
 
     def test_those_of_one_user(self):
         """Who reads them waits for two; the others are refused."""
-        locked = [self.start_locked()]
-        for _ in range(4):
-            locked.append(self.start_program(self.PROGRAM, self.file))
-            locked[-1].stdin.write(b"\n")
-            locked[-1].stdin.flush()
-            wait_for(lambda: self.are_locked(locked[-1].pid))
-        # All wait for what the first one reads.
-        self.addCleanup(lambda: [process.kill() for process in locked])
+        locked = self.start_locked(5)
         busy = self.start_program("while True: pass")
         said = self.profile(locked[0], busy, "-a")
         for process in locked:
             self.assertIn(f"cannot read the mappings of process {process.pid}: ", said)
 
     def test_other_commands_end(self):
-        locked = self.start_locked()
+        locked, = self.start_locked()
         for command in ["dump", "-p", str(locked.pid)], ["doctor"]:
             process = start(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.addCleanup(process.kill)
