@@ -313,7 +313,7 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 	if (time >= p->as_of) {
 		process_end_mappings(p, time);
 		process_forget_code(p);
-		p->is_unread = p->list;
+		p->is_unread = p->list != NULL;
 	}
 	p->left = wanted ? TIME_NEVER : time;
 	/* If a thread other than the first calls exec, it ends the first and takes its number. */

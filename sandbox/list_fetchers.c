@@ -360,7 +360,7 @@ static void start_another(struct list_fetchers *f, uint64_t now)
 }
 
 /* Asks a fetcher that is idle. */
-static int send(struct list_fetcher *of, const struct wanted *w, uint64_t now)
+static int send_to(struct list_fetcher *of, const struct wanted *w, uint64_t now)
 {
 	const struct fetch_request request = { .kind = FETCH_LIST, .pid = w->thread };
 	_cleanup_close_ int list = memfd_create("mappings", MFD_CLOEXEC);
@@ -398,7 +398,7 @@ static enum service serve_one(struct list_fetchers *f, const struct wanted *w, u
 		start_another(f, now);
 		return ALL_WAIT;
 	}
-	err = send(of, w, now);
+	err = send_to(of, w, now);
 	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM) {
 		tell(f, w, err);
 		return SERVED;
