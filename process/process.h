@@ -74,7 +74,8 @@ struct process_table {
 	struct list_fetchers *lists;    /* read lists of mappings; NULL: done here */
 	size_t n_awaited;               /* lists that are being read, */
 	size_t deferred_bytes;          /* and records that wait for them */
-	bool lists_ended;               /* some came, or were given up (process_lists_apply()) */
+	bool lists_ended;               /* some came, or were given up (process_lists_apply()), */
+	bool lists_left;                /* and perhaps others */
 	struct snapshot_store snapshots;
 	struct jitted_store jitted;
 	/* Tells the kernel the cell of a process's snapshot; 0: none any more. */

@@ -24,6 +24,9 @@
 /* Until a list is asked for again that did not come, or not all of it: its user is refused anyway. */
 #define RETRY_NS UINT64_C(5000000000)
 
+/* If there are many lists, the rings are read after this time. */
+#define APPLY_NS UINT64_C(5000000)
+
 /* If no list comes for this long, those that are missing are not waited for. */
 #define PATIENCE_NS UINT64_C(500000000)
 #define WAIT_MS 50
@@ -263,15 +266,21 @@ static void finish(struct process_table *table, struct process *p, const struct 
 bool process_lists_apply(struct process_table *table)
 {
 	struct fetched_list from;
+	uint64_t until;
 	bool any;
 
-	while (list_fetchers_take(table->lists, &from)) {
+	if (!table->lists)
+		return false;
+	until = clock_now_ns() + APPLY_NS;
+	table->lists_left = false;
+	while (!table->lists_left && list_fetchers_take(table->lists, &from)) {
 		struct process *p = process_table_find(table, from.pid);
 
 		/* What was cancelled may come all the same. */
 		if (p && p->list && p->list->number == from.number)
 			finish(table, p, &from);
 		free(from.bytes);
+		table->lists_left = clock_now_ns() > until;
 	}
 	any = table->lists_ended;
 	table->lists_ended = false;
@@ -305,7 +314,7 @@ void process_lists_settle(struct process_table *table)
 
 	while (table->n_awaited > 0 && !binary_store_is_cancelled(table->binaries) &&
 	       clock_now_ns() < since + PATIENCE_NS) {
-		if (list_fetchers_wait(table->lists, WAIT_MS))
+		if (list_fetchers_wait(table->lists, WAIT_MS) || table->lists_left)
 			since = clock_now_ns();
 		(void)process_lists_apply(table);
 	}

@@ -63,7 +63,8 @@ static inline bool process_list_decides(const struct process *process, uint64_t 
 /*
  * Applies the lists that were there when process_lists_look() was called, or the loop found them.
  * Records of what had happened by then must have been applied since (sideband_drain()): an exec
- * makes a list worthless. Returns whether any list has come, or is not awaited any more.
+ * makes a list worthless. Returns whether any list has come, or is not awaited any more. After some
+ * milliseconds, the others are left for the next time (table->lists_left).
  */
 bool process_lists_apply(struct process_table *table);
 void process_lists_look(const struct process_table *table);

@@ -594,6 +594,6 @@ bool drain_is_behind(const struct drain *d)
 {
 	const struct queued *first = queue_first(&d->queue);
 
-	return sideband_is_behind(d->sideband) ||
+	return sideband_is_behind(d->sideband) || d->table->lists_left ||
 	       (first && first->time + WALK_NS + REPORT_NS < clock_now_ns());
 }

@@ -535,7 +535,7 @@ bool list_fetchers_wait(struct list_fetchers *f, int timeout_ms)
 	if (!f)
 		return false;
 	n_steps = f->n_steps;
-	(void)is_readable(f->epoll, timeout_ms);
+	(void)is_readable(f->epoll, f->n_fetched > 0 ? 0 : timeout_ms);
 	list_fetchers_look(f);
 	return f->n_steps != n_steps || (!f->has_started && !f->has_tried);
 }
