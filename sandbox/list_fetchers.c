@@ -117,8 +117,10 @@ int list_fetchers_new(struct parsers *parsers, struct list_fetchers **ret)
 		return -ENOMEM;
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (f->epoll < 0) {
+		int err = -errno;
+
 		free(f);
-		return -errno;
+		return err;
 	}
 	f->parsers = parsers_hold(parsers);
 	f->starting = -1;
