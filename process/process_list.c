@@ -98,8 +98,6 @@ static const char *explain(int err)
 
 static int note_result(struct process *p, uint64_t time, bool is_void, int err)
 {
-	if (err < 0 && err != p->list_err)
-		log_debug("cannot read the mappings of process %d: %s", p->pid, explain(err));
 	p->list_err = err;
 	if (err < 0 && (is_void || err == -ESRCH))
 		process_end_mappings(p, time);
@@ -250,6 +248,9 @@ static void finish(struct process_table *table, struct process *p, const struct 
 		err = -ESRCH;
 	if (err == 0)
 		err = apply_lines(table, p, from, list->time);
+	/* Not each time that it is tried. */
+	if (err < 0 && err != -ESRCH && err != p->list_err)
+		log_debug("cannot read the mappings of process %d: %s", p->pid, explain(err));
 	(void)note_result(p, list->time, list->is_void, err);
 	if (err == -ESRCH && p->exited == TIME_NEVER)
 		p->exited = now; /* of which nobody can be sure (process_table_forget()) */
