@@ -309,6 +309,12 @@ int process_lists_listen(struct process_table *table, struct loop *loop)
 	return fd < 0 ? 0 : loop_add(loop, fd, on_ready, table);
 }
 
+void process_lists_advance(struct process_table *table)
+{
+	process_lists_look(table);
+	(void)process_lists_apply(table);
+}
+
 void process_lists_settle(struct process_table *table)
 {
 	uint64_t since = clock_now_ns();

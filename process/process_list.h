@@ -73,7 +73,11 @@ int process_lists_listen(struct process_table *table, struct loop *loop);
 
 /* Does all of this, and waits for it some milliseconds. */
 bool process_lists_wait(struct process_table *table, struct sideband *sideband, int timeout_ms);
-/* Before sampling: waits for all lists, as long as any comes; the others may be locked for ever. */
+/*
+ * Before sampling, when records need not be looked at: applies the lists that are there; waits for
+ * all, as long as any comes, because the others may be locked for ever.
+ */
+void process_lists_advance(struct process_table *table);
 void process_lists_settle(struct process_table *table);
 
 #endif

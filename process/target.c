@@ -169,15 +169,20 @@ static int add_tids(struct process_table *table, const pid_t *tids, size_t n_tid
 	return err;
 }
 
-static int add_all(struct process_table *table)
+/* is_sampling: it is not the time to apply lists. */
+static int add_all(struct process_table *table, bool is_sampling)
 {
 	_cleanup_free_ struct proc_stat *all = NULL;
 	size_t n, n_refused = 0;
 	int err = proc_stat_read_all(&all, &n);
 
-	for (size_t i = 0; err == 0 && i < n; i++)
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		if (!table->filter || filter_matches_process(table->filter, all[i].pid))
 			err = add_found(table, all[i].pid, &n_refused);
+		/* Tables are made meanwhile. */
+		if (!is_sampling)
+			process_lists_advance(table);
+	}
 	warn_refused(table, n_refused);
 	return err;
 }
@@ -190,7 +195,7 @@ static int add(struct process_table *table, const struct target *t)
 		return add_pids(table, t->pids, t->n_pids);
 	table->all = true;
 	table->filter = filter_by_process(t->filter) ? t->filter : NULL;
-	return add_all(table);
+	return add_all(table, false);
 }
 
 /* Who has read the mappings can tell only now that they could not be read. */
@@ -228,7 +233,7 @@ int target_add(struct process_table *table, const struct target *t)
 int target_look_again(struct process_table *table)
 {
 	if (table->all)
-		return add_all(table);
+		return add_all(table, true);
 	return table->inherit ? add_children(table) : 0;
 }
 
