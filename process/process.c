@@ -59,6 +59,7 @@ void process_table_done(struct process_table *table)
 	struct process *p, *next;
 
 	hotspot_tell_unknown(table);
+	process_lists_tell(table);
 	snapshot_store_done(&table->snapshots);
 	free(table->refused);
 	HASH_ITER(hh, table->processes, p, next)

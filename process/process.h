@@ -93,6 +93,7 @@ struct process_table {
 	struct packed_reported packed;
 	uint64_t looked;         /* when it last searched for processes that are gone */
 	size_t n_unreadable;     /* processes left out, as a warning has said */
+	size_t n_unlisted;       /* whose lists did not come, so far */
 	size_t n_unknown_jvms;   /* JVMs that cannot be read */
 	bool has_warned;         /* of snapshots without room */
 	bool has_warned_of_file; /* of a file that cannot be opened without a capability */

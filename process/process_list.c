@@ -237,6 +237,15 @@ static bool is_same(const struct process *p, const struct process_list *list)
 	return proc_stat_read(p->pid, &stat) == 0 && stat.started == list->started;
 }
 
+/* Not each time that it is tried. */
+static void note_failure(struct process_table *table, const struct process *p, int err)
+{
+	if (err == p->list_err)
+		return;
+	log_debug("cannot read the mappings of process %d: %s", p->pid, explain(err));
+	table->n_unlisted += p->list_err == 0;
+}
+
 /* There is a list, or none. */
 static void finish(struct process_table *table, struct process *p, const struct fetched_list *from)
 {
@@ -248,9 +257,8 @@ static void finish(struct process_table *table, struct process *p, const struct 
 		err = -ESRCH;
 	if (err == 0)
 		err = apply_lines(table, p, from, list->time);
-	/* Not each time that it is tried. */
-	if (err < 0 && err != -ESRCH && err != p->list_err)
-		log_debug("cannot read the mappings of process %d: %s", p->pid, explain(err));
+	if (err < 0 && err != -ESRCH)
+		note_failure(table, p, err);
 	(void)note_result(p, list->time, list->is_void, err);
 	if (err == -ESRCH && p->exited == TIME_NEVER)
 		p->exited = now; /* of which nobody can be sure (process_table_forget()) */
@@ -286,6 +294,14 @@ bool process_lists_apply(struct process_table *table)
 	any = table->lists_ended;
 	table->lists_ended = false;
 	return any;
+}
+
+void process_lists_tell(const struct process_table *table)
+{
+	if (table->n_unlisted > 0)
+		log_warning("lists of mappings could not be read %zu times: stacks of these "
+			    "processes are missing (-v names them)",
+			    table->n_unlisted);
 }
 
 void process_lists_look(const struct process_table *table)

@@ -71,6 +71,9 @@ void process_lists_look(const struct process_table *table);
 /* The loop wakes up when there is a list. 0 or a negative errno. */
 int process_lists_listen(struct process_table *table, struct loop *loop);
 
+/* At the end: says how many did not come. */
+void process_lists_tell(const struct process_table *table);
+
 /* Does all of this, and waits for it some milliseconds. */
 bool process_lists_wait(struct process_table *table, struct sideband *sideband, int timeout_ms);
 /*

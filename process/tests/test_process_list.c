@@ -192,6 +192,7 @@ Test(process_list, may_not_come)
 	answer(0, 1, -ETIMEDOUT, NULL);
 	now = clock_now_ns();
 	cr_assert(p->is_unread && p->list_err == -ETIMEDOUT && !process_is_pending(p, 10));
+	cr_assert_eq(table.n_unlisted, 1);
 	map(0, 10, 0x7000, 0x8000);
 	cr_assert_eq(process_look_back(&table, p, 10, &snapshot), -EAGAIN);
 	cr_assert_eq(process_table_publish(&table, now + 5 * SECOND), 0);
