@@ -72,14 +72,18 @@ static int apply_lines(struct process_table *table, struct process *p,
 			continue;
 		err = add_line(table, p, &map, time, files);
 		if (err < 0)
-			return err;
+			break;
 		n++;
+	}
+	if (err < 0) { /* a part of a list is none */
+		process_end_mappings(p, time);
+		return err;
 	}
 	unrecorded_note(p, n);
 	p->as_of = time;
 	p->read = clock_now_ns();
 	p->read_ns = process_is_large(p) ? clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start : 0;
-	return err;
+	return 0;
 }
 
 bool process_list_is_due(const struct process *p)

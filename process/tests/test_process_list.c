@@ -220,6 +220,19 @@ Test(process_list, may_be_none)
 	}
 }
 
+Test(process_list, is_not_applied_in_part)
+{
+	struct process *p = add(0);
+
+	answer(0, 1, 0, LINE("1000-2000"));
+	process_table_doubt(p, SECOND);
+	cr_assert_eq(process_table_publish(&table, 2 * SECOND), 0);
+	answer(0, 2, 0, LINE("1000-2000") "3000-40");
+	cr_assert(p->is_unread);
+	expect_mappings(0, 2 * SECOND - 1, 1);
+	expect_mappings(0, 2 * SECOND, 0);
+}
+
 /* Where records were lost, what was known is not believed. */
 Test(process_list, that_does_not_come_leaves_what_is_sure)
 {
