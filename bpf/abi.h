@@ -91,7 +91,7 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 #define DP_OUTCOMES(X)                                                                             \
 	X(COMPLETE, "complete",                                                                    \
 	  "the walk reached a frame whose return address is undefined: the proven root")           \
-	X(NO_PROCESS, "no_process", "the process's mappings were not known yet")                   \
+	X(NO_PROCESS, "no_process", "the process's mappings were not known")                       \
 	X(NO_MAPPING, "no_mapping", "an address lies in no known executable mapping")              \
 	X(NO_TABLE, "no_table",                                                                    \
 	  "an address lies in code without any unwind information, such as JIT code")              \

@@ -20,11 +20,9 @@
 #include "doctor/examination.h"
 #include "doctor/probe.h"
 #include "doctor/proven.h"
-#include "elf/mapped_file.h"
+#include "doctor/readable.h"
 #include "kernel/event.h"
 #include "kernel/kernel_types.h"
-#include "kernel/proc_maps.h"
-#include "kernel/proc_stat.h"
 #include "kernel/refusal.h"
 #include "kernel/session.h"
 #include "kernel/uprobe.h"
@@ -503,38 +501,13 @@ static void examine_surroundings(struct examination *e)
 				"sudo mount -o remount,hidepid=0 /proc, or CAP_SYS_PTRACE");
 }
 
-/*
- * Opens the file of a process's first code mapping. -ENOEXEC if there is none: a kernel thread, or
- * a process that has ended.
- */
-static int open_program(pid_t pid)
-{
-	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
-	struct proc_map map;
-	int err = proc_maps_open(&maps, pid);
-
-	if (err < 0)
-		return err;
-	while (proc_maps_next(&maps, &map) > 0)
-		if (map.executable && map.inode != 0 && map.name[0] == '/')
-			return mapped_file_open(pid, map.start, map.end, map.inode, map.name);
-	return -ENOEXEC;
-}
-
 /* How many of the processes with memory have readable mappings and a readable program? */
-static void examine_processes(struct examination *e)
+static void examine_processes(struct examination *e, const char *helper)
 {
-	_cleanup_free_ struct proc_stat *all = NULL;
-	size_t n = 0, n_read = 0, n_refused = 0;
-	int err = proc_stat_read_all(&all, &n);
+	size_t n_read, n_refused;
 	struct finding *f;
 
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		_cleanup_close_ int fd = open_program(all[i].pid);
-
-		n_read += fd >= 0;
-		n_refused += fd < 0 && fd != -ENOEXEC && fd != -ESRCH;
-	}
+	readable_count(helper, &n_read, &n_refused);
 	f = examination_add(e, "processes", n_refused == 0 ? FINDING_OK : FINDING_LIMITED,
 			    "mappings and programs that can be read");
 	examination_set(e, &f->value, "%zu of %zu", n_read, n_read + n_refused);
@@ -574,7 +547,7 @@ int doctor_examine(struct doctor *ret, const char *btf, const char *helper)
 	if (helper)
 		examine_parsers(&e, helper);
 	examine_surroundings(&e);
-	examine_processes(&e);
+	examine_processes(&e, helper);
 	if (e.err == 0)
 		summarize(&e);
 	else

@@ -15,6 +15,7 @@
 #include "log/log.h"
 #include "loop/loop.h"
 #include "process/cpu_watch.h"
+#include "process/process_list.h"
 #include "process/sideband.h"
 #include "process/watch.h"
 #include "profiler/label_probe.h"
@@ -239,21 +240,9 @@ void profiler_lend(struct profiler *p, struct thread_set *set)
 	set->unwinder = p->unwinder;
 }
 
-/* How long tables are waited for if others do not get ready. */
-#define LOOK_AGAIN_MS 500
-
 void profiler_look_again(struct profiler *p)
 {
-	/* Some tables have been waited for already. */
-	bool is_slow = p->stores.binaries.n_jobs > 0;
-
-	process_table_resync(&p->stores.table, clock_now_ns());
-	if (!is_slow) {
-		stores_settle(&p->stores);
-		return;
-	}
-	(void)binary_store_wait(&p->stores.binaries, LOOK_AGAIN_MS);
-	process_table_settle(&p->stores.table);
+	stores_look_again(&p->stores);
 }
 
 void profiler_describe(struct profiler *p, struct report_context *ret)
@@ -346,6 +335,8 @@ static int watch_all(struct profiler *p)
 	if (err == 0 && p->stores.binaries.workers)
 		err = loop_add(&p->loop, workers_fd(p->stores.binaries.workers), NULL, NULL);
 	if (err == 0)
+		err = process_lists_listen(&p->stores.table, &p->loop);
+	if (err == 0)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
 	fds = sideband_fds(p->sideband, &n);
 	for (size_t i = 0; err == 0 && i < n; i++)
@@ -433,7 +424,8 @@ static uint64_t longest_wait(const struct profiler *p, uint64_t now)
 {
 	const struct profiler_options *o = p->options;
 	bool are_few = p->needs.hz > 0 && p->needs.hz <= REST_MAX_HZ && p->needs.states == 0;
-	bool are_polled = o->target.n_tids > 0 || o->verify > 0 || p->stores.binaries.n_jobs > 0;
+	bool are_polled = o->target.n_tids > 0 || o->verify > 0 || p->stores.binaries.n_jobs > 0 ||
+			  p->stores.table.n_awaited > 0;
 
 	return are_few && !are_polled && drain_may_rest(&p->drain, now) ? REST_NS : DRAIN_EVERY_NS;
 }

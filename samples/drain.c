@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "process/process_list.h"
 #include "process/process_snapshot.h"
 #include "process/target.h"
 #include "samples/crash_walk.h"
@@ -422,9 +423,10 @@ static int wait_for_tables(struct drain *d)
 	uint64_t end = clock_now_ns() + LAST_NS;
 	int err = 0;
 
-	while (err == 0 && d->held.n > 0 && d->table->binaries->n_jobs > 0 &&
-	       clock_now_ns() < end) {
-		if (binary_store_wait(d->table->binaries, WAIT_MS))
+	while (err == 0 && d->held.n > 0 && clock_now_ns() < end &&
+	       (d->table->binaries->n_jobs > 0 || d->table->n_awaited > 0)) {
+		if (binary_store_wait(d->table->binaries, WAIT_MS) ||
+		    process_lists_wait(d->table, d->sideband, WAIT_MS))
 			err = settle(d);
 		if (err == 0)
 			err = release_held(d, 0);
@@ -536,12 +538,15 @@ int drain_run(struct drain *d, bool final)
 {
 	uint64_t now = clock_now_ns();
 	bool has_settled, sweeps = final || now >= d->swept_ns + SWEEP_NS;
-	int err = read_rings(d, now, final);
+	int err;
 
+	process_lists_look(d->table);
+	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is recorded by now. */
 	if (err == 0)
 		err = drain_processes(d);
 	has_settled = err == 0 && binary_store_collect(d->table->binaries);
+	has_settled |= err == 0 && process_lists_apply(d->table);
 	if (has_settled)
 		err = settle(d);
 	if (err == 0)
@@ -593,6 +598,6 @@ bool drain_is_behind(const struct drain *d)
 {
 	const struct queued *first = queue_first(&d->queue);
 
-	return sideband_is_behind(d->sideband) ||
+	return sideband_is_behind(d->sideband) || d->table->lists_left ||
 	       (first && first->time + WALK_NS + REPORT_NS < clock_now_ns());
 }

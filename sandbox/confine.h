@@ -47,8 +47,8 @@ struct confinement {
 void confine_self(struct confinement *ret, int *ret_opens);
 
 /*
- * Confines a process that reads the memory of others, for which it keeps CAP_SYS_PTRACE: false if it
- * does not have it. It has no Landlock layer, which would forbid that. It parses nothing of strangers, so the layers are
+ * Confines a process that reads the memory of others, and files in /proc, for which it keeps
+ * CAP_SYS_PTRACE: false if it does not have it. It has no Landlock layer, which would forbid that. It parses nothing of strangers, so the layers are
  * for what nobody expects.
  */
 bool confine_fetcher(struct confinement *ret);
