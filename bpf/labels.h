@@ -7,6 +7,7 @@
  * where they are (struct dp_image).
  */
 
+#include "bpf/context.h"
 #include "bpf/program.h"
 
 /* A Go string. */
@@ -190,7 +191,10 @@ static __always_inline void labels_read_map(struct walk *w, __u64 at)
 	labels_leave_out(w, w->labels.left);
 }
 
-/* Finds the labels and their form by the image of the mapping. Returns their address, or 0. */
+/*
+ * Finds the labels and their form by the image of the mapping. Returns their address, or 0. Of a
+ * context, w->tls says where it is.
+ */
 static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 {
 	const struct dp_mapping *m =
@@ -201,10 +205,15 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 	if (!m || m->image < DP_FIRST_CELL)
 		return 0;
 	cell = m->image;
+	w->tls.bias = m->bias;
 	image = port_pool(w, cell);
 	if (!image || image->labels_form == DP_LABELS_NONE)
 		return 0;
 	*ret_form = image->labels_form;
+	if (image->labels_form == DP_LABELS_CONTEXT) {
+		w->tls.at = image->context;
+		return 0;
+	}
 	cell += image->programs + image->labels;
 	w->at.mapping = w->labels.mapping;
 	w->program.is_elsewhere = 1;
@@ -216,8 +225,8 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 }
 
 /*
- * Reads the labels of the thread whose stack was (or was to be) walked into w->labels.head. The
- * thread is interrupted, so they do not change. Returns 1 if there are any.
+ * Reads the labels of the thread whose stack was (or was to be) walked into w->labels.head, or its
+ * context in place of them. The thread is interrupted, so they do not change. Returns 1 if there are any.
  */
 PORT_GLOBAL int labels_read(struct walk *w)
 {
@@ -226,9 +235,11 @@ PORT_GLOBAL int labels_read(struct walk *w)
 
 	if (!w)
 		return 0;
-	w->labels.head = (struct dp_labels){ 0 };
+	w->labels.head = (struct dp_labels){ .part.type = DP_RECORD_LABELS };
 	w->labels.size = 0;
 	at = labels_find(w, &form);
+	if (form == DP_LABELS_CONTEXT)
+		return context_read(w);
 	if (at == 0)
 		return 0;
 	if (form == DP_LABELS_GO_LIST)

@@ -13,6 +13,7 @@ enum dp_record_type {
 	DP_RECORD_LABELS,
 	DP_RECORD_RUNTIME,
 	DP_RECORD_VALUES,
+	DP_RECORD_CONTEXT,
 };
 
 /*
@@ -26,6 +27,7 @@ struct dp_part {
 };
 
 #include "bpf/label_layout.h"
+#include "bpf/context_layout.h"
 #include "bpf/runtime_layout.h"
 #include "bpf/value_layout.h"
 #include "bpf/span_layout.h"
@@ -37,6 +39,7 @@ enum dp_sample_flags {
 	DP_SAMPLE_LABELS = 4,  /* labels follow in a struct dp_labels, the next part */
 	DP_SAMPLE_RUNTIME = 8, /* a runtime's frames are in a struct dp_runtime, the last part */
 	DP_SAMPLE_VALUES = 16, /* a probe's values are in a struct dp_values, before that */
+	DP_SAMPLE_CONTEXT = 32, /* in place of labels, a struct dp_context is the next part */
 };
 
 /*

@@ -148,7 +148,8 @@ static void snapshot_find_labels(struct snapshot *s)
 	for (size_t i = 0; i < s->n_mappings && s->labels == 0; i++) {
 		const struct mapping *m = &s->mappings[i];
 
-		if (!m->binary || !m->binary->table || !m->binary->table->has_labels)
+		if (!m->binary || !m->binary->table ||
+		    m->binary->table->labels_form == DP_LABELS_NONE)
 			continue;
 		s->has_labels = true;
 		if (m->image >= DP_FIRST_CELL)

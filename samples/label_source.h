@@ -32,5 +32,6 @@ struct label_source {
 };
 
 extern const struct label_source label_go;
+extern const struct label_source label_trace;
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/elf_tls.h"
 #include "runtimes/runtime.h"
 #include "sandbox/table_digest.h"
 
@@ -37,6 +38,7 @@ static int get_image(const struct elf_file *file, struct parse_result *ret)
 
 	extent.runtime_kind = runtime_find(file, &runtime);
 	extent.runtime = &runtime;
+	elf_tls_find(file, DP_CONTEXT_VARIABLE, &extent.context);
 	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A thread's context as the kernel sends it. */
+#include <criterion/criterion.h>
+
+#include "samples/label_source.h"
+
+#define TRACE "000102030405060708090a0b0c0d0eff"
+#define SPAN "f0f1f2f3f4f5f6f7"
+
+static struct {
+	struct dp_names names;
+	struct dp_sample sample;
+	__u64 frames[1];
+	struct dp_context context;
+	struct dp_thread_record record;
+	__u8 attributes[4];
+} record = {
+	.sample = { .n_user = 1, .flags = DP_SAMPLE_CONTEXT },
+	.context = { .part = { DP_RECORD_CONTEXT, sizeof(record.context) + 32 },
+		     .size = sizeof(record.record) },
+	.record = { .trace_id = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255 },
+		    .span_id = { 0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7 },
+		    .valid = 1 },
+};
+
+static struct table context_table = { .labels_form = DP_LABELS_CONTEXT };
+static struct table go_table = { .labels_form = DP_LABELS_GO_LIST };
+static struct binary context_binary = { .table = &context_table };
+static struct binary go_binary = { .table = &go_table };
+static struct mapping mappings[] = { { .binary = &go_binary }, { .binary = &context_binary } };
+static const struct sample sample = { .n_user = 1 };
+
+static struct label_set *labels_of(const struct snapshot *in_kernel, const struct snapshot *walked)
+{
+	const struct label_context context = { (const void *)&record, in_kernel, walked, &sample };
+	struct label_list list = { 0 };
+	struct label_set *set;
+
+	cr_assert_eq(label_trace.add(&label_trace, &context, &list), 0);
+	cr_assert_eq(label_set_new(&list, &set), 0);
+	label_list_done(&list);
+	return set;
+}
+
+static void expect(bool has_span, bool is_cut)
+{
+	_cleanup_(label_set_freep) struct label_set *set = labels_of(NULL, NULL);
+
+	cr_expect_eq(label_set_has(set, "trace_id", TRACE), has_span);
+	cr_expect_eq(label_set_has(set, "span_id", SPAN), has_span);
+	cr_expect_eq(set->size > 0, has_span);
+	cr_expect_eq(set->is_cut, is_cut);
+}
+
+Test(label_trace, are_those_of_the_record)
+{
+	expect(true, false);
+	record.record.trace_id[0] = 1;
+	expect(false, false);
+}
+
+Test(label_trace, are_none_with_half_a_span)
+{
+	memset(record.record.span_id, 0, sizeof(record.record.span_id));
+	expect(false, false);
+	record.record.span_id[7] = 1;
+	memset(record.record.trace_id, 0, sizeof(record.record.trace_id));
+	expect(false, false);
+}
+
+/* Attributes that are missing, or have no name. */
+Test(label_trace, say_what_they_lack)
+{
+	record.context.is_cut = 1;
+	expect(true, true);
+	record.context.is_cut = 0;
+	record.context.size += 3;
+	expect(true, true);
+}
+
+Test(label_trace, are_cut_if_the_record_is_damaged)
+{
+	record.context.size = 0;
+	expect(false, true);
+	record.context.size = sizeof(record.record) - 1;
+	expect(false, true);
+	record.context.size = 32 + 1;
+	expect(false, true);
+	record.context.size = sizeof(record.record);
+	record.record.valid = 2;
+	expect(false, true);
+	record.record.valid = 1;
+	expect(true, false);
+}
+
+static bool is_cut(const struct snapshot *in_kernel, const struct snapshot *walked)
+{
+	_cleanup_(label_set_freep) struct label_set *set = labels_of(in_kernel, walked);
+
+	cr_expect_eq(set->size, 0);
+	return set->is_cut;
+}
+
+/* The kernel has looked for a context and found none, or it has not looked. */
+Test(label_trace, are_unknown_where_nobody_looked)
+{
+	const struct snapshot none = { .n_mappings = 2, .mappings = mappings };
+	const struct snapshot go = { .labels = 1, .has_labels = true, .n_mappings = 1, .mappings = mappings };
+	const struct snapshot both = { .labels = 1, .has_labels = true, .n_mappings = 2, .mappings = mappings };
+	const struct snapshot context = { .labels = 2, .has_labels = true, .n_mappings = 2, .mappings = mappings };
+
+	record.sample.flags = 0;
+	cr_expect(!is_cut(&context, &context));
+	cr_expect(is_cut(NULL, &context));
+	cr_expect(is_cut(&none, &context));
+	cr_expect(is_cut(&both, &both));
+	cr_expect(!is_cut(&go, &go));
+	cr_expect(!is_cut(NULL, NULL));
+}
