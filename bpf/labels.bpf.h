@@ -28,8 +28,8 @@ static __always_inline __u32 sample_put_labels(struct walk *w, __u32 n)
 	if (cells > WALK_LABELS_CELLS ||
 	    bpf_probe_read_kernel(&w->out.frames[n], cells * DP_CELL_SIZE, &w->labels.head) < 0)
 		return 0;
-	w->out.sample.flags |= w->labels.head.part.type == DP_RECORD_LABELS ? DP_SAMPLE_LABELS :
-									      DP_SAMPLE_CONTEXT;
+	w->out.sample.flags |=
+		w->labels.head.part.type == DP_RECORD_LABELS ? DP_SAMPLE_LABELS : DP_SAMPLE_CONTEXT;
 	return cells;
 }
 

@@ -17,7 +17,7 @@ struct layout {
 	GElf_Phdr block; /* its PT_TLS segment */
 	bool has_block;
 	bool has_interpreter; /* a program that is linked dynamically; but some libraries have one, too */
-	bool is_program;      /* in any case */
+	bool is_program; /* in any case */
 };
 
 struct finder {
@@ -155,9 +155,8 @@ void elf_tls_find(const struct elf_file *file, const char *name, struct dp_tls *
 	bool is_static = l.is_program && !l.has_interpreter;
 
 	*ret = (struct dp_tls){ .kind = DP_TLS_NONE };
-	if (!l.has_block ||
-	    (!find_symbol(elf, SHT_DYNSYM, name, &finder.address) &&
-	     (!is_static || !find_symbol(elf, SHT_SYMTAB, name, &finder.address))))
+	if (!l.has_block || (!find_symbol(elf, SHT_DYNSYM, name, &finder.address) &&
+			     (!is_static || !find_symbol(elf, SHT_SYMTAB, name, &finder.address))))
 		return;
 	if (!l.is_program)
 		find_slot(&finder);

@@ -367,8 +367,10 @@ const char *image_labels_word(const struct image *image)
 static void print_variable(const struct dp_tls *variable, FILE *to)
 {
 	static const char *const words[] = {
-		[DP_TLS_NONE] = "none",     [DP_TLS_OFFSET] = "offset",
-		[DP_TLS_SLOT] = "slot",     [DP_TLS_MODULE] = "module",
+		[DP_TLS_NONE] = "none",
+		[DP_TLS_OFFSET] = "offset",
+		[DP_TLS_SLOT] = "slot",
+		[DP_TLS_MODULE] = "module",
 		[DP_TLS_DESCRIPTOR] = "descriptor",
 	};
 

@@ -55,8 +55,6 @@ static void expect(bool has_span, bool is_cut)
 Test(label_trace, are_those_of_the_record)
 {
 	expect(true, false);
-	record.record.trace_id[0] = 1;
-	expect(false, false);
 }
 
 Test(label_trace, are_none_with_half_a_span)
@@ -105,9 +103,15 @@ static bool is_cut(const struct snapshot *in_kernel, const struct snapshot *walk
 Test(label_trace, are_unknown_where_nobody_looked)
 {
 	const struct snapshot none = { .n_mappings = 2, .mappings = mappings };
-	const struct snapshot go = { .labels = 1, .has_labels = true, .n_mappings = 1, .mappings = mappings };
-	const struct snapshot both = { .labels = 1, .has_labels = true, .n_mappings = 2, .mappings = mappings };
-	const struct snapshot context = { .labels = 2, .has_labels = true, .n_mappings = 2, .mappings = mappings };
+	const struct snapshot go = {
+		.labels = 1, .has_labels = true, .n_mappings = 1, .mappings = mappings
+	};
+	const struct snapshot both = {
+		.labels = 1, .has_labels = true, .n_mappings = 2, .mappings = mappings
+	};
+	const struct snapshot context = {
+		.labels = 2, .has_labels = true, .n_mappings = 2, .mappings = mappings
+	};
 
 	record.sample.flags = 0;
 	cr_expect(!is_cut(&context, &context));
