@@ -7,12 +7,15 @@
 #include "report/label_set.h"
 #include "report/sample.h"
 
+struct thread_keys;
+
 /* The sample that is to get labels. */
 struct label_context {
 	const struct named_sample *named; /* as the kernel sent it */
 	const struct snapshot *in_kernel; /* used by the kernel, or NULL */
 	const struct snapshot *walked;    /* used for its frames, or NULL */
 	const struct sample *sample;      /* as it will be reported, without labels */
+	struct thread_keys *keys;         /* of threads' attributes; NULL: not known */
 };
 
 /*

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The span that a thread is working on, which programs publish for it (OpenTelemetry's OTEP 4947).
- * elf/elf_tls.h finds where, bpf/context.h reads it. Names of other attributes are not known.
+ * The span that a thread is working on, and its attributes, which programs publish for it
+ * (OpenTelemetry's OTEP 4947). elf/elf_tls.h finds where, bpf/context.h reads it, and thread_keys.h knows
+ * what attributes are called.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "samples/label_source.h"
+#include "samples/thread_keys.h"
 
 #define MAX_ID 16
+#define N_KEYS 256
+
+static const char TRACE_ID[] = "trace_id", SPAN_ID[] = "span_id";
 
 static bool is_set(const __u8 *id, size_t size)
 {
@@ -35,22 +42,87 @@ static int add_span(const struct dp_thread_record *record, struct label_list *li
 	if (!is_set(record->trace_id, sizeof(record->trace_id)) ||
 	    !is_set(record->span_id, sizeof(record->span_id)))
 		return 0;
-	err = add_id(list, "trace_id", record->trace_id, sizeof(record->trace_id));
-	return err < 0 ? err : add_id(list, "span_id", record->span_id, sizeof(record->span_id));
+	err = add_id(list, TRACE_ID, record->trace_id, sizeof(record->trace_id));
+	return err < 0 ? err : add_id(list, SPAN_ID, record->span_id, sizeof(record->span_id));
+}
+
+/* The last attribute of each key; it has its size in the second byte. */
+static void find_attributes(const __u8 *at, size_t left, const __u8 *ret[N_KEYS])
+{
+	memset(ret, 0, N_KEYS * sizeof(*ret));
+	while (left >= 2 && at[1] <= left - 2) {
+		size_t size = 2 + (size_t)at[1];
+
+		ret[at[0]] = at;
+		at += size;
+		left -= size;
+	}
+}
+
+/* A zero byte would end it. */
+static int add_attribute(struct label_list *list, const char *key, const __u8 *bytes, size_t size)
+{
+	char text[UINT8_MAX + 1];
+
+	for (size_t i = 0; i < size; i++)
+		text[i] = (char)(bytes[i] ? bytes[i] : '?');
+	text[size] = '\0';
+	return label_list_add(list, &(struct label){ .key = key, .text = text });
+}
+
+/* Where the variable is tells apart the programs of a process. */
+static uint64_t place_of(const struct snapshot *snapshot)
+{
+	return snapshot && snapshot->labels > 0 ? snapshot->mappings[snapshot->labels - 1].start :
+						  0;
+}
+
+/* None may take the place of the span's numbers. */
+static bool is_of_span(const char *key)
+{
+	return strcmp(key, TRACE_ID) == 0 || strcmp(key, SPAN_ID) == 0;
+}
+
+/* What a process has no name for is to be ignored. */
+static int add_attributes(const struct label_context *c, const __u8 *bytes, size_t size,
+			  struct label_list *list)
+{
+	const __u8 *attributes[N_KEYS];
+	int err = 0;
+
+	find_attributes(bytes, size, attributes);
+	for (size_t i = 0; err == 0 && i < N_KEYS; i++) {
+		const char *key;
+		int found;
+
+		if (!attributes[i])
+			continue;
+		found = thread_keys_find(c->keys, c->sample->pid, place_of(c->in_kernel), (__u8)i,
+					 c->sample->time_ns, &key);
+		list->is_cut |= found == -EAGAIN;
+		if (found == 0 && !is_of_span(key))
+			err = add_attribute(list, key, attributes[i] + 2, attributes[i][1]);
+	}
+	return err;
 }
 
 /* A damaged record must not end the profile: its labels are missing. */
-static int add_context(const struct dp_context *context, struct label_list *list)
+static int add_context(const struct label_context *c, const struct dp_context *context,
+		       struct label_list *list)
 {
 	const struct dp_thread_record *record = (const void *)(context + 1);
+	int err;
 
 	if (context->size < sizeof(*record) ||
 	    context->size > context->part.size - sizeof(*context) || record->valid != 1) {
 		list->is_cut = true;
 		return 0;
 	}
-	list->is_cut |= context->is_cut || context->size > sizeof(*record);
-	return add_span(record, list);
+	list->is_cut |= context->is_cut != 0;
+	err = add_span(record, list);
+	if (err < 0 || context->size == sizeof(*record))
+		return err;
+	return add_attributes(c, (const __u8 *)(record + 1), context->size - sizeof(*record), list);
 }
 
 static bool is_of_context(const struct binary *b)
@@ -73,7 +145,7 @@ static int add(const struct label_source *source, const struct label_context *c,
 	const struct dp_context *context = sample_context(c->named);
 
 	if (context)
-		return add_context(context, list);
+		return add_context(c, context, list);
 	list->is_cut |= c->sample->n_user > 0 && !is_of_context(snapshot_labelled(c->in_kernel)) &&
 			has_context(c->walked);
 	return 0;

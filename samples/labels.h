@@ -12,6 +12,7 @@ struct label_sources {
 	const struct label_source *event;  /* the profiler's (event_label.h); NULL: none */
 	const struct value_labels *values; /* those of probes (label_values.h); NULL: none */
 	const struct redaction *redaction; /* of all but the event's; NULL: none */
+	struct thread_keys *keys;          /* of threads' attributes; NULL: they have no names */
 };
 
 /*

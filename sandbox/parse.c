@@ -18,6 +18,7 @@ void parse_result_done(struct parse_result *r)
 	free(r->usdt);
 	function_list_done(&r->functions);
 	jit_pieces_done(&r->pieces);
+	free(r->context);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -142,6 +143,19 @@ static int get_digest(int fd, struct parse_result *ret)
 	return err == 0 || err == -EFBIG ? err : -EBADMSG;
 }
 
+static int get_context(int fd, struct parse_result *ret)
+{
+	int err;
+
+	ret->context = malloc(sizeof(*ret->context));
+	if (!ret->context)
+		return -ENOMEM;
+	err = process_context_read(fd, ret->context);
+	if (err < 0)
+		parse_result_done(ret);
+	return err;
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
@@ -154,6 +168,8 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 		return get_digest(request->fd, ret);
 	if (request->kind == PARSE_CONTAINER)
 		return container_file_read(request->fd, request->container_id, &ret->container);
+	if (request->kind == PARSE_CONTEXT)
+		return get_context(request->fd, ret);
 	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }

@@ -23,12 +23,13 @@ def labels_of(number):
 
 
 class Traces(unittest.TestCase):
-    def record(self, target, seconds, *options, library=None):
+    def record(self, target, seconds, *options, library=None, env=None):
         """Returns the samples, and the program's log."""
         with tempfile.TemporaryDirectory() as directory:
             log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
             with subprocess.Popen([program(target), str(seconds), log] + ([program(library)] if library else []),
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                  env=dict(os.environ, **(env or {}))) as process:
                 profiler = start("-p", str(process.pid), "--no-symbols", "--format", "jsonl", "-o", out, *options,
                                  stderr=subprocess.PIPE, text=True)
                 wait_until_it_says(profiler, "sampling")
@@ -93,6 +94,31 @@ class Traces(unittest.TestCase):
         for name in "module", "slot", "descriptor", "descriptor_large":
             with self.subTest(library=name):
                 self.check("traces-run-time", 2, 500, "-F", "999", library=f"libtraces_{name}.so")
+
+    def test_attributes(self):
+        """Their keys' names are read soon after they are met."""
+        for longer in 1, 3, 9:
+            samples, log = self.record("traces-pie", 2 * longer, "-F", "999", env={"TRACES_KEYS": "1"})
+            counts = collections.Counter()
+            for s in samples:
+                number = log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else 0
+                if number == CHANGING:
+                    continue
+                labels = {key: value for key, value in (s["labels"] or {}).items() if key in KEYS | {"route"}}
+                wanted = labels_of(number)
+                if number % 2 == 1 and not s["labels_cut"]:
+                    wanted["route"] = f"/r/{number}"
+                if s["late"] and not labels and s["labels_cut"]:
+                    continue
+                self.assertEqual(labels, wanted, s)
+                self.assertLessEqual(s["labels_cut"], number % 2 == 1, s)
+                counts["route" in labels, s["labels_cut"]] += 1
+            print(dict(counts), flush=True)
+            if counts[True, False] > 200:
+                break
+        else:
+            self.fail("there was too little to see")
+        self.assertLess(counts[False, True], counts[True, False] / 2)
 
     def test_recordings(self):
         """What is recorded has the same labels."""

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A thread's context as the kernel sends it. */
 #include <criterion/criterion.h>
+#include <errno.h>
 
 #include "samples/label_source.h"
+#include "samples/thread_keys.h"
 
 #define TRACE "000102030405060708090a0b0c0d0eff"
 #define SPAN "f0f1f2f3f4f5f6f7"
@@ -13,10 +15,10 @@ static struct {
 	__u64 frames[1];
 	struct dp_context context;
 	struct dp_thread_record record;
-	__u8 attributes[4];
+	__u8 attributes[12];
 } record = {
 	.sample = { .n_user = 1, .flags = DP_SAMPLE_CONTEXT },
-	.context = { .part = { DP_RECORD_CONTEXT, sizeof(record.context) + 32 },
+	.context = { .part = { DP_RECORD_CONTEXT, sizeof(record.context) + 40 },
 		     .size = sizeof(record.record) },
 	.record = { .trace_id = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255 },
 		    .span_id = { 0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7 },
@@ -28,7 +30,7 @@ static struct table go_table = { .labels_form = DP_LABELS_GO_LIST };
 static struct binary context_binary = { .table = &context_table };
 static struct binary go_binary = { .table = &go_table };
 static struct mapping mappings[] = { { .binary = &go_binary }, { .binary = &context_binary } };
-static const struct sample sample = { .n_user = 1 };
+static const struct sample sample = { .n_user = 1, .pid = 7, .time_ns = 1000 };
 
 static struct label_set *labels_of(const struct snapshot *in_kernel, const struct snapshot *walked)
 {
@@ -66,14 +68,66 @@ Test(label_trace, are_none_with_half_a_span)
 	expect(false, false);
 }
 
-/* Attributes that are missing, or have no name. */
+/* The names that are known of process 7: of keys 0, 1 and 9. Those of 2 and above may come. */
+int __wrap_thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
+			    uint64_t now, const char **ret);
+
+int __wrap_thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
+			    uint64_t now, const char **ret)
+{
+	cr_assert(pid == 7 && place == 0 && now == 1000);
+	*ret = number == 0 ? "route" : number == 1 ? "user" : number == 9 ? "span_id" : NULL;
+	if (*ret)
+		return 0;
+	return number < 9 ? -EAGAIN : -ENOENT;
+}
+
+static struct label_set *with_attributes(const char *bytes, size_t size)
+{
+	memcpy(record.attributes, bytes, size);
+	record.context.size = (__u16)(sizeof(record.record) + size);
+	return labels_of(NULL, NULL);
+}
+
+Test(label_trace, have_attributes)
+{
+	_cleanup_(label_set_freep) struct label_set *set = with_attributes("\0\2/a\1\1b\0\1c", 10);
+
+	cr_expect(label_set_has(set, "route", "c"), "the last one counts");
+	cr_expect(label_set_has(set, "user", "b") && label_set_has(set, "span_id", SPAN));
+	cr_expect(!label_set_has(set, "route", "/a") && !set->is_cut);
+}
+
+/* What has no name yet is missing; what has none at all does not count. */
 Test(label_trace, say_what_they_lack)
 {
+	struct label_set *set = with_attributes("\2\1a\0\1b", 6);
+
+	cr_expect(label_set_has(set, "route", "b") && set->is_cut);
+	label_set_free(set);
+	set = with_attributes("\12\1a\0\1b", 6);
+	cr_expect(label_set_has(set, "route", "b") && !set->is_cut);
+	label_set_free(set);
 	record.context.is_cut = 1;
-	expect(true, true);
-	record.context.is_cut = 0;
-	record.context.size += 3;
-	expect(true, true);
+	set = with_attributes("\0\1b", 3);
+	cr_expect(label_set_has(set, "route", "b") && set->is_cut);
+	label_set_free(set);
+}
+
+/* Of an attribute that is not whole, and what the span has already. */
+Test(label_trace, leave_out_what_is_none)
+{
+	struct label_set *set = with_attributes("\0\1b\1\3ab", 7);
+
+	cr_expect(label_set_has(set, "route", "b") && !label_set_has(set, "user", "ab"));
+	cr_expect(!set->is_cut);
+	label_set_free(set);
+	set = with_attributes("\11\1x\0", 4);
+	cr_expect(label_set_has(set, "span_id", SPAN) && !label_set_has(set, "span_id", "x"));
+	label_set_free(set);
+	set = with_attributes("\0\3a\0b\1\0", 7);
+	cr_expect(label_set_has(set, "route", "a?b") && label_set_has(set, "user", ""));
+	label_set_free(set);
 }
 
 Test(label_trace, are_cut_if_the_record_is_damaged)
@@ -82,7 +136,7 @@ Test(label_trace, are_cut_if_the_record_is_damaged)
 	expect(false, true);
 	record.context.size = sizeof(record.record) - 1;
 	expect(false, true);
-	record.context.size = 32 + 1;
+	record.context.size = 40 + 1;
 	expect(false, true);
 	record.context.size = sizeof(record.record);
 	record.record.valid = 2;

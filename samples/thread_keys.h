@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SAMPLES_THREAD_KEYS_H
+#define DP_SAMPLES_THREAD_KEYS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct fetchers;
+struct parsers;
+struct thread_keys;
+
+/*
+ * The names of keys of threads' attributes, which each process publishes (context_reader.h). A thread of
+ * its own reads them, so that the one that reads the rings does not wait. A process adds names, but
+ * changes none; it may not have any yet, so its context is read again, ever more rarely.
+ */
+
+/* The longest time in which a process that is sampled is not looked at again. */
+#define THREAD_KEYS_REST_NS UINT64_C(60000000000)
+
+/*
+ * Both are of the caller, who keeps them, and whom no other thread uses `fetchers` for. The thread starts
+ * with the first question. 0 or -ENOMEM.
+ */
+int thread_keys_new(struct fetchers *fetchers, struct parsers *parsers, struct thread_keys **ret);
+/* Waits for what is being read. Accepts NULL. Returns NULL. */
+struct thread_keys *thread_keys_free(struct thread_keys *keys);
+
+/*
+ * Finds a key's name by its number. place: tells apart programs that the process executes one after the
+ * other; now: of CLOCK_MONOTONIC. 0; -ENOENT: the process has no such key;
+ * -EAGAIN: that is not known yet, or never will be. *ret is valid until the next call. NULL: -EAGAIN.
+ */
+int thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
+		     uint64_t now, const char **ret);
+
+#endif
