@@ -282,7 +282,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		in_kernel = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	err = labels_new(&d->label_sources,
 			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample,
-						  d->label_sources.keys },
+						  &d->label_sources },
 			 &labels);
 	sample.labels = labels;
 	d->totals.unread += named_sample_lacks(q->sample);

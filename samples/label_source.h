@@ -7,7 +7,7 @@
 #include "report/label_set.h"
 #include "report/sample.h"
 
-struct thread_keys;
+struct label_sources;
 
 /* The sample that is to get labels. */
 struct label_context {
@@ -15,7 +15,7 @@ struct label_context {
 	const struct snapshot *in_kernel; /* used by the kernel, or NULL */
 	const struct snapshot *walked;    /* used for its frames, or NULL */
 	const struct sample *sample;      /* as it will be reported, without labels */
-	struct thread_keys *keys;         /* of threads' attributes; NULL: not known */
+	const struct label_sources *host; /* whose sample it is; NULL: of none */
 };
 
 /*

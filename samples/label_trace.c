@@ -2,14 +2,16 @@
 /*
  * The span that a thread is working on, and its attributes, which programs publish for it
  * (OpenTelemetry's OTEP 4947). elf/elf_tls.h finds where, bpf/context.h reads it, and thread_keys.h knows
- * what attributes are called.
+ * what attributes are called, and which service a process says it is (OTEP 4719).
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "samples/label_source.h"
+#include "base/array.h"
+#include "samples/labels.h"
 #include "samples/thread_keys.h"
+#include "sandbox/process_context.h"
 
 #define MAX_ID 16
 #define N_KEYS 256
@@ -70,11 +72,12 @@ static int add_attribute(struct label_list *list, const char *key, const __u8 *b
 	return label_list_add(list, &(struct label){ .key = key, .text = text });
 }
 
-/* Where the variable is tells apart the programs of a process. */
-static uint64_t place_of(const struct snapshot *snapshot)
+/* Where the first code is tells apart the programs of a process. 0: not known. */
+static uint64_t place_of(const struct label_context *c)
 {
-	return snapshot && snapshot->labels > 0 ? snapshot->mappings[snapshot->labels - 1].start :
-						  0;
+	const struct snapshot *s = c->walked ?: c->in_kernel;
+
+	return s && s->n_mappings > 0 ? s->mappings[0].start ^ (uintptr_t)s->mappings[0].binary : 0;
 }
 
 /* None may take the place of the span's numbers. */
@@ -97,8 +100,8 @@ static int add_attributes(const struct label_context *c, const __u8 *bytes, size
 
 		if (!attributes[i])
 			continue;
-		found = thread_keys_find(c->keys, c->sample->pid, place_of(c->in_kernel), (__u8)i,
-					 c->sample->time_ns, &key);
+		found = thread_keys_find(c->host ? c->host->keys : NULL, c->sample->pid,
+					 place_of(c), (__u8)i, c->sample->time_ns, &key);
 		list->is_cut |= found == -EAGAIN;
 		if (found == 0 && !is_of_span(key))
 			err = add_attribute(list, key, attributes[i] + 2, attributes[i][1]);
@@ -125,6 +128,28 @@ static int add_context(const struct label_context *c, const struct dp_context *c
 	return add_attributes(c, (const __u8 *)(record + 1), context->size - sizeof(*record), list);
 }
 
+/* As its resource has them. */
+static int add_service(const struct label_context *c, struct label_list *list)
+{
+	const uint64_t place = place_of(c);
+	const struct process_context *said =
+		place ? thread_keys_process(c->host->keys, c->sample->pid, place,
+					    c->sample->time_ns) :
+			NULL;
+	const struct label labels[] = {
+		{ .key = "service.name", .text = said ? said->service_name : "" },
+		{ .key = "service.namespace", .text = said ? said->service_namespace : "" },
+		{ .key = "service.instance.id", .text = said ? said->service_instance_id : "" },
+		{ .key = "deployment.environment.name", .text = said ? said->environment : "" },
+	};
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < ARRAY_SIZE(labels); i++)
+		if (labels[i].text[0] != '\0')
+			err = label_list_add(list, &labels[i]);
+	return err;
+}
+
 static bool is_of_context(const struct binary *b)
 {
 	return b && b->table && b->table->labels_form == DP_LABELS_CONTEXT;
@@ -143,7 +168,10 @@ static int add(const struct label_source *source, const struct label_context *c,
 	       struct label_list *list)
 {
 	const struct dp_context *context = sample_context(c->named);
+	int err = c->host && c->host->tells_service ? add_service(c, list) : 0;
 
+	if (err < 0)
+		return err;
 	if (context)
 		return add_context(c, context, list);
 	list->is_cut |= c->sample->n_user > 0 && !is_of_context(snapshot_labelled(c->in_kernel)) &&

@@ -15,7 +15,7 @@
 /* How long a process is not looked at again, at first. */
 #define FIRST_REST_NS UINT64_C(1000000000)
 /* All processes are forgotten if there are more; and so many wait to be read. */
-#define MAX_PROGRAMS 1024
+#define MAX_PROGRAMS 16384
 #define MAX_WAITING 64
 
 struct program_key {
@@ -225,25 +225,41 @@ static void ask(struct thread_keys *k, struct program *p, uint64_t now)
 	pthread_mutex_unlock(&k->lock);
 }
 
+/* Asks for what it says of itself if it is time to. NULL: memory is short. */
+static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place, uint64_t now)
+{
+	const struct program_key key = { place, pid };
+	struct program *p;
+
+	if (!k)
+		return NULL;
+	take_done(k);
+	p = find_program(k, &key);
+	if (p && !p->is_waiting && now >= p->next_ns)
+		ask(k, p, now);
+	return p;
+}
+
 int thread_keys_find(struct thread_keys *k, pid_t pid, uint64_t place, uint8_t number, uint64_t now,
 		     const char **ret)
 {
-	const struct program_key key = { place, pid };
-	struct program *p = NULL;
+	const struct program *p = look_at(k, pid, place, now);
 
 	*ret = NULL;
-	if (k) {
-		take_done(k);
-		p = find_program(k, &key);
-	}
-	if (!p)
+	if (!p || !p->context)
 		return -EAGAIN;
-	if (!p->is_waiting && now >= p->next_ns)
-		ask(k, p, now);
-	if (p->context && number < p->context->n_keys && p->context->keys[number][0] != '\0') {
+	if (number < p->context->n_keys && p->context->keys[number][0] != '\0') {
 		*ret = p->context->keys[number];
 		return 0;
 	}
 	/* It may be new: until its context has been read again, nobody knows. */
-	return p->context && !p->is_waiting ? -ENOENT : -EAGAIN;
+	return p->is_waiting ? -EAGAIN : -ENOENT;
+}
+
+const struct process_context *thread_keys_process(struct thread_keys *k, pid_t pid, uint64_t place,
+						  uint64_t now)
+{
+	const struct program *p = look_at(k, pid, place, now);
+
+	return p ? p->context : NULL;
 }

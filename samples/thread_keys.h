@@ -7,16 +7,18 @@
 
 struct fetchers;
 struct parsers;
+struct process_context;
 struct thread_keys;
 
 /*
- * The names of keys of threads' attributes, which each process publishes (context_reader.h). A thread of
- * its own reads them, so that the one that reads the rings does not wait. A process adds names, but
- * changes none; it may not have any yet, so its context is read again, ever more rarely.
+ * What processes say of themselves (context_reader.h): how keys of threads' attributes are called, and
+ * which service they are. A thread of its own reads that, so that the one that reads the rings does not
+ * wait. A process adds names of keys, but changes none; it may not have any yet, so its context is read
+ * again, ever more rarely.
  */
 
 /* The longest time in which a process that is sampled is not looked at again. */
-#define THREAD_KEYS_REST_NS UINT64_C(60000000000)
+#define THREAD_KEYS_REST_NS UINT64_C(120000000000)
 
 /*
  * Both are of the caller, who keeps them, and whom no other thread uses `fetchers` for. The thread starts
@@ -28,10 +30,14 @@ struct thread_keys *thread_keys_free(struct thread_keys *keys);
 
 /*
  * Finds a key's name by its number. place: tells apart programs that the process executes one after the
- * other; now: of CLOCK_MONOTONIC. 0; -ENOENT: the process has no such key;
- * -EAGAIN: that is not known yet, or never will be. *ret is valid until the next call. NULL: -EAGAIN.
+ * other; now: of CLOCK_MONOTONIC. 0; -ENOENT: the process has no such key; -EAGAIN: that is not known yet,
+ * or never will be. *ret is valid until the next call. NULL: -EAGAIN.
  */
 int thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
 		     uint64_t now, const char **ret);
+
+/* All that the process says, until the next call; NULL: nothing, or that is not known. NULL: likewise. */
+const struct process_context *thread_keys_process(struct thread_keys *keys, pid_t pid,
+						  uint64_t place, uint64_t now);
 
 #endif

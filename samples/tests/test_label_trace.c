@@ -3,11 +3,13 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "samples/label_source.h"
+#include "samples/labels.h"
 #include "samples/thread_keys.h"
+#include "sandbox/process_context.h"
 
 #define TRACE "000102030405060708090a0b0c0d0eff"
 #define SPAN "f0f1f2f3f4f5f6f7"
+#define PLACE 0x400000
 
 static struct {
 	struct dp_names names;
@@ -30,11 +32,15 @@ static struct table go_table = { .labels_form = DP_LABELS_GO_LIST };
 static struct binary context_binary = { .table = &context_table };
 static struct binary go_binary = { .table = &go_table };
 static struct mapping mappings[] = { { .binary = &go_binary }, { .binary = &context_binary } };
+static struct mapping first = { .start = PLACE };
+static const struct snapshot only = { .n_mappings = 1, .mappings = &first };
+static struct label_sources host;
 static const struct sample sample = { .n_user = 1, .pid = 7, .time_ns = 1000 };
 
 static struct label_set *labels_of(const struct snapshot *in_kernel, const struct snapshot *walked)
 {
-	const struct label_context context = { (const void *)&record, in_kernel, walked, &sample };
+	const struct label_context context = { (const void *)&record, in_kernel, walked, &sample,
+					       &host };
 	struct label_list list = { 0 };
 	struct label_set *set;
 
@@ -75,7 +81,7 @@ int __wrap_thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place,
 int __wrap_thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
 			    uint64_t now, const char **ret)
 {
-	cr_assert(pid == 7 && place == 0 && now == 1000);
+	cr_assert(pid == 7 && place == PLACE && now == 1000);
 	*ret = number == 0 ? "route" : number == 1 ? "user" : number == 9 ? "span_id" : NULL;
 	if (*ret)
 		return 0;
@@ -86,7 +92,7 @@ static struct label_set *with_attributes(const char *bytes, size_t size)
 {
 	memcpy(record.attributes, bytes, size);
 	record.context.size = (__u16)(sizeof(record.record) + size);
-	return labels_of(NULL, NULL);
+	return labels_of(NULL, &only);
 }
 
 Test(label_trace, have_attributes)
@@ -174,4 +180,35 @@ Test(label_trace, are_unknown_where_nobody_looked)
 	cr_expect(is_cut(&both, &both));
 	cr_expect(!is_cut(&go, &go));
 	cr_expect(!is_cut(NULL, NULL));
+}
+
+static struct process_context said = { .service_name = "shop", .environment = "test" };
+
+const struct process_context *__wrap_thread_keys_process(struct thread_keys *keys, pid_t pid,
+							 uint64_t place, uint64_t now);
+
+const struct process_context *__wrap_thread_keys_process(struct thread_keys *keys, pid_t pid,
+							 uint64_t place, uint64_t now)
+{
+	cr_assert(pid == 7 && place == PLACE && now == 1000);
+	return &said;
+}
+
+/* Of each sample, for a host that wants to know; not of one whose program is not known. */
+Test(label_trace, have_a_service)
+{
+	struct label_set *set = labels_of(NULL, &only);
+
+	cr_expect(!label_set_has(set, "service.name", "shop"));
+	label_set_free(set);
+	host.tells_service = true;
+	set = labels_of(NULL, &only);
+	cr_expect(label_set_has(set, "service.name", "shop"));
+	cr_expect(label_set_has(set, "deployment.environment.name", "test"));
+	cr_expect(label_set_has(set, "span_id", SPAN));
+	cr_expect(!label_set_has(set, "service.namespace", ""));
+	label_set_free(set);
+	set = labels_of(NULL, NULL);
+	cr_expect(!label_set_has(set, "service.name", "shop"));
+	label_set_free(set);
 }

@@ -31,6 +31,7 @@ int __wrap_context_reader_read(struct fetchers *fetchers, struct parsers *parser
 	sem_wait(&may_read);
 	if (published[0]) {
 		c = calloc(1, sizeof(*c));
+		strcpy(c->service_name, "shop");
 		for (; c->n_keys < 3 && published[c->n_keys]; c->n_keys++)
 			strcpy(c->keys[c->n_keys], published[c->n_keys]);
 		*ret = c;
@@ -114,6 +115,15 @@ Test(thread_keys, keep_what_cannot_be_read_again)
 	cr_assert_eq(find(PLACE, 1, 2 * SECOND, NULL), -EAGAIN);
 	read_once(PLACE, 1, 2 * SECOND, -ENOENT);
 	cr_assert_eq(find(PLACE, 0, 2 * SECOND, "route"), 0);
+}
+
+Test(thread_keys, tell_of_the_process)
+{
+	published[0] = "route";
+	cr_assert_null(thread_keys_process(keys, 7, PLACE, 1));
+	read_once(PLACE, 0, 1, 0);
+	cr_assert_str_eq(thread_keys_process(keys, 7, PLACE, 1)->service_name, "shop");
+	cr_assert_null(thread_keys_process(NULL, 7, PLACE, 1));
 }
 
 /* A process may execute another program. */
