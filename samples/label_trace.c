@@ -16,8 +16,6 @@
 #define MAX_ID 16
 #define N_KEYS 256
 
-static const char TRACE_ID[] = "trace_id", SPAN_ID[] = "span_id";
-
 static bool is_set(const __u8 *id, size_t size)
 {
 	__u8 any = 0;
@@ -44,8 +42,9 @@ static int add_span(const struct dp_thread_record *record, struct label_list *li
 	if (!is_set(record->trace_id, sizeof(record->trace_id)) ||
 	    !is_set(record->span_id, sizeof(record->span_id)))
 		return 0;
-	err = add_id(list, TRACE_ID, record->trace_id, sizeof(record->trace_id));
-	return err < 0 ? err : add_id(list, SPAN_ID, record->span_id, sizeof(record->span_id));
+	err = add_id(list, LABEL_TRACE_ID, record->trace_id, sizeof(record->trace_id));
+	return err < 0 ? err :
+			 add_id(list, LABEL_SPAN_ID, record->span_id, sizeof(record->span_id));
 }
 
 /* The last attribute of each key; it has its size in the second byte. */
@@ -80,13 +79,7 @@ static uint64_t place_of(const struct label_context *c)
 	return s && s->n_mappings > 0 ? s->mappings[0].start ^ (uintptr_t)s->mappings[0].binary : 0;
 }
 
-/* None may take the place of the span's numbers. */
-static bool is_of_span(const char *key)
-{
-	return strcmp(key, TRACE_ID) == 0 || strcmp(key, SPAN_ID) == 0;
-}
-
-/* What a process has no name for is to be ignored. */
+/* What a process has no name for is to be ignored. None may take the place of the span's numbers. */
 static int add_attributes(const struct label_context *c, const __u8 *bytes, size_t size,
 			  struct label_list *list)
 {
@@ -103,7 +96,7 @@ static int add_attributes(const struct label_context *c, const __u8 *bytes, size
 		found = thread_keys_find(c->host ? c->host->keys : NULL, c->sample->pid,
 					 place_of(c), (__u8)i, c->sample->time_ns, &key);
 		list->is_cut |= found == -EAGAIN;
-		if (found == 0 && !is_of_span(key))
+		if (found == 0 && !label_is_of_span(key))
 			err = add_attribute(list, key, attributes[i] + 2, attributes[i][1]);
 	}
 	return err;
