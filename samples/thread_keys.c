@@ -157,10 +157,24 @@ static bool start_thread(struct thread_keys *k)
 }
 
 /* What cannot be read now keeps what is known. */
+static void keep(struct thread_keys *k, struct job *j)
+{
+	struct program *p;
+
+	k->n_waiting--;
+	HASH_FIND(hh, k->programs, &j->key, sizeof(j->key), p);
+	if (!p)
+		return;
+	p->is_waiting = false;
+	if (!j->context)
+		return;
+	free(p->context);
+	p->context = steal_ptr(j->context);
+}
+
 static void take_done(struct thread_keys *k)
 {
 	struct job_list done = STAILQ_HEAD_INITIALIZER(done);
-	struct program *p;
 	struct job *j;
 
 	if (k->n_waiting == 0)
@@ -168,19 +182,12 @@ static void take_done(struct thread_keys *k)
 	pthread_mutex_lock(&k->lock);
 	STAILQ_CONCAT(&done, &k->done);
 	pthread_mutex_unlock(&k->lock);
-	STAILQ_FOREACH(j, &done, next)
-	{
-		k->n_waiting--;
-		HASH_FIND(hh, k->programs, &j->key, sizeof(j->key), p);
-		if (!p)
-			continue;
-		p->is_waiting = false;
-		if (!j->context)
-			continue;
-		free(p->context);
-		p->context = steal_ptr(j->context);
+	while ((j = STAILQ_FIRST(&done)) != NULL) {
+		STAILQ_REMOVE_HEAD(&done, next);
+		keep(k, j);
+		free(j->context);
+		free(j);
 	}
-	drop_jobs(&done);
 }
 
 /* NULL: memory is short. */
