@@ -120,6 +120,12 @@ class Traces(unittest.TestCase):
             self.fail("there was too little to see")
         self.assertLess(counts[False, True], counts[True, False] / 2)
 
+    def test_tables_say_where_the_variable_is(self):
+        for name, kind in (("traces-pie", "offset"), ("traces-static", "offset"), ("libtraces_module.so", "module"),
+                           ("libtraces_slot.so", "slot"), ("libtraces_descriptor.so", "descriptor")):
+            self.assertIn(f"thread_context, at {kind} ", harness.dwarfprof("tables", program(name)).stdout)
+        self.assertNotIn("thread_context", harness.dwarfprof("tables", program("traces-run-time")).stdout)
+
     def test_recordings(self):
         """What is recorded has the same labels."""
         with tempfile.TemporaryDirectory() as directory:
