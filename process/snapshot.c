@@ -157,6 +157,14 @@ static void snapshot_find_labels(struct snapshot *s)
 	}
 }
 
+bool snapshot_has_context(const struct snapshot *s)
+{
+	for (size_t i = 0; s->has_labels && i < s->n_mappings; i++)
+		if (binary_has_context(s->mappings[i].binary))
+			return true;
+	return false;
+}
+
 /* Finds the first mapping whose image is in the pool and describes a runtime. */
 static void snapshot_find_runtime(struct snapshot *s)
 {

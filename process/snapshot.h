@@ -104,6 +104,9 @@ static inline const struct binary *snapshot_labelled(const struct snapshot *snap
 						  NULL;
 }
 
+/* Whether threads may publish their contexts: the kernel may read them (snapshot_labelled()), or not. */
+bool snapshot_has_context(const struct snapshot *snapshot);
+
 /* True if a table has been added or evicted since. */
 bool snapshot_is_outdated(const struct snapshot *snapshot);
 

@@ -143,19 +143,6 @@ static int add_service(const struct label_context *c, struct label_list *list)
 	return err;
 }
 
-static bool is_of_context(const struct binary *b)
-{
-	return b && b->table && b->table->labels_form == DP_LABELS_CONTEXT;
-}
-
-static bool has_context(const struct snapshot *snapshot)
-{
-	for (size_t i = 0; snapshot && snapshot->has_labels && i < snapshot->n_mappings; i++)
-		if (is_of_context(snapshot->mappings[i].binary))
-			return true;
-	return false;
-}
-
 /* Of a sample that it did not look at, or of a process with other labels, the kernel knows nothing. */
 static int add(const struct label_source *source, const struct label_context *c,
 	       struct label_list *list)
@@ -167,8 +154,9 @@ static int add(const struct label_source *source, const struct label_context *c,
 		return err;
 	if (context)
 		return add_context(c, context, list);
-	list->is_cut |= c->sample->n_user > 0 && !is_of_context(snapshot_labelled(c->in_kernel)) &&
-			has_context(c->walked);
+	list->is_cut |= c->sample->n_user > 0 && c->walked &&
+			!binary_has_context(snapshot_labelled(c->in_kernel)) &&
+			snapshot_has_context(c->walked);
 	return 0;
 }
 

@@ -205,9 +205,10 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 	int err = 0;
 
 	*ret = NULL;
+	list.is_cut = snapshot && snapshot_has_context(snapshot);
 	if (labels && labels->code && snapshot)
 		err = add_unseen(labels, snapshot, sample, &list);
-	if (err < 0 || list.n == 0)
+	if (err < 0 || (list.n == 0 && !list.is_cut))
 		return err;
 	return label_set_new(&list, ret);
 }
