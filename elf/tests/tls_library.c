@@ -6,13 +6,23 @@
 #define MODEL
 #endif
 
+#define HIDDEN __attribute__((visibility("hidden")))
+#define DYNAMIC __attribute__((tls_model("global-dynamic")))
+
 extern __thread uint64_t tls_others[OTHERS];
 extern __thread uint64_t tls_variable MODEL;
-extern __thread uint64_t tls_last;
 
 __thread uint64_t tls_others[OTHERS] = { 1 };
 __thread uint64_t tls_variable MODEL = 2;
-__thread uint64_t tls_last = 3;
+static __thread uint64_t before DYNAMIC = 3;
+static __thread uint64_t after DYNAMIC = 4;
+
+#ifdef OWN
+/* What the code uses has no name for the dynamic linker. */
+extern __thread uint64_t tls_own __attribute__((alias("tls_variable"))) HIDDEN DYNAMIC;
+#else
+#define tls_own tls_variable
+#endif
 
 const uint64_t *tls_address(void);
 uint64_t tls_before(void);
@@ -21,15 +31,15 @@ uint64_t tls_after(void);
 /* The others' slots are before and behind that of the variable. */
 uint64_t tls_before(void)
 {
-	return tls_others[0];
+	return ++before + tls_others[0];
 }
 
 const uint64_t *tls_address(void)
 {
-	return &tls_variable;
+	return &tls_own;
 }
 
 uint64_t tls_after(void)
 {
-	return tls_last;
+	return ++after;
 }
