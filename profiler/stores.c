@@ -37,9 +37,8 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 	if (ret->parsers && permission_has(CAP_SYS_PTRACE)) {
 		(void)fetchers_new(ret->parsers, &ret->fetchers);
 		(void)fetchers_new(ret->parsers, &ret->name_fetchers);
-		(void)fetchers_new(ret->parsers, &ret->key_fetchers);
 	}
-	(void)thread_keys_new(ret->key_fetchers, ret->parsers, &ret->thread_keys);
+	(void)thread_keys_new(ret->parsers, permission_has(CAP_SYS_PTRACE), &ret->thread_keys);
 	/* Likewise, only this process may open what they have. */
 	if (ret->parsers && permission_has(CAP_DAC_READ_SEARCH))
 		(void)parsers_use_finders(ret->parsers);
@@ -52,7 +51,6 @@ void stores_end(struct stores *stores)
 		names_set_reader(stores->named, NULL, NULL);
 	stores->named = NULL;
 	stores->thread_keys = thread_keys_free(stores->thread_keys);
-	stores->key_fetchers = fetchers_free(stores->key_fetchers);
 	stores->fetchers = fetchers_free(stores->fetchers);
 	stores->name_fetchers = fetchers_free(stores->name_fetchers);
 	stores->parsers = parsers_drop(stores->parsers);

@@ -3,14 +3,17 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/signals.h"
+#include "log/clock.h"
 #include "process/context_reader.h"
+#include "sandbox/fetchers.h"
+#include "sandbox/parsers.h"
 
 /* How long a process is not looked at again, at first. */
 #define FIRST_REST_NS UINT64_C(1000000000)
@@ -44,30 +47,36 @@ STAILQ_HEAD(job_list, job);
 struct thread_keys {
 	struct program *programs;
 	size_t n_waiting;
-	/* The thread's */
+	/* The thread's; NULL: there is none */
 	struct fetchers *fetchers;
 	struct parsers *parsers;
 	pthread_t thread;
 	bool is_started;
 	pthread_mutex_t lock; /* protects what follows; held only briefly */
-	pthread_cond_t more;
+	pthread_cond_t changed;
 	struct job_list waiting, done;
-	bool ends;
+	bool ends, has_ended;
+	bool is_left; /* the thread frees all this at its end */
 };
 
-int thread_keys_new(struct fetchers *fetchers, struct parsers *parsers, struct thread_keys **ret)
+int thread_keys_new(struct parsers *parsers, bool is_capable, struct thread_keys **ret)
 {
 	struct thread_keys *k = calloc(1, sizeof(*k));
+	pthread_condattr_t monotonic;
 
 	*ret = k;
 	if (!k)
 		return -ENOMEM;
-	k->fetchers = fetchers;
-	k->parsers = parsers;
+	k->parsers = parsers_hold(parsers);
+	if (parsers && is_capable)
+		(void)fetchers_new(parsers, &k->fetchers);
 	STAILQ_INIT(&k->waiting);
 	STAILQ_INIT(&k->done);
 	pthread_mutex_init(&k->lock, NULL);
-	pthread_cond_init(&k->more, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&k->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	return 0;
 }
 
@@ -93,22 +102,51 @@ static void drop_jobs(struct job_list *jobs)
 	}
 }
 
+/* By the last thread that uses it. */
+static void destroy(struct thread_keys *k)
+{
+	drop_jobs(&k->waiting);
+	drop_jobs(&k->done);
+	forget_all(k);
+	fetchers_free(k->fetchers);
+	parsers_drop(k->parsers);
+	pthread_mutex_destroy(&k->lock);
+	pthread_cond_destroy(&k->changed);
+	free(k);
+}
+
+/* Whether the thread, if it has been started, ends in time. The lock is held. */
+static bool await_end(struct thread_keys *k)
+{
+	const uint64_t until = clock_now_ns() + THREAD_KEYS_PATIENCE_NS;
+	const struct timespec time = { .tv_sec = (time_t)(until / 1000000000),
+				       .tv_nsec = (long)(until % 1000000000) };
+	int err = 0;
+
+	while (k->is_started && !k->has_ended && err == 0)
+		err = pthread_cond_timedwait(&k->changed, &k->lock, &time);
+	return !k->is_started || k->has_ended;
+}
+
 struct thread_keys *thread_keys_free(struct thread_keys *k)
 {
+	bool has_ended;
+
 	if (!k)
 		return NULL;
 	pthread_mutex_lock(&k->lock);
 	k->ends = true;
-	pthread_cond_signal(&k->more);
+	pthread_cond_broadcast(&k->changed);
+	has_ended = await_end(k);
+	if (!has_ended)
+		pthread_detach(k->thread);
+	k->is_left = !has_ended;
 	pthread_mutex_unlock(&k->lock);
+	if (!has_ended)
+		return NULL;
 	if (k->is_started)
 		pthread_join(k->thread, NULL);
-	drop_jobs(&k->waiting);
-	drop_jobs(&k->done);
-	forget_all(k);
-	pthread_mutex_destroy(&k->lock);
-	pthread_cond_destroy(&k->more);
-	free(k);
+	destroy(k);
 	return NULL;
 }
 
@@ -118,7 +156,7 @@ static struct job *wait_for_job(struct thread_keys *k)
 	struct job *j;
 
 	while (STAILQ_EMPTY(&k->waiting) && !k->ends)
-		pthread_cond_wait(&k->more, &k->lock);
+		pthread_cond_wait(&k->changed, &k->lock);
 	if (k->ends)
 		return NULL;
 	j = STAILQ_FIRST(&k->waiting);
@@ -130,6 +168,7 @@ static void *run(void *arg)
 {
 	struct thread_keys *k = arg;
 	struct job *j;
+	bool is_left;
 
 	pthread_mutex_lock(&k->lock);
 	while ((j = wait_for_job(k)) != NULL) {
@@ -138,7 +177,12 @@ static void *run(void *arg)
 		pthread_mutex_lock(&k->lock);
 		STAILQ_INSERT_TAIL(&k->done, j, next);
 	}
+	k->has_ended = true;
+	is_left = k->is_left;
+	pthread_cond_broadcast(&k->changed);
 	pthread_mutex_unlock(&k->lock);
+	if (is_left)
+		destroy(k);
 	return NULL;
 }
 
@@ -228,7 +272,7 @@ static void ask(struct thread_keys *k, struct program *p, uint64_t now)
 	k->n_waiting++;
 	pthread_mutex_lock(&k->lock);
 	STAILQ_INSERT_TAIL(&k->waiting, j, next);
-	pthread_cond_signal(&k->more);
+	pthread_cond_broadcast(&k->changed);
 	pthread_mutex_unlock(&k->lock);
 }
 

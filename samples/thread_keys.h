@@ -2,10 +2,10 @@
 #ifndef DP_SAMPLES_THREAD_KEYS_H
 #define DP_SAMPLES_THREAD_KEYS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-struct fetchers;
 struct parsers;
 struct process_context;
 struct thread_keys;
@@ -20,12 +20,15 @@ struct thread_keys;
 /* The longest time in which a process that is sampled is not looked at again. */
 #define THREAD_KEYS_REST_NS UINT64_C(120000000000)
 
+/* How long thread_keys_free() waits for what is being read. */
+#define THREAD_KEYS_PATIENCE_NS UINT64_C(1000000000)
+
 /*
- * Both are of the caller, who keeps them, and whom no other thread uses `fetchers` for. The thread starts
+ * Holds the parsers, and has a fetcher if `is_capable`: this process has CAP_SYS_PTRACE. The thread starts
  * with the first question. 0 or -ENOMEM.
  */
-int thread_keys_new(struct fetchers *fetchers, struct parsers *parsers, struct thread_keys **ret);
-/* Waits for what is being read. Accepts NULL. Returns NULL. */
+int thread_keys_new(struct parsers *parsers, bool is_capable, struct thread_keys **ret);
+/* A thread that hangs frees what it uses when it ends. Accepts NULL. Returns NULL. */
 struct thread_keys *thread_keys_free(struct thread_keys *keys);
 
 /*

@@ -43,7 +43,7 @@ int __wrap_context_reader_read(struct fetchers *fetchers, struct parsers *parser
 static void begin(void)
 {
 	sem_init(&may_read, 0, 0);
-	cr_assert_eq(thread_keys_new(NULL, NULL, &keys), 0);
+	cr_assert_eq(thread_keys_new(NULL, false, &keys), 0);
 }
 
 static void end(void)
@@ -163,4 +163,15 @@ Test(thread_keys, need_not_be_there)
 
 	cr_assert_eq(thread_keys_find(NULL, 7, PLACE, 0, 1, &name), -EAGAIN);
 	cr_assert_null(name);
+}
+
+/* What it uses is freed when it ends. */
+Test(thread_keys, need_not_wait_for_one_that_hangs)
+{
+	find(PLACE, 0, 1, NULL);
+	keys = thread_keys_free(keys);
+	cr_assert_null(keys);
+	sem_post(&may_read);
+	while (n_reads == 0)
+		continue;
 }
