@@ -224,9 +224,12 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 	return *walk_value(w, 0);
 }
 
+/* A context is to be read in place of labels. */
+#define LABELS_ARE_CONTEXT 2
+
 /*
- * Reads the labels of the thread whose stack was (or was to be) walked into w->labels.head, or its
- * context in place of them. The thread is interrupted, so they do not change. Returns 1 if there are any.
+ * Reads the labels of the thread whose stack was (or was to be) walked into w->labels.head. The
+ * thread is interrupted, so they do not change. Returns 1 if there are any, or LABELS_ARE_CONTEXT.
  */
 PORT_GLOBAL int labels_read(struct walk *w)
 {
@@ -239,7 +242,7 @@ PORT_GLOBAL int labels_read(struct walk *w)
 	w->labels.size = 0;
 	at = labels_find(w, &form);
 	if (form == DP_LABELS_CONTEXT)
-		return context_read(w);
+		return LABELS_ARE_CONTEXT;
 	if (at == 0)
 		return 0;
 	if (form == DP_LABELS_GO_LIST)
@@ -247,6 +250,14 @@ PORT_GLOBAL int labels_read(struct walk *w)
 	else
 		labels_read_map(w, at);
 	return w->labels.head.n > 0 || w->labels.head.n_left_out > 0;
+}
+
+/* The same, or the context. Not in one function: the kernel's stack has no room for its calls. */
+static __always_inline int labels_or_context_read(struct walk *w)
+{
+	int found = labels_read(w);
+
+	return found == LABELS_ARE_CONTEXT ? context_read(w) : found;
 }
 
 #endif

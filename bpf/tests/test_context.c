@@ -67,7 +67,7 @@ static void expect(const char *attributes, int size, bool is_cut)
 	const struct walk_labels *l = &w->walk.labels;
 	const size_t all = size < 0 ? 0 : sizeof(struct dp_thread_record) + (size_t)size;
 
-	cr_assert(labels_read(&w->walk));
+	cr_assert(labels_or_context_read(&w->walk));
 	cr_assert_eq(l->head.part.type, DP_RECORD_CONTEXT);
 	cr_assert(l->size == all && l->context.size == all, "%u %u", l->size, l->context.size);
 	cr_assert_eq(l->context.is_cut, is_cut);
@@ -82,7 +82,7 @@ static void expect(const char *attributes, int size, bool is_cut)
 
 static void expect_none(void)
 {
-	cr_assert(!labels_read(&w->walk));
+	cr_assert(!labels_or_context_read(&w->walk));
 }
 
 Test(context, reads_a_record)
