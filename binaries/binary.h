@@ -146,6 +146,12 @@ struct binary *binary_store_find(const struct binary_store *store, uint64_t inod
  */
 int binary_read_before(const struct binary *binary, uint64_t end, void *ret, size_t size);
 
+/* Whether it has the variable by which threads publish their contexts. NULL: no. */
+static inline bool binary_has_context(const struct binary *binary)
+{
+	return binary && binary->table && binary->table->labels_form == DP_LABELS_CONTEXT;
+}
+
 /*
  * Called for each mapping of a process that begins or ends. NULL is allowed. A binary that could
  * not be read, or is the same as another one, is freed with its last user.

@@ -336,6 +336,7 @@ struct dp_saves {
 #define DP_MAX_SLOT ((1 << DP_SLOT_BITS) - 1)
 #define DP_SAVES_APART 0x80000000U
 
+#include "bpf/tls_layout.h"
 #include "bpf/image_layout.h"
 #include "bpf/hotspot_layout.h"
 #include "bpf/v8_layout.h"

@@ -19,6 +19,7 @@
  *   DP_THREAD_BASE_WORD        name of the base of thread-local storage
  *   DP_THREAD_BLOCKS           where, from that base, the C library has the address of the blocks of
  *                              modules (TLS ABI: dtv)
+ *   DP_TLS_IS_DISTANCE(word)   of a TLS descriptor: is it a distance from that base, not an address?
  *   DP_CALL_SIZE               bytes that a call pushes
  *   DP_CALL_RA                 where a call puts the return address: a struct dp_where
  *   DP_IS_CALL_RA(where)       is it that place?

@@ -14,6 +14,7 @@ enum dp_record_type {
 	DP_RECORD_RUNTIME,
 	DP_RECORD_VALUES,
 	DP_RECORD_CRASH,
+	DP_RECORD_CONTEXT,
 };
 
 /*
@@ -27,6 +28,7 @@ struct dp_part {
 };
 
 #include "bpf/label_layout.h"
+#include "bpf/context_layout.h"
 #include "bpf/runtime_layout.h"
 #include "bpf/value_layout.h"
 #include "bpf/span_layout.h"
@@ -34,12 +36,13 @@ struct dp_part {
 
 /* What user space has to do with a sample. */
 enum dp_sample_flags {
-	DP_SAMPLE_LATE = 1,    /* finish the walk: the tables were not in the kernel yet */
-	DP_SAMPLE_VERIFY = 2,  /* verify the walk; without chunks there was no room for them */
-	DP_SAMPLE_LABELS = 4,  /* labels follow in a struct dp_labels, the next part */
-	DP_SAMPLE_RUNTIME = 8, /* a runtime's frames are in a struct dp_runtime, the last part */
-	DP_SAMPLE_VALUES = 16, /* a probe's values are in a struct dp_values, before that */
-	DP_SAMPLE_CRASH = 32,  /* a signal is in a struct dp_crash, between these two */
+	DP_SAMPLE_LATE = 1,     /* finish the walk: the tables were not in the kernel yet */
+	DP_SAMPLE_VERIFY = 2,   /* verify the walk; without chunks there was no room for them */
+	DP_SAMPLE_LABELS = 4,   /* labels follow in a struct dp_labels, the next part */
+	DP_SAMPLE_RUNTIME = 8,  /* a runtime's frames are in a struct dp_runtime, the last part */
+	DP_SAMPLE_VALUES = 16,  /* a probe's values are in a struct dp_values, before that */
+	DP_SAMPLE_CRASH = 32,   /* a signal is in a struct dp_crash, between these two */
+	DP_SAMPLE_CONTEXT = 64, /* in place of labels, a struct dp_context is the next part */
 };
 
 /*

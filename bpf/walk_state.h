@@ -235,8 +235,21 @@ struct walk_labels {
 	__u64 old;   /* of the old buckets, which come next; 0: none */
 	__u32 n_old;
 	__u32 size; /* used part of `bytes` */
-	struct dp_labels head;
+	union {
+		struct dp_labels head;
+		struct dp_context context; /* what the bytes are then: see context.h */
+	};
 	__u8 bytes[DP_LABELS_MAX_SIZE + WALK_LABEL_SLACK];
+};
+
+/* A thread-local variable: see tls.h. */
+struct walk_tls {
+	struct dp_tls at;
+	__u64 bias; /* of its file */
+	__u64 address;
+	__u64 words[3]; /* the module's number, the offset in its block, the blocks' generation */
+	__u64 blocks;   /* of all modules; in front of the first one: */
+	__u64 head[4];  /* their number, 0, their generation, 0 */
 };
 
 /* Code whose frame may be incomplete: its next bytes. */
@@ -313,6 +326,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     208 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one
  *     0.5 K   hotspot to v8    JIT code
+ *     0.1 K   tls              runtimes, contexts
  *
  * The large arrays are direct members: in a structure of their own, each access would take one more
  * instruction.
@@ -336,6 +350,7 @@ struct walk {
 	struct walk_hotspot hotspot;
 	struct walk_code code;
 	struct walk_v8 v8;
+	struct walk_tls tls;
 };
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)

@@ -45,7 +45,7 @@ struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
 	__u64 frames
-		[]; /* n_user, then n_kernel; then sample_labels(), _values(), _crash(), _runtime() */
+		[]; /* n_user, then n_kernel; then the parts below, in the order of SAMPLE_PARTS */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&
@@ -66,6 +66,7 @@ static const struct {
 	size_t head; /* its fixed fields */
 } SAMPLE_PARTS[] = {
 	{ DP_SAMPLE_LABELS, DP_RECORD_LABELS, sizeof(struct dp_labels) },
+	{ DP_SAMPLE_CONTEXT, DP_RECORD_CONTEXT, sizeof(struct dp_context) },
 	{ DP_SAMPLE_VALUES, DP_RECORD_VALUES, sizeof(struct dp_values) },
 	{ DP_SAMPLE_CRASH, DP_RECORD_CRASH, sizeof(struct dp_crash) },
 	{ DP_SAMPLE_RUNTIME, DP_RECORD_RUNTIME, sizeof(struct dp_runtime) },
@@ -102,6 +103,12 @@ static inline const void *sample_part(const struct named_sample *named, enum dp_
 static inline const struct dp_labels *sample_labels(const struct named_sample *named)
 {
 	return sample_part(named, DP_SAMPLE_LABELS);
+}
+
+/* What the thread was working on; NULL: not known. */
+static inline const struct dp_context *sample_context(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_CONTEXT);
 }
 
 /* The values of a probe; NULL: none. */

@@ -315,6 +315,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
+	p->drain.label_sources.keys = p->stores.thread_keys;
 	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;

@@ -13,6 +13,7 @@
 #include "process/process_list.h"
 #include "profiler/confined.h"
 #include "profiler/profiler.h"
+#include "samples/thread_keys.h"
 #include "sandbox/fetchers.h"
 #include "sandbox/list_fetchers.h"
 #include "sandbox/parsers.h"
@@ -42,6 +43,7 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 		(void)fetchers_new(ret->parsers, &ret->name_fetchers);
 		(void)list_fetchers_new(ret->parsers, &ret->lists);
 	}
+	(void)thread_keys_new(ret->parsers, permission_has(CAP_SYS_PTRACE), &ret->thread_keys);
 	/* Likewise, only this process may open what they have. */
 	if (ret->parsers && permission_has(CAP_DAC_READ_SEARCH))
 		(void)parsers_use_finders(ret->parsers);
@@ -53,6 +55,7 @@ void stores_end(struct stores *stores)
 	if (stores->named)
 		names_set_reader(stores->named, NULL, NULL);
 	stores->named = NULL;
+	stores->thread_keys = thread_keys_free(stores->thread_keys);
 	stores->fetchers = fetchers_free(stores->fetchers);
 	stores->name_fetchers = fetchers_free(stores->name_fetchers);
 	stores->lists = list_fetchers_free(stores->lists);

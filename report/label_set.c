@@ -143,6 +143,14 @@ int label_list_add(struct label_list *list, const struct label *label)
 	return 0;
 }
 
+bool label_list_has_key(const struct label_list *list, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n && i < list->n; i++)
+		if (strcmp(list->bytes + list->starts[i], key) == 0)
+			return true;
+	return false;
+}
+
 /* Takes a text of `size` bytes from a record. False: the record is too short. */
 static bool take_text(const char **at, size_t *left, size_t size, struct text *ret)
 {

@@ -54,6 +54,9 @@ void label_list_done(struct label_list *list);
 /* Copies its arguments. Bytes that are not UTF-8 become question marks. 0 or -ENOMEM. */
 int label_list_add(struct label_list *list, const struct label *label);
 
+/* Whether one of the first n labels has this key. */
+bool label_list_has_key(const struct label_list *list, size_t n, const char *key);
+
 /* Adds those of a sample's record. 0, -ENOMEM, or -EBADMSG if it has fewer than it says. */
 int label_list_add_raw(struct label_list *list, const struct dp_labels *raw);
 

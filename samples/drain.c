@@ -283,7 +283,8 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	if (!snapshot || snapshot->id != raw->snapshot)
 		in_kernel = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	err = labels_new(&d->label_sources,
-			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample },
+			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample,
+						  &d->label_sources },
 			 &labels);
 	sample.labels = labels;
 	sample.probed = value_labels_frame(d->label_sources.values, snapshot, &sample);

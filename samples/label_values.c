@@ -146,11 +146,13 @@ static bool is_weight(const struct value_labels *labels, const struct value_form
 
 static int add_unknown(const struct value_forms *forms, struct label_list *list)
 {
+	size_t n_own = list->n;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < forms->n; i++)
-		err = label_list_add(list,
-				     &(struct label){ .key = forms->of[i].name, .text = UNKNOWN });
+		if (!label_list_has_key(list, n_own, forms->of[i].name))
+			err = label_list_add(list, &(struct label){ .key = forms->of[i].name,
+								    .text = UNKNOWN });
 	return err;
 }
 
@@ -169,11 +171,13 @@ static bool may_be_hidden(const struct value_labels *labels, const struct label_
 	       probed_code_may_hide(labels->code, context->walked, context->sample);
 }
 
+/* What the program itself calls so is what it says. */
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
 	const struct value_labels *labels = source->arg;
 	struct values v = values_of_sample(labels, context->named);
+	size_t n_own = list->n;
 	int err = 0;
 
 	list->is_cut |= v.head && !v.forms;
@@ -182,8 +186,10 @@ static int add(const struct label_source *source, const struct label_context *co
 	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
 		return add_unknown(v.forms, list);
 	for (size_t i = 0; err == 0 && i < v.n; i++) {
-		if (!is_weight(labels, &v.forms->of[i]))
-			err = add_value(list, &v.forms->of[i], v.head, i, &v.words);
+		const struct value_form *form = &v.forms->of[i];
+
+		if (!is_weight(labels, form) && !label_list_has_key(list, n_own, form->name))
+			err = add_value(list, form, v.head, i, &v.words);
 		else if (!skip_value(v.head, i, &v.words, &(uint64_t){ 0 }))
 			err = -EBADMSG;
 	}
@@ -199,9 +205,10 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 	int err = 0;
 
 	*ret = NULL;
+	list.is_cut = snapshot && snapshot_has_context(snapshot);
 	if (labels && labels->code && snapshot)
 		err = add_unseen(labels, snapshot, sample, &list);
-	if (err < 0 || list.n == 0)
+	if (err < 0 || (list.n == 0 && !list.is_cut))
 		return err;
 	return label_set_new(&list, ret);
 }

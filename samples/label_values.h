@@ -46,8 +46,9 @@ void value_labels_init(struct value_labels *ret, const struct value_forms *lists
 		       const char *weight);
 
 /*
- * The labels of a thread that was blocked before sampling began: of calls that are on its stack, nothing
- * is known. *ret is NULL if there are none; the caller frees it. 0 or -ENOMEM. NULL: no values are read.
+ * The labels of a thread that was blocked before sampling began: of calls that are on its stack, and of
+ * its context, nothing is known. *ret is NULL if there are none; the caller frees it. 0 or -ENOMEM. NULL: no
+ * values are read.
  */
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
 			    const struct sample *sample, struct label_set **ret);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/elf_tls.h"
 #include "runtimes/runtime.h"
 #include "sandbox/table_digest.h"
 
@@ -17,6 +18,7 @@ void parse_result_done(struct parse_result *r)
 	free(r->usdt);
 	function_list_done(&r->functions);
 	jit_pieces_done(&r->pieces);
+	free(r->context);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -37,6 +39,7 @@ static int get_image(const struct elf_file *file, struct parse_result *ret)
 
 	extent.runtime_kind = runtime_find(file, &runtime);
 	extent.runtime = &runtime;
+	elf_tls_find(file, DP_CONTEXT_VARIABLE, &extent.context);
 	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;
@@ -140,6 +143,19 @@ static int get_digest(int fd, struct parse_result *ret)
 	return err == 0 || err == -EFBIG ? err : -EBADMSG;
 }
 
+static int get_context(int fd, struct parse_result *ret)
+{
+	int err;
+
+	ret->context = malloc(sizeof(*ret->context));
+	if (!ret->context)
+		return -ENOMEM;
+	err = process_context_read(fd, ret->context);
+	if (err < 0)
+		parse_result_done(ret);
+	return err;
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
@@ -152,6 +168,8 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 		return get_digest(request->fd, ret);
 	if (request->kind == PARSE_CONTAINER)
 		return container_file_read(request->fd, request->container_id, &ret->container);
+	if (request->kind == PARSE_CONTEXT)
+		return get_context(request->fd, ret);
 	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }

@@ -10,6 +10,7 @@
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "sandbox/container_file.h"
+#include "sandbox/process_context.h"
 #include "symbols/function_search.h"
 #include "symbols/jit_reader.h"
 #include "symbols/parameters.h"
@@ -34,6 +35,7 @@ enum parse_kind {
 	PARSE_DIGEST,       /* of all its bytes, whatever they are */
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
+	PARSE_CONTEXT,      /* what does a process say of itself? In a copy of its memory */
 	PARSE_N_KINDS,
 };
 
@@ -88,14 +90,16 @@ struct parse_result {
 	struct file_digest digest;
 	/* CONTAINER */
 	struct container_names container;
+	/* CONTEXT */
+	struct process_context *context;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
  * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
- * function_search(), file_digest_read() and container_file_read(); parse_result_done()
- * frees *ret, which is empty on failure.
+ * function_search(), file_digest_read(), container_file_read() and process_context_read();
+ * parse_result_done() frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);
 void parse_result_done(struct parse_result *result);

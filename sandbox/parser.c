@@ -38,6 +38,8 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, r->pieces.bytes, r->pieces.n);
 	if (err == 0)
 		err = write_all(fd, r->names.of, r->names.n * sizeof(*r->names.of));
+	if (err == 0 && r->context)
+		err = write_all(fd, r->context, sizeof(*r->context));
 	return err;
 }
 
@@ -84,6 +86,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->n_names = (uint32_t)result.names.n;
 	ret->digest = result.digest;
 	ret->container = result.container;
+	ret->has_context = result.context != NULL;
 	return err;
 }
 
@@ -144,7 +147,7 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       container_names_are_sound(&r->container) && r->is_so <= 1 &&
 	       r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
-	       r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
+	       r->has_context <= 1 && r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
 	       r->n_pieces < JIT_PIECES_MAX &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
@@ -235,7 +238,8 @@ static bool is_whole(const struct parser_reply *r, int file)
 					       (uint64_t)r->n_cells * DP_CELL_SIZE +
 					       r->n_usdt * sizeof(struct usdt_place) +
 					       r->functions_size + r->n_pieces +
-					       r->n_names * sizeof(struct enumerator);
+					       r->n_names * sizeof(struct enumerator) +
+					       r->has_context * sizeof(struct process_context);
 }
 
 static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
@@ -264,6 +268,19 @@ static int take_names(const struct parser_reply *r, int file, off_t *at, struct 
 	return err == 0 && !enumerators_are_sound(ret->of, ret->n) ? -EPROTO : err;
 }
 
+/* The last of the values. */
+static int take_context(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *context = NULL;
+	int err;
+
+	if (!r->has_context)
+		return 0;
+	err = read_values(file, at, 1, sizeof(*ret->context), &context);
+	ret->context = context;
+	return err == 0 && !process_context_is_sound(ret->context) ? -EPROTO : err;
+}
+
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
 		struct parse_result *ret)
 {
@@ -276,7 +293,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 		return r->err;
 	if (!is_plausible(r, size) || !is_whole(r, file) ||
 	    !are_parameters(r->parameters, r->n_names) ||
-	    (kind == PARSE_IMAGE) != (r->n_cells > 0) || (kind != PARSE_JIT && r->n_pieces > 0))
+	    (kind == PARSE_IMAGE) != (r->n_cells > 0) || (kind != PARSE_JIT && r->n_pieces > 0) ||
+	    (kind == PARSE_CONTEXT) != (r->has_context > 0))
 		return -EPROTO;
 	ret->facts = r->facts;
 	ret->lacks_cfi = r->lacks_cfi;
@@ -302,6 +320,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 		err = read_values(file, &at, r->n_pieces, 1, &pieces);
 	if (err == 0)
 		err = take_names(r, file, &at, &ret->names);
+	if (err == 0)
+		err = take_context(r, file, &at, ret);
 	ret->pieces = (struct jit_pieces){ .bytes = pieces, .n = pieces ? r->n_pieces : 0 };
 	ret->position = (struct jit_position){ r->position, r->lines_at, r->has_times == 1,
 					       r->is_closed == 1 };

@@ -14,6 +14,7 @@
  *
  *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
  *     | struct usdt_place * n_usdt | functions_size bytes | n_pieces | struct enumerator * n_names |
+ *     | struct process_context * has_context |
  */
 
 struct parser_request {
@@ -48,6 +49,7 @@ struct parser_reply {
 	uint32_t n_names; /* of these together */
 	struct file_digest digest;
 	struct container_names container;
+	uint8_t has_context; /* 0 or 1 */
 };
 
 /* What the parser does. Returns an exit status. */

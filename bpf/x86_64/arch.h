@@ -49,6 +49,8 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 
 #define DP_THREAD_BASE_WORD "fs_base"
 #define DP_THREAD_BLOCKS 8
+/* Variant II: blocks of programs are below the base. */
+#define DP_TLS_IS_DISTANCE(word) ((word) >> 63)
 
 /* A call pushes the return address, so it is always right below the CFA. */
 #define DP_CALL_SIZE 8

@@ -19,6 +19,7 @@ static struct {
 static struct value_forms forms[2];
 static struct value_labels labels;
 static struct label_set *set;
+static const char *own; /* the key of a label that the program has set; NULL: none */
 
 static void begin(void)
 {
@@ -50,6 +51,9 @@ static void read_labels(size_t n_words)
 {
 	const struct label_context context = { .named = (const void *)&record };
 	_cleanup_(label_list_done) struct label_list list = { 0 };
+
+	if (own)
+		cr_assert_eq(label_list_add(&list, &(struct label){ own, .text = "own" }), 0);
 
 	record.values.part = (struct dp_part){ DP_RECORD_VALUES, (__u16)(sizeof(record.values) +
 									 n_words * sizeof(__u64)) };
@@ -225,4 +229,27 @@ Test(label_values, are_not_there_without_a_flag)
 	record.sample.flags = DP_SAMPLE_LABELS;
 	read_labels(1);
 	cr_assert(set->size == 0 && !set->is_cut);
+}
+
+/* A probe's value does not stand beside it, known or not. */
+Test(label_values, give_way_to_what_the_program_says)
+{
+	struct label label;
+	size_t n = 0;
+
+	own = "v1";
+	put(VALUE_U8, 1);
+	put(VALUE_U8, 2);
+	put(VALUE_U8, 3);
+	read_labels(3);
+	cr_assert(number("v0") == 1 && number("v2") == 3);
+	cr_assert(label_set_has(set, "v1", "own"));
+	for (size_t at = 0; label_set_next(set, &at, &label);)
+		n++;
+	cr_assert_eq(n, 3);
+	end();
+	record.values.is_unknown = 1;
+	read_labels(0);
+	cr_assert(label_set_has(set, "v0", "<unknown>") && label_set_has(set, "v1", "own"));
+	cr_assert(!label_set_has(set, "v1", "<unknown>"));
 }

@@ -71,6 +71,8 @@ static void check_same(const struct parse_result *a, const struct parse_result *
 	EXPECT(a->debug_link_checksum == b->debug_link_checksum);
 	EXPECT(memcmp(&a->digest, &b->digest, sizeof(a->digest)) == 0);
 	EXPECT(memcmp(&a->container, &b->container, sizeof(a->container)) == 0);
+	EXPECT(!a->context == !b->context);
+	EXPECT(!a->context || memcmp(a->context, b->context, sizeof(*a->context)) == 0);
 	EXPECT(a->image.n_cells == b->image.n_cells);
 	EXPECT(memcmp(&a->image.stats, &b->image.stats, sizeof(a->image.stats)) == 0);
 	EXPECT(a->image.n_cells == 0 || memcmp(a->image.cells, b->image.cells,

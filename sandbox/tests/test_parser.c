@@ -108,6 +108,32 @@ Test(parser, says_what_may_be_a_containers_name)
 	cr_assert_eq(take_as(PARSE_CONTAINER, &reply), -EPROTO);
 }
 
+/* So does what a process says of itself. */
+Test(parser, says_what_may_be_a_processs_context)
+{
+	struct process_context context = { .service_name = "shop",
+					   .n_keys = 1,
+					   .keys[0] = "route" };
+	struct parser_reply reply = { .has_context = 1 };
+	struct parse_result result;
+
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, &context, sizeof(context), 0), sizeof(context));
+	cr_assert_eq(parser_take(PARSE_CONTEXT, &reply, result_fd, FILE_SIZE, &result), 0);
+	cr_assert_str_eq(result.context->service_name, "shop");
+	parse_result_done(&result);
+	cr_assert_eq(take_as(PARSE_FACTS, &reply), -EPROTO);
+	reply.has_context = 2;
+	cr_assert_eq(take_as(PARSE_CONTEXT, &reply), -EPROTO);
+	reply.has_context = 1;
+	context.keys[0][0] = '\n';
+	cr_assert_eq(pwrite(result_fd, &context, sizeof(context), 0), sizeof(context));
+	cr_assert_eq(take_as(PARSE_CONTEXT, &reply), -EPROTO);
+	reply.has_context = 0;
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(take_as(PARSE_CONTEXT, &reply), -EPROTO);
+}
+
 Test(parser, says_what_values_are_called)
 {
 	struct enumerator names[2] = { { 1, "one" }, { 2, "two" } };

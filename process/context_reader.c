@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/context_reader.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/write_all.h"
+#include "kernel/proc_maps.h"
+#include "sandbox/cpu_budget.h"
+#include "sandbox/parsers.h"
+#include "sandbox/process_memory.h"
+#include "sandbox/process_user.h"
+
+/* Its writer may be at work each time. */
+#define ATTEMPTS 3
+/* How long a parser may compute. */
+#define PARSER_CPU_NS UINT64_C(100000000)
+
+/* What a mapping begins with. */
+struct header {
+	char signature[8];
+	uint32_t version;
+	uint32_t size;
+	uint64_t published_ns; /* 0: it is just being written */
+	uint64_t payload;
+};
+
+static_assert(sizeof(struct header) == 32, "the header has no padding");
+
+static const char SIGNATURE[] = "OTEL_CTX";
+/* 1 was for development. */
+#define MAX_VERSION 2
+
+static bool has_name(const char *name)
+{
+	static const char *const names[] = { "/memfd:OTEL_CTX", "[anon_shmem:OTEL_CTX]",
+					     "[anon:OTEL_CTX]" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static int read_header(struct process_memory *memory, uint64_t address, struct header *ret)
+{
+	int err;
+
+	process_memory_forget(memory);
+	err = process_memory_read(memory, ret, sizeof(*ret), address);
+	if (err < 0)
+		return err;
+	if (memcmp(ret->signature, SIGNATURE, sizeof(ret->signature)) != 0 || ret->version == 0 ||
+	    ret->version > MAX_VERSION || ret->size > PROCESS_CONTEXT_MAX_SIZE)
+		return -ENODATA;
+	return ret->published_ns == 0 ? -EAGAIN : 0;
+}
+
+/* What the header of a mapping leads to, if both stay as they are meanwhile. */
+static int read_published(struct process_memory *memory, uint64_t address, uint8_t *ret,
+			  size_t *ret_size)
+{
+	struct header before, after;
+	int err = read_header(memory, address, &before);
+
+	if (err == 0)
+		err = process_memory_read(memory, ret, before.size, before.payload);
+	if (err == 0)
+		err = read_header(memory, address, &after);
+	if (err == 0 && memcmp(&before, &after, sizeof(before)) != 0)
+		err = -EAGAIN;
+	*ret_size = err == 0 ? before.size : 0;
+	return err;
+}
+
+/* Looks at all mappings with the name: others may have it, too. */
+static int read_memory(struct process_memory *memory, uint8_t *ret, size_t *ret_size)
+{
+	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
+	struct proc_map map;
+	int err = proc_maps_open(&maps, memory->pid), found = -ENODATA;
+
+	if (err < 0)
+		return err;
+	while (found != 0 && (err = proc_maps_next(&maps, &map)) > 0) {
+		if (!has_name(map.name))
+			continue;
+		for (int i = 0; i < ATTEMPTS && (i == 0 || found == -EAGAIN); i++)
+			found = read_published(memory, map.start, ret, ret_size);
+	}
+	return err < 0 ? err : found;
+}
+
+static int parse(struct parsers *parsers, pid_t pid, const uint8_t *bytes, size_t size,
+		 struct process_context **ret)
+{
+	_cleanup_close_ int fd = memfd_create("context", MFD_CLOEXEC);
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	struct parse_request request = {
+		.kind = PARSE_CONTEXT,
+		.fd = fd,
+		.other = -1,
+		.cpu_ns = PARSER_CPU_NS,
+	};
+	clockid_t clock = 0;
+	int err = fd < 0 ? -errno : process_user(pid, &request.user);
+
+	if (err == 0 && parsers && cpu_budget_pause_ns(parsers_budget(parsers), request.user) > 0)
+		err = -EAGAIN;
+	if (err == 0)
+		err = write_all(fd, bytes, size);
+	if (err == 0)
+		err = parsers_ask(parsers, &request, &clock, &result);
+	if (err == 0)
+		*ret = steal_ptr(result.context);
+	return err;
+}
+
+int context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_t pid,
+			struct process_context **ret)
+{
+	_cleanup_free_ struct process_memory *memory = malloc(sizeof(*memory));
+	_cleanup_free_ uint8_t *bytes = malloc(PROCESS_CONTEXT_MAX_SIZE);
+	size_t size;
+	int err;
+
+	*ret = NULL;
+	if (!memory || !bytes)
+		return -ENOMEM;
+	process_memory_init(memory, fetchers, pid);
+	err = read_memory(memory, bytes, &size);
+	return err < 0 ? err : parse(parsers, pid, bytes, size, ret);
+}

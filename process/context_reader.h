@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROCESS_CONTEXT_READER_H
+#define DP_PROCESS_CONTEXT_READER_H
+
+#include <sys/types.h>
+
+#include "sandbox/process_context.h"
+
+struct fetchers;
+struct parsers;
+
+/*
+ * Reads what a process says of itself, from the mapping that OpenTelemetry's OTEP 4719 gives a name: its
+ * memory by a fetcher, what is there by a parser of its own (NULL: likewise). Waits for both. 0; -ENODATA:
+ * it says nothing; -EAGAIN: it is just writing it, or parsers have used up their CPU time for now; or
+ * errors of proc_maps_open(), fetchers_read() and parsers_ask(). The caller frees *ret.
+ */
+int context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_t pid,
+			struct process_context **ret);
+
+#endif
