@@ -151,7 +151,8 @@ enum dp_sides {
 	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")                         \
 	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")            \
 	X(RUBY, "ruby", "a function of Ruby, by the frames of its interpreter")                    \
-	X(PHP, "php", "a function of PHP, by the frames of its interpreter")
+	X(PHP, "php", "a function of PHP, by the frames of its interpreter")                       \
+	X(PERL, "perl", "a function of Perl, by the contexts of its interpreter")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
