@@ -219,7 +219,7 @@ static __always_inline int perl_add_context(struct walk *w)
 	int err = 0;
 
 	p->kind = kind;
-	if (kind == p->layout.kind_null ||
+	if (kind == p->layout.kind_null || kind == p->layout.kind_defer ||
 	    (kind == p->layout.kind_sub && type & p->layout.is_fake)) {
 		perl_add_loop(w);
 		return 0;

@@ -56,10 +56,11 @@ struct dp_perl {
 	__u8 kind_sub;
 	__u8 kind_format;
 	__u8 kind_eval;
+	__u8 kind_defer;
 	__u8 is_reused; /* and their flags: of a sub that is called again and again; */
 	__u8 is_fake;   /* of one that is the caller's own; and of an eval that is no text */
 	__u8 is_eval_block;
-	__u16 zero[3];
+	__u8 zero[5];
 };
 
 #define DP_PERL_KINDS 15
