@@ -445,8 +445,9 @@ LANGUAGES = [
              {"step", "initialize", "block in leaf", "now"}),
     Language("php", "php", "php", (PHP_HEAD, PHP_LEAF, PHP_WAYS, PHP_MAIN),
              {"step", "pairs", "Made::__construct", "{closure}", "usort", "hrtime"}),
-    Language("perl", "perl", "pl", (perl_chains.HEAD, perl_chains.LEAF, perl_chains.WAYS, perl_chains.MAIN),
-             {"main::step", "Made::new", "Made::x", "main::__ANON__"}),
+    *(Language("perl", "perl", "pl", (perl_chains.HEAD, perl_chains.LEAF, *parts),
+               {"main::step", "Made::new", "Made::x", "main::__ANON__"})
+      for parts in ((perl_chains.WAYS, perl_chains.MAIN), (perl_chains.IN_THREADS, perl_chains.IN_THREAD))),
 ]
 
 

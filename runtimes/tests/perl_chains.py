@@ -5,6 +5,7 @@
 HEAD = '''\
 use strict;
 use warnings;
+no warnings "once";
 use utf8;
 use List::Util qw(first reduce);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
@@ -24,14 +25,16 @@ sub frames {
     push @found, [$c[3], @place] if $i > 0;
     @place = @c[1, 2];
   }
-  return @found, ["<main>", @place];
+  push @found, ["<main>", @place] unless $threads::threads && threads->tid;
+  return @found;
 }
 sub record {
   my ($began, $ended, @frames) = @_;
   my @lines = map { ref $_->[2] ? "[$_->[2][0], $_->[2][1]]" : $_->[2] } @frames;
+  my ($tid) = readlink("/proc/thread-self") =~ /([0-9]+)$/;
   my $list = join ", ", map { qq(["$frames[$_][0]", "$frames[$_][1]", $lines[$_]]) } 0 .. $#frames;
   open my $to, ">:utf8", $ARGV[1] or die;
-  printf $to q([{"tid": %d, "began": %.0f, "end": %.0f, "frames": [%s]}]), $$, $began * 1e9, $ended * 1e9, $list;
+  printf $to q([{"tid": %d, "began": %.0f, "end": %.0f, "frames": [%s]}]), $tid, $began * 1e9, $ended * 1e9, $list;
   close $to or die;
 }
 '''
@@ -350,3 +353,10 @@ sub {n} {{
 MAIN = '''
 start($ARGV[0]);
 '''
+
+# In another thread than the first, to which signals go.
+IN_THREAD = '''
+use threads;
+threads->create(\\&start, $ARGV[0])->join;
+'''
+IN_THREADS = {name: way for name, way in WAYS.items() if name != "signal"}
