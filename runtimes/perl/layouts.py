@@ -134,16 +134,20 @@ def layout(include):
         return subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def without_threads(include, place):
+    """A copy of the headers, in a directory, of a build without threads."""
+    copy = shutil.copytree(include, os.path.join(place, "CORE"))
+    with open(os.path.join(copy, "config.h"), "r+", encoding="utf-8") as file:
+        text = re.sub(r"^#define\s+(USE_ITHREADS|MULTIPLICITY)\b.*$", "", file.read(), flags=re.M)
+        file.seek(0)
+        file.truncate()
+        file.write(text)
+    return copy
+
+
 def layouts(include):
-    """Those with and without threads."""
     with tempfile.TemporaryDirectory() as place:
-        copy = shutil.copytree(include, os.path.join(place, "CORE"))
-        with open(os.path.join(copy, "config.h"), "r+", encoding="utf-8") as file:
-            text = re.sub(r"^#define\s+(USE_ITHREADS|MULTIPLICITY)\b.*$", "", file.read(), flags=re.M)
-            file.seek(0)
-            file.truncate()
-            file.write(text)
-        return layout(include) + layout(copy)
+        return layout(include) + layout(without_threads(include, place))
 
 
 def main():
