@@ -169,21 +169,32 @@ static __always_inline int perl_add_function(struct walk *w, __u64 function, __u
 	return 0;
 }
 
+/* True if the op that runs calls. */
+static __always_inline __u32 perl_is_calling(struct walk *w)
+{
+	struct walk_perl *p = &w->perl;
+
+	return p->op != 0 && port_read_user(w, p->bytes, DP_PERL_OP_READ, p->op) == 0 &&
+	       (perl_half(p->bytes, p->layout.op_type) & DP_PERL_OP_TYPES) == p->layout.op_call;
+}
+
 /*
  * True of a context that is being made, or left. The caller of one that is being made is where the
- * thread is; while it is left, that may still be in the function.
+ * thread is, and not yet in the context; while it is left, the thread may still be in the function,
+ * which is no more in the context.
  */
-static __always_inline int perl_is_partial(struct walk_perl *p, __u32 kind, __u64 function)
+static __always_inline int perl_is_partial(struct walk *w, __u32 kind, __u64 function)
 {
+	struct walk_perl *p = &w->perl;
 	__u64 caller = perl_word(p->context, p->layout.caller);
 	__u32 is_partial = p->left == p->last && p->last_sub != p->last;
 
 	if (!is_partial && (function != 0 || kind == p->layout.kind_eval))
 		return 0;
-	if (!is_partial)
+	if (kind == p->layout.kind_eval)
+		p->statement = p->statement == caller ? caller : 0;
+	else if (!is_partial || (function == 0 && !perl_is_calling(w)))
 		p->statement = caller;
-	else if (p->statement != caller && (function == 0 || kind == p->layout.kind_eval))
-		p->statement = 0;
 	p->op = 0;
 	return 1;
 }
@@ -227,7 +238,7 @@ static __always_inline int perl_add_context(struct walk *w)
 	if ((kind != p->layout.kind_sub && kind != p->layout.kind_format &&
 	     kind != p->layout.kind_eval) ||
 	    (kind == p->layout.kind_eval && type & p->layout.is_eval_block) ||
-	    perl_is_partial(p, kind, function))
+	    perl_is_partial(w, kind, function))
 		return 0;
 	if (perl_word(p->context, p->layout.resume) == 0)
 		flags = DP_RUNTIME_ENTRY;

@@ -48,7 +48,8 @@ struct dp_perl {
 	__u32 is_native; /* flags of a CV */
 	__u32 is_named;
 	__u32 is_lexical;
-	__u16 op_goto; /* types of ops: to go elsewhere, and the two kinds of statements */
+	__u16 op_call; /* types of ops: to call, to go elsewhere, and the two kinds of statements */
+	__u16 op_goto;
 	__u16 op_next;
 	__u16 op_debug;
 	__u8 kind_null; /* kinds of contexts, */
@@ -60,7 +61,7 @@ struct dp_perl {
 	__u8 is_reused; /* and their flags: of a sub that is called again and again; */
 	__u8 is_fake;   /* of one that is the caller's own; and of an eval that is no text */
 	__u8 is_eval_block;
-	__u8 zero[5];
+	__u8 zero[3];
 };
 
 #define DP_PERL_KINDS 15

@@ -20,7 +20,7 @@ enum { PACKAGE = 0, START = 8, NAME = 16, FLAGS = 24 };
 enum { GV_NAME = 0, GV_PACKAGE = 8 };
 enum { NEXT_OP = 0, OP_TYPE = 16, LINE = 20, FILE_NAME = 24, SEQUENCE = 32 };
 enum { NATIVE = 1, NAMED = 2, LEXICAL = 4 };
-enum { GOTO = 5, NEXT = 6, DEBUG = 7 };
+enum { CALL = 4, GOTO = 5, NEXT = 6, DEBUG = 7 };
 enum { NONE, BLOCK, SUB, FORMAT, EVAL, DEFER, OTHER };
 enum { REUSED = 0x10, EVAL_BLOCK = 0x40, FAKE = 0x80 };
 
@@ -152,6 +152,7 @@ static void begin_perl(void)
 		.is_native = NATIVE,
 		.is_named = NAMED,
 		.is_lexical = LEXICAL,
+		.op_call = CALL,
 		.op_goto = GOTO,
 		.op_next = NEXT,
 		.op_debug = DEBUG,
@@ -326,6 +327,11 @@ Test(perl, contexts_that_are_being_made_are_none)
 	put_sub(0, 3, 2, 7, 0x78);
 	expect(DP_RUNTIME_COMPLETE, 2);
 	expect_function(0, 0, 2, 0);
+	world_poke(w, context_at(0, 3) + FUNCTION, 0);
+	world_poke(w, INTERPRETER + OP, CALL_OP);
+	poke_half(CALL_OP + OP_TYPE, CALL);
+	expect(DP_RUNTIME_COMPLETE, 2);
+	expect_function(0, 0, 2, 0);
 	/* That it is the innermost one of its own is known, not what it is. */
 	put_stack(0, 0, 3, 3);
 	world_poke(w, context_at(0, 3) + FUNCTION, 0);
@@ -338,7 +344,12 @@ Test(perl, contexts_that_are_being_left_are_none)
 	put_stack(0, 0, 3, 1);
 	put_context(0, 3, SUB, 1, 0x78);
 	expect(DP_RUNTIME_COMPLETE, 2);
-	expect_function(0, 0, -1, 0);
+	expect_function(0, 0, 1, 0);
+	world_poke(w, INTERPRETER + OP, CALL_OP);
+	poke_half(CALL_OP + OP_TYPE, CALL + 1);
+	expect(DP_RUNTIME_COMPLETE, 2);
+	expect_function(0, 0, 1, 0);
+	world_poke(w, INTERPRETER + OP, 0);
 	world_poke(w, INTERPRETER + STATEMENT, statement_at(1));
 	expect(DP_RUNTIME_COMPLETE, 2);
 	expect_function(0, 0, 1, 0);

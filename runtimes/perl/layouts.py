@@ -88,6 +88,7 @@ int main(void)
 	IS(is_native, CVf_ISXSUB);
 	IS(is_named, CVf_NAMED);
 	IS(is_lexical, CVf_LEXICAL);
+	IS(op_call, OP_ENTERSUB);
 	IS(op_goto, OP_GOTO);
 	IS(op_next, OP_NEXTSTATE);
 	IS(op_debug, OP_DBSTATE);
