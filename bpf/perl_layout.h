@@ -106,7 +106,8 @@ static inline __u32 perl_check(__u64 first, __u64 second)
 
 /* What user space needs besides, to name functions. */
 struct dp_perl_names {
-	__u32 version;       /* major << 8 | minor */
+	__u32 version;          /* major << 8 | minor */
+	__u32 interpreter_size; /* of its structure; 0: there is none */
 	__u32 package_name;  /* in a package's body: its name, or if it has several, their list; */
 	__u32 package_names; /* their number */
 	__u32 size;          /* in a HEK: its size (4 bytes), and text, NUL, and a byte of flags */

@@ -45,6 +45,7 @@
 		.is_eval_block = 192,
 	  }, .perl_names = {
 		.version = 1316,
+		.interpreter_size = 3768,
 		.package_name = 32,
 		.package_names = 60,
 		.size = 4,

@@ -103,6 +103,9 @@ int main(void)
 	IS(is_eval_block, CXp_EVALBLOCK | CXp_TRY);
 	printf("\t  }, .perl_names = {\n");
 	IS(version, PERL_REVISION << 8 | PERL_VERSION);
+#ifdef USE_ITHREADS
+	IS(interpreter_size, sizeof(perl_type));
+#endif
 	AT(package_name, package_type, xhv_aux.xhv_name_u);
 	AT(package_names, package_type, xhv_aux.xhv_name_count);
 	AT(size, HEK, hek_len);
