@@ -545,10 +545,10 @@ def main():
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--fetched", action="store_true")
     args = parser.parse_args()
-    for language in LANGUAGES if args.fetched else []:
+    languages = [language for language in LANGUAGES if not args.languages or language.name in args.languages]
+    for language in languages if args.fetched else []:
         language.command = fetched.find("bin", language.command)
-    good = [check(args.dwarfprof, language, args) for language in LANGUAGES
-            if not args.languages or language.name in args.languages]
+    good = [check(args.dwarfprof, language, args) for language in languages]
     sys.exit(0 if all(good) else "some frames are missing or wrong")
 
 
