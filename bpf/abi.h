@@ -152,7 +152,8 @@ enum dp_sides {
 	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")            \
 	X(RUBY, "ruby", "a function of Ruby, by the frames of its interpreter")                    \
 	X(PHP, "php", "a function of PHP, by the frames of its interpreter")                       \
-	X(STACK_TOP, "stack_top", "return address on top of the stack, from a call to no code")
+	X(STACK_TOP, "stack_top", "return address on top of the stack, from a call to no code")    \
+	X(PERL, "perl", "a function of Perl, by the contexts of its interpreter")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };

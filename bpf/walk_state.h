@@ -283,6 +283,25 @@ struct walk_v8 {
 	__u8 bytes[2 * DP_V8_READ_SIZE]; /* a word may be read at any offset */
 };
 
+/* Perl's contexts, and what is known of the next function: see perl.h. */
+struct walk_perl {
+	struct dp_perl layout;
+	__u64 stack;     /* the next one; 0: there is none */
+	__u64 first;     /* of this one, the outermost context */
+	__u64 statement; /* of the next function; 0: it is not known */
+	__u64 op;        /* that runs, until the innermost function is found; or 0 */
+	__u64 start;     /* the function's first op */
+	__u32 left;      /* contexts of this stack, */
+	__u32 last;      /* the index of its innermost one, */
+	__u32 last_sub;  /* and that of a function that is complete */
+	__u32 saved;
+	__u32 kind; /* of the context that was read last */
+	__u32 zero;
+	/* What is read: a word may be read at any offset */
+	__u8 context[2 * DP_PERL_MAX_READ];
+	__u8 bytes[2 * DP_PERL_MAX_READ];
+};
+
 /* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
 struct walk_runtime {
 	__u32 mapping; /* 0: none */
@@ -327,6 +346,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     25 K    runtime          samples of one
  *     0.5 K   hotspot to v8    JIT code
  *     0.1 K   tls              runtimes, contexts
+ *     0.7 K   perl             samples of it
  *
  * The large arrays are direct members: in a structure of their own, each access would take one more
  * instruction.
@@ -351,6 +371,7 @@ struct walk {
 	struct walk_code code;
 	struct walk_v8 v8;
 	struct walk_tls tls;
+	struct walk_perl perl;
 };
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)

@@ -50,13 +50,29 @@ static const struct dp_runtime_range *range_of(const struct plan *plan, const st
 	return NULL;
 }
 
+static bool is_loop(const struct plan *plan, const struct sample *sample, size_t i)
+{
+	const struct dp_runtime_range *r =
+		i < sample->n_user ? range_of(plan, &sample->user[i]) : NULL;
+
+	return r && r->is_loop;
+}
+
+/*
+ * True if another loop runs what is left of this loop's innermost function. Where nobody else would
+ * catch what dies, Perl's eval begins one (docatch() in pp_ctl.c), and is then the only frame between
+ * both: calls from native code have more.
+ */
+static bool is_continued(const struct plan *plan, const struct sample *sample, size_t i)
+{
+	return plan->kind == DP_RUNTIME_PERL && i >= 2 && is_loop(plan, sample, i) &&
+	       !is_loop(plan, sample, i - 1) && is_loop(plan, sample, i - 2);
+}
+
 static void count(struct plan *plan, const struct sample *sample)
 {
-	for (size_t i = 0; i < sample->n_user; i++) {
-		const struct dp_runtime_range *r = range_of(plan, &sample->user[i]);
-
-		plan->n_loops += r && r->is_loop;
-	}
+	for (size_t i = 0; i < sample->n_user; i++)
+		plan->n_loops += is_loop(plan, sample, i) && !is_continued(plan, sample, i);
 	for (size_t i = 0; i < plan->n_frames; i++)
 		plan->n_groups += (plan->frames[i].position & DP_RUNTIME_ENTRY) != 0;
 }
@@ -84,12 +100,37 @@ static void skip_group(struct plan *plan)
 	}
 }
 
+/*
+ * True if it is not known which group has no loop: Perl's native code that calls a function again and
+ * again keeps its context meanwhile, and may itself have led to the innermost call.
+ */
+static bool is_ambiguous(const struct plan *plan)
+{
+	bool is_first = true, is_idle = false;
+
+	if (plan->kind != DP_RUNTIME_PERL)
+		return false;
+	for (size_t i = 0; i < plan->n_frames; i++) {
+		uint64_t position = plan->frames[i].position;
+
+		if (!(position & DP_RUNTIME_ENTRY))
+			continue;
+		if (is_first && position & DP_PERL_IDLE)
+			return false;
+		is_first = false;
+		is_idle |= (position & DP_PERL_IDLE) != 0;
+	}
+	return is_idle;
+}
+
 /* Decides which loops have groups. False: that is not known. */
 static bool fit(struct plan *plan, const struct dp_runtime *runtime, const struct sample *sample)
 {
 	if (runtime->outcome == DP_RUNTIME_COMPLETE && sample->outcome == DP_COMPLETE) {
 		/* Others make a function's frame before they enter the loop that executes it. */
 		if (plan->kind != DP_RUNTIME_PYTHON && plan->n_groups == plan->n_loops + 1) {
+			if (is_ambiguous(plan))
+				return false;
 			skip_group(plan);
 			return true;
 		}
@@ -133,10 +174,12 @@ static bool put_group(struct joined *j)
 	while (j->at < j->plan->n_frames) {
 		const struct dp_runtime_frame *f = &j->plan->frames[j->at++];
 
-		put(j, &(struct frame){ .address = f->code,
-					.offset = runtime_names_put(j->names, f),
-					.module = j->module,
-					.method = j->method });
+		/* 0: more of the function that is next, as a block that sort() calls */
+		if (f->code != 0)
+			put(j, &(struct frame){ .address = f->code,
+						.offset = runtime_names_put(j->names, f),
+						.module = j->module,
+						.method = j->method });
 		if (f->position & DP_RUNTIME_ENTRY)
 			return true;
 	}
@@ -148,10 +191,13 @@ static void put_all(struct joined *j, const struct sample *sample, bool keeps_na
 	size_t n_loops = 0;
 
 	for (size_t i = 0; i < sample->n_user; i++) {
-		const struct dp_runtime_range *r = range_of(j->plan, &sample->user[i]);
-		bool is_bare = r && r->is_loop && (n_loops++ < j->plan->n_bare || !put_group(j));
+		bool continues = is_continued(j->plan, sample, i);
+		bool is_bare = is_loop(j->plan, sample, i) && !continues &&
+			       (n_loops++ < j->plan->n_bare || !put_group(j));
+		bool is_folded =
+			range_of(j->plan, &sample->user[i]) || is_continued(j->plan, sample, i + 1);
 
-		if (!r || is_bare || keeps_native)
+		if (!is_folded || is_bare || keeps_native)
 			put(j, &sample->user[i]);
 	}
 }

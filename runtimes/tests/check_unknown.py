@@ -4,15 +4,17 @@
 
 usage: check_unknown.py [--fetched] DWARFPROF
 
-Profiles copies of the interpreters of PHP and JavaScript, whose mark of their version is changed in the file,
+Profiles copies of the interpreters of PHP, JavaScript and Perl, whose mark of their version is changed in the file,
 and a program that exports what Ruby does. There must be a warning with the file, native frames of the
 interpreter and none of the language, and SHARE of the stacks complete. An unchanged copy must have the
 language's frames and no warning. Programs compute for a time of the CPU, which a busy machine gives late.
 
 --fetched: what `ci/setup runtimes` has of which that is not known where a thread has its frames (Ruby 3.3,
-stripped), or which functions run them (CPython from 3.14 on, as a function for each instruction).
+stripped), or which functions run them (CPython from 3.14 on, as a function for each instruction), or whose
+layout is not known (Perl).
 """
 import collections
+import glob
 import json
 import os
 import re
@@ -36,6 +38,9 @@ LANGUAGES = [
     Language("v8", "javascript", "node", "function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2); } "
                    "while (process.cpuUsage().user < 1.5e6) f(15);",
                    "node::LoadEnvironment", "v8dbg_SmiTagMask", (9).to_bytes(4, "little")),
+    Language("perl", "perl", "perl", "sub f { my ($n) = @_; return $n < 2 ? $n : f($n - 1) + f($n - 2) } "
+                     "f(15) while (times)[0] < 1.5;",
+                     "Perl_runops_standard", "PL_version", b"\x63"),
 ]
 
 # Ruby compares its own version with what it exports: a program that exports the same, of version 9.9.
@@ -128,16 +133,20 @@ FETCHED = {
                    "while time.process_time() < 1: f(15)"),
     "ruby": ("ruby", "/usr/lib/x86_64-linux-gnu/libruby-3.3.so.3.3.8", "ruby_run_node",
              "def f(n) = n < 2 ? n : f(n - 1) + f(n - 2)\nf(15) while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 1"),
+    "perl": ("perl", "/usr/bin/perl5*[0-9]", "perl_run", LANGUAGES[-1].script),
 }
 
 
 def check_fetched(dwarfprof, program):
-    word, path, symbol, text = FETCHED[program]
+    word, pattern, symbol, text = FETCHED[program]
+    command = fetched.find("bin", program)
+    root = os.path.join(fetched.DIRECTORY, "root")
+    path = sorted(glob.glob(root + pattern))[-1][len(root):]
     with tempfile.TemporaryDirectory() as directory:
         script = os.path.join(directory, "script")
         with open(script, "w") as file:
             file.write(text)
-        return check(program, dwarfprof, path, [fetched.find("bin", program), script], directory,
+        return check(program, dwarfprof, path, [command, script], directory,
                      (word, word, symbol, False))
 
 

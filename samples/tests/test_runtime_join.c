@@ -68,7 +68,8 @@ static struct {
 
 /*
  * Joins stacks, leaf first: L a loop, b its first bytes, c its cold part, h a helper, o other code. Frames of Python are
- * letters, too; a capital one enters its loop. Returns the result: p and P for those, in order.
+ * letters, too; a capital one enters its loop. Of Perl's, a digit may also be without one, and - is a loop
+ * that is no function. Returns the result: p and P for those, in order.
  */
 static const char *joined(const char *natives, const char *frames, enum dp_outcome outcome,
 			  enum dp_runtime_outcome runtime_outcome)
@@ -91,8 +92,10 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 	sent.head = (struct dp_runtime){ .kind = (__u8)kind, .outcome = (__u8)runtime_outcome };
 	for (const char *c = frames; *c; c++)
 		sent.frames[sent.head.n++] = (struct dp_runtime_frame){
-			.code = (__u64)(*c | 0x20),
-			.position = *c & 0x20 ? 0 : DP_RUNTIME_ENTRY,
+			.code = *c == '-' ? 0 : (__u64)(*c | 0x20),
+			.position = *c < 'A'  ? DP_RUNTIME_ENTRY | DP_PERL_IDLE :
+				    *c & 0x20 ? 0 :
+						DP_RUNTIME_ENTRY,
 		};
 	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
 	for (size_t i = 0; i < sample.n_user; i++) {
@@ -146,6 +149,45 @@ Test(runtime_join, others_make_the_frame_before_the_loop)
 	EXPECT("oLoLo", "xY", "OLOxyO");
 	cr_expect_eq(join.n_apart, 0);
 	EXPECT("Lo", "XYZ", "LO");
+	cr_expect_eq(join.n_apart, 1);
+}
+
+static void be_perl(void)
+{
+	kind = unwind.runtime_kind = DP_RUNTIME_PERL;
+}
+
+Test(runtime_join, an_eval_goes_on_in_a_loop_of_its_own)
+{
+	be_perl();
+	EXPECT("oLoLooLo", "xYZ", "OxyOOzO");
+	EXPECT("oLoLoLo", "xY", "OxyO");
+	join.keeps_native = true;
+	EXPECT("oLoLooLo", "xYZ", "OxyLOLOOzLO");
+	join.keeps_native = false;
+	cr_expect_eq(join.n_apart, 0);
+	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
+	EXPECT("oLoLooLo", "xYZ", "OLOxyOOzO");
+}
+
+Test(runtime_join, a_loop_may_run_more_of_its_caller)
+{
+	be_perl();
+	EXPECT("LooLo", "-X", "OOxO");
+	EXPECT("ooLo", "-X", "OOxO");
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, native_code_may_have_a_function_ready)
+{
+	be_perl();
+	EXPECT("LooLo", "1Y", "1OOyO");
+	EXPECT("ooLo", "1Y", "OOyO");
+	EXPECT("ooLo", "XY", "OOyO");
+	EXPECT("LooLooLo", "X1Y", "xOO1OOyO");
+	cr_expect_eq(join.n_apart, 0);
+	/* It may be this one, or the first. */
+	EXPECT("LooLo", "X1Y", "LOOLO");
 	cr_expect_eq(join.n_apart, 1);
 }
 
