@@ -190,6 +190,7 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 		[PARSE_SAME] = "is not compared with a file of the same build id",
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
 		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
+		[PARSE_CXX] = "throws C++ exceptions that are not seen, if it does",
 	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 	const char *why = parser_failure(err);

@@ -10,6 +10,7 @@
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "sandbox/container_file.h"
+#include "symbols/cxx_runtime.h"
 #include "symbols/function_search.h"
 #include "symbols/jit_reader.h"
 #include "symbols/parameters.h"
@@ -34,6 +35,8 @@ enum parse_kind {
 	PARSE_DIGEST,       /* of all its bytes, whatever they are */
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
+	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
+	PARSE_TYPE, /* the name in a std::type_info, which is all that the file has, as in the source */
 	PARSE_N_KINDS,
 };
 
@@ -60,6 +63,9 @@ struct parse_request {
 	 */
 	uint64_t cpu_ns, stuck_ns;
 };
+
+/* Longer names of types remain as they are. */
+#define PARSE_TYPE_SIZE 1024
 
 /* The name of a debug file, as in .gnu_debuglink. */
 #define PARSE_LINK_SIZE 256
@@ -88,13 +94,16 @@ struct parse_result {
 	struct file_digest digest;
 	/* CONTAINER */
 	struct container_names container;
+	struct cxx_runtime cxx;     /* CXX */
+	char type[PARSE_TYPE_SIZE]; /* TYPE */
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
  * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
- * function_search(), file_digest_read() and container_file_read(); parse_result_done()
+ * function_search(), file_digest_read() and container_file_read(); -ENODATA: it has no C++ runtime, or no name
+ * of a type. parse_result_done()
  * frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);

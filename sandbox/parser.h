@@ -48,6 +48,8 @@ struct parser_reply {
 	uint32_t n_names; /* of these together */
 	struct file_digest digest;
 	struct container_names container;
+	struct cxx_runtime cxx;
+	char type[PARSE_TYPE_SIZE];
 };
 
 /* What the parser does. Returns an exit status. */

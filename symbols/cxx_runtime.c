@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/cxx_runtime.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "elf/elf_symbols.h"
+#include "elf/elf_usdt.h"
+#include "symbols/usdt_argument.h"
+
+#define PROVIDER "libstdcxx"
+#define VTABLE "_ZTV"
+/* A vtable has an offset and the class's type_info before what objects point to, which has two ~T(). */
+#define VTABLE_WHAT 32
+
+/* Only libc++abi has it, beside __cxa_throw() in its cxa_exception.cpp. */
+#define LLVM_SYMBOL "__cxa_increment_exception_refcount"
+/*
+ * The name of a type that only the runtime itself defines; its type_info is in any that can throw. What
+ * precedes it there is apart, so that this program has no such name.
+ */
+static const char own_type[] = "10__cxxabiv117__class_type_infoE", before_type[] = { '\0', 'N' };
+/* So much of a file without symbols is searched for it. */
+#define MAX_SEARCHED (UINT64_C(64) << 20)
+
+static const struct {
+	const char *symbol, *probe;
+} throws[CXX_N_THROWS] = {
+	[CXX_THROW] = { "__cxa_throw", "throw" },
+	[CXX_RETHROW] = { "__cxa_rethrow", "rethrow" },
+};
+
+#define X(name) DP_##name,
+static const uint8_t registers[] = { DP_ARGUMENT_REGISTERS(X) };
+#undef X
+
+static const char *const classes[DP_N_WHATS] = {
+#define X(name, class, message) class,
+	DP_WHATS(X)
+#undef X
+};
+
+/* 0: no segment has it. */
+static uint64_t address_of(const struct elf_file *file, uint64_t offset)
+{
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (offset >= s->offset && offset - s->offset < s->file_size)
+			return offset - s->offset + s->address;
+	}
+	return 0;
+}
+
+/* False: the file has no bytes of it. */
+static bool find_offset(const struct elf_file *file, uint64_t address, uint64_t *ret)
+{
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (address >= s->address && address - s->address < s->file_size) {
+			*ret = address - s->address + s->offset;
+			return true;
+		}
+	}
+	return false;
+}
+
+struct search {
+	const struct elf_file *file;
+	struct cxx_runtime *to;
+	bool is_llvm;
+};
+
+static void note_class(struct cxx_runtime *to, const struct elf_symbol *s)
+{
+	const char *class = s->name + strlen(VTABLE);
+
+	if (s->size < VTABLE_WHAT + sizeof(uint64_t))
+		return;
+	for (size_t i = 0; i < DP_N_WHATS; i++)
+		if (strcmp(class, classes[i]) == 0)
+			to->what[i] = s->address + VTABLE_WHAT;
+}
+
+static void note_throw(const struct search *search, const struct elf_symbol *s)
+{
+	for (size_t i = 0; i < CXX_N_THROWS; i++) {
+		struct cxx_place *place = &search->to->throws[i];
+
+		if (strcmp(s->name, throws[i].symbol) != 0 ||
+		    !find_offset(search->file, s->address, &place->offset))
+			continue;
+		place->address = s->address;
+		if (i == CXX_THROW) {
+			place->object = registers[0] + 1U;
+			place->type = registers[1] + 1U;
+		}
+	}
+}
+
+static int on_symbol(void *arg, const struct elf_symbol *s)
+{
+	struct search *search = arg;
+
+	if (strncmp(s->name, VTABLE, strlen(VTABLE)) == 0)
+		note_class(search->to, s);
+	else if (s->is_function && strncmp(s->name, "__cxa_", 6) == 0)
+		note_throw(search, s);
+	search->is_llvm |= strcmp(s->name, LLVM_SYMBOL) == 0;
+	return 0;
+}
+
+/* What both name in different ways. */
+static void tell_apart(struct cxx_runtime *to, bool is_llvm)
+{
+	to->what[is_llvm ? DP_WHAT_BAD_ARRAY_NEW_LENGTH : DP_WHAT_BAD_ARRAY_NEW_LENGTH_LLVM] = 0;
+}
+
+/* The register that an argument is in, and 1; 0: it is elsewhere. */
+static uint32_t register_of(const struct usdt_argument *a)
+{
+	const struct dp_argument *how = &a->how;
+	bool is_register = how->base == DP_BASE_REGISTER && how->n_derefs == 0 && how->add == 0 &&
+			   how->index == 0 && how->reg < DP_N_REGISTERS;
+
+	return a->type < VALUE_N_TYPES && value_type_size(a->type) == sizeof(uint64_t) &&
+			       is_register ?
+		       how->reg + 1U :
+		       0;
+}
+
+static int on_note(void *arg, const struct elf_usdt *note)
+{
+	struct usdt_argument arguments[USDT_MAX_ARGUMENTS];
+	const struct search *search = arg;
+	struct cxx_place place = {
+		.offset = note->offset,
+		.address = address_of(search->file, note->offset),
+		.counter = note->semaphore,
+	};
+	size_t n;
+
+	if (strcmp(note->provider, PROVIDER) != 0 || place.address == 0)
+		return 0;
+	n = usdt_arguments_parse(note->arguments, arguments);
+	if (n < 2)
+		return 0;
+	place.object = register_of(&arguments[0]);
+	place.type = register_of(&arguments[1]);
+	for (size_t i = 0; i < CXX_N_THROWS; i++)
+		if (strcmp(note->name, throws[i].probe) == 0 && place.object && place.type)
+			search->to->throws[i] = place;
+	return 0;
+}
+
+static bool has_type(const char *bytes, size_t size)
+{
+	const char *at = bytes, *end = bytes + size;
+
+	while ((at = memmem(at, (size_t)(end - at), own_type, sizeof(own_type)))) {
+		if (at - bytes >= (ptrdiff_t)sizeof(before_type) &&
+		    memcmp(at - sizeof(before_type), before_type, sizeof(before_type)) == 0)
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static bool has_own_type(const struct elf_file *file)
+{
+	uint64_t left = MAX_SEARCHED;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+		uint64_t size = s->file_size < left ? s->file_size : left;
+		const char *bytes = elf_bytes_at(file, s->address, size);
+
+		if (bytes && has_type(bytes, size))
+			return true;
+		left -= size;
+	}
+	return false;
+}
+
+int cxx_runtime_find(const struct elf_file *file, int fd, struct cxx_runtime *ret)
+{
+	struct search search = { file, ret, false };
+
+	memset(ret, 0, sizeof(*ret));
+	elf_symbols_each(file, true, on_symbol, &search);
+	elf_symbols_each(file, false, on_symbol, &search);
+	tell_apart(ret, search.is_llvm);
+	(void)elf_usdt_each(fd, on_note, &search);
+	if (ret->throws[CXX_THROW].address == 0)
+		ret->is_hidden = has_own_type(file);
+	return ret->throws[CXX_THROW].address || ret->is_hidden ? 0 : -ENOENT;
+}
+
+bool cxx_runtime_is_sound(const struct cxx_runtime *r)
+{
+	for (size_t i = 0; i < CXX_N_THROWS; i++)
+		if (r->throws[i].object > DP_N_REGISTERS || r->throws[i].type > DP_N_REGISTERS)
+			return false;
+	return r->is_hidden <= 1;
+}
