@@ -22,7 +22,7 @@ void event_options_set_probe(struct options *options, struct argp_state *state, 
 void event_options_set_redaction(struct options *options, struct argp_state *state,
 				 const char *regex);
 
-/* Checks the rates of the events, after parsing. */
-void event_options_complete(const struct options *options, struct argp_state *state);
+/* Checks the rates of the events, after parsing, and sets their own limit if none is given. */
+void event_options_complete(struct options *options, struct argp_state *state);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "kernel/exception_probes.h"
 #include "kernel/filter.h"
 #include "kernel/kernel_types.h"
 #include "kernel/knobs.h"
@@ -171,6 +172,21 @@ static int load(struct session *s, const struct refusal *refusal, const char *bt
 	return rings_err < 0 ? rings_err : segments_err;
 }
 
+static int make_exception_probes(struct session *s)
+{
+	const struct exception_fds fds = {
+		.program = bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
+		.is_multi = s->uprobe_multi,
+		.arguments = bpf_map__fd(s->bpf->maps.dp_arguments),
+		.whats = bpf_map__fd(s->bpf->maps.dp_whats),
+	};
+	int err = exception_probes_new(&fds, &s->exceptions);
+
+	if (err < 0)
+		log_error("cannot prepare probes of exceptions: %s", strerror(-err));
+	return err;
+}
+
 static int open_and_load(struct session *s, const struct session_options *options,
 			 const struct refusal *refusal)
 {
@@ -206,6 +222,8 @@ static int open_and_load(struct session *s, const struct session_options *option
 		permission_explain_kernel();
 	if (err == 0)
 		err = set_cgroup(s);
+	if (err == 0 && options->needs.has_exceptions)
+		err = make_exception_probes(s);
 	if (err < 0)
 		session_close(s);
 	return err;
@@ -228,6 +246,7 @@ int session_open(struct session *ret, const struct session_options *options)
 void session_close(struct session *s)
 {
 	session_stop(s);
+	exception_probes_drop(s->exceptions);
 	free(s->links);
 	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
@@ -407,6 +426,11 @@ int session_sample_perf(struct session *s, int fd)
 	return err;
 }
 
+int session_sample_exceptions(struct session *s)
+{
+	return exception_probes_start(s->exceptions);
+}
+
 int session_sample_off_cpu(struct session *s)
 {
 	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_switch));
@@ -419,6 +443,7 @@ int session_sample_off_cpu(struct session *s)
 void session_stop(struct session *s)
 {
 	cpu_events_stop(&s->cpus);
+	exception_probes_stop(s->exceptions);
 	while (s->n_links > 0)
 		bpf_link__destroy(s->links[--s->n_links]);
 	for (size_t i = 0; i < ARRAY_SIZE(s->uprobe_fds); i++)

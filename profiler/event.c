@@ -7,23 +7,12 @@
 #include "base/array.h"
 
 static const struct event_source *const sources[] = {
-	&event_cpu,
-	&event_off_cpu,
-	&event_wall,
-	&event_uprobe,
-	&event_uretprobe,
-	&event_usdt,
-	&event_page_faults,
-	&event_minor_faults,
-	&event_major_faults,
-	&event_context_switches,
-	&event_cpu_migrations,
-	&event_cycles,
-	&event_instructions,
-	&event_cache_references,
-	&event_cache_misses,
-	&event_branches,
-	&event_branch_misses,
+	&event_cpu,          &event_off_cpu,          &event_wall,
+	&event_uprobe,       &event_uretprobe,        &event_usdt,
+	&event_exceptions,   &event_page_faults,      &event_minor_faults,
+	&event_major_faults, &event_context_switches, &event_cpu_migrations,
+	&event_cycles,       &event_instructions,     &event_cache_references,
+	&event_cache_misses, &event_branches,         &event_branch_misses,
 	&event_raw,
 };
 

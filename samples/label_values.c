@@ -70,6 +70,8 @@ static int add_word(struct label_list *list, const struct value_form *form, uint
 	struct label label = { .key = form->name, .unit = form->unit };
 	char text[32];
 
+	if (form->zero_is_none && word == 0)
+		return 0;
 	label.text = enumerator_name(form->names, form->n_names, value);
 	if (label.text)
 		return label_list_add(list, &label);
@@ -130,9 +132,9 @@ static struct values values_of_sample(const struct value_labels *labels,
 	const size_t head_words = sizeof(struct dp_values) / sizeof(__u64);
 	struct values v = { .head = sample_values(named) };
 
-	if (!v.head || v.head->list >= labels->n_lists)
+	if (!v.head || (v.head->list >= labels->n_lists && labels->n_lists != 1))
 		return v;
-	v.forms = &labels->lists[v.head->list];
+	v.forms = &labels->lists[labels->n_lists == 1 ? 0 : v.head->list];
 	v.words.at = (const void *)(v.head + 1);
 	v.words.left = v.head->part.size / sizeof(__u64) - head_words;
 	v.n = v.head->n < v.forms->n ? v.head->n : v.forms->n;

@@ -18,6 +18,7 @@ struct value_form {
 	const char *unit;               /* of a number: "nanoseconds"; "": none */
 	const struct enumerator *names; /* of values, for labels; NULL: it has none */
 	size_t n_names;
+	bool zero_is_none; /* the number 0 is no value, and no label */
 };
 
 /* Of each list of arguments that the kernel reads (struct dp_arguments), by its number. */
@@ -35,7 +36,7 @@ void value_forms_free(struct value_forms *lists, size_t n);
  */
 struct value_labels {
 	struct label_source source;
-	const struct value_forms *lists; /* the caller's */
+	const struct value_forms *lists; /* the caller's; a single one is that of all lists */
 	size_t n_lists;
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/type_names.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/write_all.h"
+#include "report/report_queue.h"
+#include "samples/redaction.h"
+#include "sandbox/parsers.h"
+
+struct type_name {
+	UT_hash_handle hh;
+	char *type; /* in the source, behind the key */
+	char mangled[];
+};
+
+/* Only the thread that makes the reports uses it. */
+struct type_names {
+	struct label_finisher finisher;
+	struct parsers *parsers;
+	const struct redaction *redaction;
+	struct type_name *known;
+};
+
+/* *ret is NULL if it cannot be demangled. -EAGAIN: not now. */
+static int ask(struct parsers *parsers, const char *mangled, char **ret)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int fd = memfd_create("type", MFD_CLOEXEC);
+	const struct parse_request request = { .kind = PARSE_TYPE, .fd = fd, .other = -1 };
+	clockid_t clock = 0;
+	int err = fd < 0 ? -errno : write_all(fd, mangled, strlen(mangled));
+
+	*ret = NULL;
+	if (err == 0)
+		err = parsers_ask(parsers, &request, &clock, &result);
+	if (err < 0)
+		return err == -ENOMEM || err == -EAGAIN || fd < 0 ? -EAGAIN : 0;
+	*ret = strdup(result.type);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static struct type_name *add(struct type_names *names, const char *mangled, const char *type)
+{
+	size_t size = strlen(mangled) + 1;
+	struct type_name *name = malloc(sizeof(*name) + size + strlen(type) + 1);
+
+	if (!name)
+		return NULL;
+	memcpy(name->mangled, mangled, size);
+	name->type = name->mangled + size;
+	strcpy(name->type, type);
+	HASH_ADD(hh, names->known, mangled, size - 1, name);
+	if (HASH_IS_ADDED(hh, name))
+		return name;
+	free(name);
+	return NULL;
+}
+
+/* The type in the source; NULL: it remains as it is. */
+static const char *find(struct type_names *names, const char *mangled)
+{
+	_cleanup_free_ char *type = NULL;
+	struct type_name *name;
+
+	HASH_FIND(hh, names->known, mangled, strlen(mangled), name);
+	if (name)
+		return name->type;
+	if (HASH_COUNT(names->known) >= TYPE_NAMES_MAX || ask(names->parsers, mangled, &type) < 0)
+		return NULL;
+	name = add(names, mangled, type ?: mangled);
+	return name ? name->type : NULL;
+}
+
+static int add_type(const struct type_names *names, const char *type, struct label_list *list)
+{
+	_cleanup_(label_list_done) struct label_list own = { 0 };
+	_cleanup_(label_set_freep) struct label_set *set = NULL;
+	struct label label = { .key = TYPE_NAMES_KEY, .text = type };
+	size_t at = 0;
+	int err = label_list_add(&own, &label);
+
+	if (err == 0 && names->redaction)
+		err = redaction_apply(names->redaction, &own);
+	if (err == 0)
+		err = label_set_new(&own, &set);
+	return err == 0 && label_set_next(set, &at, &label) ? label_list_add(list, &label) : err;
+}
+
+static bool is_type(const struct label *label)
+{
+	return label->text && strcmp(label->key, TYPE_NAMES_KEY) == 0;
+}
+
+static int replace(const struct type_names *names, const struct label_set *labels, const char *type,
+		   struct label_set **ret)
+{
+	_cleanup_(label_list_done) struct label_list list = { .is_cut = labels->is_cut };
+	struct label label;
+	size_t at = 0;
+	int err = 0;
+
+	while (err == 0 && label_set_next(labels, &at, &label))
+		err = is_type(&label) ? add_type(names, type, &list) :
+					label_list_add(&list, &label);
+	return err < 0 ? err : label_set_new(&list, ret);
+}
+
+static int finish(struct label_finisher *finisher, const struct label_set *labels,
+		  struct label_set **ret)
+{
+	struct type_names *names = (struct type_names *)finisher;
+	struct label label;
+	const char *type;
+	size_t at = 0;
+
+	*ret = NULL;
+	while (label_set_next(labels, &at, &label)) {
+		/* `<unread>` and `<unknown>` are no names of types. */
+		if (!is_type(&label) || label.text[0] == '<')
+			continue;
+		type = find(names, label.text);
+		return type && strcmp(type, label.text) != 0 ? replace(names, labels, type, ret) :
+							       0;
+	}
+	return 0;
+}
+
+static void free_names(struct label_finisher *finisher)
+{
+	struct type_names *names = (struct type_names *)finisher;
+	struct type_name *name, *next;
+
+	HASH_ITER(hh, names->known, name, next) {
+		HASH_DEL(names->known, name);
+		free(name);
+	}
+	parsers_drop(names->parsers);
+	free(names);
+}
+
+int type_names_install(struct parsers *parsers, const struct redaction *redaction,
+		       struct report_queue *queue)
+{
+	struct type_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return -ENOMEM;
+	*names = (struct type_names){
+		.finisher = { .finish = finish, .free = free_names },
+		.parsers = parsers_hold(parsers),
+		.redaction = redaction,
+	};
+	report_queue_set_finisher(queue, &names->finisher);
+	return 0;
+}
