@@ -323,6 +323,8 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
+	if (p->needs.session.has_exceptions)
+		p->drain.label_sources.redaction = NULL; /* type_names_install() */
 	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;

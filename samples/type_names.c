@@ -79,58 +79,46 @@ static const char *find(struct type_names *names, const char *mangled)
 	return name ? name->type : NULL;
 }
 
-static int add_type(const struct type_names *names, const char *type, struct label_list *list)
-{
-	_cleanup_(label_list_done) struct label_list own = { 0 };
-	_cleanup_(label_set_freep) struct label_set *set = NULL;
-	struct label label = { .key = TYPE_NAMES_KEY, .text = type };
-	size_t at = 0;
-	int err = label_list_add(&own, &label);
-
-	if (err == 0 && names->redaction)
-		err = redaction_apply(names->redaction, &own);
-	if (err == 0)
-		err = label_set_new(&own, &set);
-	return err == 0 && label_set_next(set, &at, &label) ? label_list_add(list, &label) : err;
-}
-
 static bool is_type(const struct label *label)
 {
 	return label->text && strcmp(label->key, TYPE_NAMES_KEY) == 0;
 }
 
-static int replace(const struct type_names *names, const struct label_set *labels, const char *type,
-		   struct label_set **ret)
+/* The type in the source, of labels that have one; NULL: they remain as they are. */
+static const char *find_type(struct type_names *names, const struct label_set *labels)
 {
-	_cleanup_(label_list_done) struct label_list list = { .is_cut = labels->is_cut };
+	const char *type = NULL;
 	struct label label;
 	size_t at = 0;
-	int err = 0;
 
-	while (err == 0 && label_set_next(labels, &at, &label))
-		err = is_type(&label) ? add_type(names, type, &list) :
-					label_list_add(&list, &label);
-	return err < 0 ? err : label_set_new(&list, ret);
+	/* `<unread>` and `<unknown>` are no names of types. */
+	while (!type && label_set_next(labels, &at, &label))
+		if (is_type(&label) && label.text[0] != '<')
+			type = find(names, label.text);
+	return type && strcmp(type, label.text) != 0 ? type : NULL;
 }
 
 static int finish(struct label_finisher *finisher, const struct label_set *labels,
 		  struct label_set **ret)
 {
 	struct type_names *names = (struct type_names *)finisher;
+	const char *type = find_type(names, labels);
+	_cleanup_(label_list_done) struct label_list list = { .is_cut = labels->is_cut };
 	struct label label;
-	const char *type;
 	size_t at = 0;
+	int err = 0;
 
 	*ret = NULL;
-	while (label_set_next(labels, &at, &label)) {
-		/* `<unread>` and `<unknown>` are no names of types. */
-		if (!is_type(&label) || label.text[0] == '<')
-			continue;
-		type = find(names, label.text);
-		return type && strcmp(type, label.text) != 0 ? replace(names, labels, type, ret) :
-							       0;
+	if (!type && !names->redaction)
+		return 0;
+	while (err == 0 && label_set_next(labels, &at, &label)) {
+		if (type && is_type(&label))
+			label.text = type;
+		err = label_list_add(&list, &label);
 	}
-	return 0;
+	if (err == 0 && names->redaction)
+		err = redaction_apply(names->redaction, &list);
+	return err < 0 ? err : label_set_new(&list, ret);
 }
 
 static void free_names(struct label_finisher *finisher)

@@ -188,7 +188,9 @@ class Exceptions(unittest.TestCase):
         written, _, _ = self.record("thrown-O2", 1000, "--no-symbols", "--format", "jsonl", "--redact", r"error|Deeper|[0-9]+", *EVERY)
         labels = [json.loads(line)["labels"] for line in written.splitlines()]
         for l in labels:
-            self.assertIsNone(re.search(r"error|Deeper|\d", json.dumps(l)), l)
+            self.assertIsNone(re.search(r"error|Deeper|\d", json.dumps(l, ensure_ascii=False)), l)
+        self.assertIn("(anonymous namespace)::<redacted>", {l["exception.type"] for l in labels})
+        self.assertIn("std::runtime_<redacted>", {l["exception.type"] for l in labels})
         self.assertIn("<redacted>", " ".join(l.get("exception.message", "") for l in labels))
 
     def test_a_process_without_a_runtime(self):

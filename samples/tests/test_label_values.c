@@ -124,6 +124,34 @@ Test(label_values, are_names_of_enumerators_where_one_fits)
 	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 6);
 }
 
+Test(label_values, are_none_if_zero_says_so)
+{
+	put(VALUE_BOOL, 0);
+	put(VALUE_BOOL, 0);
+	put(VALUE_BOOL, 1);
+	forms[1].of[1].zero_is_none = forms[1].of[2].zero_is_none = true;
+	read_labels(3);
+	cr_assert(label_set_has(set, "v0", "false"));
+	cr_assert(!label_set_has(set, "v1", "false"));
+	cr_assert(label_set_has(set, "v2", "true"));
+}
+
+Test(label_values, of_all_lists_may_be_written_alike)
+{
+	put(VALUE_U8, 7);
+	read_labels(1);
+	cr_assert_eq(number("v0"), 7);
+	end();
+	record.values.list = 200;
+	read_labels(1);
+	cr_assert(!set || set->is_cut);
+	end();
+	value_labels_init(&labels, &forms[1], 1, NULL);
+	read_labels(1);
+	cr_assert_eq(number("v0"), 7);
+	cr_assert(!set->is_cut);
+}
+
 /* A text's words follow it, the next value follows these. */
 static void put_text(const char *text)
 {
