@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "kernel/exception_lists.h"
 #include "kernel/session.h"
 #include "log/log.h"
