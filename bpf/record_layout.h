@@ -13,6 +13,7 @@ enum dp_record_type {
 	DP_RECORD_LABELS,
 	DP_RECORD_RUNTIME,
 	DP_RECORD_VALUES,
+	DP_RECORD_THROWN,
 };
 
 /*
@@ -37,6 +38,7 @@ enum dp_sample_flags {
 	DP_SAMPLE_LABELS = 4,  /* labels follow in a struct dp_labels, the next part */
 	DP_SAMPLE_RUNTIME = 8, /* a runtime's frames are in a struct dp_runtime, the last part */
 	DP_SAMPLE_VALUES = 16, /* a probe's values are in a struct dp_values, before that */
+	DP_SAMPLE_THROWN = 32, /* those of a C++ exception are in another one, before these */
 };
 
 /*

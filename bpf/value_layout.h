@@ -95,7 +95,7 @@ struct dp_whats {
  *   +-------------------------------------------------------+
  */
 struct dp_values {
-	struct dp_part part; /* DP_RECORD_VALUES */
+	struct dp_part part; /* DP_RECORD_VALUES, or DP_RECORD_THROWN */
 	__u16 list;          /* the number of the list */
 	__u16 n;
 	__u16 texts;      /* which of them are texts */

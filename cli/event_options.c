@@ -131,9 +131,11 @@ void event_options_complete(struct options *o, struct argp_state *state)
 	if (r->value && (!r->event.argument || !r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
 		argp_error(state, "--value is for -e uprobe:, uretprobe: and usdt: with values");
-	if (r->label_probe && r->event.source->programs & EVENT_BIT(DP_EVENT_UPROBE))
-		argp_error(state, "--probe is for CPU and off-CPU samples, not -e %s%s",
-			   r->event.source->name, r->event.argument ? ":" : "");
+	if (r->label_probe && r->event.source->programs & EVENT_BIT(DP_EVENT_UPROBE) &&
+	    !r->event.source->has_exceptions)
+		argp_error(state,
+			   "--probe is for CPU and off-CPU samples and exceptions, not -e %s:",
+			   r->event.source->name);
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)

@@ -58,7 +58,7 @@ int exception_lists_take(struct exception_lists *lists, const struct cxx_runtime
 
 	*ret_new = false;
 	fill(runtime, place, &wanted);
-	for (size_t i = 0; i < DP_MAX_ARGUMENT_LISTS; i++) {
+	for (size_t i = EXCEPTION_FIRST_LIST; i < DP_MAX_ARGUMENT_LISTS; i++) {
 		struct exception_list *l = &lists->of[i];
 
 		if (l->n_users > 0 && is_same(l, &wanted)) {

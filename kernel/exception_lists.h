@@ -15,6 +15,9 @@ enum exception_value {
 	EXCEPTION_N_VALUES,
 };
 
+/* The lists before it are those of calls that label samples. */
+#define EXCEPTION_FIRST_LIST DP_MAX_SPAN_PLACES
+
 /* What the kernel reads at the places of C++ runtimes. Those of equal runtimes share a list. */
 struct exception_list {
 	unsigned int n_users;

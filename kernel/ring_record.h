@@ -45,7 +45,7 @@ struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
 	__u64 frames
-		[]; /* n_user, then n_kernel; then sample_labels(), sample_values(), sample_runtime() */
+		[]; /* n_user, then n_kernel; then sample_labels(), sample_thrown(), sample_values(), sample_runtime() */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&
@@ -66,6 +66,7 @@ static const struct {
 	size_t head; /* its fixed fields */
 } SAMPLE_PARTS[] = {
 	{ DP_SAMPLE_LABELS, DP_RECORD_LABELS, sizeof(struct dp_labels) },
+	{ DP_SAMPLE_THROWN, DP_RECORD_THROWN, sizeof(struct dp_values) },
 	{ DP_SAMPLE_VALUES, DP_RECORD_VALUES, sizeof(struct dp_values) },
 	{ DP_SAMPLE_RUNTIME, DP_RECORD_RUNTIME, sizeof(struct dp_runtime) },
 };
@@ -109,6 +110,12 @@ static inline const struct dp_values *sample_values(const struct named_sample *n
 	return sample_part(named, DP_SAMPLE_VALUES);
 }
 
+/* The values of a C++ exception; NULL: none. */
+static inline const struct dp_values *sample_thrown(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_THROWN);
+}
+
 /* The frames of a runtime; NULL: none. They are as many as it says. */
 static inline const struct dp_runtime *sample_runtime(const struct named_sample *named)
 {
@@ -118,9 +125,9 @@ static inline const struct dp_runtime *sample_runtime(const struct named_sample 
 /* Could a value not be read? */
 static inline bool named_sample_lacks(const struct named_sample *named)
 {
-	const struct dp_values *values = sample_values(named);
+	const struct dp_values *values = sample_values(named), *thrown = sample_thrown(named);
 
-	return values && values->unread;
+	return (values && values->unread) || (thrown && thrown->unread);
 }
 
 /* No kernel sends others. There are no words for them, and recordings of them cannot be read. */

@@ -26,7 +26,8 @@ struct event_text {
 	struct value_forms
 		*lists; /* by the number of the list of arguments; the taker frees them */
 	size_t n_lists;
-	struct probed_code code; /* whose calls label samples (label_probe.h) */
+	struct value_forms *thrown; /* of exceptions; NULL: none; the taker frees them */
+	struct probed_code code;    /* whose calls label samples (label_probe.h) */
 };
 
 /*

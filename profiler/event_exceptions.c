@@ -82,11 +82,9 @@ static int attach(struct session *session, struct parsers *parsers,
 	snprintf(ret->name, sizeof(ret->name), "exceptions");
 	snprintf(ret->how, sizeof(ret->how), "at each C++ exception that is thrown");
 	/* The places of all C++ runtimes have the same values. */
-	ret->lists = calloc(1, sizeof(*ret->lists));
-	if (ret->lists) {
-		ret->n_lists = 1;
-		err = make_forms(ret->lists);
-	}
+	ret->thrown = calloc(1, sizeof(*ret->thrown));
+	if (ret->thrown)
+		err = make_forms(ret->thrown);
 	if (err < 0)
 		log_error("cannot sample exceptions: %s", strerror(-err));
 	return err < 0 ? err : session_sample_exceptions(session);

@@ -592,6 +592,7 @@ struct profiler *profiler_free(struct profiler *p)
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
 	value_forms_free(p->event.lists, p->event.n_lists);
+	value_forms_free(p->event.thrown, 1);
 	free(p->event.code.maybe);
 	free(p);
 	return NULL;

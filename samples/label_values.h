@@ -31,13 +31,14 @@ struct value_forms {
 void value_forms_free(struct value_forms *lists, size_t n);
 
 /*
- * The source of labels with the values that a probe has read. A value that was not in memory is
+ * The source of labels with the values that probes have read. A value that was not in memory is
  * `<unread>`.
  */
 struct value_labels {
 	struct label_source source;
-	const struct value_forms *lists; /* the caller's; a single one is that of all lists */
+	const struct value_forms *lists; /* the caller's */
 	size_t n_lists;
+	const struct value_forms *thrown; /* of exceptions, whatever their list; NULL: none */
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
 	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */

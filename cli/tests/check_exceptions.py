@@ -167,6 +167,24 @@ class Exceptions(unittest.TestCase):
             self.assertEqual(len(samples), len(logged), result.stderr)
             self.check_all(samples, logged, result.stderr)
 
+    def test_labels_of_calls(self):
+        """Each call of pass_first() has a number, with which it calls what throws."""
+        library = program("libthrown_first.so")
+        written, logged, said = self.record("thrown-O2", 2000, "--format", "jsonl", *EVERY, "--no-symbols",
+                                            "--probe", f"label:{library}:pass_first(i=arg2:u64)")
+        samples = sorted(map(json.loads, written.splitlines()), key=lambda s: s["time_ns"])
+        numbers = []
+        for s in samples:
+            numbers.append(s["labels"].pop("i"))
+        self.check_all(samples, logged, said)
+        known = [n for n in numbers if n != "<unknown>"]
+        self.assertGreater(len(known), len(samples) * 0.95)
+        self.assertEqual(known, sorted(known))
+        for s, number in zip(samples, numbers):
+            message = s["labels"].get("exception.message", "")
+            if number != "<unknown>" and message.startswith(("error ", "inner ", "several ", "nested ")):
+                self.assertEqual(message.split()[1], str(number))
+
     def test_the_rate(self):
         written, logged, said = self.record("thrown-O2", N, "--no-symbols", "--format", "jsonl")
         samples = [json.loads(line) for line in written.splitlines()]
@@ -200,8 +218,7 @@ class Exceptions(unittest.TestCase):
 
     def test_what_does_not_go_with_it(self):
         for options, said in ((["--off-cpu"], "exclude each other"), (["-K"], "exclude each other"),
-                              (["--value", "exception.type"], "--value is for"), (["-F", "99"], "-F is for"),
-                              (["--probe", "label:/bin/true:main(x=arg1)"], "--probe is for")):
+                              (["--value", "exception.type"], "--value is for"), (["-F", "99"], "-F is for")):
             with self.subTest(options=options):
                 result = dwarfprof("--exceptions", *options, "--", "true")
                 self.assertEqual(result.returncode, 2, result.stderr)

@@ -136,20 +136,33 @@ Test(label_values, are_none_if_zero_says_so)
 	cr_assert(label_set_has(set, "v2", "true"));
 }
 
-Test(label_values, of_all_lists_may_be_written_alike)
+/* They precede those of a call that labels the sample. */
+Test(label_values, are_also_of_what_is_thrown)
 {
+	const struct value_forms call = {
+		.n = 1, .of = { { .name = "call", .type = VALUE_U8, .unit = "" } }
+	};
+
 	put(VALUE_U8, 7);
-	read_labels(1);
-	cr_assert_eq(number("v0"), 7);
-	end();
+	record.sample.flags = DP_SAMPLE_LABELS | DP_SAMPLE_THROWN;
 	record.values.list = 200;
 	read_labels(1);
-	cr_assert(!set || set->is_cut);
+	cr_assert(!set->size);
 	end();
-	value_labels_init(&labels, &forms[1], 1, NULL);
+	labels.thrown = &forms[1];
 	read_labels(1);
 	cr_assert_eq(number("v0"), 7);
-	cr_assert(!set->is_cut);
+	end();
+	record.sample.flags |= DP_SAMPLE_VALUES;
+	memcpy(&record.words[1],
+	       &(struct dp_values){ .part = { DP_RECORD_VALUES, sizeof(struct dp_values) + 8 },
+				    .n = 1 },
+	       sizeof(struct dp_values));
+	record.words[3] = 9;
+	value_labels_init(&labels, &call, 1, NULL);
+	labels.thrown = &forms[1];
+	read_labels(1);
+	cr_assert(number("v0") == 7 && number("call") == 9 && !set->is_cut);
 }
 
 /* A text's words follow it, the next value follows these. */
