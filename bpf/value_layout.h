@@ -37,8 +37,8 @@ struct dp_argument {
 	__u8 n_derefs;
 	__u8 size; /* of what the last one reads: 1, 2, 4 or 8 bytes; the others read 8 */
 	__u8 is_text;
-	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
-	__u8 shift; /* the index is shifted left by so many bits */
+	__u8 index;   /* enum dp_register + 1, is added to the base; 0: none */
+	__u8 shift;   /* the index is shifted left by so many bits */
 	__u8 is_what; /* the result is the address of a C++ object: what its what() returns */
 	__s64 add;
 	__s32 derefs[DP_MAX_DEREFS];
@@ -74,6 +74,9 @@ struct dp_arguments {
 #define X(name, class, message) DP_WHAT_##name,
 enum dp_what { DP_WHATS(X) DP_N_WHATS, DP_WHAT_FIXED = DP_WHAT_EXCEPTION };
 #undef X
+
+/* Of an exception, in its list of arguments: its type, by the name in its std::type_info. */
+#define DP_ARGUMENT_TYPE 0
 
 #define DP_MAX_WHATS 16 /* a power of two */
 

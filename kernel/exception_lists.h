@@ -9,9 +9,9 @@
 
 /* The values that are read where an exception is thrown, in their order. */
 enum exception_value {
-	EXCEPTION_TYPE,     /* a text, mangled; or the number 0: not known there */
-	EXCEPTION_MESSAGE,  /* a text; or enum dp_what and 1; or 0: not known */
-	EXCEPTION_RETHROWN, /* 1: it was thrown before */
+	EXCEPTION_TYPE = DP_ARGUMENT_TYPE, /* a text, mangled; or the number 0: not known there */
+	EXCEPTION_MESSAGE,                 /* a text; or enum dp_what and 1; or 0: not known */
+	EXCEPTION_RETHROWN,                /* 1: it was thrown before */
 	EXCEPTION_N_VALUES,
 };
 

@@ -19,7 +19,8 @@ struct exception_probe;
 /* The descriptors that they need, which the caller keeps. */
 struct exception_fds {
 	int program;
-	bool is_multi;        /* how that is attached (uprobe.h) */
+	int fetcher;          /* a program that runs before; negative: none */
+	bool is_multi;        /* how they are attached (uprobe.h) */
 	int arguments, whats; /* maps */
 };
 
