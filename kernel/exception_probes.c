@@ -251,15 +251,14 @@ static bool is_same_file(const struct exception_probe *a, const struct exception
 }
 
 /* With the lock held. One that was written to since may throw elsewhere. */
-static struct exception_probe *find(struct exception_probes *p, const struct exception_probe *new,
+static struct exception_probe *find(struct exception_probes *p, const struct exception_probe *made,
 				    uint64_t offset)
 {
-	struct exception_probe *probe;
+	struct exception_probe *probe = TAILQ_FIRST(&p->probes);
 
-	TAILQ_FOREACH(probe, &p->probes, next)
-	if (probe->offsets[0] == offset && is_same_file(probe, new))
-		return probe;
-	return NULL;
+	while (probe && (probe->offsets[0] != offset || !is_same_file(probe, made)))
+		probe = TAILQ_NEXT(probe, next);
+	return probe;
 }
 
 /* Adds to the n links that there are. Returns their number, or a negative errno. */
@@ -324,23 +323,23 @@ static int set(struct exception_probe *probe)
 }
 
 /* With the lock held: another use of the one that is there, or this one. */
-static struct exception_probe *insert(struct exception_probes *p, struct exception_probe *new,
+static struct exception_probe *insert(struct exception_probes *p, struct exception_probe *made,
 				      const struct cxx_runtime *runtime, int *ret_err)
 {
-	struct exception_probe *known = find(p, new, runtime->throws[CXX_THROW].offset);
+	struct exception_probe *known = find(p, made, runtime->throws[CXX_THROW].offset);
 
 	*ret_err = 0;
 	if (known) {
 		known->n_users++;
 		return known;
 	}
-	*ret_err = take_lists(new, runtime);
+	*ret_err = take_lists(made, runtime);
 	if (*ret_err < 0)
 		return NULL;
-	TAILQ_INSERT_TAIL(&p->probes, new, next);
+	TAILQ_INSERT_TAIL(&p->probes, made, next);
 	if (p->runs)
-		new->state = PROBE_IS_SET;
-	return new;
+		made->state = PROBE_IS_SET;
+	return made;
 }
 
 static const char *explain(int err)
@@ -351,7 +350,7 @@ static const char *explain(int err)
 void exception_probes_set(struct exception_probes *p, int fd, bool is_local, const char *path,
 			  const struct cxx_runtime *runtime, struct exception_probe **ret)
 {
-	struct exception_probe *new, *probe;
+	struct exception_probe *made, *probe;
 	struct stat st;
 	int err;
 	bool is_claimed;
@@ -366,19 +365,19 @@ void exception_probes_set(struct exception_probes *p, int fd, bool is_local, con
 		return;
 	}
 	err = file_stat(fd, &st);
-	new = err == 0 ? probe_new(p, fd, &st, path) : NULL;
-	if (!new) {
+	made = err == 0 ? probe_new(p, fd, &st, path) : NULL;
+	if (!made) {
 		say_refused(p, path, strerror(err < 0 ? -err : ENOMEM));
 		return;
 	}
 	pthread_mutex_lock(&p->lock);
-	probe = insert(p, new, runtime, &err);
-	is_claimed = probe == new &&new->state == PROBE_IS_SET;
+	probe = insert(p, made, runtime, &err);
+	is_claimed = probe == made && made->state == PROBE_IS_SET;
 	pthread_mutex_unlock(&p->lock);
-	if (probe != new)
-		probe_destroy(new);
+	if (probe != made)
+		probe_destroy(made);
 	if (is_claimed)
-		err = set(new);
+		err = set(made);
 	if (err < 0)
 		say_refused(p, path, explain(err));
 	*ret = probe;
@@ -434,9 +433,9 @@ static struct exception_probe *next_waiting(struct exception_probes *p)
 
 	pthread_mutex_lock(&p->lock);
 	p->runs = true;
-	TAILQ_FOREACH(probe, &p->probes, next)
-	if (probe->state == PROBE_WAITS)
-		break;
+	probe = TAILQ_FIRST(&p->probes);
+	while (probe && probe->state != PROBE_WAITS)
+		probe = TAILQ_NEXT(probe, next);
 	if (probe) {
 		probe->state = PROBE_IS_SET;
 		probe->n_users++;
@@ -466,17 +465,15 @@ int exception_probes_start(struct exception_probes *p)
 /* The links of some file, with the lock held. False: there are none any more. */
 static bool take_links(struct exception_probes *p, int ret[N_LINKS])
 {
-	struct exception_probe *probe;
+	struct exception_probe *probe = TAILQ_FIRST(&p->probes);
 
-	TAILQ_FOREACH(probe, &p->probes, next)
-	{
-		if (probe->links[0] < 0)
-			continue;
-		memcpy(ret, probe->links, sizeof(probe->links));
-		memset(probe->links, -1, sizeof(probe->links));
-		return true;
-	}
-	return false;
+	while (probe && probe->links[0] < 0)
+		probe = TAILQ_NEXT(probe, next);
+	if (!probe)
+		return false;
+	memcpy(ret, probe->links, sizeof(probe->links));
+	memset(probe->links, -1, sizeof(probe->links));
+	return true;
 }
 
 void exception_probes_stop(struct exception_probes *p)
