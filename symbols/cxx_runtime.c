@@ -14,6 +14,8 @@
 /* A vtable has an offset and the class's type_info before what objects point to, which has two ~T(). */
 #define VTABLE_WHAT 32
 
+/* Of those that define __cxa_throw(), some only note that, and call the runtime's. It defines this, too. */
+#define RUNTIME_SYMBOL "__cxa_begin_catch"
 /* Only libc++abi has it, beside __cxa_throw() in its cxa_exception.cpp. */
 #define LLVM_SYMBOL "__cxa_increment_exception_refcount"
 /*
@@ -70,7 +72,9 @@ static bool find_offset(const struct elf_file *file, uint64_t address, uint64_t 
 struct search {
 	const struct elf_file *file;
 	struct cxx_runtime *to;
-	bool is_llvm;
+	struct cxx_place noted[CXX_N_THROWS];
+	size_t n_noted[CXX_N_THROWS];
+	bool is_runtime, is_llvm;
 };
 
 static void note_class(struct cxx_runtime *to, const struct elf_symbol *s)
@@ -108,6 +112,7 @@ static int on_symbol(void *arg, const struct elf_symbol *s)
 		note_class(search->to, s);
 	else if (s->is_function && strncmp(s->name, "__cxa_", 6) == 0)
 		note_throw(search, s);
+	search->is_runtime |= strcmp(s->name, RUNTIME_SYMBOL) == 0;
 	search->is_llvm |= strcmp(s->name, LLVM_SYMBOL) == 0;
 	return 0;
 }
@@ -134,7 +139,7 @@ static uint32_t register_of(const struct usdt_argument *a)
 static int on_note(void *arg, const struct elf_usdt *note)
 {
 	struct usdt_argument arguments[USDT_MAX_ARGUMENTS];
-	const struct search *search = arg;
+	struct search *search = arg;
 	struct cxx_place place = {
 		.offset = note->offset,
 		.address = address_of(search->file, note->offset),
@@ -149,10 +154,24 @@ static int on_note(void *arg, const struct elf_usdt *note)
 		return 0;
 	place.object = register_of(&arguments[0]);
 	place.type = register_of(&arguments[1]);
-	for (size_t i = 0; i < CXX_N_THROWS; i++)
-		if (strcmp(note->name, throws[i].probe) == 0 && place.object && place.type)
-			search->to->throws[i] = place;
+	for (size_t i = 0; i < CXX_N_THROWS; i++) {
+		if (strcmp(note->name, throws[i].probe) != 0)
+			continue;
+		search->noted[i] = place;
+		search->n_noted[i]++;
+	}
 	return 0;
+}
+
+/* A probe that the compiler has put at several places is not used. */
+static void prefer_notes(const struct search *search)
+{
+	for (size_t i = 0; i < CXX_N_THROWS; i++) {
+		const struct cxx_place *place = &search->noted[i];
+
+		if (search->n_noted[i] == 1 && place->object && place->type)
+			search->to->throws[i] = *place;
+	}
 }
 
 static bool has_type(const char *bytes, size_t size)
@@ -186,13 +205,16 @@ static bool has_own_type(const struct elf_file *file)
 
 int cxx_runtime_find(const struct elf_file *file, int fd, struct cxx_runtime *ret)
 {
-	struct search search = { file, ret, false };
+	struct search search = { .file = file, .to = ret };
 
 	memset(ret, 0, sizeof(*ret));
 	elf_symbols_each(file, true, on_symbol, &search);
 	elf_symbols_each(file, false, on_symbol, &search);
 	tell_apart(ret, search.is_llvm);
+	if (!search.is_runtime)
+		memset(ret->throws, 0, sizeof(ret->throws));
 	(void)elf_usdt_each(fd, on_note, &search);
+	prefer_notes(&search);
 	if (ret->throws[CXX_THROW].address == 0)
 		ret->is_hidden = has_own_type(file);
 	return ret->throws[CXX_THROW].address || ret->is_hidden ? 0 : -ENOENT;

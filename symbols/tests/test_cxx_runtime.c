@@ -130,6 +130,18 @@ Test(cxx_runtime, is_known_by_symbols_without_notes)
 	unlink(path);
 }
 
+/* As of a program that notes what is thrown, and calls the runtime. */
+Test(cxx_runtime, is_not_what_only_defines_the_function)
+{
+	struct cxx_runtime r;
+	char path[64];
+
+	make("objcopy -R .note.stapsdt --strip-symbol=__cxa_begin_catch", path);
+	cr_assert(find(path, &r) == 0 && r.is_hidden);
+	cr_assert_eq(r.throws[CXX_THROW].address, 0);
+	unlink(path);
+}
+
 Test(cxx_runtime, is_hidden_without_symbols_and_notes)
 {
 	struct cxx_runtime r;
