@@ -25,7 +25,7 @@ int dp_fetch_thrown(struct pt_regs *ctx)
 	const struct dp_arguments *arguments = bpf_map_lookup_elem(&dp_arguments, &list);
 	const struct dp_argument *type;
 	struct dp_regs regs;
-	__u64 name;
+	__u64 value;
 
 	if (!arguments || regs_are_compat(REGS_COPY(&regs, ctx)))
 		return 0;
@@ -33,12 +33,12 @@ int dp_fetch_thrown(struct pt_regs *ctx)
 	reg = port_opaque((__u32)type->reg);
 	if (!type->is_text || reg >= DP_N_REGISTERS)
 		return 0;
-	name = fetch_word(regs.reg[reg] + (__s64)type->derefs[0]);
-	/* It may reach into the next page. */
-	if (name) {
-		fetch_word(name);
-		fetch_word(name + DP_TEXT_CUT);
-	}
+	value = regs.reg[reg];
+	for (__u32 i = 0; i < DP_MAX_DEREFS && i < type->n_derefs; i++)
+		value = fetch_word(value + (__s64)type->derefs[i]);
+	/* The name may reach into the next page. */
+	fetch_word(value);
+	fetch_word(value + DP_TEXT_CUT);
 	return 0;
 }
 

@@ -6,6 +6,11 @@
 
 /* In a std::type_info, behind its vtable: the address of the type's name. */
 #define TYPE_NAME 8
+/*
+ * From an object that is thrown, where that of its std::type_info is: struct __cxa_exception, of
+ * gcc's libsupc++/unwind-cxx.h and LLVM's libcxxabi/src/cxa_exception.h.
+ */
+#define OBJECT_TYPE (-0x70)
 
 static struct dp_argument constant(int64_t value)
 {
@@ -19,6 +24,36 @@ static struct dp_argument in_register(uint32_t reg)
 	return (struct dp_argument){ .reg = (uint8_t)(reg - 1), .size = sizeof(uint64_t) };
 }
 
+static void follow(struct dp_argument *a, int32_t offset)
+{
+	a->derefs[a->n_derefs++] = offset;
+}
+
+/* Where the object is, and so its type. */
+static struct dp_argument object_of(const struct cxx_place *place)
+{
+	struct dp_argument object = in_register(place->object);
+
+	if (place->is_held)
+		follow(&object, 0);
+	return object;
+}
+
+static struct dp_argument type_of(const struct cxx_place *place)
+{
+	struct dp_argument type;
+
+	if (place->type) {
+		type = in_register(place->type);
+	} else {
+		type = object_of(place);
+		follow(&type, OBJECT_TYPE);
+	}
+	follow(&type, TYPE_NAME);
+	type.is_text = 1;
+	return type;
+}
+
 static void fill(const struct cxx_runtime *runtime, enum cxx_throw which,
 		 struct exception_list *ret)
 {
@@ -29,16 +64,11 @@ static void fill(const struct cxx_runtime *runtime, enum cxx_throw which,
 	memset(ret, 0, sizeof(*ret));
 	ret->arguments.n = EXCEPTION_N_VALUES;
 	of[EXCEPTION_TYPE] = of[EXCEPTION_MESSAGE] = constant(0);
-	of[EXCEPTION_RETHROWN] = constant(which == CXX_RETHROW);
-	if (place->type) {
-		of[EXCEPTION_TYPE] = in_register(place->type);
-		of[EXCEPTION_TYPE].n_derefs = 1;
-		of[EXCEPTION_TYPE].derefs[0] = TYPE_NAME;
-		of[EXCEPTION_TYPE].is_text = 1;
-	}
+	of[EXCEPTION_RETHROWN] = constant(which != CXX_THROW);
 	if (!place->object)
 		return;
-	of[EXCEPTION_MESSAGE] = in_register(place->object);
+	of[EXCEPTION_TYPE] = type_of(place);
+	of[EXCEPTION_MESSAGE] = object_of(place);
 	of[EXCEPTION_MESSAGE].is_what = 1;
 	for (size_t i = 0; i < DP_N_WHATS; i++)
 		if (runtime->what[i])

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "elf/elf_symbols.h"
 #include "elf/elf_usdt.h"
 #include "symbols/usdt_argument.h"
@@ -26,16 +27,28 @@ static const char own_type[] = "10__cxxabiv117__class_type_infoE", before_type[]
 /* So much of a file without symbols is searched for it. */
 #define MAX_SEARCHED (UINT64_C(64) << 20)
 
-static const struct {
-	const char *symbol, *probe;
-} throws[CXX_N_THROWS] = {
-	[CXX_THROW] = { "__cxa_throw", "throw" },
-	[CXX_RETHROW] = { "__cxa_rethrow", "rethrow" },
-};
-
 #define X(name) DP_##name,
 static const uint8_t registers[] = { DP_ARGUMENT_REGISTERS(X) };
 #undef X
+
+static const struct {
+	const char *name;
+	enum cxx_throw which;
+	bool has_object, has_type, is_held; /* in the registers of the first arguments */
+} symbols[] = {
+	{ "__cxa_throw", CXX_THROW, true, true, false },
+	{ "__cxa_rethrow", CXX_RETHROW, false, false, false },
+	/* libstdc++: an object of a class with a destructor is passed by its address */
+	{ "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE", CXX_RETHROW_HELD, true,
+	  false, true },
+	/* libc++abi, for libc++ */
+	{ "__cxa_rethrow_primary_exception", CXX_RETHROW_HELD, true, false, false },
+};
+
+static const char *const probes[CXX_N_THROWS] = {
+	[CXX_THROW] = "throw",
+	[CXX_RETHROW] = "rethrow",
+};
 
 static const char *const classes[DP_N_WHATS] = {
 #define X(name, class, message) class,
@@ -90,17 +103,16 @@ static void note_class(struct cxx_runtime *to, const struct elf_symbol *s)
 
 static void note_throw(const struct search *search, const struct elf_symbol *s)
 {
-	for (size_t i = 0; i < CXX_N_THROWS; i++) {
-		struct cxx_place *place = &search->to->throws[i];
+	struct cxx_place place = { .address = s->address };
 
-		if (strcmp(s->name, throws[i].symbol) != 0 ||
-		    !find_offset(search->file, s->address, &place->offset))
+	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
+		if (strcmp(s->name, symbols[i].name) != 0 ||
+		    !find_offset(search->file, s->address, &place.offset))
 			continue;
-		place->address = s->address;
-		if (i == CXX_THROW) {
-			place->object = registers[0] + 1U;
-			place->type = registers[1] + 1U;
-		}
+		place.object = symbols[i].has_object ? registers[0] + 1U : 0;
+		place.type = symbols[i].has_type ? registers[1] + 1U : 0;
+		place.is_held = symbols[i].is_held;
+		search->to->throws[symbols[i].which] = place;
 	}
 }
 
@@ -110,7 +122,7 @@ static int on_symbol(void *arg, const struct elf_symbol *s)
 
 	if (strncmp(s->name, VTABLE, strlen(VTABLE)) == 0)
 		note_class(search->to, s);
-	else if (s->is_function && strncmp(s->name, "__cxa_", 6) == 0)
+	else if (s->is_function)
 		note_throw(search, s);
 	search->is_runtime |= strcmp(s->name, RUNTIME_SYMBOL) == 0;
 	search->is_llvm |= strcmp(s->name, LLVM_SYMBOL) == 0;
@@ -155,7 +167,7 @@ static int on_note(void *arg, const struct elf_usdt *note)
 	place.object = register_of(&arguments[0]);
 	place.type = register_of(&arguments[1]);
 	for (size_t i = 0; i < CXX_N_THROWS; i++) {
-		if (strcmp(note->name, throws[i].probe) != 0)
+		if (!probes[i] || strcmp(note->name, probes[i]) != 0)
 			continue;
 		search->noted[i] = place;
 		search->n_noted[i]++;
@@ -223,7 +235,8 @@ int cxx_runtime_find(const struct elf_file *file, int fd, struct cxx_runtime *re
 bool cxx_runtime_is_sound(const struct cxx_runtime *r)
 {
 	for (size_t i = 0; i < CXX_N_THROWS; i++)
-		if (r->throws[i].object > DP_N_REGISTERS || r->throws[i].type > DP_N_REGISTERS)
+		if (r->throws[i].object > DP_N_REGISTERS || r->throws[i].type > DP_N_REGISTERS ||
+		    r->throws[i].is_held > 1)
 			return false;
 	return r->is_hidden <= 1;
 }

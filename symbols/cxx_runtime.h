@@ -15,12 +15,14 @@
  * libstdc++ has USDT probes `libstdcxx:throw` and `:rethrow` (gcc's libsupc++/eh_throw.cc). Where there
  * are notes of them, these tell the places: they are in stripped programs, too; of what is thrown again,
  * they have the object; and they are at a `nop`, which the kernel need not execute out of line. Else the
- * symbols __cxa_throw and __cxa_rethrow do (Itanium C++ ABI, "Exception Handling", 2.4.3 and 2.5.4).
+ * symbols __cxa_throw and __cxa_rethrow do (Itanium C++ ABI, "Exception Handling", 2.4.3 and 2.5.4). What an
+ * exception_ptr holds is thrown by a function of each library.
  */
 
 enum cxx_throw {
-	CXX_THROW,   /* `throw object;` */
-	CXX_RETHROW, /* `throw;` */
+	CXX_THROW,        /* `throw object;` */
+	CXX_RETHROW,      /* `throw;` */
+	CXX_RETHROW_HELD, /* `std::rethrow_exception(pointer);` */
 	CXX_N_THROWS,
 };
 
@@ -30,6 +32,7 @@ struct cxx_place {
 	uint64_t counter; /* where in the file the kernel counts who watches it; 0: nowhere */
 	/* Where the object and its std::type_info are: enum dp_register and 1; 0: not known */
 	uint32_t object, type;
+	uint32_t is_held; /* 1: the address of what points to the object is in its place */
 };
 
 struct cxx_runtime {

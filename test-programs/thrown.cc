@@ -397,6 +397,25 @@ AS_IT_IS static void throw_nested(unsigned long i)
 	}
 }
 
+/* Throws again what it has kept. */
+AS_IT_IS static void throw_held(unsigned long i)
+{
+	std::exception_ptr held;
+
+	try {
+		pass_second(current->fn, i);
+	} catch (const std::exception &e) {
+		log_current(&e);
+		log_throw(current->has_message ? e.what() : nullptr, "throw_held", true);
+		held = std::current_exception();
+	} catch (...) {
+		log_current(nullptr);
+		log_throw(nullptr, "throw_held", true);
+		held = std::current_exception();
+	}
+	std::rethrow_exception(held);
+}
+
 static void call_one(unsigned long i)
 {
 	try {
@@ -408,10 +427,10 @@ static void call_one(unsigned long i)
 	}
 }
 
-static void call_again(unsigned long i)
+static void call_again(unsigned long i, void (*again)(unsigned long))
 {
 	try {
-		pass_first(throw_again, i);
+		pass_first(again, i);
 	} catch (...) {
 	}
 }
@@ -430,8 +449,11 @@ static unsigned long call(unsigned long i)
 {
 	current = &cases[i % (sizeof(cases) / sizeof(*cases))];
 	switch (i % 5) {
+	case 2:
+		call_again(i, throw_held);
+		return 2;
 	case 3:
-		call_again(i);
+		call_again(i, throw_again);
 		return 2;
 	case 4:
 		call_nested(i);

@@ -67,6 +67,30 @@ Test(exception_lists, read_nothing_where_nothing_is_known)
 	cr_assert_eq(l->arguments.of[EXCEPTION_RETHROWN].add, 1);
 }
 
+/* By what precedes an object that was thrown. */
+Test(exception_lists, read_what_an_exception_ptr_holds)
+{
+	struct cxx_runtime runtime = runtime_at(0x5800);
+	const struct dp_argument *type, *message;
+	bool is_new;
+	int number;
+
+	runtime.throws[CXX_RETHROW_HELD] = (struct cxx_place){ 0x300, 0x5900, 0, DP_RDI + 1, 0, 1 };
+	number = exception_lists_take(lists, &runtime, CXX_RETHROW_HELD, &is_new);
+	type = &lists->of[number].arguments.of[EXCEPTION_TYPE];
+	message = &lists->of[number].arguments.of[EXCEPTION_MESSAGE];
+	cr_assert(type->reg == DP_RDI && type->is_text && type->n_derefs == 3);
+	cr_assert(type->derefs[0] == 0 && type->derefs[1] == -0x70 && type->derefs[2] == 8);
+	cr_assert(message->reg == DP_RDI && message->is_what && message->n_derefs == 1);
+	cr_assert_eq(message->derefs[0], 0);
+	cr_assert_eq(lists->of[number].arguments.of[EXCEPTION_RETHROWN].add, 1);
+	runtime.throws[CXX_RETHROW_HELD].is_held = 0;
+	number = exception_lists_take(lists, &runtime, CXX_RETHROW_HELD, &is_new);
+	type = &lists->of[number].arguments.of[EXCEPTION_TYPE];
+	cr_assert(type->n_derefs == 2 && type->derefs[0] == -0x70 && type->derefs[1] == 8);
+	cr_assert_eq(lists->of[number].arguments.of[EXCEPTION_MESSAGE].n_derefs, 0);
+}
+
 Test(exception_lists, are_shared_by_equal_runtimes)
 {
 	bool is_new;

@@ -87,7 +87,15 @@ static void expect_runtime(const char *path)
 
 Test(cxx_runtime, is_in_the_library)
 {
-	expect_runtime(getenv("CXX_LIBRARY"));
+	static const char held[] =
+		SYMBOL("_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE");
+	const char *path = getenv("CXX_LIBRARY");
+	struct cxx_runtime r;
+
+	expect_runtime(path);
+	cr_assert_eq(find(path, &r), 0);
+	expect_place(&r, CXX_RETHROW_HELD, 0, number_of(held, path));
+	cr_assert(r.throws[CXX_RETHROW_HELD].is_held && r.throws[CXX_RETHROW_HELD].object);
 }
 
 Test(cxx_runtime, is_in_a_program_that_is_linked_with_it)
