@@ -175,14 +175,20 @@ static int on_note(void *arg, const struct elf_usdt *note)
 	return 0;
 }
 
-/* A probe that the compiler has put at several places is not used. */
+/*
+ * A probe that the compiler has put at several places is not used. What `rethrow` has as the type is
+ * the object itself if it was thrown by an exception_ptr: then what precedes the object tells the type.
+ */
 static void prefer_notes(const struct search *search)
 {
 	for (size_t i = 0; i < CXX_N_THROWS; i++) {
-		const struct cxx_place *place = &search->noted[i];
+		struct cxx_place place = search->noted[i];
 
-		if (search->n_noted[i] == 1 && place->object && place->type)
-			search->to->throws[i] = *place;
+		if (search->n_noted[i] != 1 || !place.object || !place.type)
+			continue;
+		if (i != CXX_THROW)
+			place.type = 0;
+		search->to->throws[i] = place;
 	}
 }
 

@@ -30,7 +30,10 @@ struct cxx_place {
 	uint64_t offset;  /* in the file */
 	uint64_t address; /* in the file's own address space; 0: there is no such place */
 	uint64_t counter; /* where in the file the kernel counts who watches it; 0: nowhere */
-	/* Where the object and its std::type_info are: enum dp_register and 1; 0: not known */
+	/*
+	 * Where the object and its std::type_info are: enum dp_register and 1; 0: not known. Once it
+	 * was thrown, the type is known by the object.
+	 */
 	uint32_t object, type;
 	uint32_t is_held; /* 1: the address of what points to the object is in its place */
 };

@@ -416,6 +416,20 @@ AS_IT_IS static void throw_held(unsigned long i)
 	std::rethrow_exception(held);
 }
 
+/* Throws again what was thrown again. */
+AS_IT_IS static void throw_twice(unsigned long i)
+{
+	try {
+		throw_held(i);
+	} catch (const std::exception &e) {
+		log_throw(current->has_message ? e.what() : nullptr, "throw_twice", true);
+		throw;
+	} catch (...) {
+		log_throw(nullptr, "throw_twice", true);
+		throw;
+	}
+}
+
 static void call_one(unsigned long i)
 {
 	try {
@@ -449,6 +463,9 @@ static unsigned long call(unsigned long i)
 {
 	current = &cases[i % (sizeof(cases) / sizeof(*cases))];
 	switch (i % 5) {
+	case 1:
+		call_again(i, throw_twice);
+		return 3;
 	case 2:
 		call_again(i, throw_held);
 		return 2;

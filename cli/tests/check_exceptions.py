@@ -24,7 +24,7 @@ CUT = 255  # DP_TEXT_CUT in bpf/value_layout.h
 
 def wanted(throw, has_messages=True, has_rethrown_types=True):
     """The labels of a throw that was logged."""
-    is_known = has_rethrown_types or throw["function"] != "throw_again" or not throw["again"]
+    is_known = has_rethrown_types or throw["function"] not in ("throw_again", "throw_twice")
     labels = {"exception.type": throw["type"] if is_known else "<unknown>"}
     message = throw["message"]
     if message is not None and has_messages:

@@ -69,7 +69,8 @@ static void expect_place(const struct cxx_runtime *r, enum cxx_throw which, uint
 	cr_assert_neq(symbol, 0);
 	cr_assert_eq(r->throws[which].address, note ? note : symbol);
 	if (note)
-		cr_assert(r->throws[which].object > 0 && r->throws[which].type > 0);
+		cr_assert(r->throws[which].object > 0 &&
+			  (r->throws[which].type > 0) == (which == CXX_THROW));
 }
 
 static void expect_runtime(const char *path)
