@@ -65,7 +65,9 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	bpf->rodata->dp_has_times = needs->has_times;
 	bpf->rodata->dp_has_spans = needs->has_spans;
 	set_map(bpf->maps.dp_arguments,
-		needs->has_values || needs->has_spans ? DP_MAX_ARGUMENT_LISTS : 0);
+		needs->has_values || needs->has_spans || needs->has_exceptions ?
+			DP_MAX_ARGUMENT_LISTS :
+			0);
 	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
 	bpf->rodata->dp_has_exceptions = needs->has_exceptions;
 	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
