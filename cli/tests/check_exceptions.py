@@ -28,10 +28,14 @@ def wanted(throw, has_messages=True, has_rethrown_types=True):
     labels = {"exception.type": throw["type"] if is_known else "<unknown>"}
     message = throw["message"]
     if message is not None and has_messages:
-        labels["exception.message"] = message if len(message) <= CUT else message[:CUT] + "…"
+        labels["exception.message"] = message if len(message) < CUT else message[:CUT] + "…"
     if throw["again"]:
         labels["exception.rethrown"] = "true"
     return labels
+
+
+def read_samples(written):
+    return sorted(map(json.loads, written.splitlines()), key=lambda s: s["time_ns"])
 
 
 class Exceptions(unittest.TestCase):
@@ -64,7 +68,7 @@ class Exceptions(unittest.TestCase):
             lost = int(re.search(r" (\d+) lost", said)[1])
             if lost < len(logged) / 2:
                 break
-        samples = sorted(map(json.loads, written.splitlines()), key=lambda s: s["time_ns"])
+        samples = read_samples(written)
         self.assertEqual(len(samples) + lost, len(logged), said)
         self.assertLess(lost, len(logged) / 2, said)
         return samples, logged, said
@@ -148,8 +152,7 @@ class Exceptions(unittest.TestCase):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 with open(log, encoding="utf-8") as file:
                     logged = [json.loads(line) for line in file]
-                with open(out, encoding="utf-8") as file:
-                    samples = [json.loads(line) for line in file]
+                samples = read_samples(harness.read(out))
                 self.assertEqual(len(samples), len(logged), result.stderr)
                 self.check_all(samples, logged, result.stderr)
 
@@ -166,8 +169,7 @@ class Exceptions(unittest.TestCase):
             for log in logs:
                 with open(log, encoding="utf-8") as file:
                     logged += map(json.loads, file)
-            with open(out, encoding="utf-8") as file:
-                samples = [json.loads(line) for line in file]
+            samples = read_samples(harness.read(out))
             self.assertEqual(len(samples), len(logged), result.stderr)
             self.check_all(samples, logged, result.stderr)
 
@@ -176,7 +178,7 @@ class Exceptions(unittest.TestCase):
         library = program("libthrown_first.so")
         written, logged, said = self.record("thrown-O2", 2000, "--format", "jsonl", *EVERY, "--no-symbols",
                                             "--probe", f"label:{library}:pass_first(i=arg2:u64)")
-        samples = sorted(map(json.loads, written.splitlines()), key=lambda s: s["time_ns"])
+        samples = read_samples(written)
         numbers = []
         for s in samples:
             numbers.append(s["labels"].pop("i"))
