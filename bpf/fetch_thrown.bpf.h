@@ -3,10 +3,10 @@
 #define DP_BPF_FETCH_THROWN_BPF_H
 
 /*
- * Brings the name of an exception's type into memory, where it may not be when the type is thrown for the
- * first time: nothing else reads it. A program that may sleep can wait for that, in the thread that
- * throws, as it would itself. It is attached after dp_sample_uprobe: the kernel calls what was added last
- * first (consumer_add(), kernel/events/uprobes.c). Included by dwarfprof.bpf.c.
+ * Brings the name of an exception's type into memory, where it may not be when the type is thrown
+ * for the first time: nothing else reads it. A program that may sleep can wait for that, in the
+ * thread that throws, as it would itself. It is attached after dp_sample_uprobe: the kernel calls
+ * what was added last first (consumer_add(), kernel/events/uprobes.c). Included by dwarfprof.bpf.c.
  */
 
 static __always_inline __u64 fetch_word(__u64 address)

@@ -51,8 +51,8 @@ struct dp_arguments {
 };
 
 /*
- * How the message of a standard exception is found (values.bpf.h). Of those before DP_WHAT_FIXED, the
- * object has it in its second word; of the others, what() returns the same for each.
+ * How the message of a standard exception is found (values.bpf.h). Of those before DP_WHAT_FIXED,
+ * the object has it in its second word; of the others, what() returns the same for each.
  *
  * X(enumerator, mangled name of the class, message)
  */
@@ -80,7 +80,10 @@ enum dp_what { DP_WHATS(X) DP_N_WHATS, DP_WHAT_FIXED = DP_WHAT_EXCEPTION };
 
 #define DP_MAX_WHATS 16 /* a power of two */
 
-/* Of a list of arguments: where the classes' vtables have what(), from the probe's place; 0: nowhere. */
+/*
+ * Of a list of arguments: where the classes' vtables have what(), from the probe's place; 0:
+ * nowhere.
+ */
 struct dp_whats {
 	__s64 at[DP_MAX_WHATS];
 };

@@ -110,10 +110,11 @@ struct {
 #define OBJECT_MESSAGE sizeof(__u64)
 
 /*
- * Finds the class whose what() an object has: enum dp_what and 1; 0: none of these. The object's vtable
- * tells: one that a program derives from such a class without another what() has the class's own, and
- * its members at the same place. Compared with what the class's vtable has in this process, as the
- * address of a function may be that of a stub in a program that is not position-independent.
+ * Finds the class whose what() an object has: enum dp_what and 1; 0: none of these. The object's
+ * vtable tells: one that a program derives from such a class without another what() has the class's
+ * own, and its members at the same place. Compared with what the class's vtable has in this
+ * process, as the address of a function may be that of a stub in a program that is not
+ * position-independent.
  */
 PORT_GLOBAL int what_find(__u64 object, __u64 pc, __u32 list)
 {
@@ -200,8 +201,8 @@ static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to
 }
 
 /*
- * The message of an object: its class (what_find()), and true if it is the text at *value, which is 0
- * if that cannot be read.
+ * The message of an object: its class (what_find()), and true if it is the text at *value, which is
+ * 0 if that cannot be read.
  */
 static __always_inline bool value_what(const struct values_ref *ref, __u64 *value)
 {

@@ -30,8 +30,8 @@ struct exception_lists {
 };
 
 /*
- * Takes the list of a place, which exception_lists_drop() gives back. Returns its number, and whether it
- * is *ret_new, to be told to the kernel; or -E2BIG: there are too many.
+ * Takes the list of a place, which exception_lists_drop() gives back. Returns its number, and
+ * whether it is *ret_new, to be told to the kernel; or -E2BIG: there are too many.
  */
 int exception_lists_take(struct exception_lists *lists, const struct cxx_runtime *runtime,
 			 enum cxx_throw place, bool *ret_new);

@@ -235,8 +235,8 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
 
 /*
  * Does the kernel take both for the same file? It sets probes in what is below an overlay
- * (d_real_inode(), kernel/events/uprobes.c and kernel/trace/bpf_trace.c), and several containers may show the
- * same there, on a device of each, but with its inode and times
+ * (d_real_inode(), kernel/events/uprobes.c and kernel/trace/bpf_trace.c), and several containers
+ * may show the same there, on a device of each, but with its inode and times
  * (Documentation/filesystems/overlayfs.rst, "Inode properties").
  */
 static bool is_same_file(const struct exception_probe *a, const struct exception_probe *b)
@@ -294,8 +294,8 @@ static int attach_both(const struct exception_fds *fds, const struct exception_p
 }
 
 /*
- * The kernel sets the probes of a file. The caller has a use of the probe, and has claimed it by its
- * state.
+ * The kernel sets the probes of a file. The caller has a use of the probe, and has claimed it by
+ * its state.
  */
 static int set(struct exception_probe *probe)
 {

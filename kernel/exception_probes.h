@@ -7,9 +7,9 @@
 #include "symbols/cxx_runtime.h"
 
 /*
- * The probes where C++ runtimes throw, in all files that turn out to have one. Threads that read files
- * set them: the kernel waits for each process that has mapped the file, however long. Such a thread may
- * still do so when the session is gone, so its user shares them.
+ * The probes where C++ runtimes throw, in all files that turn out to have one. Threads that read
+ * files set them: the kernel waits for each process that has mapped the file, however long. Such a
+ * thread may still do so when the session is gone, so its user shares them.
  */
 struct exception_probes;
 
@@ -31,17 +31,17 @@ struct exception_probes *exception_probes_hold(struct exception_probes *probes);
 struct exception_probes *exception_probes_drop(struct exception_probes *probes);
 
 /*
- * Sets the probes of a file; before exception_probes_start(), they only are to be set. Each file has them
- * once, however often it is given. fd: of the file, which the caller keeps. is_local: this machine stores
- * it; the kernel, which reads it, might wait for others for ever. `path` is for messages. *ret is NULL if
- * there are none, which is logged. Callable from any thread.
+ * Sets the probes of a file; before exception_probes_start(), they only are to be set. Each file
+ * has them once, however often it is given. fd: of the file, which the caller keeps. is_local: this
+ * machine stores it; the kernel, which reads it, might wait for others for ever. `path` is for
+ * messages. *ret is NULL if there are none, which is logged. Callable from any thread.
  */
 void exception_probes_set(struct exception_probes *probes, int fd, bool is_local, const char *path,
 			  const struct cxx_runtime *runtime, struct exception_probe **ret);
 
 /*
- * The caller's use of the file ends; with the last one, so do its probes, for which nobody waits. Callable
- * from any thread. NULL is allowed. Returns NULL.
+ * The caller's use of the file ends; with the last one, so do its probes, for which nobody waits.
+ * Callable from any thread. NULL is allowed. Returns NULL.
  */
 struct exception_probe *exception_probe_free(struct exception_probe *probe);
 

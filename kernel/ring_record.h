@@ -44,8 +44,7 @@ static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames
-		[]; /* n_user, then n_kernel; then sample_labels(), sample_thrown(), sample_values(), sample_runtime() */
+	__u64 frames[]; /* n_user, then n_kernel; then what SAMPLE_PARTS has */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&

@@ -31,8 +31,8 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
  */
 struct label_finisher {
 	/*
-	 * Called by the queue's thread. *ret: a set in their place, which the queue frees; NULL: they
-	 * stay as they are. 0 or -ENOMEM.
+	 * Called by the queue's thread. *ret: a set in their place, which the queue frees; NULL:
+	 * they stay as they are. 0 or -ENOMEM.
 	 */
 	int (*finish)(struct label_finisher *finisher, const struct label_set *labels,
 		      struct label_set **ret);

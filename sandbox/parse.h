@@ -36,7 +36,7 @@ enum parse_kind {
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
 	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
-	PARSE_TYPE, /* the name in a std::type_info, which is all that the file has, as in the source */
+	PARSE_TYPE, /* a type as in the source: the file has the name in its std::type_info */
 	PARSE_N_KINDS,
 };
 
@@ -101,10 +101,9 @@ struct parse_result {
 };
 
 /*
- * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
- * function_search(), file_digest_read() and container_file_read(); -ENODATA: it has no C++ runtime, or no name
- * of a type. parse_result_done()
- * frees *ret, which is empty on failure.
+ * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(),
+ * usdt_find(), function_search(), file_digest_read() and container_file_read(); -ENODATA: it has no
+ * C++ runtime, or no name of a type. parse_result_done() frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);
 void parse_result_done(struct parse_result *result);

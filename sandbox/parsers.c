@@ -442,8 +442,9 @@ static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *r
 static const struct owner no_owner = { (dev_t)-1, (uid_t)-1, false };
 
 /*
- * A parser that gets files of two owners meets no others; nor does one that reads about a container, or the
- * name of a type: all such files are this process's or root's, but have the words of many.
+ * A parser that gets files of two owners meets no others; nor does one that reads about a
+ * container, or the name of a type: all such files are this process's or root's, but have the words
+ * of many.
  */
 static bool is_to_be_alone(const struct parse_request *request, const struct owner *owner)
 {

@@ -12,16 +12,22 @@
 
 #define PROVIDER "libstdcxx"
 #define VTABLE "_ZTV"
-/* A vtable has an offset and the class's type_info before what objects point to, which has two ~T(). */
+/*
+ * A vtable has an offset and the class's type_info before what objects point to, which has two
+ * ~T().
+ */
 #define VTABLE_WHAT 32
 
-/* Of those that define __cxa_throw(), some only note that, and call the runtime's. It defines this, too. */
+/*
+ * Of those that define __cxa_throw(), some only note that, and call the runtime's. It defines this,
+ * too.
+ */
 #define RUNTIME_SYMBOL "__cxa_begin_catch"
 /* Only libc++abi has it, beside __cxa_throw() in its cxa_exception.cpp. */
 #define LLVM_SYMBOL "__cxa_increment_exception_refcount"
 /*
- * The name of a type that only the runtime itself defines; its type_info is in any that can throw. What
- * precedes it there is apart, so that this program has no such name.
+ * The name of a type that only the runtime itself defines; its type_info is in any that can throw.
+ * What precedes it there is apart, so that this program has no such name.
  */
 static const char own_type[] = "10__cxxabiv117__class_type_infoE", before_type[] = { '\0', 'N' };
 /* So much of a file without symbols is searched for it. */
@@ -176,8 +182,9 @@ static int on_note(void *arg, const struct elf_usdt *note)
 }
 
 /*
- * A probe that the compiler has put at several places is not used. What `rethrow` has as the type is
- * the object itself if it was thrown by an exception_ptr: then what precedes the object tells the type.
+ * A probe that the compiler has put at several places is not used. What `rethrow` has as the type
+ * is the object itself if it was thrown by an exception_ptr: then what precedes the object tells
+ * the type.
  */
 static void prefer_notes(const struct search *search)
 {

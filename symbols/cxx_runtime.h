@@ -12,11 +12,11 @@
  * What throws C++ exceptions (libstdc++ or libc++abi), in a library or linked into a program: where
  * it does so, and where its classes' vtables are.
  *
- * libstdc++ has USDT probes `libstdcxx:throw` and `:rethrow` (gcc's libsupc++/eh_throw.cc). Where there
- * are notes of them, these tell the places: they are in stripped programs, too; of what is thrown again,
- * they have the object; and they are at a `nop`, which the kernel need not execute out of line. Else the
- * symbols __cxa_throw and __cxa_rethrow do (Itanium C++ ABI, "Exception Handling", 2.4.3 and 2.5.4). What an
- * exception_ptr holds is thrown by a function of each library.
+ * libstdc++ has USDT probes `libstdcxx:throw` and `:rethrow` (gcc's libsupc++/eh_throw.cc). Where
+ * there are notes of them, these tell the places: they are in stripped programs, too; of what is
+ * thrown again, they have the object; and they are at a `nop`, which the kernel need not execute
+ * out of line. Else the symbols __cxa_throw and __cxa_rethrow do (Itanium C++ ABI, "Exception
+ * Handling", 2.4.3 and 2.5.4). What an exception_ptr holds is thrown by a function of each library.
  */
 
 enum cxx_throw {
@@ -31,8 +31,8 @@ struct cxx_place {
 	uint64_t address; /* in the file's own address space; 0: there is no such place */
 	uint64_t counter; /* where in the file the kernel counts who watches it; 0: nowhere */
 	/*
-	 * Where the object and its std::type_info are: enum dp_register and 1; 0: not known. Once it
-	 * was thrown, the type is known by the object.
+	 * Where the object and its std::type_info are: enum dp_register and 1; 0: not known. Once
+	 * it was thrown, the type is known by the object.
 	 */
 	uint32_t object, type;
 	uint32_t is_held; /* 1: the address of what points to the object is in its place */
@@ -45,8 +45,8 @@ struct cxx_runtime {
 };
 
 /*
- * Finds it in a file, which is also open as fd. 0, or -ENOENT: the file does not throw itself, as most
- * do not.
+ * Finds it in a file, which is also open as fd. 0, or -ENOENT: the file does not throw itself, as
+ * most do not.
  */
 int cxx_runtime_find(const struct elf_file *file, int fd, struct cxx_runtime *ret);
 

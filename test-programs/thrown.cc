@@ -2,12 +2,12 @@
 /*
  * usage: thrown N LOG
  *
- * Waits for a line on stdin, throws N times and logs each throw, also where something is thrown again:
+ * Waits for a line on stdin, throws N times and logs each throw, also of what is thrown again:
  *
- *     {"type": "std::runtime_error", "message": "error 7", "function": "throw_runtime", "again": false}
+ *     {"type": "std::bad_cast", "message": "std::bad_cast", "function": "throw_cast", "again": false}
  *
- * The type is as abi::__cxa_demangle() has it, the message what what() returns; null: the exception has
- * none, or one that cannot be known without a call. Says "done", and waits for the end of stdin.
+ * The type is as abi::__cxa_demangle() has it, the message what what() returns; null: the exception
+ * has none, or one that cannot be known without a call. Says "done", and waits for the end of stdin.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +37,8 @@
 
 static FILE *log_file;
 
-namespace {
+namespace
+{
 
 struct Inner : std::runtime_error {
 	using runtime_error::runtime_error;
@@ -51,7 +52,10 @@ struct Deeper final : Inner {
 
 struct Own : std::runtime_error {
 	using runtime_error::runtime_error;
-	const char *what() const noexcept override { return "own"; }
+	const char *what() const noexcept override
+	{
+		return "own";
+	}
 };
 
 struct Plain {
@@ -62,7 +66,8 @@ enum class Colour { red };
 
 } // namespace
 
-namespace shop {
+namespace shop
+{
 
 struct Counted {
 	virtual ~Counted() = default;
@@ -74,7 +79,9 @@ struct Several : std::out_of_range, Counted {
 };
 
 struct Virtual : virtual std::runtime_error {
-	explicit Virtual(const std::string &text) : runtime_error(text) {}
+	explicit Virtual(const std::string &text) : runtime_error(text)
+	{
+	}
 };
 
 /* The standard class is not where the object begins. */
@@ -82,10 +89,13 @@ struct Behind : Counted, std::logic_error {
 	using logic_error::logic_error;
 };
 
-struct Bare : std::exception {};
+struct Bare : std::exception {
+};
 
 template <typename T> struct Wrapped : std::domain_error {
-	explicit Wrapped(const std::string &text) : domain_error(text) {}
+	explicit Wrapped(const std::string &text) : domain_error(text)
+	{
+	}
 	T value{};
 };
 
@@ -93,7 +103,8 @@ struct Base {
 	virtual ~Base() = default;
 };
 
-struct Derived : Base {};
+struct Derived : Base {
+};
 
 } // namespace shop
 

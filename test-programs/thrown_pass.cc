@@ -5,7 +5,10 @@
 static volatile int n_passed;
 
 struct Guard {
-	~Guard() { n_passed = n_passed + 1; }
+	~Guard()
+	{
+		n_passed = n_passed + 1;
+	}
 };
 
 void PASS(void (*fn)(unsigned long), unsigned long i)
