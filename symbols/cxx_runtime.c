@@ -2,7 +2,6 @@
 #include "symbols/cxx_runtime.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -27,9 +26,9 @@
 #define LLVM_SYMBOL "__cxa_increment_exception_refcount"
 /*
  * The name of a type that only the runtime itself defines; its type_info is in any that can throw.
- * What precedes it there is apart, so that this program has no such name.
+ * Its first letter, which has no other before it, is left out: this program has no such name.
  */
-static const char own_type[] = "10__cxxabiv117__class_type_infoE", before_type[] = { '\0', 'N' };
+static const char own_type[] = "10__cxxabiv117__class_type_infoE";
 /* So much of a file without symbols is searched for it. */
 #define MAX_SEARCHED (UINT64_C(64) << 20)
 
@@ -204,8 +203,7 @@ static bool has_type(const char *bytes, size_t size)
 	const char *at = bytes, *end = bytes + size;
 
 	while ((at = memmem(at, (size_t)(end - at), own_type, sizeof(own_type)))) {
-		if (at - bytes >= (ptrdiff_t)sizeof(before_type) &&
-		    memcmp(at - sizeof(before_type), before_type, sizeof(before_type)) == 0)
+		if (at - bytes >= 2 && at[-1] == 'N' && at[-2] == '\0')
 			return true;
 		at++;
 	}
