@@ -379,7 +379,8 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe, cons
 	n += sample_put_labels(w, n);
 	if (is_probe && dp_has_values)
 		n += sample_put_values(w, scratch_key(s), n);
-	if (!is_probe && dp_has_spans) {
+	/* Of other probes, their own values are in the same place. */
+	if ((!is_probe || dp_has_exceptions) && dp_has_spans) {
 		w->out.span = s->is_walked;
 		span_find(w);
 		n += (__u32)sample_put_span(w, port_opaque(n));
@@ -594,4 +595,5 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 
 #include "bpf/begin_span.bpf.h"
 #include "bpf/crash.bpf.h"
+#include "bpf/fetch_thrown.bpf.h"
 #include "bpf/off_cpu.bpf.h"

@@ -15,6 +15,7 @@ enum dp_record_type {
 	DP_RECORD_VALUES,
 	DP_RECORD_CRASH,
 	DP_RECORD_CONTEXT,
+	DP_RECORD_THROWN,
 };
 
 /*
@@ -43,6 +44,8 @@ enum dp_sample_flags {
 	DP_SAMPLE_VALUES = 16,  /* a probe's values are in a struct dp_values, before that */
 	DP_SAMPLE_CRASH = 32,   /* a signal is in a struct dp_crash, between these two */
 	DP_SAMPLE_CONTEXT = 64, /* in place of labels, a struct dp_context is the next part */
+	/* Those of a C++ exception are in another struct dp_values, before a probe's. */
+	DP_SAMPLE_THROWN = 128,
 };
 
 /*

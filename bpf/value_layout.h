@@ -37,9 +37,9 @@ struct dp_argument {
 	__u8 n_derefs;
 	__u8 size; /* of what the last one reads: 1, 2, 4 or 8 bytes; the others read 8 */
 	__u8 is_text;
-	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
-	__u8 shift; /* the index is shifted left by so many bits */
-	__u8 zero[1];
+	__u8 index;   /* enum dp_register + 1, is added to the base; 0: none */
+	__u8 shift;   /* the index is shifted left by so many bits */
+	__u8 is_what; /* the result is the address of a C++ object: what its what() returns */
 	__s64 add;
 	__s32 derefs[DP_MAX_DEREFS];
 };
@@ -48,6 +48,44 @@ struct dp_arguments {
 	__u32 n;
 	__u32 zero;
 	struct dp_argument of[DP_MAX_ARGUMENTS];
+};
+
+/*
+ * How the message of a standard exception is found (values.bpf.h). Of those before DP_WHAT_FIXED,
+ * the object has it in its second word; of the others, what() returns the same for each.
+ *
+ * X(enumerator, mangled name of the class, message)
+ */
+#define DP_WHATS(X)                                                                                \
+	X(RUNTIME_ERROR, "St13runtime_error", NULL)                                                \
+	X(LOGIC_ERROR, "St11logic_error", NULL)                                                    \
+	X(FUTURE_ERROR, "St12future_error", NULL)                                                  \
+	X(IOS_FAILURE, "NSt8ios_base7failureB5cxx11E", NULL)                                       \
+	X(EXCEPTION, "St9exception", "std::exception")                                             \
+	X(BAD_ALLOC, "St9bad_alloc", "std::bad_alloc")                                             \
+	X(BAD_CAST, "St8bad_cast", "std::bad_cast")                                                \
+	X(BAD_TYPEID, "St10bad_typeid", "std::bad_typeid")                                         \
+	X(BAD_EXCEPTION, "St13bad_exception", "std::bad_exception")                                \
+	X(BAD_FUNCTION_CALL, "St17bad_function_call", "bad_function_call")                         \
+	X(BAD_WEAK_PTR, "St12bad_weak_ptr", "bad_weak_ptr")                                        \
+	X(BAD_ARRAY_NEW_LENGTH, "St20bad_array_new_length", "std::bad_array_new_length")           \
+	X(BAD_ARRAY_NEW_LENGTH_LLVM, "St20bad_array_new_length", "bad_array_new_length")
+
+#define X(name, class, message) DP_WHAT_##name,
+enum dp_what { DP_WHATS(X) DP_N_WHATS, DP_WHAT_FIXED = DP_WHAT_EXCEPTION };
+#undef X
+
+/* Of an exception, in its list of arguments: its type, by the name in its std::type_info. */
+#define DP_ARGUMENT_TYPE 0
+
+#define DP_MAX_WHATS 16 /* a power of two */
+
+/*
+ * Of a list of arguments: where the classes' vtables have what(), from the probe's place; 0:
+ * nowhere.
+ */
+struct dp_whats {
+	__s64 at[DP_MAX_WHATS];
 };
 
 /*
@@ -63,7 +101,7 @@ struct dp_arguments {
  *   +-------------------------------------------------------+
  */
 struct dp_values {
-	struct dp_part part; /* DP_RECORD_VALUES */
+	struct dp_part part; /* DP_RECORD_VALUES, or DP_RECORD_THROWN */
 	__u16 list;          /* the number of the list */
 	__u16 n;
 	__u16 texts;      /* which of them are texts */
@@ -75,6 +113,7 @@ struct dp_values {
 /* In place of the kernel's frames, which no probe has. */
 #define DP_VALUES_CELLS (DP_MAX_KERNEL_FRAMES - 1 - sizeof(struct dp_values) / DP_CELL_SIZE)
 
+DP_ASSERT(DP_N_WHATS <= DP_MAX_WHATS, "each class has a place");
 DP_ASSERT(sizeof(struct dp_argument) == 48, "dp_argument is six words");
 DP_ASSERT(sizeof(struct dp_values) == 2 * DP_CELL_SIZE, "values follow their head");
 DP_ASSERT(DP_MAX_ARGUMENTS <= 16, "a set has room");

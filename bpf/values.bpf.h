@@ -14,6 +14,9 @@ const volatile bool dp_has_values;
 /* The times of calls are wanted. */
 const volatile bool dp_has_times;
 
+/* What is thrown is wanted. */
+const volatile bool dp_has_exceptions;
+
 /* A call of a thread, by the stack pointer when it has returned: recursive ones differ in it. */
 struct call {
 	__u64 thread;
@@ -93,6 +96,45 @@ struct {
 	__type(value, struct values);
 } dp_values SEC(".maps");
 
+/* By the number of a list of arguments. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct dp_whats);
+} dp_whats SEC(".maps");
+
+/* What an object has for its virtual functions: ~T(), deleting ~T(), what(). */
+#define VTABLE_WHAT (2 * sizeof(__u64))
+/* A standard exception's pointer to its message, of libstdc++ and libc++. */
+#define OBJECT_MESSAGE sizeof(__u64)
+
+/*
+ * Finds the class whose what() an object has: enum dp_what and 1; 0: none of these. The object's
+ * vtable tells: one that a program derives from such a class without another what() has the class's
+ * own, and its members at the same place. Compared with what the class's vtable has in this
+ * process, as the address of a function may be that of a stub in a program that is not
+ * position-independent.
+ */
+PORT_GLOBAL int what_find(__u64 object, __u64 pc, __u32 list)
+{
+	const struct dp_whats *whats = bpf_map_lookup_elem(&dp_whats, &list);
+	__u64 vtable, what, known;
+
+	if (!whats || bpf_probe_read_user(&vtable, sizeof(vtable), (const void *)object) < 0 ||
+	    bpf_probe_read_user(&what, sizeof(what), (const void *)(vtable + VTABLE_WHAT)) < 0)
+		return 0;
+	for (__u32 i = 0; i < DP_N_WHATS; i++) {
+		__s64 at = whats->at[port_index(i, DP_MAX_WHATS)];
+
+		if (at != 0 &&
+		    bpf_probe_read_user(&known, sizeof(known), (const void *)(pc + at)) == 0 &&
+		    known == what)
+			return (int)i + 1;
+	}
+	return 0;
+}
+
 struct values_ref {
 	const struct dp_regs *regs;
 	struct values *v;
@@ -158,6 +200,23 @@ static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to
 	return 0;
 }
 
+/*
+ * The message of an object: its class (what_find()), and true if it is the text at *value, which is
+ * 0 if that cannot be read.
+ */
+static __always_inline bool value_what(const struct values_ref *ref, __u64 *value)
+{
+	__u64 object = *value;
+	__u32 found = (__u32)what_find(object, ref->regs->reg[DP_REG_PC], ref->v->head.list);
+
+	*value = found;
+	if (found == 0 || found > DP_WHAT_FIXED)
+		return false;
+	if (bpf_probe_read_user(value, sizeof(*value), (const void *)(object + OBJECT_MESSAGE)) < 0)
+		*value = 0;
+	return true;
+}
+
 static long values_step(__u32 i, void *ctx)
 {
 	struct values_ref *ref = ctx;
@@ -166,12 +225,15 @@ static long values_step(__u32 i, void *ctx)
 	__u32 at = v->n_cells;
 	__u32 n_room = v->room - at - (v->head.n - i);
 	__u64 *to = &v->cells[port_index(at, VALUES_ROOM)];
+	bool is_text = a->is_text;
 	__u64 value;
 	int err = value_base(ref, a, &value);
 
 	if (err == 0)
 		err = value_follow(a, &value);
-	if (err == 0 && a->is_text)
+	if (dp_has_exceptions && err == 0 && a->is_what)
+		is_text = value_what(ref, &value);
+	if (err == 0 && is_text)
 		err = value_text(ref, i, to + 1, n_room, &value);
 	if (err < 0) {
 		v->head.unread |= 1 << i;
@@ -179,7 +241,7 @@ static long values_step(__u32 i, void *ctx)
 	}
 	*to = value;
 	v->n_cells++;
-	if (a->is_text) {
+	if (is_text) {
 		v->head.texts |= 1 << i;
 		v->n_cells += (value + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
 	}
@@ -226,12 +288,13 @@ static __always_inline __u32 sample_put_values(struct walk *w, __u32 key, __u32 
 	if (!v || n > DP_MAX_FRAMES + WALK_LABELS_CELLS)
 		return 0;
 	cells = sizeof(v->head) / DP_CELL_SIZE + v->n_cells;
-	v->head.part = (struct dp_part){ DP_RECORD_VALUES, (__u16)(cells * DP_CELL_SIZE) };
+	v->head.part = (struct dp_part){ dp_has_exceptions ? DP_RECORD_THROWN : DP_RECORD_VALUES,
+					 (__u16)(cells * DP_CELL_SIZE) };
 	cells = port_opaque(cells);
 	if (cells > DP_MAX_KERNEL_FRAMES ||
 	    bpf_probe_read_kernel(&w->out.frames[n], cells * DP_CELL_SIZE, &v->head) < 0)
 		return 0;
-	w->out.sample.flags |= DP_SAMPLE_VALUES;
+	w->out.sample.flags |= dp_has_exceptions ? DP_SAMPLE_THROWN : DP_SAMPLE_VALUES;
 	return cells;
 }
 

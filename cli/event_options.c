@@ -26,8 +26,8 @@ void event_options_set(struct options *o, struct argp_state *state, const struct
 			   event->source->pattern);
 	if (o->event_given && !adds)
 		argp_error(state,
-			   "--off-cpu, --wall and -e exclude each other, as do events of -e that "
-			   "are not counted; --wall has both kinds of time");
+			   "--off-cpu, --wall, --exceptions and -e exclude each other, as do "
+			   "events of -e that are not counted; --wall has both kinds of time");
 	if (adds && r->n_others == EVENT_MAX - 1)
 		argp_error(state, "-e takes up to %d events", EVENT_MAX);
 	if (o->event_given && adds)
@@ -137,7 +137,7 @@ static void check_periods(const struct options *o, struct argp_state *state,
 
 void event_options_complete(struct options *o, struct argp_state *state)
 {
-	const struct profiler_options *r = &o->record.profiler;
+	struct profiler_options *r = &o->record.profiler;
 	bool at_rate = false;
 
 	if (o->output.crashes)
@@ -150,11 +150,13 @@ void event_options_complete(struct options *o, struct argp_state *state)
 		check_periods(o, state, profiler_event(r, i));
 		at_rate |= profiler_event(r, i)->source->at_rate;
 	}
-	if (r->value && (!r->event.source->has_values ||
+	if (r->value && (!r->event.argument || !r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
 		argp_error(state, "--value is for -e uprobe:, uretprobe: and usdt: with values");
-	if (r->label_probe && r->event.source->programs & EVENT_BIT(DP_EVENT_UPROBE))
-		argp_error(state, "--probe is for CPU and off-CPU samples, not -e %s:",
+	if (r->label_probe && r->event.source->programs & EVENT_BIT(DP_EVENT_UPROBE) &&
+	    !r->event.source->has_exceptions)
+		argp_error(state,
+			   "--probe is for CPU and off-CPU samples and exceptions, not -e %s:",
 			   r->event.source->name);
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
@@ -163,4 +165,6 @@ void event_options_complete(struct options *o, struct argp_state *state)
 			state,
 			"-F is for CPU time, --wall and the events of CPUs' counters; the others "
 			"take none");
+	if (r->max_rate == 0)
+		r->max_rate = r->event.source->max_rate;
 }

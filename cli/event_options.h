@@ -22,7 +22,10 @@ void event_options_set_probe(struct options *options, struct argp_state *state, 
 void event_options_set_redaction(struct options *options, struct argp_state *state,
 				 const char *regex);
 
-/* After parsing: adds the event of --crashes, and checks rates and what events do not go with. */
+/*
+ * After parsing: adds the event of --crashes, checks rates and what events do not go with, and sets
+ * their own limit if none is given.
+ */
 void event_options_complete(struct options *options, struct argp_state *state);
 
 #endif

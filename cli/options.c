@@ -25,6 +25,7 @@ enum {
 	OPTION_BY,
 	OPTION_COMM,
 	OPTION_CRASHES,
+	OPTION_EXCEPTIONS,
 	OPTION_FORMAT,
 	OPTION_KILL,
 	OPTION_MAX_BLOCK,
@@ -105,6 +106,7 @@ static const struct argp_option sampling_options[] = {
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,
 	  "sample CPU time and the time that threads are off the CPU, in one profile", 2 },
+	{ "exceptions", OPTION_EXCEPTIONS, NULL, 0, "sample where C++ exceptions are thrown", 2 },
 	{ "min-block", OPTION_MIN_BLOCK, "TIME", 0,
 	  "leave out shorter blocks: 100 or 100us, 5ms, 1s (1us)", 2 },
 	{ "max-block", OPTION_MAX_BLOCK, "TIME", 0, "leave out longer blocks", 2 },
@@ -286,6 +288,9 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_WALL:
 		event_options_set(o, state, &(struct event){ .source = &event_wall });
+		return 0;
+	case OPTION_EXCEPTIONS:
+		event_options_set(o, state, &(struct event){ .source = &event_exceptions });
 		return 0;
 	case OPTION_MIN_BLOCK:
 	case OPTION_MAX_BLOCK:

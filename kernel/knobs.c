@@ -72,10 +72,14 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	bpf->rodata->dp_has_times = needs->has_times;
 	bpf->rodata->dp_has_spans = needs->has_spans;
 	set_map(bpf->maps.dp_arguments,
-		needs->has_values || needs->has_spans ? DP_MAX_ARGUMENT_LISTS : 0);
+		needs->has_values || needs->has_spans || needs->has_exceptions ?
+			DP_MAX_ARGUMENT_LISTS :
+			0);
 	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
+	bpf->rodata->dp_has_exceptions = needs->has_exceptions;
 	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
 	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
+	set_map(bpf->maps.dp_whats, needs->has_exceptions ? DP_MAX_ARGUMENT_LISTS : 1);
 	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 1);
 	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 1);
 	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 1);
@@ -114,4 +118,5 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
 	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
 	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
+	bpf_program__set_autoload(bpf->progs.dp_fetch_thrown, needs->has_exceptions);
 }

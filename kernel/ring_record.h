@@ -67,6 +67,7 @@ static const struct {
 } SAMPLE_PARTS[] = {
 	{ DP_SAMPLE_LABELS, DP_RECORD_LABELS, sizeof(struct dp_labels) },
 	{ DP_SAMPLE_CONTEXT, DP_RECORD_CONTEXT, sizeof(struct dp_context) },
+	{ DP_SAMPLE_THROWN, DP_RECORD_THROWN, sizeof(struct dp_values) },
 	{ DP_SAMPLE_VALUES, DP_RECORD_VALUES, sizeof(struct dp_values) },
 	{ DP_SAMPLE_CRASH, DP_RECORD_CRASH, sizeof(struct dp_crash) },
 	{ DP_SAMPLE_RUNTIME, DP_RECORD_RUNTIME, sizeof(struct dp_runtime) },
@@ -123,6 +124,12 @@ static inline const struct dp_crash *sample_crash(const struct named_sample *nam
 	return sample_part(named, DP_SAMPLE_CRASH);
 }
 
+/* The values of a C++ exception; NULL: none. */
+static inline const struct dp_values *sample_thrown(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_THROWN);
+}
+
 /* The frames of a runtime; NULL: none. They are as many as it says. */
 static inline const struct dp_runtime *sample_runtime(const struct named_sample *named)
 {
@@ -132,9 +139,9 @@ static inline const struct dp_runtime *sample_runtime(const struct named_sample 
 /* Could a value not be read? */
 static inline bool named_sample_lacks(const struct named_sample *named)
 {
-	const struct dp_values *values = sample_values(named);
+	const struct dp_values *values = sample_values(named), *thrown = sample_thrown(named);
 
-	return values && values->unread;
+	return (values && values->unread) || (thrown && thrown->unread);
 }
 
 /* No kernel sends others. There are no words for them, and recordings of them cannot be read. */

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "kernel/exception_probes.h"
 #include "kernel/filter.h"
 #include "kernel/kernel_types.h"
 #include "kernel/knobs.h"
@@ -144,6 +145,11 @@ static void choose_uprobe(struct session *s)
 	s->uprobe_multi = type != 0;
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_fetch_thrown, type);
+	/* Where it cannot be loaded, some types of exceptions are not known at first. */
+	if (bpf_program__autoload(s->bpf->progs.dp_fetch_thrown) &&
+	    !uprobe_may_sleep(s->uprobe_multi))
+		bpf_program__set_autoload(s->bpf->progs.dp_fetch_thrown, false);
 }
 
 /*
@@ -169,6 +175,22 @@ static int load(struct session *s, const struct refusal *refusal, const char *bt
 	else if (segments_err < 0)
 		log_error("cannot make room for tables: %s", strerror(-segments_err));
 	return rings_err < 0 ? rings_err : segments_err;
+}
+
+static int make_exception_probes(struct session *s)
+{
+	const struct exception_fds fds = {
+		.program = bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
+		.fetcher = bpf_program__fd(s->bpf->progs.dp_fetch_thrown),
+		.is_multi = s->uprobe_multi,
+		.arguments = bpf_map__fd(s->bpf->maps.dp_arguments),
+		.whats = bpf_map__fd(s->bpf->maps.dp_whats),
+	};
+	int err = exception_probes_new(&fds, &s->exceptions);
+
+	if (err < 0)
+		log_error("cannot prepare probes of exceptions: %s", strerror(-err));
+	return err;
 }
 
 static int open_and_load(struct session *s, const struct session_options *options,
@@ -206,6 +228,8 @@ static int open_and_load(struct session *s, const struct session_options *option
 		permission_explain_kernel();
 	if (err == 0)
 		err = set_cgroup(s);
+	if (err == 0 && options->needs.has_exceptions)
+		err = make_exception_probes(s);
 	if (err < 0)
 		session_close(s);
 	return err;
@@ -228,6 +252,7 @@ int session_open(struct session *ret, const struct session_options *options)
 void session_close(struct session *s)
 {
 	session_stop(s);
+	exception_probes_drop(s->exceptions);
 	free(s->links);
 	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
@@ -407,6 +432,11 @@ int session_sample_perf(struct session *s, int fd)
 	return err;
 }
 
+int session_sample_exceptions(struct session *s)
+{
+	return exception_probes_start(s->exceptions);
+}
+
 int session_sample_off_cpu(struct session *s)
 {
 	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_switch));
@@ -428,6 +458,7 @@ int session_sample_crashes(struct session *s)
 void session_stop(struct session *s)
 {
 	cpu_events_stop(&s->cpus);
+	exception_probes_stop(s->exceptions);
 	while (s->n_links > 0)
 		bpf_link__destroy(s->links[--s->n_links]);
 	for (size_t i = 0; i < ARRAY_SIZE(s->uprobe_fds); i++)

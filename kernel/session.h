@@ -12,6 +12,7 @@
 #include "kernel/pool.h"
 #include "kernel/rings.h"
 
+struct exception_probes;
 struct filter;
 struct uprobe_places;
 
@@ -42,7 +43,8 @@ struct session {
 	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
 	/* -1: none; of the places, of the begins of their calls, of the calls that label samples */
 	int uprobe_fds[3];
-	unsigned int n_cpus; /* see cpus.h */
+	struct exception_probes *exceptions; /* NULL: not needed */
+	unsigned int n_cpus;                 /* see cpus.h */
 	unsigned int n_rings;
 	const struct filter *filter;
 	uint64_t min_block_ns, max_block_ns;
@@ -69,6 +71,7 @@ struct session_needs {
 	bool has_values;            /* uprobes read values: session_set_arguments() */
 	bool has_times;             /* and the times of calls: session_time_calls() */
 	bool has_spans;             /* calls label samples: session_label_calls() */
+	bool has_exceptions;        /* uprobes read what is thrown: session_sample_exceptions() */
 };
 
 struct session_options {
@@ -141,6 +144,11 @@ int session_label_calls(struct session *session, const struct uprobe_places *pla
  * is the number of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
  */
 int session_set_arguments(struct session *session, const struct dp_arguments *lists, size_t n);
+/*
+ * With needs.has_exceptions: starts sampling where C++ runtimes throw, in files that are given to
+ * session->exceptions before and later. Logs errors. 0 or a negative errno.
+ */
+int session_sample_exceptions(struct session *session);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
 /* Starts sampling threads to which a signal is delivered that ends their process with a core dump. */

@@ -2,6 +2,9 @@
 #ifndef DP_KERNEL_UPROBE_H
 #define DP_KERNEL_UPROBE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct uprobe_places;
 
 /*
@@ -16,7 +19,15 @@ struct uprobe_places;
 /* Does the kernel have this link type? Tries it: 1, 0, or -EPERM if that is not permitted. */
 int uprobe_multi_works(void);
 
+/*
+ * May a program sleep there, as since Linux 6.0? Tries it, with the way of attaching that is used.
+ */
+bool uprobe_may_sleep(bool is_multi);
+
 /* Attaches a program. Returns the link's descriptor, or a negative errno. Closing it detaches. */
 int uprobe_attach_multi(int program, const struct uprobe_places *places);
+
+/* The same for one of the places, by a perf event: of a program without that type. */
+int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i);
 
 #endif

@@ -26,8 +26,9 @@ struct event_text {
 	struct value_forms
 		*lists; /* by the number of the list of arguments; the taker frees them */
 	size_t n_lists;
-	struct probed_code code; /* whose calls label samples (label_probe.h) */
-	struct report_keys keys; /* of these labels, as in `lists` */
+	struct value_forms *thrown; /* of exceptions; NULL: none; the taker frees them */
+	struct probed_code code;    /* whose calls label samples (label_probe.h) */
+	struct report_keys keys;    /* of these labels, as in `lists` */
 };
 
 /*
@@ -60,7 +61,9 @@ struct event_source {
 	bool has_period;
 	const char *counts;  /* the unit of its counts: "page_faults"; NULL: samples or events */
 	bool user_only;      /* never happens in the kernel */
-	const char *missing; /* why a target may have no samples, after "which" */
+	bool has_exceptions; /* it is that C++ exceptions are thrown, wherever a runtime does so */
+	unsigned int max_rate; /* samples per process and second if options do not say; 0: all */
+	const char *missing;   /* why a target may have no samples, after "which" */
 	/*
 	 * Validates an argument: 0, -EINVAL, or the error of reading the file in front of the first
 	 * colon. May be NULL if there is a colon before the argument.
@@ -97,6 +100,7 @@ extern const struct event_source event_wall;
 extern const struct event_source event_uprobe;
 extern const struct event_source event_uretprobe;
 extern const struct event_source event_usdt;
+extern const struct event_source event_exceptions;
 extern const struct event_source event_page_faults;
 extern const struct event_source event_minor_faults;
 extern const struct event_source event_major_faults;

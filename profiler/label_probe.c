@@ -251,6 +251,7 @@ int label_probe_attach(struct session *session, struct parsers *parsers,
 		list_keys(ret);
 	}
 	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);
+	ret_labels->thrown = ret->thrown;
 	ret_labels->code = o->label_probe ? &ret->code : NULL;
 	return err;
 }

@@ -17,8 +17,9 @@ static void add(struct needs *needs, const struct event *event, const struct pro
 	session->levels = max(session->levels, s->levels);
 	session->rings_per_cpu = max(session->rings_per_cpu, s->rings_per_cpu);
 	session->user_only &= s->user_only;
-	session->has_values |=
-		event->argument && s->has_values && s->has_values(s, event->argument);
+	session->has_values |= (event->argument || !s->argument) && s->has_values &&
+			       s->has_values(s, event->argument);
+	session->has_exceptions |= s->has_exceptions;
 	session->has_times |= event->argument && s->has_times && s->has_times(s, event->argument);
 	session->by_period |= event_has_periods(event, o->period);
 	needs->states |= s->states;

@@ -27,6 +27,7 @@
 #include "samples/drain.h"
 #include "samples/event_label.h"
 #include "samples/label_values.h"
+#include "samples/type_names.h"
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
 #include "samples/verify_queue.h"
@@ -271,25 +272,19 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 	};
 }
 
-static int close_module(void *arg, struct module *module)
+static int close_module(void *queue, struct module *module)
 {
-	struct profiler *p = arg;
-
-	return report_queue_close_module(p->report_queue, module);
+	return report_queue_close_module(queue, module);
 }
 
-static uint64_t oldest_use_ns(void *arg)
+static uint64_t oldest_use_ns(void *queue)
 {
-	struct profiler *p = arg;
-
-	return report_queue_oldest_ns(p->report_queue);
+	return report_queue_oldest_ns(queue);
 }
 
-static int release_object(void *arg, void (*fn)(void *object), void *object)
+static int release_object(void *queue, void (*fn)(void *object), void *object)
 {
-	struct profiler *p = arg;
-
-	return report_queue_call(p->report_queue, fn, object);
+	return report_queue_call(queue, fn, object);
 }
 
 /* Connects the rings with the reports. */
@@ -304,11 +299,14 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->users = (struct module_users){ .close = close_module,
 					  .oldest_ns = oldest_use_ns,
 					  .release = release_object,
-					  .arg = p };
+					  .arg = p->report_queue };
 	p->stores.binaries.users = &p->users;
 	if (p->kallsyms)
-		kallsyms_set_release(p->kallsyms, release_object, p);
-	if (o->verify)
+		kallsyms_set_release(p->kallsyms, release_object, p->report_queue);
+	if (p->needs.session.has_exceptions)
+		err = type_names_install(p->stores.parsers, o->label_sources.redaction,
+					 p->report_queue);
+	if (err == 0 && o->verify)
 		err = verify_queue_new(o->max_frames, o->names, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
@@ -316,6 +314,8 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	p->drain.label_sources.keys = p->stores.thread_keys;
+	if (p->needs.session.has_exceptions)
+		p->drain.label_sources.redaction = NULL; /* type_names_install() */
 	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
@@ -586,6 +586,7 @@ struct profiler *profiler_free(struct profiler *p)
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
 	value_forms_free(p->event.lists, p->event.n_lists);
+	value_forms_free(p->event.thrown, 1);
 	free(p->event.code.maybe);
 	free(p);
 	return NULL;

@@ -85,6 +85,7 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 	ret->binaries.symbols = o->symbols;
 	ret->binaries.parsers = ret->parsers;
 	ret->binaries.cpu_budget = o->cpu_budget;
+	ret->binaries.exceptions = session ? session->exceptions : NULL;
 	if (o->cache)
 		ret->binaries.cache = image_cache_open_default(&ret->cache);
 	if (o->symbols)

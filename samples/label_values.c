@@ -70,6 +70,8 @@ static int add_word(struct label_list *list, const struct value_form *form, uint
 	struct label label = { .key = form->name, .unit = form->unit };
 	char text[32];
 
+	if (form->zero_is_none && word == 0)
+		return 0;
 	label.text = enumerator_name(form->names, form->n_names, value);
 	if (label.text)
 		return label_list_add(list, &label);
@@ -124,18 +126,23 @@ struct values {
 	size_t n;
 };
 
+static void values_open(struct values *v, const struct value_forms *forms)
+{
+	const size_t head_words = sizeof(struct dp_values) / sizeof(__u64);
+
+	v->forms = forms;
+	v->words.at = (const void *)(v->head + 1);
+	v->words.left = v->head->part.size / sizeof(__u64) - head_words;
+	v->n = v->head->n < forms->n ? v->head->n : forms->n;
+}
+
 static struct values values_of_sample(const struct value_labels *labels,
 				      const struct named_sample *named)
 {
-	const size_t head_words = sizeof(struct dp_values) / sizeof(__u64);
 	struct values v = { .head = sample_values(named) };
 
-	if (!v.head || v.head->list >= labels->n_lists)
-		return v;
-	v.forms = &labels->lists[v.head->list];
-	v.words.at = (const void *)(v.head + 1);
-	v.words.left = v.head->part.size / sizeof(__u64) - head_words;
-	v.n = v.head->n < v.forms->n ? v.head->n : v.forms->n;
+	if (v.head && v.head->list < labels->n_lists)
+		values_open(&v, &labels->lists[v.head->list]);
 	return v;
 }
 
@@ -172,30 +179,50 @@ static bool may_be_hidden(const struct value_labels *labels, const struct label_
 }
 
 /* What the program itself calls so is what it says. */
-static int add(const struct label_source *source, const struct label_context *context,
-	       struct label_list *list)
+static int add_each(const struct value_labels *labels, struct values *v, struct label_list *list)
 {
-	const struct value_labels *labels = source->arg;
-	struct values v = values_of_sample(labels, context->named);
 	size_t n_own = list->n;
 	int err = 0;
 
-	list->is_cut |= v.head && !v.forms;
-	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
-		return add_unseen(labels, context->walked, context->sample, list);
-	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
-		return add_unknown(v.forms, list);
-	for (size_t i = 0; err == 0 && i < v.n; i++) {
-		const struct value_form *form = &v.forms->of[i];
+	for (size_t i = 0; err == 0 && i < v->n; i++) {
+		const struct value_form *form = &v->forms->of[i];
 
 		if (!is_weight(labels, form) && !label_list_has_key(list, n_own, form->name))
-			err = add_value(list, form, v.head, i, &v.words);
-		else if (!skip_value(v.head, i, &v.words, &(uint64_t){ 0 }))
+			err = add_value(list, form, v->head, i, &v->words);
+		else if (!skip_value(v->head, i, &v->words, &(uint64_t){ 0 }))
 			err = -EBADMSG;
 	}
 	/* A damaged record must not end the profile. */
 	list->is_cut |= err == -EBADMSG;
 	return err == -EBADMSG ? 0 : err;
+}
+
+static int add_thrown(const struct value_labels *labels, const struct named_sample *named,
+		      struct label_list *list)
+{
+	struct values v = { .head = sample_thrown(named) };
+
+	if (!v.head || !labels->thrown)
+		return 0;
+	values_open(&v, labels->thrown);
+	return add_each(labels, &v, list);
+}
+
+static int add(const struct label_source *source, const struct label_context *context,
+	       struct label_list *list)
+{
+	const struct value_labels *labels = source->arg;
+	struct values v = values_of_sample(labels, context->named);
+	int err = add_thrown(labels, context->named, list);
+
+	if (err < 0)
+		return err;
+	list->is_cut |= v.head && !v.forms;
+	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
+		return add_unseen(labels, context->walked, context->sample, list);
+	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
+		return add_unknown(v.forms, list);
+	return add_each(labels, &v, list);
 }
 
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,

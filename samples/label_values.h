@@ -18,6 +18,7 @@ struct value_form {
 	const char *unit;               /* of a number: "nanoseconds"; "": none */
 	const struct enumerator *names; /* of values, for labels; NULL: it has none */
 	size_t n_names;
+	bool zero_is_none; /* the number 0 is no value, and no label */
 };
 
 /* Of each list of arguments that the kernel reads (struct dp_arguments), by its number. */
@@ -30,13 +31,14 @@ struct value_forms {
 void value_forms_free(struct value_forms *lists, size_t n);
 
 /*
- * The source of labels with the values that a probe has read. A value that was not in memory is
+ * The source of labels with the values that probes have read. A value that was not in memory is
  * `<unread>`.
  */
 struct value_labels {
 	struct label_source source;
 	const struct value_forms *lists; /* the caller's */
 	size_t n_lists;
+	const struct value_forms *thrown; /* of exceptions, whatever their list; NULL: none */
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
 	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */

@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "elf/elf_tls.h"
 #include "runtimes/runtime.h"
 #include "sandbox/table_digest.h"
+#include "symbols/demangle.h"
 
 void parse_result_done(struct parse_result *r)
 {
@@ -103,6 +106,8 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 		return get_parameters(request, file, ret);
 	case PARSE_USDT:
 		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
+	case PARSE_CXX:
+		return cxx_runtime_find(file, request->fd, &ret->cxx) < 0 ? -ENODATA : 0;
 	case PARSE_FUNCTIONS:
 		return function_search(request->fd, &request->functions, &ret->functions);
 	default:
@@ -156,6 +161,24 @@ static int get_context(int fd, struct parse_result *ret)
 	return err;
 }
 
+static int get_type(int fd, struct parse_result *ret)
+{
+	char mangled[PARSE_TYPE_SIZE];
+	ssize_t n = pread(fd, mangled, sizeof(mangled) - 1, 0);
+	_cleanup_free_ char *type = NULL;
+
+	if (n <= 0)
+		return -ENODATA;
+	mangled[n] = '\0';
+	type = demangle_type(mangled);
+	if (!type)
+		return -ENOMEM;
+	if (strlen(type) >= sizeof(ret->type))
+		return -ENODATA;
+	strcpy(ret->type, type);
+	return 0;
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
@@ -166,6 +189,8 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 	*ret = (struct parse_result){ 0 };
 	if (request->kind == PARSE_DIGEST)
 		return get_digest(request->fd, ret);
+	if (request->kind == PARSE_TYPE)
+		return get_type(request->fd, ret);
 	if (request->kind == PARSE_CONTAINER)
 		return container_file_read(request->fd, request->container_id, &ret->container);
 	if (request->kind == PARSE_CONTEXT)

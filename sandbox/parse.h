@@ -10,6 +10,7 @@
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "sandbox/container_file.h"
+#include "symbols/cxx_runtime.h"
 #include "sandbox/process_context.h"
 #include "symbols/function_search.h"
 #include "symbols/jit_reader.h"
@@ -36,6 +37,8 @@ enum parse_kind {
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
 	PARSE_CONTEXT,      /* what does a process say of itself? In a copy of its memory */
+	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
+	PARSE_TYPE, /* a type as in the source: the file has the name in its std::type_info */
 	PARSE_N_KINDS,
 };
 
@@ -62,6 +65,9 @@ struct parse_request {
 	 */
 	uint64_t cpu_ns, stuck_ns;
 };
+
+/* Longer names of types remain as they are. */
+#define PARSE_TYPE_SIZE 1024
 
 /* The name of a debug file, as in .gnu_debuglink. */
 #define PARSE_LINK_SIZE 256
@@ -92,13 +98,16 @@ struct parse_result {
 	struct container_names container;
 	/* CONTEXT */
 	struct process_context *context;
+	struct cxx_runtime cxx;     /* CXX */
+	char type[PARSE_TYPE_SIZE]; /* TYPE */
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
- * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
- * function_search(), file_digest_read(), container_file_read() and process_context_read();
+ * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(),
+ * usdt_find(), function_search(), file_digest_read(), container_file_read() and
+ * process_context_read(); -ENODATA: it has no C++ runtime, or no name of a type.
  * parse_result_done() frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);

@@ -87,6 +87,8 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->digest = result.digest;
 	ret->container = result.container;
 	ret->has_context = result.context != NULL;
+	ret->cxx = result.cxx;
+	memcpy(ret->type, result.type, sizeof(ret->type));
 	return err;
 }
 
@@ -145,7 +147,8 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       is_link(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
-	       container_names_are_sound(&r->container) && r->is_so <= 1 &&
+	       container_names_are_sound(&r->container) && cxx_runtime_is_sound(&r->cxx) &&
+	       memchr(r->type, '\0', sizeof(r->type)) && r->is_so <= 1 &&
 	       r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
 	       r->has_context <= 1 && r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
 	       r->n_pieces < JIT_PIECES_MAX &&
@@ -165,7 +168,7 @@ static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS], 
 		    p->how.base > DP_BASE_CONSTANT || p->how.reg >= DP_N_REGISTERS ||
 		    p->how.n_derefs > DP_MAX_DEREFS || p->how.size > sizeof(uint64_t) ||
 		    p->how.is_text > 1 || p->how.index > DP_N_REGISTERS || p->how.shift > 3 ||
-		    p->how.zero[0] != 0 || p->n_names > ENUMERATION_MAX)
+		    p->how.is_what != 0 || p->n_names > ENUMERATION_MAX)
 			return false;
 		n += p->n_names;
 	}
@@ -304,6 +307,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	memcpy(ret->parameters, r->parameters, sizeof(ret->parameters));
 	ret->digest = r->digest;
 	ret->container = r->container;
+	ret->cxx = r->cxx;
+	memcpy(ret->type, r->type, sizeof(ret->type));
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;
 	if (err == 0 && !are_segments(segments, r->facts.n_segments))

@@ -50,6 +50,8 @@ struct parser_reply {
 	struct file_digest digest;
 	struct container_names container;
 	uint8_t has_context; /* 0 or 1 */
+	struct cxx_runtime cxx;
+	char type[PARSE_TYPE_SIZE];
 };
 
 /* What the parser does. Returns an exit status. */

@@ -487,3 +487,20 @@ Test(options, samples_crashes)
 	cr_assert(options.record.outputs[0].format != &report_crashes);
 	end();
 }
+
+Test(options, limits_the_rate_of_exceptions)
+{
+	PARSE("-p", "1", "--exceptions");
+	cr_assert(options.record.profiler.event.source == &event_exceptions);
+	cr_assert_eq(options.record.profiler.max_rate, 1000);
+	end();
+
+	PARSE("-p", "1", "-e", "exceptions", "--max-rate", "7");
+	cr_assert(options.record.profiler.event.source == &event_exceptions);
+	cr_assert_eq(options.record.profiler.max_rate, 7);
+	end();
+
+	PARSE("-p", "1");
+	cr_assert_eq(options.record.profiler.max_rate, 0);
+	end();
+}

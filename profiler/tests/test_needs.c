@@ -40,6 +40,17 @@ Test(needs, of_calls_that_label_samples)
 	cr_assert(!needs_of(&options).session.has_values);
 }
 
+Test(needs, of_exceptions)
+{
+	struct needs needs = needs_of_one(&event_exceptions);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_UPROBE));
+	cr_assert(needs.session.has_exceptions && needs.session.has_values);
+	cr_assert(needs.session.user_only && !needs.session.has_spans);
+	cr_assert_str_eq(needs.counts, "exceptions");
+	cr_assert(!needs_of_one(&event_cpu).session.has_exceptions);
+}
+
 Test(needs, are_few_for_a_rate)
 {
 	struct needs needs = needs_of_one(&event_cpu);

@@ -128,6 +128,47 @@ Test(label_values, are_names_of_enumerators_where_one_fits)
 	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 6);
 }
 
+Test(label_values, are_none_if_zero_says_so)
+{
+	put(VALUE_BOOL, 0);
+	put(VALUE_BOOL, 0);
+	put(VALUE_BOOL, 1);
+	forms[1].of[1].zero_is_none = forms[1].of[2].zero_is_none = true;
+	read_labels(3);
+	cr_assert(label_set_has(set, "v0", "false"));
+	cr_assert(!label_set_has(set, "v1", "false"));
+	cr_assert(label_set_has(set, "v2", "true"));
+}
+
+/* They precede those of a call that labels the sample. */
+Test(label_values, are_also_of_what_is_thrown)
+{
+	const struct value_forms call = {
+		.n = 1, .of = { { .name = "call", .type = VALUE_U8, .unit = "" } }
+	};
+
+	put(VALUE_U8, 7);
+	record.sample.flags = DP_SAMPLE_LABELS | DP_SAMPLE_THROWN;
+	record.values.list = 200;
+	read_labels(1);
+	cr_assert(!set->size);
+	end();
+	labels.thrown = &forms[1];
+	read_labels(1);
+	cr_assert_eq(number("v0"), 7);
+	end();
+	record.sample.flags |= DP_SAMPLE_VALUES;
+	memcpy(&record.words[1],
+	       &(struct dp_values){ .part = { DP_RECORD_VALUES, sizeof(struct dp_values) + 8 },
+				    .n = 1 },
+	       sizeof(struct dp_values));
+	record.words[3] = 9;
+	value_labels_init(&labels, &call, 1, NULL);
+	labels.thrown = &forms[1];
+	read_labels(1);
+	cr_assert(number("v0") == 7 && number("call") == 9 && !set->is_cut);
+}
+
 /* A text's words follow it, the next value follows these. */
 static void put_text(const char *text)
 {

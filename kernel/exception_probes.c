@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/exception_probes.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file_stat.h"
+#include "base/signals.h"
+#include "kernel/exception_lists.h"
+#include "kernel/permission.h"
+#include "kernel/uprobe.h"
+#include "kernel/uprobe_places.h"
+#include "log/log.h"
+
+/* Anyone can make many files: the others are named in debug messages. */
+#define SHOWN_FILES 10
+
+/* Of both programs, one for each place at most. */
+#define N_LINKS (2 * CXX_N_THROWS)
+
+enum state {
+	PROBE_WAITS,  /* to be set */
+	PROBE_IS_SET, /* or is being set, or could not be */
+};
+
+struct exception_probe {
+	TAILQ_ENTRY(exception_probe) next;
+	struct exception_probes *all; /* a use of them */
+	size_t n_users;
+	enum state state;
+	struct stat file;
+	bool is_overlay; /* the file is what an overlay shows */
+	int fd;          /* until it is set */
+	size_t n;
+	uint64_t offsets[CXX_N_THROWS], counters[CXX_N_THROWS];
+	uint64_t lists[CXX_N_THROWS];
+	int links[N_LINKS]; /* -1: none */
+	char path[];
+};
+
+struct exception_probes {
+	struct exception_fds fds; /* its own */
+	pthread_mutex_t lock;     /* protects what follows; not held while the kernel sets probes */
+	size_t n_users;
+	TAILQ_HEAD(, exception_probe) probes;
+	struct exception_lists lists;
+	bool runs, has_stopped;
+	size_t n_set;     /* files */
+	size_t n_refused; /* files whose throws cannot be seen */
+};
+
+static int duplicate(int fd)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return own < 0 ? -errno : own;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(steal_fd(fd));
+}
+
+int exception_probes_new(const struct exception_fds *fds, struct exception_probes **ret)
+{
+	struct exception_probes *p = calloc(1, sizeof(*p));
+
+	*ret = NULL;
+	if (!p)
+		return -ENOMEM;
+	pthread_mutex_init(&p->lock, NULL);
+	TAILQ_INIT(&p->probes);
+	p->n_users = 1;
+	p->fds = (struct exception_fds){
+		.program = duplicate(fds->program),
+		.fetcher = fds->fetcher < 0 ? -1 : duplicate(fds->fetcher),
+		.is_multi = fds->is_multi,
+		.arguments = duplicate(fds->arguments),
+		.whats = duplicate(fds->whats),
+	};
+	if (p->fds.program < 0 || p->fds.arguments < 0 || p->fds.whats < 0) {
+		exception_probes_drop(p);
+		return -EMFILE;
+	}
+	*ret = p;
+	return 0;
+}
+
+struct exception_probes *exception_probes_hold(struct exception_probes *p)
+{
+	if (!p)
+		return NULL;
+	pthread_mutex_lock(&p->lock);
+	p->n_users++;
+	pthread_mutex_unlock(&p->lock);
+	return p;
+}
+
+struct exception_probes *exception_probes_drop(struct exception_probes *p)
+{
+	bool is_last;
+
+	if (!p)
+		return NULL;
+	pthread_mutex_lock(&p->lock);
+	is_last = --p->n_users == 0;
+	pthread_mutex_unlock(&p->lock);
+	if (!is_last)
+		return NULL;
+	close_fd(&p->fds.program);
+	close_fd(&p->fds.fetcher);
+	close_fd(&p->fds.arguments);
+	close_fd(&p->fds.whats);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+	return NULL;
+}
+
+static void close_links(int links[N_LINKS])
+{
+	for (size_t i = 0; i < N_LINKS; i++)
+		close_fd(&links[i]);
+}
+
+/* With the lock held. */
+static void drop_lists(struct exception_probe *probe)
+{
+	for (size_t i = 0; i < probe->n; i++)
+		exception_lists_drop(&probe->all->lists, (uint32_t)probe->lists[i]);
+	probe->n = 0;
+}
+
+/* With the lock held. Only when no hit can use its lists any more may others take their place. */
+static int take_list(struct exception_probe *probe, const struct cxx_runtime *runtime,
+		     enum cxx_throw which)
+{
+	struct exception_probes *p = probe->all;
+	bool is_new;
+	int number = exception_lists_take(&p->lists, runtime, which, &is_new);
+	uint32_t key = (uint32_t)number;
+
+	if (number < 0)
+		return number;
+	probe->offsets[probe->n] = runtime->throws[which].offset;
+	probe->counters[probe->n] = runtime->throws[which].counter;
+	probe->lists[probe->n++] = key;
+	if (is_new &&
+	    (bpf_map_update_elem(p->fds.arguments, &key, &p->lists.of[key].arguments, BPF_ANY) <
+		     0 ||
+	     bpf_map_update_elem(p->fds.whats, &key, &p->lists.of[key].whats, BPF_ANY) < 0))
+		return -errno;
+	return 0;
+}
+
+static int take_lists(struct exception_probe *probe, const struct cxx_runtime *runtime)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < CXX_N_THROWS; i++)
+		if (runtime->throws[i].address)
+			err = take_list(probe, runtime, i);
+	if (err < 0)
+		drop_lists(probe);
+	return err;
+}
+
+static void say_refused(struct exception_probes *p, const char *path, const char *why)
+{
+	bool is_shown;
+
+	pthread_mutex_lock(&p->lock);
+	is_shown = p->n_refused++ < SHOWN_FILES;
+	pthread_mutex_unlock(&p->lock);
+	log_message(is_shown ? LOG_WARNING : LOG_DEBUG,
+		    "the C++ exceptions that %s throws are not seen: %s", path, why);
+}
+
+static bool is_overlay(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+static struct exception_probe *probe_new(struct exception_probes *p, int fd, const struct stat *st,
+					 const char *path)
+{
+	struct exception_probe *probe = calloc(1, sizeof(*probe) + strlen(path) + 1);
+
+	if (!probe)
+		return NULL;
+	strcpy(probe->path, path);
+	probe->n_users = 1;
+	probe->file = *st;
+	probe->is_overlay = is_overlay(fd);
+	memset(probe->links, -1, sizeof(probe->links));
+	probe->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (probe->fd < 0) {
+		free(probe);
+		return NULL;
+	}
+	probe->all = exception_probes_hold(p);
+	return probe;
+}
+
+static void probe_destroy(struct exception_probe *probe)
+{
+	struct exception_probes *p = probe->all;
+
+	close_links(probe->links);
+	close_fd(&probe->fd);
+	pthread_mutex_lock(&p->lock);
+	drop_lists(probe);
+	pthread_mutex_unlock(&p->lock);
+	free(probe);
+	exception_probes_drop(p);
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/*
+ * Does the kernel take both for the same file? It sets probes in what is below an overlay
+ * (d_real_inode(), kernel/events/uprobes.c and kernel/trace/bpf_trace.c), and several containers
+ * may show the same there, on a device of each, but with its inode and times
+ * (Documentation/filesystems/overlayfs.rst, "Inode properties").
+ */
+static bool is_same_file(const struct exception_probe *a, const struct exception_probe *b)
+{
+	const struct stat *x = &a->file, *y = &b->file;
+
+	if (x->st_ino != y->st_ino)
+		return false;
+	return x->st_dev == y->st_dev ||
+	       ((a->is_overlay || b->is_overlay) && x->st_size == y->st_size &&
+		is_same_time(&x->st_mtim, &y->st_mtim) && is_same_time(&x->st_ctim, &y->st_ctim));
+}
+
+/* With the lock held. One that was written to since may throw elsewhere. */
+static struct exception_probe *find(struct exception_probes *p, const struct exception_probe *made,
+				    uint64_t offset)
+{
+	struct exception_probe *probe = TAILQ_FIRST(&p->probes);
+
+	while (probe && (probe->offsets[0] != offset || !is_same_file(probe, made)))
+		probe = TAILQ_NEXT(probe, next);
+	return probe;
+}
+
+/* Adds to the n links that there are. Returns their number, or a negative errno. */
+static int attach(int program, bool is_multi, const struct uprobe_places *places, int *links, int n)
+{
+	for (size_t i = 0; i < (is_multi ? 1 : places->n); i++) {
+		int link = is_multi ? uprobe_attach_multi(program, places) :
+				      uprobe_attach_one(program, places, i);
+
+		if (link < 0)
+			return link;
+		links[n++] = link;
+	}
+	return n;
+}
+
+/* Fills links. 0 or a negative errno. */
+static int attach_both(const struct exception_fds *fds, const struct exception_probe *probe,
+		       int links[N_LINKS])
+{
+	struct uprobe_places places = UPROBE_PLACES_NONE;
+	int n;
+
+	snprintf(places.link, sizeof(places.link), "/proc/self/fd/%d", probe->fd);
+	places.offsets = (uint64_t *)probe->offsets;
+	places.counters = (uint64_t *)probe->counters;
+	places.cookies = (uint64_t *)probe->lists;
+	places.n = probe->n;
+	n = attach(fds->program, fds->is_multi, &places, links, 0);
+	if (n > 0 && fds->fetcher >= 0)
+		n = attach(fds->fetcher, fds->is_multi, &places, links, n);
+	return n < 0 ? n : 0;
+}
+
+/*
+ * The kernel sets the probes of a file. The caller has a use of the probe, and has claimed it by
+ * its state.
+ */
+static int set(struct exception_probe *probe)
+{
+	struct exception_probes *p = probe->all;
+	int links[N_LINKS];
+	int err;
+
+	memset(links, -1, sizeof(links));
+	err = attach_both(&p->fds, probe, links);
+	if (err < 0)
+		close_links(links);
+	pthread_mutex_lock(&p->lock);
+	if (!p->has_stopped) {
+		memcpy(probe->links, links, sizeof(links));
+		memset(links, -1, sizeof(links));
+	}
+	p->n_set += err == 0;
+	pthread_mutex_unlock(&p->lock);
+	close_links(links);
+	close_fd(&probe->fd);
+	if (err == 0)
+		log_debug("%s: its C++ exceptions are seen at 0x%lx", probe->path,
+			  (unsigned long)probe->offsets[0]);
+	return err;
+}
+
+/* With the lock held: another use of the one that is there, or this one. */
+static struct exception_probe *insert(struct exception_probes *p, struct exception_probe *made,
+				      const struct cxx_runtime *runtime, int *ret_err)
+{
+	struct exception_probe *known = find(p, made, runtime->throws[CXX_THROW].offset);
+
+	*ret_err = 0;
+	if (known) {
+		known->n_users++;
+		return known;
+	}
+	*ret_err = take_lists(made, runtime);
+	if (*ret_err < 0)
+		return NULL;
+	TAILQ_INSERT_TAIL(&p->probes, made, next);
+	if (p->runs)
+		made->state = PROBE_IS_SET;
+	return made;
+}
+
+static const char *explain(int err)
+{
+	return err == -E2BIG ? "there are too many different C++ runtimes" : strerror(-err);
+}
+
+void exception_probes_set(struct exception_probes *p, int fd, bool is_local, const char *path,
+			  const struct cxx_runtime *runtime, struct exception_probe **ret)
+{
+	struct exception_probe *made, *probe;
+	struct stat st;
+	int err;
+	bool is_claimed;
+
+	*ret = NULL;
+	if (runtime->is_hidden) {
+		say_refused(p, path, "it has a C++ runtime, but is stripped of its symbols");
+		return;
+	}
+	if (!is_local) {
+		say_refused(p, path, "its file system may not answer the kernel");
+		return;
+	}
+	err = file_stat(fd, &st);
+	made = err == 0 ? probe_new(p, fd, &st, path) : NULL;
+	if (!made) {
+		say_refused(p, path, strerror(err < 0 ? -err : ENOMEM));
+		return;
+	}
+	pthread_mutex_lock(&p->lock);
+	probe = insert(p, made, runtime, &err);
+	is_claimed = probe == made && made->state == PROBE_IS_SET;
+	pthread_mutex_unlock(&p->lock);
+	if (probe != made)
+		probe_destroy(made);
+	if (is_claimed)
+		err = set(made);
+	if (err < 0)
+		say_refused(p, path, explain(err));
+	*ret = probe;
+}
+
+static void *destroy(void *probe)
+{
+	probe_destroy(probe);
+	return NULL;
+}
+
+/* The kernel may wait for processes to remove a probe, too. */
+static void destroy_apart(struct exception_probe *probe)
+{
+	pthread_t thread;
+	sigset_t old;
+	int err;
+
+	signals_block(&old);
+	err = pthread_create(&thread, NULL, destroy, probe);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err == 0)
+		pthread_detach(thread);
+	else
+		probe_destroy(probe);
+}
+
+struct exception_probe *exception_probe_free(struct exception_probe *probe)
+{
+	struct exception_probes *p;
+	bool is_last, is_set;
+
+	if (!probe)
+		return NULL;
+	p = probe->all;
+	pthread_mutex_lock(&p->lock);
+	is_last = --probe->n_users == 0;
+	is_set = probe->links[0] >= 0;
+	if (is_last)
+		TAILQ_REMOVE(&p->probes, probe, next);
+	pthread_mutex_unlock(&p->lock);
+	if (is_last && is_set)
+		destroy_apart(probe);
+	else if (is_last)
+		probe_destroy(probe);
+	return NULL;
+}
+
+/* Claims the next one that waits to be set, with a use of it. */
+static struct exception_probe *next_waiting(struct exception_probes *p)
+{
+	struct exception_probe *probe;
+
+	pthread_mutex_lock(&p->lock);
+	p->runs = true;
+	probe = TAILQ_FIRST(&p->probes);
+	while (probe && probe->state != PROBE_WAITS)
+		probe = TAILQ_NEXT(probe, next);
+	if (probe) {
+		probe->state = PROBE_IS_SET;
+		probe->n_users++;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return probe;
+}
+
+int exception_probes_start(struct exception_probes *p)
+{
+	struct exception_probe *probe;
+	int err = 0;
+
+	while (err == 0 && (probe = next_waiting(p))) {
+		err = set(probe);
+		if (err == -EACCES || err == -EPERM) {
+			permission_explain_uprobe(err);
+		} else if (err < 0) {
+			say_refused(p, probe->path, explain(err));
+			err = 0;
+		}
+		exception_probe_free(probe);
+	}
+	return err;
+}
+
+/* The links of some file, with the lock held. False: there are none any more. */
+static bool take_links(struct exception_probes *p, int ret[N_LINKS])
+{
+	struct exception_probe *probe = TAILQ_FIRST(&p->probes);
+
+	while (probe && probe->links[0] < 0)
+		probe = TAILQ_NEXT(probe, next);
+	if (!probe)
+		return false;
+	memcpy(ret, probe->links, sizeof(probe->links));
+	memset(probe->links, -1, sizeof(probe->links));
+	return true;
+}
+
+void exception_probes_stop(struct exception_probes *p)
+{
+	int links[N_LINKS];
+	size_t n_set, n_refused;
+	bool is_end;
+
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->lock);
+	is_end = p->runs && !p->has_stopped;
+	p->has_stopped = true;
+	n_set = p->n_set;
+	n_refused = p->n_refused;
+	while (take_links(p, links)) {
+		pthread_mutex_unlock(&p->lock);
+		close_links(links);
+		pthread_mutex_lock(&p->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (is_end && n_set == 0)
+		log_warning("no C++ exceptions could be seen: no process has had a C++ runtime "
+			    "that can be probed");
+	if (is_end && n_refused > SHOWN_FILES)
+		log_warning("the exceptions that %zu more files throw are not seen (-v names them)",
+			    n_refused - SHOWN_FILES);
+}
