@@ -408,6 +408,7 @@ enum dp_event {
 	DP_EVENT_CPU,
 	DP_EVENT_UPROBE,
 	DP_EVENT_OFF_CPU,
+	DP_EVENT_TRACE, /* of the kernel: tracepoints and functions */
 	DP_N_EVENTS,
 };
 
