@@ -32,12 +32,14 @@ static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program,
 	bool is_uprobe = program == bpf->progs.dp_sample_uprobe;
 	bool is_switch = program == bpf->progs.dp_switch;
 	bool is_crash = program == bpf->progs.dp_crash;
+	bool is_trace = program == bpf->progs.dp_sample_trace;
 	struct session_options options = {
 		.n_cpus = 1,
 		.needs = {
 			.programs = 1U << (is_uprobe ? DP_EVENT_UPROBE :
 					   is_switch ? DP_EVENT_OFF_CPU :
 					   is_crash  ? DP_EVENT_CRASH :
+					   is_trace  ? DP_EVENT_TRACE :
 						       DP_EVENT_CPU),
 			.levels = is_uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS,
 			.rings_per_cpu = 1,

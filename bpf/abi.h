@@ -419,6 +419,7 @@ enum dp_event {
 	DP_EVENT_UPROBE,
 	DP_EVENT_OFF_CPU,
 	DP_EVENT_CRASH,
+	DP_EVENT_TRACE, /* of the kernel: tracepoints and functions */
 	DP_N_EVENTS,
 };
 

@@ -597,3 +597,4 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 #include "bpf/crash.bpf.h"
 #include "bpf/fetch_thrown.bpf.h"
 #include "bpf/off_cpu.bpf.h"
+#include "bpf/trace.bpf.h"

@@ -19,6 +19,7 @@
 #define DP_FIELD_USES(X)                                                                           \
 	X(CPU, "CPU time")                                                                         \
 	X(UPROBE, "-e uprobe:")                                                                    \
+	X(TRACE, "-e tracepoint:")                                                                 \
 	X(OFF_CPU, "--off-cpu, --wall")                                                            \
 	X(CRASH, "--crashes")                                                                      \
 	X(DUMP, "dump")                                                                            \
@@ -31,12 +32,12 @@ enum dp_field_use { DP_FIELD_USES(X) DP_N_FIELD_USES };
 
 #define X(name, what) DP_FOR_##name = 1 << DP_FIELD_USE_##name,
 enum dp_field_for {
-	DP_FIELD_USES(X) DP_FOR_SAMPLES =
-		DP_FOR_CPU | DP_FOR_UPROBE | DP_FOR_OFF_CPU | DP_FOR_CRASH,
+	DP_FIELD_USES(X) DP_FOR_HITS = DP_FOR_UPROBE | DP_FOR_TRACE,
+	DP_FOR_SAMPLES = DP_FOR_CPU | DP_FOR_HITS | DP_FOR_OFF_CPU | DP_FOR_CRASH,
 	DP_FOR_ALL = DP_FOR_SAMPLES | DP_FOR_DUMP,
 	DP_FOR_SWITCHES = DP_FOR_OFF_CPU | DP_FOR_DUMP,
 	/* a uprobe hits user code */
-	DP_FOR_TASKS = DP_FOR_CPU | DP_FOR_CRASH | DP_FOR_SWITCHES,
+	DP_FOR_TASKS = DP_FOR_CPU | DP_FOR_TRACE | DP_FOR_CRASH | DP_FOR_SWITCHES,
 	DP_FOR_NOTHING = 0,
 };
 #undef X

@@ -80,7 +80,10 @@ DP_ASSERT(DP_VALUES_CELLS < VALUES_ROOM, "every value has room");
 struct values {
 	__u32 n_cells;
 	__u32 room; /* cells that may be used, less than VALUES_ROOM */
-	__u64 time_ns;
+	union {
+		__u64 time_ns; /* of DP_BASE_TIME */
+		__u64 record;  /* address, of DP_BASE_RECORD and DP_BASE_LOCATED */
+	};
 	struct dp_values head;
 	__u64 cells[VALUES_ROOM + VALUES_TEXT_CELLS + 1];
 };
@@ -179,9 +182,18 @@ static __always_inline int value_follow(const struct dp_argument *a, __u64 *valu
 	return 0;
 }
 
-/* Reads the text at *value into n_room cells. *value becomes its size. */
+/* Addresses of the kernel are in the upper half. */
+static __always_inline bool is_of_kernel(__u64 address)
+{
+	return (__s64)address < 0;
+}
+
+/*
+ * Reads the text at *value into n_room cells. *value becomes its size. of_event: it may be in the
+ * kernel.
+ */
 static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to, __u32 n_room,
-				      __u64 *value)
+				      __u64 *value, bool of_event)
 {
 	__u32 room = n_room * DP_CELL_SIZE;
 	long size;
@@ -191,7 +203,10 @@ static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to
 	room = port_opaque(room) & (2 * DP_TEXT_CUT + 1);
 	if (room > DP_TEXT_CUT + 1)
 		return -1;
-	size = bpf_probe_read_user_str(to, room, (const void *)*value);
+	if (of_event && is_of_kernel(*value))
+		size = bpf_probe_read_kernel_str(to, room, (const void *)*value);
+	else
+		size = bpf_probe_read_user_str(to, room, (const void *)*value);
 	if (size < 0)
 		return -1;
 	*value = size > 0 ? size - 1 : 0;
@@ -217,9 +232,11 @@ static __always_inline bool value_what(const struct values_ref *ref, __u64 *valu
 	return true;
 }
 
-static long values_step(__u32 i, void *ctx)
+#include "bpf/fields.bpf.h"
+
+/* of_event: of the kernel, else of user code; a constant. */
+static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_event)
 {
-	struct values_ref *ref = ctx;
 	struct values *v = ref->v;
 	const struct dp_argument *a = &ref->list->of[port_index(i, DP_MAX_ARGUMENTS)];
 	__u32 at = v->n_cells;
@@ -227,14 +244,14 @@ static long values_step(__u32 i, void *ctx)
 	__u64 *to = &v->cells[port_index(at, VALUES_ROOM)];
 	bool is_text = a->is_text;
 	__u64 value;
-	int err = value_base(ref, a, &value);
+	int err = of_event ? field_base(v, a, &value) : value_base(ref, a, &value);
 
 	if (err == 0)
-		err = value_follow(a, &value);
-	if (dp_has_exceptions && err == 0 && a->is_what)
+		err = of_event ? field_follow(a, &value) : value_follow(a, &value);
+	if (dp_has_exceptions && !of_event && err == 0 && a->is_what)
 		is_text = value_what(ref, &value);
 	if (err == 0 && is_text)
-		err = value_text(ref, i, to + 1, n_room, &value);
+		err = value_text(ref, i, to + 1, n_room, &value, of_event);
 	if (err < 0) {
 		v->head.unread |= 1 << i;
 		value = 0;
@@ -245,6 +262,17 @@ static long values_step(__u32 i, void *ctx)
 		v->head.texts |= 1 << i;
 		v->n_cells += (value + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
 	}
+}
+
+static long values_step(__u32 i, void *ctx)
+{
+	value_take(ctx, i, false);
+	return 0;
+}
+
+static long fields_step(__u32 i, void *ctx)
+{
+	value_take(ctx, i, true);
 	return 0;
 }
 
@@ -276,6 +304,33 @@ static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, _
 
 	if (v)
 		values_fill(v, &w->in.regs, list, time_ns, DP_VALUES_CELLS);
+}
+
+/*
+ * Reads the values of an event of the kernel. Its record is what the program's context points to:
+ * the tracepoint's, or the arguments. Only by way of memory does the address become a number to the
+ * verifier. Not inlined, to keep it off the program's own stack.
+ */
+static __noinline int fields_read(void *ctx, __u32 key, __u32 list)
+{
+	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+	struct values_ref ref = { NULL, v, bpf_map_lookup_elem(&dp_arguments, &list) };
+	__u32 n;
+
+	if (!v)
+		return 0;
+	v->room = DP_VALUES_CELLS;
+	v->head = (struct dp_values){ .list = (__u16)list };
+	v->n_cells = 0;
+	v->record = (__u64)ctx;
+	if (!ref.list)
+		return 0;
+	n = ref.list->n;
+	if (n > DP_MAX_ARGUMENTS)
+		n = DP_MAX_ARGUMENTS;
+	v->head.n = n;
+	bpf_loop(n, fields_step, &ref, 0);
+	return 0;
 }
 
 /* Appends the values after n frames. Returns the cells that they take. */

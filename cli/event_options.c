@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "profiler/label_probe.h"
 
@@ -14,7 +15,7 @@
 void event_options_set(struct options *o, struct argp_state *state, const struct event *event)
 {
 	struct profiler_options *r = &o->record.profiler;
-	bool adds = r->event.source->has_period && event->source->has_period;
+	bool adds = event_may_join(&r->event, event);
 
 	for (size_t i = 0; o->event_given && i < profiler_n_events(r); i++)
 		if (event_is_same(profiler_event(r, i), event))
@@ -27,7 +28,8 @@ void event_options_set(struct options *o, struct argp_state *state, const struct
 	if (o->event_given && !adds)
 		argp_error(state,
 			   "--off-cpu, --wall, --exceptions and -e exclude each other, as do "
-			   "events of -e that are not counted; --wall has both kinds of time");
+			   "events of -e that are not all counted, all tracepoints or all kprobes; "
+			   "--wall has both kinds of time");
 	if (adds && r->n_others == EVENT_MAX - 1)
 		argp_error(state, "-e takes up to %d events", EVENT_MAX);
 	if (o->event_given && adds)
@@ -62,16 +64,66 @@ static void parse_one(struct options *o, struct argp_state *state, const char *t
 	event_options_set(o, state, &event);
 }
 
+/* The events refer to the text. */
+static void keep_text(struct options *o, struct argp_state *state, char **text)
+{
+	if (array_reserve(o->event_texts, o->n_event_texts, o->event_texts_size) < 0)
+		argp_failure(state, EXIT_CODE_FAILED, ENOMEM, "-e");
+	else
+		o->event_texts[o->n_event_texts++] = steal_ptr(*text);
+}
+
+/* One event, or as many as a glob matches. */
+static void parse_some(struct options *o, struct argp_state *state, const char *text)
+{
+	_cleanup_(event_texts_done) struct event_texts all;
+	char why[EVENT_TEXT_SIZE];
+	int err = event_expand(text, &all, why);
+
+	if (err == -EINVAL)
+		argp_error(state, "-e %s: %s", text, why);
+	if (err < 0)
+		argp_failure(state, EXIT_CODE_FAILED, -err, "-e %s", text);
+	if (all.n == 0)
+		parse_one(o, state, text);
+	for (size_t i = 0; i < all.n; i++) {
+		const char *one = all.items[i];
+
+		keep_text(o, state, &all.items[i]);
+		parse_one(o, state, one);
+	}
+}
+
+/* The next comma that is not between parentheses. */
+static char *find_comma(char *text)
+{
+	int depth = 0;
+
+	for (; *text; text++) {
+		depth += (*text == '(') - (*text == ')');
+		if (*text == ',' && depth == 0)
+			return text;
+	}
+	return NULL;
+}
+
 void event_options_parse(struct options *o, struct argp_state *state, char *text)
 {
 	char *end;
 
-	while (!event_has_commas(text) && (end = strchr(text, ','))) {
+	while (!event_has_commas(text) && (end = find_comma(text))) {
 		*end = '\0';
-		parse_one(o, state, text);
+		parse_some(o, state, text);
 		text = end + 1;
 	}
-	parse_one(o, state, text);
+	parse_some(o, state, text);
+}
+
+void event_options_done(struct options *o)
+{
+	while (o->n_event_texts > 0)
+		free(o->event_texts[--o->n_event_texts]);
+	free(o->event_texts);
 }
 
 void event_options_set_probe(struct options *o, struct argp_state *state, const char *text)
@@ -152,8 +204,9 @@ void event_options_complete(struct options *o, struct argp_state *state)
 	}
 	if (r->value && (!r->event.argument || !r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
-		argp_error(state, "--value is for -e uprobe:, uretprobe: and usdt: with values");
-	if (r->label_probe && r->event.source->programs & EVENT_BIT(DP_EVENT_UPROBE) &&
+		argp_error(state, "--value is for events of -e with values, such as uprobe:");
+	if (r->label_probe &&
+	    r->event.source->programs & (EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE)) &&
 	    !r->event.source->has_exceptions)
 		argp_error(state,
 			   "--probe is for CPU and off-CPU samples and exceptions, not -e %s:",

@@ -98,8 +98,8 @@ static const struct argp_option sampling_options[] = {
 	  "sampled at a rate",
 	  2 },
 	{ "event", 'e', "EVENT", 0,
-	  "what to sample instead of CPU time: @; several that are counted may be given, "
-	  "separated by commas",
+	  "what to sample instead of CPU time: @; several that are counted, or several "
+	  "tracepoints, may be given, separated by commas",
 	  2 },
 	{ "count", 'c', "N", 0, "every Nth of these events, rather than each or at a rate", 2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
@@ -598,6 +598,7 @@ void options_done(struct options *options)
 	free(options->tids);
 	filter_done(&options->filter);
 	redaction_done(&options->redaction);
+	event_options_done(options);
 	free(options->command_line);
 	output_options_done(&options->output);
 }

@@ -257,6 +257,8 @@ static const char *program_need(const char *name)
 		return "--probe";
 	if (strcmp(name, "dp_fetch_thrown") == 0)
 		return "--exceptions: types in files that are not in memory";
+	if (strcmp(name, "dp_sample_trace") == 0)
+		return "-e tracepoint:, fentry:, kprobe:, wakeups";
 	if (strcmp(name, "dp_switch") == 0)
 		return "--off-cpu, --wall";
 	if (strcmp(name, "dp_crash") == 0)
@@ -368,6 +370,10 @@ static void examine_events(struct examination *e)
 	examination_try(e, "cpu-clock", clock, FINDING_MISSING, ALL "samples by time");
 	examination_try(e, "records of processes", probe_sideband(), FINDING_MISSING,
 			ALL "mappings, forks, exits");
+	f = examination_try(e, "tracefs", probe_tracefs(), FINDING_LIMITED,
+			    "-e tracepoint: with values, of system calls");
+	if (f->state == FINDING_LIMITED && !f->fix)
+		examination_set(e, &f->fix, "sudo mount -t tracefs nodev /sys/kernel/tracing");
 }
 
 static void examine_limits(struct examination *e)

@@ -85,6 +85,17 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 1);
 }
 
+/* A stack with as many frames as there can be, and those of the kernel, has no room for values. */
+static unsigned int max_frames(const struct session_options *options)
+{
+	const unsigned int most = DP_MAX_FRAMES - DP_MAX_KERNEL_FRAMES;
+
+	return loads(options, DP_EVENT_TRACE) && options->needs.has_values &&
+			       options->max_frames > most ?
+		       most :
+		       options->max_frames;
+}
+
 void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
 	const struct session_needs *needs = &options->needs;
@@ -93,7 +104,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_all_processes = options->all_processes;
 	bpf->rodata->dp_inherit = options->inherit;
 	bpf->rodata->dp_unwind = options->unwind;
-	bpf->rodata->dp_max_frames = options->max_frames;
+	bpf->rodata->dp_max_frames = max_frames(options);
 	bpf->rodata->dp_levels = needs->levels;
 	bpf->rodata->dp_verify = options->verify;
 	bpf->rodata->dp_by_period = needs->by_period;
@@ -119,4 +130,5 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
 	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
 	bpf_program__set_autoload(bpf->progs.dp_fetch_thrown, needs->has_exceptions);
+	bpf_program__set_autoload(bpf->progs.dp_sample_trace, loads(options, DP_EVENT_TRACE));
 }

@@ -206,6 +206,8 @@ static int open_and_load(struct session *s, const struct session_options *option
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
 		.uprobe_fds = { -1, -1, -1 },
+		.tracer = TRACER_NONE,
+		.counts_missed = options->all_processes && !filter_is_set(options->filter),
 		.rings.epoll_fd = -1,
 	};
 	pool_init(&s->pool, add_segment, s);
@@ -223,7 +225,12 @@ static int open_and_load(struct session *s, const struct session_options *option
 	knobs_set(s->bpf, options);
 	if (options->needs.programs & 1U << DP_EVENT_UPROBE || options->needs.has_spans)
 		choose_uprobe(s);
-	err = load(s, refusal, options->btf);
+	if (options->needs.programs & 1U << DP_EVENT_TRACE)
+		err = tracer_prepare(&s->tracer, s->bpf->progs.dp_sample_trace,
+				     options->needs.tracer, options->needs.function,
+				     options->needs.has_several);
+	if (err == 0)
+		err = load(s, refusal, options->btf);
 	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
 		permission_explain_kernel();
 	if (err == 0)
@@ -265,8 +272,11 @@ void session_close(struct session *s)
 	for (size_t i = 0; i < s->pool.n_segments; i++)
 		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
 	pool_done(&s->pool);
+	tracer_done(&s->tracer);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ .uprobe_fds = { -1, -1, -1 }, .rings.epoll_fd = -1 };
+	*s = (struct session){ .uprobe_fds = { -1, -1, -1 },
+			       .tracer = TRACER_NONE,
+			       .rings.epoll_fd = -1 };
 }
 
 int session_publish(struct session *s, pid_t pid, uint32_t cell)
@@ -437,6 +447,14 @@ int session_sample_exceptions(struct session *s)
 	return exception_probes_start(s->exceptions);
 }
 
+int session_sample_trace(struct session *s, const struct tracer_place *place, unsigned int number)
+{
+	struct bpf_link *link;
+	int err = tracer_attach(&s->tracer, place, number, &link);
+
+	return err < 0 ? err : link_add(s, link);
+}
+
 int session_sample_off_cpu(struct session *s)
 {
 	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_switch));
@@ -459,6 +477,7 @@ void session_stop(struct session *s)
 {
 	cpu_events_stop(&s->cpus);
 	exception_probes_stop(s->exceptions);
+	tracer_tell(&s->tracer);
 	while (s->n_links > 0)
 		bpf_link__destroy(s->links[--s->n_links]);
 	for (size_t i = 0; i < ARRAY_SIZE(s->uprobe_fds); i++)
@@ -468,7 +487,7 @@ void session_stop(struct session *s)
 
 uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)
 {
-	uint64_t total = s->rings.n_refused;
+	uint64_t total = s->rings.n_refused + (s->counts_missed ? tracer_missed(&s->tracer) : 0);
 
 	*ret_time_ns = 0;
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {

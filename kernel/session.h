@@ -11,6 +11,7 @@
 #include "kernel/cpu_events.h"
 #include "kernel/pool.h"
 #include "kernel/rings.h"
+#include "kernel/tracer.h"
 
 struct exception_probes;
 struct filter;
@@ -44,7 +45,9 @@ struct session {
 	/* -1: none; of the places, of the begins of their calls, of the calls that label samples */
 	int uprobe_fds[3];
 	struct exception_probes *exceptions; /* NULL: not needed */
-	unsigned int n_cpus;                 /* see cpus.h */
+	struct tracer tracer;
+	bool counts_missed; /* hits that the tracer missed are lost samples: all would be sampled */
+	unsigned int n_cpus; /* see cpus.h */
 	unsigned int n_rings;
 	const struct filter *filter;
 	uint64_t min_block_ns, max_block_ns;
@@ -68,10 +71,12 @@ struct session_needs {
 	bool user_only;             /* none happens in the kernel */
 	bool has_several;           /* samples have the number of their event */
 	bool by_period;             /* samples stand for as many events as the kernel has counted */
-	bool has_values;            /* uprobes read values: session_set_arguments() */
+	bool has_values;            /* hits have values: session_set_arguments() */
 	bool has_times;             /* and the times of calls: session_time_calls() */
 	bool has_spans;             /* calls label samples: session_label_calls() */
 	bool has_exceptions;        /* uprobes read what is thrown: session_sample_exceptions() */
+	enum tracer_kind tracer;    /* of DP_EVENT_TRACE */
+	char function[TRACER_NAME_SIZE]; /* of TRACER_FENTRY */
 };
 
 struct session_options {
@@ -149,6 +154,11 @@ int session_set_arguments(struct session *session, const struct dp_arguments *li
  * session->exceptions before and later. Logs errors. 0 or a negative errno.
  */
 int session_sample_exceptions(struct session *session);
+*Starts sampling a tracepoint or a function of the kernel.number : of the event among several,
+	and*of the list of its values.0 or
+		a negative errno.* / int session_sample_trace(struct session *session,
+							      const struct tracer_place *place,
+							      unsigned int number);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
 /* Starts sampling threads to which a signal is delivered that ends their process with a core dump. */
@@ -159,7 +169,10 @@ int session_sample_crashes(struct session *session);
  * DP_EVENT_CPU. 0 or a negative errno.
  */
 int session_sample_perf(struct session *session, int fd);
-/* Stops sampling. Records that are already in the rings can still be read. */
+/*
+ * Stops sampling. Records that are already in the rings can still be read. Warns of hits that a
+ * tracer has missed.
+ */
 void session_stop(struct session *session);
 
 /* Returns the number of samples lost so far, unsent or unreadable, and their blocked time. */

@@ -251,11 +251,11 @@ static int parse_events(struct profiler_options *r, char *text)
 		err = event_parse(word, &event);
 		if (err < 0 || has_event(r, &event))
 			continue;
-		if (r->n_others == EVENT_MAX - 1 || !event.source->has_period)
+		if (r->n_others == EVENT_MAX - 1 || !event_may_join(&r->event, &event))
 			return -EINVAL;
 		r->others[r->n_others++] = event;
 	}
-	return err == 0 && r->n_others > 0 && !r->event.source->has_period ? -EINVAL : err;
+	return err;
 }
 
 /* Copies what is used later: the host's structure may be freed, or of another version. */

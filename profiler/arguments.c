@@ -180,12 +180,28 @@ static int read_result(struct reader *r, struct argument *a)
 	return 0;
 }
 
+/* The name of a field, or argN, and of members. */
+static int read_field(struct reader *r, struct argument *a)
+{
+	size_t n = path_length(r->at);
+
+	if (n == 0 || n >= sizeof(a->path))
+		return fail(r, "the name of a field, or arg1, arg2, ...");
+	if (is_argument(r->at, strspn(r->at, NAME_CHARACTERS)))
+		a->number = (unsigned int)strtoul(r->at + 3, NULL, 10);
+	memcpy(a->path, r->at, n);
+	r->at += n;
+	return 0;
+}
+
 static int read_base(struct reader *r, struct argument *a)
 {
 	struct dp_argument *how = &a->how;
 	int64_t number = 0;
 	size_t n;
 
+	if (r->kind == PROBE_KERNEL)
+		return read_field(r, a);
 	if (r->kind == PROBE_RETURN)
 		return read_result(r, a);
 	n = strspn(r->at, NAME_CHARACTERS);
@@ -285,6 +301,7 @@ static void name_by_text(struct value_form *form, const char *from, const char *
 
 static int read_argument(struct reader *r, struct argument *ret)
 {
+	bool is_parameter;
 	const char *text;
 	int err;
 
@@ -295,16 +312,17 @@ static int read_argument(struct reader *r, struct argument *ret)
 	skip_spaces(r);
 	text = r->at;
 	err = read_base(r, ret);
-	if (err == 0 && !ret->path[0] && ret->how.base == DP_BASE_REGISTER)
+	is_parameter = ret->path[0] && r->kind != PROBE_KERNEL;
+	if (err == 0 && !is_parameter && ret->how.base == DP_BASE_REGISTER)
 		err = read_steps(r, &ret->how);
 	if (err < 0)
 		return err;
 	name_by_text(&ret->form, text, r->at);
-	if (ret->number && !has_steps(&ret->how))
+	if ((ret->number || r->kind == PROBE_KERNEL) && !has_steps(&ret->how))
 		ret->form.type = VALUE_N_TYPES;
 	if (take(r, ":"))
 		err = read_type(r, &ret->form.type);
-	if (err < 0 || ret->form.type == VALUE_N_TYPES || ret->path[0])
+	if (err < 0 || ret->form.type == VALUE_N_TYPES || is_parameter)
 		return err;
 	ret->how.is_text = value_type_kind(ret->form.type) == VALUE_IS_TEXT;
 	ret->how.size =

@@ -15,8 +15,10 @@
 struct argument {
 	struct value_form form; /* its type is VALUE_N_TYPES if debug information is to tell it */
 	struct dp_argument how; /* of an argument by position */
-	unsigned int number;    /* of a static probe's, from 1: `how` has the steps from there */
-	char path[PARAMETER_PATH_SIZE]; /* of one by name (parameters.h); "": it is by position */
+	/* Of a static probe's, from 1: `how` has the steps from there; of a kernel event's, too. */
+	unsigned int number;
+	/* Of one by name (parameters.h), and of each of a kernel event; "": it is by position */
+	char path[PARAMETER_PATH_SIZE];
 };
 
 struct arguments {
@@ -31,6 +33,7 @@ enum probe_kind {
 	PROBE_CALL,
 	PROBE_RETURN, /* `ret`, and `time`, which the call took */
 	PROBE_STATIC, /* `argN`, what a USDT probe has */
+	PROBE_KERNEL, /* fields of the record of an event of the kernel (trace_values.h) */
 };
 
 /*

@@ -6,10 +6,14 @@
 #include <stdio.h>
 
 #include "bpf/abi.h"
+#include "kernel/event.h"
+#include "kernel/tracer.h"
 #include "report/report.h"
+#include "report/sample.h"
 #include "samples/label_values.h"
 #include "samples/probed_code.h"
 
+struct event_texts;
 struct profiler_options;
 struct parsers;
 struct session;
@@ -59,6 +63,8 @@ struct event_source {
 	 * events may be sampled at once.
 	 */
 	bool has_period;
+	bool is_several;         /* several of this source alone may be sampled at once */
+	enum tracer_kind tracer; /* of DP_EVENT_TRACE */
 	const char *counts;  /* the unit of its counts: "page_faults"; NULL: samples or events */
 	bool user_only;      /* never happens in the kernel */
 	bool has_exceptions; /* it is that C++ exceptions are thrown, wherever a runtime does so */
@@ -76,6 +82,11 @@ struct event_source {
 	bool (*has_values)(const struct event_source *source, const char *argument);
 	/* Also the times of calls? NULL: no */
 	bool (*has_times)(const struct event_source *source, const char *argument);
+	/*
+	 * What an argument with a glob stands for, as arguments of this source: event_expand(). NULL:
+	 * it takes none.
+	 */
+	int (*expand)(const char *argument, struct event_texts *ret, char ret_why[EVENT_TEXT_SIZE]);
 	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
 	bool (*is_same)(const char *a, const char *b);
 	/* Starts the event. The parsers read files, NULL: this process does. Logs errors. 0 or a
@@ -90,8 +101,9 @@ struct event {
 	const char *argument; /* NULL: the source has none */
 };
 
-/* Enough for the name of an event that is counted: "page-faults", "r1c2". */
-#define EVENT_NAME_SIZE 32
+/* Enough for the name of an event that may be one of several: "page-faults", "r1c2". */
+#define EVENT_NAME_SIZE 128
+/* The name of an event in reports, without its values. */
 void event_name(const struct event *event, char ret[EVENT_NAME_SIZE]);
 
 extern const struct event_source event_cpu;
@@ -114,6 +126,11 @@ extern const struct event_source event_branches;
 extern const struct event_source event_branch_misses;
 extern const struct event_source event_raw;
 extern const struct event_source event_crash;
+extern const struct event_source event_wakeups;
+extern const struct event_source event_tracepoint;
+extern const struct event_source event_raw_tracepoint;
+extern const struct event_source event_fentry;
+extern const struct event_source event_kprobe;
 
 /* Do its samples stand for as many events as the kernel has counted for each? */
 bool event_has_periods(const struct event *event, unsigned int period);
@@ -129,6 +146,22 @@ bool event_has_commas(const char *text);
 
 /* Are they the same but for how they are written? */
 bool event_is_same(const struct event *a, const struct event *b);
+
+/* May they be sampled at once? */
+bool event_may_join(const struct event *a, const struct event *b);
+
+/*
+ * The events that a text with a glob stands for: `tracepoint:sched:sched_process_*`, with values for
+ * each. None if it has no glob. 0, -EINVAL, and what is wrong, or another negative errno.
+ * event_texts_done() frees *ret.
+ */
+struct event_texts {
+	char *items[EVENT_MAX];
+	size_t n;
+};
+
+int event_expand(const char *text, struct event_texts *ret, char ret_why[EVENT_TEXT_SIZE]);
+void event_texts_done(struct event_texts *texts);
 
 /* Writes "cpu, off-cpu, wall, uprobe:PATH:NAME, page-faults". */
 void event_list(FILE *to);

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/needs.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "profiler/profiler.h"
 
 static unsigned int max(unsigned int a, unsigned int b)
 {
 	return a > b ? a : b;
+}
+
+static void add_tracer(struct session_needs *session, const struct event *event)
+{
+	const char *name = event->argument ? event->argument : "";
+
+	session->tracer = event->source->tracer;
+	snprintf(session->function, sizeof(session->function), "%.*s", (int)strcspn(name, "("),
+		 name);
 }
 
 static void add(struct needs *needs, const struct event *event, const struct profiler_options *o)
@@ -23,6 +35,9 @@ static void add(struct needs *needs, const struct event *event, const struct pro
 	session->has_times |= event->argument && s->has_times && s->has_times(s, event->argument);
 	session->by_period |= event_has_periods(event, o->period);
 	needs->states |= s->states;
+	needs->finds_own_frames |= s->states || s->programs & EVENT_BIT(DP_EVENT_TRACE);
+	if (s->programs & EVENT_BIT(DP_EVENT_TRACE))
+		add_tracer(session, event);
 	if (s->cpu_has_time)
 		needs->cpu_value_ns = 1000000000 / o->hz;
 	if (s->has_period)

@@ -221,18 +221,16 @@ int profiler_attach(struct profiler *p, pid_t launched)
 	return err;
 }
 
-/*
- * With blocked threads, the thread that reads the rings looks up kernel functions, and must not
- * wait.
- */
+/* The thread that reads the rings may look up kernel functions, and must not wait then. */
 static int open_kallsyms(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
 
 	if (!o->symbols || o->sides == DP_SIDES_USER)
 		return -ENODATA;
-	return p->needs.states ? kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms) :
-				 kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
+	if (!p->needs.finds_own_frames)
+		return kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
+	return kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms);
 }
 
 void profiler_lend(struct profiler *p, struct thread_set *set)

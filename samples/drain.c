@@ -13,6 +13,7 @@
 #include "process/process_snapshot.h"
 #include "process/target.h"
 #include "samples/crash_walk.h"
+#include "samples/own_frames.h"
 
 /* Replaced tables are kept this much longer: walks in progress have ended by then. */
 #define KEEP_NS UINT64_C(1000000000)
@@ -256,7 +257,10 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	const struct dp_sample *raw = &q->sample->sample;
 	const __u64 *kernel = q->sample->frames + raw->n_user;
 	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
-	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) : 0;
+	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) :
+		       raw->event == DP_EVENT_TRACE ?
+				 own_frames(d->intervals.kallsyms, kernel, raw->n_kernel) :
+				 0;
 	size_t n_user = resolve_frames(d, snapshot, p, walk, raw);
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	const struct snapshot *in_kernel = snapshot;

@@ -60,6 +60,8 @@ FULL = {
                "MaxRate.test_counts_of_a_storm", "MaxRate.test_what_is_rare_is_taken_whole",
                "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
     "resting": (),
+    # Perf is of another kernel.
+    "tracepoints": ("Tracepoints.test_as_many_as_perf_counts",),
     # Needs FUSE.
     "uprobes": ("Uprobes.test_a_file_of_a_server",),
     # Too many calls; the other one needs binutils.

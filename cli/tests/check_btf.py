@@ -22,7 +22,8 @@ USUAL = "/sys/kernel/btf/vmlinux"
 # Some thread always blocks.
 OFF_CPU = ["-a", "-d", "1", "--off-cpu"]
 CONTAINED = ["unshare", "--pid", "--fork", "--mount-proc"]
-PROGRAMS = {"CPU": "dp_sample_cpu", "UPROBE": "dp_sample_uprobe", "OFF_CPU": "dp_switch", "CRASH": "dp_crash", "DUMP": "dp_dump"}
+PROGRAMS = {"CPU": "dp_sample_cpu", "UPROBE": "dp_sample_uprobe", "TRACE": "dp_sample_trace", "OFF_CPU": "dp_switch",
+            "CRASH": "dp_crash", "DUMP": "dp_dump"}
 
 
 def read_fields():
@@ -77,6 +78,7 @@ class Btf(unittest.TestCase):
         sampled."""
         uprobe = f"uprobe:{program('inefficient')}:report"
         return {"CPU": ["-p", pid, "-d", "2"], "UPROBE": ["-p", pid, "-d", "1", "-e", uprobe],
+                "TRACE": ["-p", pid, "-d", "1", "-e", "raw_tracepoint:sched_switch"],
                 "OFF_CPU": ["-p", pid, "-d", "200ms", "--off-cpu"], "DUMP": ["dump", "-p", pid],
                 "CRASH": ["-p", pid, "-d", "200ms", "--crashes"],
                 "USER": ["-p", pid, "-u", "root", "-d", "200ms"], "CONTAINER": ["-a", "-d", "200ms"]}[use]

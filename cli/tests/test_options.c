@@ -195,6 +195,32 @@ Test(options, takes_several_events)
 	cr_assert_str_eq(profiler->event.argument, "libc.so.6:f(int,long)");
 }
 
+Test(options, takes_tracepoints)
+{
+	const struct profiler_options *profiler = &options.record.profiler;
+	char name[EVENT_NAME_SIZE], why[EVENT_TEXT_SIZE];
+	struct event_texts texts;
+
+	PARSE("-a", "-e", "tracepoint:a:b(x=y:u8,z),tracepoint:a:c", "-e", "tracepoint:a:c",
+	      "--value", "x");
+	cr_assert_eq(profiler_n_events(profiler), 2);
+	cr_assert_eq(profiler_event(profiler, 0)->source, &event_tracepoint);
+	cr_assert_str_eq(profiler_event(profiler, 0)->argument, "a:b(x=y:u8,z)");
+	cr_assert_str_eq(profiler_event(profiler, 1)->argument, "a:c");
+	event_name(profiler_event(profiler, 0), name);
+	cr_assert_str_eq(name, "tracepoint:a:b", "without its values");
+	PARSE("-a", "-e", "kprobe:vfs_read,kprobe:vfs_read+8");
+	cr_assert_eq(profiler_n_events(profiler), 2);
+	cr_assert_str_eq(profiler_event(profiler, 1)->argument, "vfs_read+8");
+	PARSE("-a", "-e", "raw_tracepoint:sched_waking(arg1->8:u32,arg2)");
+	cr_assert_eq(profiler->event.source, &event_raw_tracepoint);
+	cr_assert(event_expand("tracepoint:a:b(x)", &texts, why) == 0 && texts.n == 0);
+	cr_assert(event_expand("uprobe:libc.so.6:mem*", &texts, why) == 0 && texts.n == 0);
+	PARSE("-a", "-e", "wakeups", "-K");
+	cr_assert_eq(profiler->event.source, &event_wakeups);
+	end();
+}
+
 Test(options, knows_what_samples_stand_for)
 {
 	struct event faults = { .source = &event_page_faults },
@@ -349,7 +375,15 @@ REFUSES(a_bad_mode, "-a", "--unwind", "magic")
 REFUSES(too_deep_a_stack, "-a", "--max-stack", "4096")
 REFUSES(an_unknown_extension, "-a", "-o", "x.png")
 REFUSES(an_unknown_format, "-a", "--format", "png")
-REFUSES(a_bad_event, "-a", "-e", "kprobe:x")
+REFUSES(a_bad_event, "-a", "-e", "jprobe:x")
+REFUSES(a_tracepoint_of_no_system, "-a", "-e", "tracepoint:sched_switch")
+REFUSES(values_of_a_kprobe, "-a", "-e", "kprobe:vfs_read(count)")
+REFUSES(a_glob_of_functions, "-a", "-e", "fentry:vfs_*")
+REFUSES(two_functions_of_the_kernel, "-a", "-e", "fentry:vfs_read,fentry:vfs_write")
+REFUSES(tracepoints_and_counts, "-a", "-e", "tracepoint:sched:sched_switch,page-faults")
+REFUSES(a_tracepoint_by_two_ways, "-a", "-e", "raw_tracepoint:a", "-e", "tracepoint:a:a")
+REFUSES(a_probe_beside_a_tracepoint, "-a", "-e", "tracepoint:sched:sched_switch", "--probe",
+	"label:libc.so.6:malloc(size=arg1)")
 REFUSES(to_leave_out_both_sides, "-a", "-U", "-K")
 REFUSES(the_kernel_s_side_of_a_uprobe, "-a", "-K", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(a_raw_event_without_digits, "-a", "-e", "r")

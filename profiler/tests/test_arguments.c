@@ -200,3 +200,25 @@ Test(arguments, of_static_probes_that_cannot_be_read)
 	cr_assert_eq(arguments_parse("(arg13)", PROBE_STATIC, &arguments, why), -EINVAL);
 	cr_assert_eq(arguments_parse("(x=size)", PROBE_STATIC, &arguments, why), -EINVAL);
 }
+
+Test(arguments, are_fields_of_events_of_the_kernel)
+{
+	const struct argument *a =
+		parse("(file=filename:str, dfd, f->8:u16, arg2, arg3->4+1:str)", PROBE_KERNEL);
+
+	cr_assert_str_eq(a[0].path, "filename");
+	cr_assert_str_eq(a[0].form.name, "file");
+	cr_assert(a[0].form.type == VALUE_STR && a[0].how.is_text && a[0].number == 0);
+	cr_assert(a[1].form.type == VALUE_N_TYPES && a[1].how.n_derefs == 0);
+	cr_assert(a[2].how.n_derefs == 1 && a[2].how.derefs[0] == 8 && a[2].how.size == 2);
+	cr_assert_str_eq(a[2].form.name, "f->8");
+	cr_assert(a[3].number == 2 && a[3].form.type == VALUE_N_TYPES);
+	cr_assert_str_eq(a[3].path, "arg2");
+	cr_assert(a[4].number == 3 && a[4].how.derefs[0] == 4 && a[4].how.add == 1);
+	a = parse("(p->comm, arg1->se.sum->8:u32)", PROBE_KERNEL);
+	cr_assert_str_eq(a[0].path, "p->comm");
+	cr_assert(a[1].number == 1 && a[1].how.n_derefs == 1 && a[1].how.derefs[0] == 8);
+	cr_assert_str_eq(a[1].path, "arg1->se.sum");
+	cr_assert_eq(arguments_parse("(->8)", PROBE_KERNEL, &arguments, why), -EINVAL);
+	cr_assert(strstr(why, "the name of a field"), "%s", why);
+}

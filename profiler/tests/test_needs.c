@@ -134,6 +134,26 @@ Test(needs, are_levels_for_calls)
 	cr_assert_eq(needs.hz, 0);
 }
 
+Test(needs, are_a_way_to_attach_for_the_kernel)
+{
+	struct profiler_options options = options_of(&event_fentry);
+	struct needs needs;
+
+	options.event.argument = "vfs_read(count)";
+	needs = needs_of(&options);
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_TRACE));
+	cr_assert_eq(needs.session.tracer, TRACER_FENTRY);
+	cr_assert_str_eq(needs.session.function, "vfs_read");
+	cr_assert(needs.session.has_values && !needs.session.user_only);
+	cr_assert_eq(needs.session.levels, DP_CPU_LEVELS);
+	cr_assert(needs.finds_own_frames);
+	needs = needs_of_one(&event_wakeups);
+	cr_assert_eq(needs.session.tracer, TRACER_RAW);
+	cr_assert(needs.session.has_values, "it names who wakes up");
+	cr_assert(!needs_of_one(&event_cpu).finds_own_frames);
+	cr_assert(needs_of_one(&event_off_cpu).finds_own_frames);
+}
+
 /* A rate is then only how often the kernel chooses a period. */
 Test(needs, are_periods_for_what_is_counted)
 {
