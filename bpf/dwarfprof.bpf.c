@@ -239,6 +239,7 @@ static __always_inline void *sample_ring(const struct dp_sample *sample)
 	return bpf_map_lookup_elem(&dp_rings, &key);
 }
 
+#include "bpf/span_times.bpf.h"
 #include "bpf/stack_copy.bpf.h"
 
 /* True if this sample is to be verified. */
@@ -380,8 +381,7 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe)
 		n += sample_put_values(w, scratch_key(s), n);
 	if (!is_probe && dp_has_spans) {
 		w->out.span = s->is_walked;
-		span_find(w);
-		n += (__u32)sample_put_span(w, port_opaque(n));
+		n += sample_put_probed(w, n);
 	}
 	n = port_opaque(n);
 	if (dp_runtimes) {

@@ -13,6 +13,9 @@ enum dp_record_type {
 	DP_RECORD_LABELS,
 	DP_RECORD_RUNTIME,
 	DP_RECORD_VALUES,
+	DP_RECORD_SPANS,
+	DP_RECORD_SPAN_BEGIN,
+	DP_RECORD_SPAN_END,
 };
 
 /*
@@ -37,6 +40,7 @@ enum dp_sample_flags {
 	DP_SAMPLE_LABELS = 4,  /* labels follow in a struct dp_labels, the next part */
 	DP_SAMPLE_RUNTIME = 8, /* a runtime's frames are in a struct dp_runtime, the last part */
 	DP_SAMPLE_VALUES = 16, /* a probe's values are in a struct dp_values, before that */
+	DP_SAMPLE_SPANS = 32,  /* probed calls are in a struct dp_spans, in place of these */
 };
 
 /*
@@ -147,12 +151,67 @@ struct dp_off_cpu_end {
 	__u64 end_ns;  /* when the thread was back on a CPU, or ended */
 };
 
+/*
+ * The probed calls on the stack of a sample, innermost first: when each began, which identifies it
+ * among those of its thread; 0: one that is not known, or a walk that ended before the root.
+ *
+ *   +-------------+-------------+---------------------------+
+ *   | part                      | n                         |
+ *   | root                                                  |
+ *   +-------------------------------------------------------+
+ *   | n times                                               |
+ *   +-------------------------------------------------------+
+ */
+struct dp_spans {
+	struct dp_part part; /* DP_RECORD_SPANS */
+	__u32 n;             /* at most DP_MAX_SPANS + 1 */
+	__u64 root; /* the CFA that the walk has passed last, which tells stacks apart; 0: it has not
+		     * reached the root */
+};
+
+/*
+ * A call that a sample has met for the first time. Its values are a struct dp_values at the end.
+ *
+ *   +-------------+-------------+---------------------------+
+ *   | part                      | tid                       |
+ *   | begin_ns                                              |
+ *   +-------------------------------------------------------+
+ *   | struct dp_values                                      |
+ *   +-------------------------------------------------------+
+ */
+struct dp_span_begin {
+	struct dp_part part; /* DP_RECORD_SPAN_BEGIN */
+	__u32 tid;
+	__u64 begin_ns; /* CLOCK_MONOTONIC */
+};
+
+/*
+ * What has become of such a call. It may be on another ring than its begin.
+ *
+ *   +-------------+-------------+---------------------------+
+ *   | part                      | tid                       |
+ *   | begin_ns                                              |
+ *   | end_ns                                                |
+ *   | how                       | 0                         |
+ *   +---------------------------+---------------------------+
+ */
+struct dp_span_end {
+	struct dp_part part; /* DP_RECORD_SPAN_END */
+	__u32 tid;
+	__u64 begin_ns, end_ns;
+	__u32 how; /* enum dp_span_how */
+	__u32 zero;
+};
+
 DP_ASSERT(sizeof(struct dp_part) == 4, "dp_part is half a word");
 DP_ASSERT(sizeof(struct dp_sample) == 56, "frames follow the sample's header");
 DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");
 DP_ASSERT(sizeof(struct dp_chunk) == 32 + sizeof(struct dp_regs),
 	  "bytes follow the chunk's header");
 DP_ASSERT(sizeof(struct dp_off_cpu_end) == 24, "an interval's end is three words");
+DP_ASSERT(sizeof(struct dp_spans) == 16 && sizeof(struct dp_span_begin) == 16,
+	  "times, and values, follow their head");
+DP_ASSERT(sizeof(struct dp_span_end) == 32, "a call's end is four words");
 DP_ASSERT(sizeof(struct dp_sample) + 8 * (DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES) < 1 << 16 &&
 		  sizeof(struct dp_chunk) + DP_CHUNK_SIZE < 1 << 16,
 	  "a part's size has room");

@@ -257,6 +257,8 @@ static const char *program_need(const char *name)
 		return "-e uprobe:, uretprobe:, usdt:";
 	if (strcmp(name, "dp_begin_span") == 0)
 		return "--probe";
+	if (strcmp(name, "dp_end_span") == 0)
+		return "--probe span:";
 	if (strcmp(name, "dp_switch") == 0)
 		return "--off-cpu, --wall";
 	if (strcmp(name, "dp_dump") == 0)

@@ -64,10 +64,13 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	bpf->rodata->dp_has_values = needs->has_values;
 	bpf->rodata->dp_has_times = needs->has_times;
 	bpf->rodata->dp_has_spans = needs->has_spans;
+	bpf->rodata->dp_has_span_times = needs->has_span_times;
+	bpf->rodata->dp_span_min_ns = needs->span_min_ns;
 	set_map(bpf->maps.dp_arguments,
 		needs->has_values || needs->has_spans ? DP_MAX_ARGUMENT_LISTS : 0);
 	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
 	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
+	set_map(bpf->maps.dp_span_times, needs->has_span_times ? 1 : 0);
 	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
 	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 1);
 	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 1);
@@ -105,4 +108,5 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, loads(options, DP_EVENT_CPU));
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
 	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
+	bpf_program__set_autoload(bpf->progs.dp_end_span, needs->has_span_times);
 }

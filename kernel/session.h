@@ -40,8 +40,11 @@ struct session {
 	struct bpf_link **links;
 	size_t n_links, links_size;
 	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
-	/* -1: none; of the places, of the begins of their calls, of the calls that label samples */
-	int uprobe_fds[3];
+	/*
+	 * -1: none; of the places, of the begins of their calls, of the calls that label samples, of
+	 * where these end
+	 */
+	int uprobe_fds[4];
 	unsigned int n_cpus; /* see cpus.h */
 	unsigned int n_rings;
 	const struct filter *filter;
@@ -69,6 +72,8 @@ struct session_needs {
 	bool has_values;            /* uprobes read values: session_set_arguments() */
 	bool has_times;             /* and the times of calls: session_time_calls() */
 	bool has_spans;             /* calls label samples: session_label_calls() */
+	bool has_span_times;        /* if they take long enough: session_end_calls() */
+	uint64_t span_min_ns;       /* the least time of these */
 };
 
 struct session_options {
@@ -136,6 +141,13 @@ int session_time_calls(struct session *session, const struct uprobe_places *plac
  */
 int session_label_calls(struct session *session, const struct uprobe_places *places,
 			const struct dp_span_places *code);
+/*
+ * Before that, with needs.has_span_times: the places at which the calls return. Their cookies are those of
+ * the calls' own places. As above.
+ */
+int session_end_calls(struct session *session, const struct uprobe_places *exits);
+/* The sum of what all CPUs have counted of these calls so far. 0 or a negative errno. */
+int session_span_times(const struct session *session, struct dp_span_times *ret);
 /*
  * Before that, with needs.has_values or has_spans: the values that are read there. A place's cookie
  * is the number of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
