@@ -124,11 +124,10 @@ struct values {
 	size_t n;
 };
 
-static struct values values_of_sample(const struct value_labels *labels,
-				      const struct named_sample *named)
+static struct values values_of(const struct value_labels *labels, const struct dp_values *head)
 {
 	const size_t head_words = sizeof(struct dp_values) / sizeof(__u64);
-	struct values v = { .head = sample_values(named) };
+	struct values v = { .head = head };
 
 	if (!v.head || v.head->list >= labels->n_lists)
 		return v;
@@ -169,27 +168,46 @@ static bool may_be_hidden(const struct value_labels *labels, const struct label_
 	       probed_code_may_hide(labels->code, context->walked, context->sample);
 }
 
+static int add_values(const struct value_labels *labels, struct values *v, struct label_list *list)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < v->n; i++) {
+		if (!is_weight(labels, &v->forms->of[i]))
+			err = add_value(list, &v->forms->of[i], v->head, i, &v->words);
+		else if (!skip_value(v->head, i, &v->words, &(uint64_t){ 0 }))
+			err = -EBADMSG;
+	}
+	/* A damaged record must not end the profile. */
+	list->is_cut |= err == -EBADMSG;
+	return err == -EBADMSG ? 0 : err;
+}
+
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
 	const struct value_labels *labels = source->arg;
-	struct values v = values_of_sample(labels, context->named);
-	int err = 0;
+	struct values v = values_of(labels, sample_values(context->named));
 
 	list->is_cut |= v.head && !v.forms;
 	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
 		return add_unseen(labels, context->walked, context->sample, list);
 	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
 		return add_unknown(v.forms, list);
-	for (size_t i = 0; err == 0 && i < v.n; i++) {
-		if (!is_weight(labels, &v.forms->of[i]))
-			err = add_value(list, &v.forms->of[i], v.head, i, &v.words);
-		else if (!skip_value(v.head, i, &v.words, &(uint64_t){ 0 }))
-			err = -EBADMSG;
-	}
-	/* A damaged record must not end the profile. */
-	list->is_cut |= err == -EBADMSG;
-	return err == -EBADMSG ? 0 : err;
+	return add_values(labels, &v, list);
+}
+
+int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
+			  struct label_list *list)
+{
+	struct values v = values_of(labels, values);
+
+	if (labels->n_lists == 0)
+		return 0;
+	if (!values)
+		return add_unknown(&labels->lists[0], list);
+	list->is_cut |= !v.forms;
+	return add_values(labels, &v, list);
 }
 
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
@@ -213,7 +231,7 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 
 	if (!labels || !labels->weight)
 		return named->sample.weight;
-	v = values_of_sample(labels, named);
+	v = values_of(labels, sample_values(named));
 	for (size_t i = 0; i < v.n && skip_value(v.head, i, &v.words, &word); i++) {
 		const struct value_form *form = &v.forms->of[i];
 
