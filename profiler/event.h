@@ -27,6 +27,7 @@ struct event_text {
 		*lists; /* by the number of the list of arguments; the taker frees them */
 	size_t n_lists;
 	struct probed_code code; /* whose calls label samples (label_probe.h) */
+	char called[256];        /* what these are calls of */
 };
 
 /*

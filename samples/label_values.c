@@ -189,6 +189,8 @@ static int add(const struct label_source *source, const struct label_context *co
 	const struct value_labels *labels = source->arg;
 	struct values v = values_of(labels, sample_values(context->named));
 
+	if (labels->are_of_spans)
+		return 0;
 	list->is_cut |= v.head && !v.forms;
 	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
 		return add_unseen(labels, context->walked, context->sample, list);
@@ -217,7 +219,7 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 	int err = 0;
 
 	*ret = NULL;
-	if (labels && labels->code && snapshot)
+	if (labels && labels->code && !labels->are_of_spans && snapshot)
 		err = add_unseen(labels, snapshot, sample, &list);
 	if (err < 0 || list.n == 0)
 		return err;

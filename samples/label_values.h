@@ -40,6 +40,7 @@ struct value_labels {
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
 	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */
+	bool are_of_spans; /* samples get them when it is known how long calls took (spans.h) */
 };
 
 void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,

@@ -361,6 +361,12 @@ static int pass_on(struct spans *s, const struct kept_sample *kept, const struct
 	return report(arg, &sample);
 }
 
+/* When all of it had been measured. */
+static uint64_t time_of(const struct sample *sample)
+{
+	return sample->time_ns + (sample->event == DP_EVENT_OFF_CPU ? sample->value_ns : 0);
+}
+
 int spans_release(struct spans *s, uint64_t settled_ns, uint64_t before_ns,
 		  int (*report)(void *arg, const struct sample *sample), void *arg)
 {
@@ -370,7 +376,7 @@ int spans_release(struct spans *s, uint64_t settled_ns, uint64_t before_ns,
 		_cleanup_(kept_sample_freep) struct kept_sample *kept = NULL;
 		const struct span_call *call = NULL;
 		bool may_wait =
-			s->first->sample.time_ns >= before_ns && s->n_bytes <= SPANS_MAX_BYTES;
+			time_of(&s->first->sample) >= before_ns && s->n_bytes <= SPANS_MAX_BYTES;
 		enum verdict verdict = judge(s, s->first, settled_ns, may_wait, &call);
 
 		if (verdict == VERDICT_WAIT)
