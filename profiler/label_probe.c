@@ -45,6 +45,9 @@ static int fail(char ret_why[ARGUMENTS_WHY_SIZE], const char *why)
 	return -EINVAL;
 }
 
+/* No time has a larger number, whatever its unit. */
+#define MAX_NUMBER 1e9
+
 /* Parses "100us", "5ms" or "1.5s". */
 static bool parse_time(const char *text, uint64_t *ret_ns)
 {
@@ -59,11 +62,13 @@ static bool parse_time(const char *text, uint64_t *ret_ns)
 	if (digits == 0)
 		return false;
 	value = strtod(text, &end);
+	if (value > MAX_NUMBER)
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		if (end != text + digits || strcmp(end, units[i].suffix) != 0)
 			continue;
 		*ret_ns = (uint64_t)(value * units[i].ns);
-		return value * units[i].ns <= 1e15;
+		return true;
 	}
 	return false;
 }
@@ -76,8 +81,12 @@ static bool take_min(char *text, uint64_t *ret_ns)
 	*ret_ns = 0;
 	if (!min)
 		return true;
+	if (!parse_time(min + strlen(MIN), ret_ns))
+		return false;
+	while (min > text && min[-1] == ' ')
+		min--;
 	*min = '\0';
-	return parse_time(min + strlen(MIN), ret_ns);
+	return true;
 }
 
 static int split_span(const char *text, struct label_probe *ret, char ret_why[ARGUMENTS_WHY_SIZE])

@@ -214,7 +214,7 @@ static int print_calls(const struct text *text, const struct totals *totals)
 	while (span_times_next_power(calls, &step, &row)) {
 		span_times_format(row.start_ns, from);
 		span_times_format(row.end_ns, to_time);
-		fprintf(to, "  %8s to %8s %10" PRIu64, from, to_time, row.n_returned);
+		fprintf(to, "  %8s to %8s %10" PRIu64 " ", from, to_time, row.n_returned);
 		print_share(c, percent(row.n_returned, (double)calls->n_begun), to);
 		if (row.n_left > 0)
 			fprintf(to, "  %sand %" PRIu64 " or longer, not seen to return%s", c->dim,
