@@ -4,14 +4,15 @@
 
 /*
  * Where a call begins that labels samples (spans.bpf.h), and where it returns, if its time matters
- * (span_times.bpf.h). Included by dwarfprof.bpf.c.
+ * (span_times.bpf.h). Included by dwarfprof.bpf.c. A call may move to a CPU that is sampled, so it is
+ * kept on all.
  */
 
 /* Keeps the values of a call that begins. */
 static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 {
 	struct thread_spans *t = thread_spans_of(pid_tgid);
-	__u64 cookie = bpf_get_attach_cookie(ctx), cfa = DP_FRAME_CFA(REGS_SP(ctx));
+	__u64 cookie = bpf_get_attach_cookie(ctx), cfa = DP_FRAME_CFA(REGS_SP(ctx)), old;
 	__u32 n_cells, place = (__u32)(cookie >> 16) & (DP_MAX_SPAN_PLACES - 1);
 	struct span_key *key;
 	struct span *s;
@@ -22,9 +23,10 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 	chosen = port_index(span_choose(t, cfa), SPANS);
 	key = &t->keys[chosen];
 	s = &t->of[chosen];
-	if (dp_has_span_times)
-		span_give_up(key, s, cfa);
+	old = key->cfa;
 	*(volatile __u64 *)&key->cfa = 0;
+	if (dp_has_span_times && old != 0)
+		span_give_up(key, s, old == cfa);
 	REGS_COPY(&t->regs, ctx);
 	span_own(cfa, pid_tgid, place);
 	span_code_note(pid_tgid >> 32, place, t->regs.reg[DP_REG_PC]);
@@ -53,7 +55,7 @@ int dp_begin_span(struct pt_regs *ctx)
 	const __u32 *cell;
 
 	keep_to_own_stack(ctx);
-	if (is_wanted(pid_tgid, &cell))
+	if (is_wanted_somewhere(pid_tgid, &cell))
 		span_begin(ctx, pid_tgid);
 	return 0;
 }
@@ -67,7 +69,7 @@ int dp_end_span(struct pt_regs *ctx)
 	const __u32 *cell;
 
 	keep_to_own_stack(ctx);
-	if (is_wanted(pid_tgid, &cell))
+	if (is_wanted_somewhere(pid_tgid, &cell))
 		span_return(ctx, pid_tgid, now);
 	return 0;
 }

@@ -451,10 +451,10 @@ static __always_inline __u64 current_pid_tgid(void)
 }
 
 /*
- * True if the current task is to be sampled. *ret_cell then points to the cell of its tables, or is
- * NULL. A newly forked child is wanted because its parent is, until user space knows it.
+ * True if the current task is to be sampled, on some CPU. *ret_cell then points to the cell of its
+ * tables, or is NULL. A newly forked child is wanted because its parent is, until user space knows it.
  */
-static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
+static __always_inline bool is_wanted_somewhere(__u64 pid_tgid, const __u32 **ret_cell)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 	__u32 pid = pid_tgid >> 32;
@@ -470,6 +470,11 @@ static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
 	task = BPF_CORE_READ(task, real_parent);
 	parent = dp_pid_namespace == 0 ? read_number(task, tgid) : process_in_namespace(task);
 	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
+}
+
+static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
+{
+	return passes_cpu_filter() && is_wanted_somewhere(pid_tgid, ret_cell);
 }
 
 /* Read again rather than kept, so that the verifier processes the code in between only once. */

@@ -47,12 +47,12 @@ static __always_inline void span_send_end(const struct span *s, __u32 how, __u64
 		bpf_ringbuf_output(ring, &end, sizeof(end), wakeup_flags(ring));
 }
 
-/* Another call takes the place of one, which may not have been seen to end. */
+/* Another call takes the room of one, which may not have been seen to end; and its place on the stack? */
 static __always_inline void span_give_up(const struct span_key *key, const struct span *s,
-					 __u64 cfa)
+					 bool is_replaced)
 {
-	if (key->cfa && key->is_sent && !key->is_over)
-		span_send_end(s, key->cfa == cfa ? DP_SPAN_REPLACED : DP_SPAN_FORGOTTEN,
+	if (key->is_sent && !key->is_over)
+		span_send_end(s, is_replaced ? DP_SPAN_REPLACED : DP_SPAN_FORGOTTEN,
 			      bpf_ktime_get_ns());
 }
 

@@ -96,9 +96,8 @@ struct {
 
 /*
  * Where a call is kept: in place of one with the same CFA, which is over; else where there is room,
- * or one that has returned;
- * else in place of one below it, which is over too unless it is on another stack; else in place of
- * the outermost one.
+ * or one has returned; else in place of one below it, which is over too unless it is on another stack;
+ * else in place of the outermost one.
  */
 static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa)
 {
