@@ -393,10 +393,13 @@ int spans_release(struct spans *s, uint64_t settled_ns, uint64_t before_ns,
 	return err;
 }
 
-/* The kernel has counted those that have returned. */
+/*
+ * The kernel has counted those that have returned. The end of one that no sample has met is news of one that was
+ * known to be over, and counted.
+ */
 static void count_left(struct spans *s, const struct span_call *c)
 {
-	if (c->over_ns && c->how == DP_SPAN_RETURNED)
+	if ((c->over_ns && c->how == DP_SPAN_RETURNED) || c->seen_ns == 0)
 		return;
 	s->times.n_left[dp_span_step(seen_time(c))]++;
 	s->times.n_long += seen_time(c) >= s->min_ns;

@@ -443,6 +443,21 @@ Test(spans, that_do_not_return_are_counted)
 	cr_assert_eq(spans.times.n_long, 1);
 }
 
+/* First by a sample, then by the kernel. */
+Test(spans, that_are_found_to_be_over_twice_are_counted_once)
+{
+	begin(1000);
+	TAKE(1010, 1000);
+	take_outside(ROOT, 1020);
+	release();
+	spans_forget(&spans, 1021);
+	cr_assert_null(spans.calls);
+	end(1000, 1030, DP_SPAN_REPLACED);
+	spans_forget(&spans, UINT64_MAX);
+	cr_assert_eq(spans.times.n_left[dp_span_step(10)], 1);
+	cr_assert_eq(spans.times.n_left[0], 0);
+}
+
 Test(spans, without_a_least_time_never_wait)
 {
 	spans.min_ns = 0;
