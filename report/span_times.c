@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "base/array.h"
+#include "report/bytes.h"
+#include "report/sample.h"
 
 /* Steps of a power of two. */
 #define TOGETHER 4
@@ -52,6 +54,43 @@ uint64_t span_times_left(const struct span_times *times)
 	for (uint32_t i = 0; i < DP_SPAN_STEPS; i++)
 		n -= times->n_returned[i] < n ? times->n_returned[i] : n;
 	return n;
+}
+
+void span_times_put(const struct totals *totals, struct bytes *to)
+{
+	const struct span_times *times = totals->calls;
+
+	to->size = 0;
+	bytes_put_text(to, times->name);
+	bytes_put_number(to, times->min_ns);
+	bytes_put_number(to, times->n_begun);
+	bytes_put_number(to, times->n_long);
+	bytes_put_number(to, times->n_unbegun);
+	bytes_put_number(to, totals->outside);
+	bytes_put_number(to, totals->in_unknown);
+	for (uint32_t step = 0; step < DP_SPAN_STEPS; step++) {
+		if (!is_used(times, step, 1))
+			continue;
+		bytes_put_number(to, step);
+		bytes_put_number(to, times->n_returned[step]);
+		bytes_put_number(to, times->n_left[step]);
+	}
+}
+
+void span_times_add(struct span_times *times, struct totals *totals, struct view *from)
+{
+	times->min_ns = view_number(from);
+	times->n_begun += view_number(from);
+	times->n_long += view_number(from);
+	times->n_unbegun += view_number(from);
+	totals->outside += view_number(from);
+	totals->in_unknown += view_number(from);
+	while (!from->failed && !view_is_empty(from)) {
+		uint64_t step = view_below(from, DP_SPAN_STEPS);
+
+		times->n_returned[step] += view_number(from);
+		times->n_left[step] += view_number(from);
+	}
 }
 
 void span_times_format(uint64_t ns, char ret[SPAN_TIME_SIZE])

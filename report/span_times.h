@@ -8,6 +8,10 @@
 
 #include "bpf/abi.h"
 
+struct bytes;
+struct totals;
+struct view;
+
 /* How long the calls of a probed function took: a histogram (dp_span_step()). */
 struct span_times {
 	const char *name; /* of the probe; the owner's */
@@ -38,6 +42,11 @@ bool span_times_next_power(const struct span_times *times, uint32_t *step, struc
 
 /* Calls that were not seen to return. */
 uint64_t span_times_left(const struct span_times *times);
+
+/* Writes those of totals, and the samples outside, into a record (bytes.h). */
+void span_times_put(const struct totals *totals, struct bytes *to);
+/* Adds what such a record has behind the name to others, and to the totals. */
+void span_times_add(struct span_times *times, struct totals *totals, struct view *from);
 
 /* Enough for what span_times_format() makes. */
 #define SPAN_TIME_SIZE 32
