@@ -632,7 +632,7 @@ Test(recording, has_the_times_of_calls)
 	cr_assert(found->outside == 2000 && found->in_unknown == 12);
 	cr_assert(found->calls->n_begun == 600 && found->calls->min_ns == 5000);
 	cr_assert(found->calls->n_returned[9] == 400 && found->calls->n_left[9] == 4);
-	fclose(again);
 	close_bytes();
+	fclose(again);
 	free(file);
 }
