@@ -44,9 +44,8 @@ static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames
-		[]; /* n_user, then n_kernel; then sample_labels(), sample_values() or
-		     * sample_spans(), sample_runtime() */
+	/* n_user, then n_kernel; then labels, values or spans, and a runtime's frames */
+	__u64 frames[];
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&

@@ -220,7 +220,8 @@ static json_t *json_calls(const struct totals *totals)
 
 		json_object_set_new(of, "from_ns", json_number(row.start_ns));
 		json_object_set_new(of, "to_ns",
-				    row.end_ns < UINT64_MAX ? json_number(row.end_ns) : json_null());
+				    row.end_ns < UINT64_MAX ? json_number(row.end_ns) :
+							      json_null());
 		json_object_set_new(of, "returned", json_number(row.n_returned));
 		json_object_set_new(of, "at_least", json_number(row.n_left));
 		json_array_append_new(steps, of);

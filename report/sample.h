@@ -66,8 +66,8 @@ struct totals {
 	uint64_t frames_apart;    /* samples whose runtime's frames could not be put in place */
 	uint64_t cut_labels;      /* samples whose labels are missing or cut */
 	uint64_t unread;          /* samples of probes with values that were not in memory */
-	uint64_t outside;         /* samples left out, as in no probed call that took long enough */
-	uint64_t in_unknown;      /* samples in probed calls that may have taken long enough, or not */
+	uint64_t outside;         /* samples left out: in no probed call that took long enough */
+	uint64_t in_unknown;      /* samples of which that is not known */
 	uint64_t pages_requested; /* stack pages that were not in memory, and have been read */
 	uint64_t duration_ns;
 	const struct verified *verified; /* NULL: not requested */

@@ -9,7 +9,6 @@
 #include "report/block_stream.h"
 #include "report/recording.h"
 #include "report/recording_reader.h"
-#include "report/span_times.h"
 #include "report/tests/recording_samples.h"
 #include "symbols/jit.h"
 #include "symbols/kallsyms.h"
@@ -598,41 +597,4 @@ Test(recording, takes_no_more_memory_with_more_samples, .timeout = 300)
 	check_memory(before);
 	fclose(to);
 	random_free(r);
-}
-
-/* Those of several recordings are added up. */
-Test(recording, has_the_times_of_calls)
-{
-	struct span_times calls = {
-		.name = "f(int)", .min_ns = 5000, .n_begun = 300, .n_long = 20, .n_unbegun = 4
-	};
-	const struct totals totals = { .calls = &calls, .outside = 1000, .in_unknown = 6 };
-	FILE *to = open_memstream(&file, &file_size), *again;
-	const struct totals *found;
-	struct report *report;
-
-	calls.n_returned[9] = 200;
-	calls.n_left[9] = 2;
-	calls.n_left[DP_SPAN_STEPS - 5] = 1;
-	cr_assert(report_new(report_format_by_path("x.dwarfprof"), &context, to, &report) == 0);
-	cr_assert_eq(report_finish(report, &totals), 0);
-	report_free(report);
-	fclose(to);
-
-	cr_assert_eq(open_bytes(file, file_size), 0);
-	cr_assert_eq(recording_reader_run(reader, compare, NULL), 0);
-	found = recording_reader_totals(reader);
-	cr_assert(found->outside == 1000 && found->in_unknown == 6 && found->samples == 0);
-	cr_assert_str_eq(found->calls->name, calls.name);
-	calls.name = found->calls->name;
-	cr_assert_eq(memcmp(found->calls, &calls, sizeof(calls)), 0);
-	again = fmemopen(file, file_size, "r");
-	cr_assert_eq(recording_reader_continue(reader, again, why), 0);
-	cr_assert_eq(recording_reader_run(reader, compare, NULL), 0);
-	cr_assert(found->outside == 2000 && found->in_unknown == 12);
-	cr_assert(found->calls->n_begun == 600 && found->calls->min_ns == 5000);
-	cr_assert(found->calls->n_returned[9] == 400 && found->calls->n_left[9] == 4);
-	close_bytes();
-	fclose(again);
-	free(file);
 }

@@ -3,8 +3,13 @@
 #include "report/span_times.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+
+#include "report/recording_reader.h"
+#include "report/report.h"
+#include "symbols/tests/some_names.h"
 
 #define LAST_STEP 251 /* of the longest time */
 
@@ -104,4 +109,58 @@ Test(span_times, are_written_with_three_digits)
 	expect(5000000, "5 ms");
 	expect(17179869184, "17.2 s");
 	expect(1099511627776, "1100 s");
+}
+
+/* Those of several recordings are added up. */
+static int add(void *arg, const struct sample *sample, const struct totals *totals)
+{
+	return -EINVAL; /* there are none */
+}
+
+Test(span_times, are_in_recordings)
+{
+	const struct report_context context = { .target = "prog (PID 42)",
+						.event = "cpu-clock",
+						.hz = 99,
+						.events = EVENT_BIT(DP_EVENT_CPU),
+						.names = some_names() };
+	const struct recording_options options = { .names = some_names() };
+	struct span_times calls = {
+		.name = "f(int)", .min_ns = 5000, .n_begun = 300, .n_long = 20, .n_unbegun = 4
+	};
+	const struct totals totals = { .calls = &calls, .outside = 1000, .in_unknown = 6 };
+	char *file, why[RECORDING_WHY_SIZE];
+	struct recording_reader *reader;
+	FILE *to, *from, *again;
+	size_t file_size;
+	const struct totals *found;
+	struct report *report;
+
+	to = open_memstream(&file, &file_size);
+	calls.n_returned[9] = 200;
+	calls.n_left[9] = 2;
+	calls.n_left[DP_SPAN_STEPS - 5] = 1;
+	cr_assert(report_new(report_format_by_path("x.dwarfprof"), &context, to, &report) == 0);
+	cr_assert_eq(report_finish(report, &totals), 0);
+	report_free(report);
+	fclose(to);
+
+	from = fmemopen(file, file_size, "r");
+	cr_assert_eq(recording_reader_new(from, &options, &reader, why), 0);
+	cr_assert_eq(recording_reader_run(reader, add, NULL), 0);
+	found = recording_reader_totals(reader);
+	cr_assert(found->outside == 1000 && found->in_unknown == 6 && found->samples == 0);
+	cr_assert_str_eq(found->calls->name, calls.name);
+	calls.name = found->calls->name;
+	cr_assert_eq(memcmp(found->calls, &calls, sizeof(calls)), 0);
+	again = fmemopen(file, file_size, "r");
+	cr_assert_eq(recording_reader_continue(reader, again, why), 0);
+	cr_assert_eq(recording_reader_run(reader, add, NULL), 0);
+	cr_assert(found->outside == 2000 && found->in_unknown == 12);
+	cr_assert(found->calls->n_begun == 600 && found->calls->min_ns == 5000);
+	cr_assert(found->calls->n_returned[9] == 400 && found->calls->n_left[9] == 4);
+	recording_reader_free(reader);
+	fclose(from);
+	fclose(again);
+	free(file);
 }
