@@ -85,12 +85,12 @@ int spans_keep(struct spans *spans, struct kept_sample *kept);
 int spans_release(struct spans *spans, uint64_t settled_ns, uint64_t before_ns,
 		  int (*report)(void *arg, const struct sample *sample), void *arg);
 
-/* Samples from before this time need not wait. */
-static inline uint64_t spans_limit(const struct spans *spans, uint64_t now_ns)
+/* From before which time samples need not wait any more, at this one. */
+static inline uint64_t spans_limit(const struct spans *spans, uint64_t at_ns)
 {
 	uint64_t wait_ns = spans->min_ns + SPANS_WAIT_NS;
 
-	return now_ns > wait_ns ? now_ns - wait_ns : 0;
+	return at_ns > wait_ns ? at_ns - wait_ns : 0;
 }
 
 /* Forgets calls of which no other sample can come; settled_ns as above, UINT64_MAX: all. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Files of any bytes, and requests about them, as a parser gets them. Its answer is taken, and is that
- * of this process. Input: the kind (1), whether there is another file (1, the lowest bit), the size of
+ * of this process. Input: the kind (1), whether there is another file, and whether ends of functions are wanted
+ * (1, the lowest bits), the size of
  * the first (2), the files.
  */
 #include <errno.h>
