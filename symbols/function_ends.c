@@ -12,6 +12,8 @@
 /* Of one function, and of all together. */
 #define MAX_CODE ((uint64_t)1 << 20)
 #define MAX_ALL_CODE ((uint64_t)16 << 20)
+/* Symbols of functions and parts: each jump is looked up in all of them. */
+#define MAX_LISTED 1024
 
 struct ends {
 	int fd;
@@ -98,8 +100,12 @@ int function_ends_add(int fd, struct function_list *list)
 {
 	struct ends e = { .fd = fd, .list = list };
 	struct listed_function f;
+	size_t n = 0;
 	int err = 0;
 
+	for (size_t at = 0; function_list_next(list, &at, &f); n++)
+		if (n == MAX_LISTED)
+			return 0;
 	for (size_t at = 0; err == 0 && function_list_next(list, &at, &f);)
 		if (is_code(&f))
 			err = add_exits(&e, &f);

@@ -244,7 +244,7 @@ Test(drain_calls, are_not_awaited_by_a_profile)
 	cr_assert(reported[1].is_known && reported[1].time_ns == now - 40 * MS);
 }
 
-/* Others have been waiting for a day. */
+/* Its sample has waited long enough. */
 Test(drain_calls, have_not_all_the_time)
 {
 	uint64_t long_ago = now - MIN_NS - SPANS_WAIT_NS - 1000 * MS;
