@@ -34,9 +34,9 @@ void span_list_take(const struct probed_code *code, const struct dp_spans *raw,
 		ret->root = raw->root;
 		memcpy(ret->begins, raw + 1, ret->n * sizeof(*ret->begins));
 	}
-	if (!snapshot)
-		return;
-	if (!knows_some(ret)) {
+	if (!snapshot) {
+		ret->root = 0; /* a frame may be one of a call that is not in the list */
+	} else if (!knows_some(ret)) {
 		ret->n = probed_code_may_run(code, snapshot, sample);
 		ret->begins[0] = 0;
 	} else if (ret->begins[0] && probed_code_may_hide(code, snapshot, sample)) {
