@@ -240,6 +240,7 @@ static __always_inline void *sample_ring(const struct dp_sample *sample)
 	return bpf_map_lookup_elem(&dp_rings, &key);
 }
 
+#include "bpf/span_times.bpf.h"
 #include "bpf/stack_copy.bpf.h"
 
 /* True if this sample is to be verified. */
@@ -338,7 +339,7 @@ static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 	if (size < 0)
 		w->out.sample.kernel_error = (__s16)size;
 	else
-		w->out.sample.n_kernel = (__u16)(size / sizeof(__u64));
+		w->out.sample.n_kernel = (__u8)(size / sizeof(__u64));
 }
 
 static __always_inline __u64 name_word(const struct walk *w, __u32 i)
@@ -382,8 +383,7 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe, cons
 	/* Of other probes, their own values are in the same place. */
 	if ((!is_probe || dp_has_exceptions) && dp_has_spans) {
 		w->out.span = s->is_walked;
-		span_find(w);
-		n += (__u32)sample_put_span(w, port_opaque(n));
+		n += sample_put_probed(w, n);
 	}
 	if (siginfo)
 		n += sample_put_signal(w, siginfo, n);
@@ -455,10 +455,10 @@ static __always_inline __u64 current_pid_tgid(void)
 }
 
 /*
- * True if the current task is to be sampled. *ret_cell then points to the cell of its tables, or is
- * NULL. A newly forked child is wanted because its parent is, until user space knows it.
+ * True if the current task is to be sampled, on some CPU. *ret_cell then points to the cell of its
+ * tables, or is NULL. A newly forked child is wanted because its parent is, until user space knows it.
  */
-static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
+static __always_inline bool is_wanted_somewhere(__u64 pid_tgid, const __u32 **ret_cell)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 	__u32 pid = pid_tgid >> 32;
@@ -474,6 +474,11 @@ static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
 	task = BPF_CORE_READ(task, real_parent);
 	parent = dp_pid_namespace == 0 ? read_number(task, tgid) : process_in_namespace(task);
 	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
+}
+
+static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
+{
+	return passes_cpu_filter() && is_wanted_somewhere(pid_tgid, ret_cell);
 }
 
 /* Read again rather than kept, so that the verifier processes the code in between only once. */

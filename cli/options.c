@@ -116,8 +116,10 @@ static const struct argp_option sampling_options[] = {
 	  2 },
 	{ "value", OPTION_VALUE, "NAME", 0,
 	  "weigh samples by a number that -e reads, such as bytes, instead of counting them", 2 },
-	{ "probe", OPTION_PROBE, "label:PATH:NAME(VALUES)", 0,
-	  "give samples taken during calls of these functions the values as labels", 2 },
+	{ "probe", OPTION_PROBE, "KIND:PATH:NAME(VALUES)", 0,
+	  "label: give samples taken during calls of these functions the values as labels; "
+	  "span:... min=TIME: only samples in calls that take at least that long",
+	  2 },
 	{ "redact", OPTION_REDACT, "REGEX", 0,
 	  "put <redacted> in the place of what matches in values and labels", 2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,

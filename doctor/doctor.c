@@ -259,6 +259,8 @@ static const char *program_need(const char *name)
 		return "--exceptions: types in files that are not in memory";
 	if (strcmp(name, "dp_sample_trace") == 0)
 		return "-e tracepoint:, fentry:, kprobe:, wakeups";
+	if (strcmp(name, "dp_end_span") == 0)
+		return "--probe span:";
 	if (strcmp(name, "dp_switch") == 0)
 		return "--off-cpu, --wall";
 	if (strcmp(name, "dp_crash") == 0)

@@ -71,6 +71,8 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	bpf->rodata->dp_has_values = needs->has_values;
 	bpf->rodata->dp_has_times = needs->has_times;
 	bpf->rodata->dp_has_spans = needs->has_spans;
+	bpf->rodata->dp_has_span_times = needs->has_span_times;
+	bpf->rodata->dp_span_min_ns = needs->span_min_ns;
 	set_map(bpf->maps.dp_arguments,
 		needs->has_values || needs->has_spans || needs->has_exceptions ?
 			DP_MAX_ARGUMENT_LISTS :
@@ -78,6 +80,7 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
 	bpf->rodata->dp_has_exceptions = needs->has_exceptions;
 	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
+	set_map(bpf->maps.dp_span_times, needs->has_span_times ? 1 : 0);
 	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
 	set_map(bpf->maps.dp_whats, needs->has_exceptions ? DP_MAX_ARGUMENT_LISTS : 1);
 	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 1);
@@ -131,4 +134,5 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
 	bpf_program__set_autoload(bpf->progs.dp_fetch_thrown, needs->has_exceptions);
 	bpf_program__set_autoload(bpf->progs.dp_sample_trace, loads(options, DP_EVENT_TRACE));
+	bpf_program__set_autoload(bpf->progs.dp_end_span, needs->has_span_times);
 }

@@ -69,18 +69,22 @@ static const struct {
 	{ DP_SAMPLE_CONTEXT, DP_RECORD_CONTEXT, sizeof(struct dp_context) },
 	{ DP_SAMPLE_THROWN, DP_RECORD_THROWN, sizeof(struct dp_values) },
 	{ DP_SAMPLE_VALUES, DP_RECORD_VALUES, sizeof(struct dp_values) },
+	{ DP_SAMPLE_SPANS, DP_RECORD_SPANS, sizeof(struct dp_spans) },
 	{ DP_SAMPLE_CRASH, DP_RECORD_CRASH, sizeof(struct dp_crash) },
 	{ DP_SAMPLE_RUNTIME, DP_RECORD_RUNTIME, sizeof(struct dp_runtime) },
 };
 
 #define N_SAMPLE_PARTS (sizeof(SAMPLE_PARTS) / sizeof(*SAMPLE_PARTS))
 
-/* Are its fixed fields there, and as many frames of a runtime as it says? */
+/* Are its fixed fields there, and as many frames of a runtime, or calls, as it says? */
 static inline bool sample_part_is_whole(const struct dp_part *part)
 {
 	for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
 		if (part->type == SAMPLE_PARTS[i].type && part->size < SAMPLE_PARTS[i].head)
 			return false;
+	if (part->type == DP_RECORD_SPANS)
+		return (part->size - sizeof(struct dp_spans)) / sizeof(__u64) >=
+		       ((const struct dp_spans *)part)->n;
 	return part->type != DP_RECORD_RUNTIME ||
 	       (part->size - sizeof(struct dp_runtime)) / sizeof(struct dp_runtime_frame) >=
 		       ((const struct dp_runtime *)part)->n;
@@ -128,6 +132,12 @@ static inline const struct dp_crash *sample_crash(const struct named_sample *nam
 static inline const struct dp_values *sample_thrown(const struct named_sample *named)
 {
 	return sample_part(named, DP_SAMPLE_THROWN);
+}
+
+/* The probed calls on its stack; NULL: none is known. They are as many as it says. */
+static inline const struct dp_spans *sample_spans(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_SPANS);
 }
 
 /* The frames of a runtime; NULL: none. They are as many as it says. */

@@ -150,6 +150,7 @@ static void choose_uprobe(struct session *s)
 	if (bpf_program__autoload(s->bpf->progs.dp_fetch_thrown) &&
 	    !uprobe_may_sleep(s->uprobe_multi))
 		bpf_program__set_autoload(s->bpf->progs.dp_fetch_thrown, false);
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_span, type);
 }
 
 /*
@@ -205,7 +206,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 		.filter = options->filter,
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
-		.uprobe_fds = { -1, -1, -1 },
+		.uprobe_fds = { -1, -1, -1, -1 },
 		.tracer = TRACER_NONE,
 		.counts_missed = options->all_processes && !filter_is_set(options->filter),
 		.rings.epoll_fd = -1,
@@ -274,7 +275,7 @@ void session_close(struct session *s)
 	pool_done(&s->pool);
 	tracer_done(&s->tracer);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ .uprobe_fds = { -1, -1, -1 },
+	*s = (struct session){ .uprobe_fds = { -1, -1, -1, -1 },
 			       .tracer = TRACER_NONE,
 			       .rings.epoll_fd = -1 };
 }
@@ -419,6 +420,39 @@ int session_label_calls(struct session *s, const struct uprobe_places *places,
 	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_span_places), &zero, code, BPF_ANY) < 0)
 		return -errno;
 	return attach_places(s, s->bpf->progs.dp_begin_span, places, &s->uprobe_fds[2]);
+}
+
+int session_end_calls(struct session *s, const struct uprobe_places *exits)
+{
+	return attach_places(s, s->bpf->progs.dp_end_span, exits, &s->uprobe_fds[3]);
+}
+
+static void add_times(struct dp_span_times *to, const struct dp_span_times *from)
+{
+	to->n_begun += from->n_begun;
+	to->n_long += from->n_long;
+	to->n_unknown += from->n_unknown;
+	for (size_t i = 0; i < DP_SPAN_STEPS; i++)
+		to->n_returned[i] += from->n_returned[i];
+}
+
+int session_span_times(const struct session *s, struct dp_span_times *ret)
+{
+	int n_cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct dp_span_times *of = NULL;
+	const uint32_t zero = 0;
+
+	*ret = (struct dp_span_times){ 0 };
+	if (n_cpus < 0)
+		return n_cpus;
+	of = calloc((size_t)n_cpus, sizeof(*of));
+	if (!of)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_span_times), &zero, of) < 0)
+		return -errno;
+	for (int i = 0; i < n_cpus; i++)
+		add_times(ret, &of[i]);
+	return 0;
 }
 
 int session_set_arguments(struct session *s, const struct dp_arguments *lists, size_t n)

@@ -42,8 +42,11 @@ struct session {
 	struct bpf_link **links;
 	size_t n_links, links_size;
 	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
-	/* -1: none; of the places, of the begins of their calls, of the calls that label samples */
-	int uprobe_fds[3];
+	/*
+	 * -1: none; of the places, of the begins of their calls, of the calls that label samples, of
+	 * where these end
+	 */
+	int uprobe_fds[4];
 	struct exception_probes *exceptions; /* NULL: not needed */
 	struct tracer tracer;
 	bool counts_missed; /* hits that the tracer missed are lost samples: all would be sampled */
@@ -77,6 +80,8 @@ struct session_needs {
 	bool has_exceptions;        /* uprobes read what is thrown: session_sample_exceptions() */
 	enum tracer_kind tracer;    /* of DP_EVENT_TRACE */
 	char function[TRACER_NAME_SIZE]; /* of TRACER_FENTRY */
+	bool has_span_times;             /* if they take long enough: session_end_calls() */
+	uint64_t span_min_ns;            /* the least time of these */
 };
 
 struct session_options {
@@ -145,6 +150,13 @@ int session_time_calls(struct session *session, const struct uprobe_places *plac
 int session_label_calls(struct session *session, const struct uprobe_places *places,
 			const struct dp_span_places *code);
 /*
+ * Before that, with needs.has_span_times: the places at which the calls return. Their cookies are those of
+ * the calls' own places. As above.
+ */
+int session_end_calls(struct session *session, const struct uprobe_places *exits);
+/* The sum of what all CPUs have counted of these calls so far. 0 or a negative errno. */
+int session_span_times(const struct session *session, struct dp_span_times *ret);
+/*
  * Before that, with needs.has_values or has_spans: the values that are read there. A place's cookie
  * is the number of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
  */
@@ -155,10 +167,10 @@ int session_set_arguments(struct session *session, const struct dp_arguments *li
  */
 int session_sample_exceptions(struct session *session);
 *Starts sampling a tracepoint or a function of the kernel.number : of the event among several,
-	and*of the list of its values.0 or
-		a negative errno.* / int session_sample_trace(struct session *session,
-							      const struct tracer_place *place,
-							      unsigned int number);
+	and*of the list of its values .0 or
+		a negative errno.*/ int session_sample_trace(struct session *session,
+							     const struct tracer_place *place,
+							     unsigned int number);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
 /* Starts sampling threads to which a signal is delivered that ends their process with a core dump. */

@@ -33,6 +33,7 @@ struct event_text {
 	struct value_forms *thrown; /* of exceptions; NULL: none; the taker frees them */
 	struct probed_code code;    /* whose calls label samples (label_probe.h) */
 	struct report_keys keys;    /* of these labels, as in `lists` */
+	char called[256];           /* what these are calls of */
 };
 
 /*

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profiler/label_probe.h"
 #include "profiler/profiler.h"
 
 static unsigned int max(unsigned int a, unsigned int b)
@@ -61,6 +62,8 @@ struct needs needs_of(const struct profiler_options *o)
 				     o->event.source->counts,
 	};
 
+	needs.session.has_span_times =
+		label_probe_is_span(o->label_probe, &needs.session.span_min_ns);
 	for (size_t i = 0; i < n; i++)
 		add(&needs, profiler_event(o, i), o);
 	if (o->crashes)

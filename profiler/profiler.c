@@ -393,7 +393,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	p->started = clock_now_ns();
 	if (err == 0)
 		err = label_probe_attach(&p->session, p->stores.parsers, p->options, &p->event,
-					 &p->value_labels);
+					 &p->value_labels, &p->drain.spans);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
@@ -521,6 +521,7 @@ int profiler_finish(struct profiler *p)
 	p->drain.totals.pages_requested += fetchers_touched(p->stores.fetchers);
 	if (err == 0)
 		err = drain_finish_off_cpu(&p->drain, p->stopped);
+	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
 	if (err == 0 && p->verify)
 		verify_queue_finish(p->verify);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)

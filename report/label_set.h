@@ -37,6 +37,9 @@ bool label_set_next(const struct label_set *set, size_t *at, struct label *ret);
 /* Is there a label with this key and text? */
 bool label_set_has(const struct label_set *set, const char *key, const char *text);
 
+/* Makes one of all labels of two, which may be NULL. 0 or -ENOMEM; the caller frees *ret. */
+int label_set_join(const struct label_set *a, const struct label_set *b, struct label_set **ret);
+
 /* A set being built; all zero is an empty one. */
 struct label_list {
 	char *bytes; /* labels, in the form of a set */

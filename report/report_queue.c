@@ -403,6 +403,7 @@ struct totals report_queue_totals(const struct report_queue *q, size_t i, const 
 	struct totals totals = totals_since(now, &q->slots[i].before);
 
 	totals.verified = now->verified;
+	totals.calls = now->calls;
 	return totals;
 }
 

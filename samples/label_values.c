@@ -136,10 +136,9 @@ static void values_open(struct values *v, const struct value_forms *forms)
 	v->n = v->head->n < forms->n ? v->head->n : forms->n;
 }
 
-static struct values values_of_sample(const struct value_labels *labels,
-				      const struct named_sample *named)
+static struct values values_of(const struct value_labels *labels, const struct dp_values *head)
 {
-	struct values v = { .head = sample_values(named) };
+	struct values v = { .head = head };
 
 	if (v.head && v.head->list < labels->n_lists)
 		values_open(&v, &labels->lists[v.head->list]);
@@ -212,16 +211,29 @@ static int add(const struct label_source *source, const struct label_context *co
 	       struct label_list *list)
 {
 	const struct value_labels *labels = source->arg;
-	struct values v = values_of_sample(labels, context->named);
+	struct values v = values_of(labels, sample_values(context->named));
 	int err = add_thrown(labels, context->named, list);
 
-	if (err < 0)
+	if (err < 0 || labels->are_of_spans)
 		return err;
 	list->is_cut |= v.head && !v.forms;
 	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
 		return add_unseen(labels, context->walked, context->sample, list);
 	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
 		return add_unknown(v.forms, list);
+	return add_each(labels, &v, list);
+}
+
+int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
+			  struct label_list *list)
+{
+	struct values v = values_of(labels, values);
+
+	if (labels->n_lists == 0)
+		return 0;
+	if (!values)
+		return add_unknown(&labels->lists[0], list);
+	list->is_cut |= !v.forms;
 	return add_each(labels, &v, list);
 }
 
@@ -233,7 +245,7 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 
 	*ret = NULL;
 	list.is_cut = snapshot && snapshot_has_context(snapshot);
-	if (labels && labels->code && snapshot)
+	if (labels && labels->code && !labels->are_of_spans && snapshot)
 		err = add_unseen(labels, snapshot, sample, &list);
 	if (err < 0 || (list.n == 0 && !list.is_cut))
 		return err;
@@ -247,7 +259,7 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 
 	if (!labels || !labels->weight)
 		return named->sample.weight;
-	v = values_of_sample(labels, named);
+	v = values_of(labels, sample_values(named));
 	for (size_t i = 0; i < v.n && skip_value(v.head, i, &v.words, &word); i++) {
 		const struct value_form *form = &v.forms->of[i];
 

@@ -42,6 +42,7 @@ struct value_labels {
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
 	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */
+	bool are_of_spans; /* samples get them when it is known how long calls took (spans.h) */
 };
 
 void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
@@ -54,6 +55,10 @@ void value_labels_init(struct value_labels *ret, const struct value_forms *lists
  */
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
 			    const struct sample *sample, struct label_set **ret);
+
+/* Adds the values of a call; NULL: they are not known. 0 or -ENOMEM. */
+int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
+			  struct label_list *list);
 
 /* How many events, or what sum of values, a sample stands for. NULL: no values are read. */
 uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);

@@ -24,7 +24,8 @@ struct parser_request {
 	uint64_t offset;
 	uint64_t n_wanted;
 	uint32_t has_hint, has_parts; /* FUNCTIONS: of struct function_query, as pattern */
-	uint32_t jit_kind, style;
+	uint32_t has_ends;            /* as these */
+	uint32_t jit_kind, style, zero;
 	struct jit_position position;
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS];
 	char pattern[FUNCTION_PATTERN_SIZE];

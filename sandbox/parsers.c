@@ -348,6 +348,7 @@ static int send_request(const struct parser *parser, const struct parse_request 
 		.n_wanted = request->n_wanted,
 		.has_hint = request->functions.has_hint,
 		.has_parts = request->functions.has_parts,
+		.has_ends = request->functions.has_ends,
 		.jit_kind = request->jit_kind,
 		.style = request->style,
 		.position = request->position,

@@ -244,6 +244,15 @@ Test(options, takes_uprobes)
 	end();
 }
 
+Test(options, takes_probes_of_calls)
+{
+	PARSE("-a", "--probe", "label:libc.so.6:malloc(size=arg1)");
+	cr_assert_str_eq(options.record.profiler.label_probe, "label:libc.so.6:malloc(size=arg1)");
+	PARSE("-a", "--wall", "--probe", "span: libc.so.6:malloc min=5ms");
+	cr_assert_str_eq(options.record.profiler.label_probe, "span: libc.so.6:malloc min=5ms");
+	end();
+}
+
 Test(options, lets_format_win_over_extension)
 {
 	PARSE("-a", "-o", "x.folded", "--format", "jsonl");
@@ -393,6 +402,10 @@ REFUSES(more_than_an_event, "-a", "-e", "cyclesx")
 REFUSES(an_empty_event, "-a", "-e", "page-faults,")
 REFUSES(events_of_two_kinds, "-a", "-e", "page-faults", "-e", "cpu")
 REFUSES(an_event_after_time, "-a", "-e", "cpu,page-faults")
+REFUSES(two_probes, "-a", "--probe", "span:f:g", "--probe", "label:f:g(x=arg1)")
+REFUSES(a_probe_without_a_time, "-a", "--probe", "span:f:g min=5")
+REFUSES(a_probe_of_an_unknown_kind, "-a", "--probe", "event:f:g(x=arg1)")
+REFUSES(a_probe_beside_a_uprobe, "-a", "--probe", "span:f:g", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(two_functions, "-a", "-e", "cycles", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(two_uprobes, "-a", "-e", "uprobe:libc.so.6:malloc", "-e", "uprobe:libc.so.6:free")
 REFUSES(too_many_events, "-a", "-e", "r1,r2,r3,r4,r5,r6,r7,r8,r9")

@@ -38,6 +38,11 @@ Test(needs, of_calls_that_label_samples)
 	options.label_probe = "label:f:g(x=arg1)";
 	cr_assert(needs_of(&options).session.has_spans);
 	cr_assert(!needs_of(&options).session.has_values);
+	cr_assert(!needs_of(&options).session.has_span_times);
+	options.label_probe = "span:f:g min=5ms";
+	cr_assert(needs_of(&options).session.has_spans);
+	cr_assert(needs_of(&options).session.has_span_times);
+	cr_assert_eq(needs_of(&options).session.span_min_ns, 5000000);
 }
 
 Test(needs, of_exceptions)
