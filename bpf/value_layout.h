@@ -9,7 +9,7 @@
 
 #define DP_MAX_ARGUMENTS 16 /* a power of two */
 #define DP_MAX_DEREFS 8
-#define DP_TEXT_CUT 255 /* bytes of a text that was cut; complete ones are shorter */
+#define DP_TEXT_CUT 255 /* bytes of a text that was cut; complete ones have no more */
 
 /* Places of one event may have their arguments in different registers, each in a list. */
 #define DP_MAX_ARGUMENT_LISTS 256
@@ -19,6 +19,14 @@ enum dp_argument_base {
 	DP_BASE_CONSTANT, /* 0 */
 	DP_BASE_TIME,     /* nanoseconds since the call whose return is probed */
 	DP_N_BASES,
+};
+
+/* What tells where a text ends. */
+enum dp_argument_length {
+	DP_LENGTH_NONE,    /* a zero byte */
+	DP_LENGTH_KNOWN,   /* the value in front of it in the list: */
+	DP_LENGTH_OF_NEXT, /* it is the length of the text behind it, `size` bytes, and has no word */
+	DP_N_LENGTHS,
 };
 
 /* A cookie with this bit: the place is where a call begins whose return is probed. */
@@ -39,7 +47,7 @@ struct dp_argument {
 	__u8 is_text;
 	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
 	__u8 shift; /* the index is shifted left by so many bits */
-	__u8 zero[1];
+	__u8 length; /* enum dp_argument_length */
 	__s64 add;
 	__s32 derefs[DP_MAX_DEREFS];
 };
@@ -51,9 +59,9 @@ struct dp_arguments {
 };
 
 /*
- * The values of a sample: a word for each argument of the list. That of a text is its size, and its
- * bytes follow in as many words as they need. What could not be read is 0. Sets have a bit for each
- * argument.
+ * The values of a sample: a word for each argument of the list that is no length. That of a text is its
+ * size, and its bytes follow in as many words as they need. What could not be read is 0. Sets have a bit
+ * for each argument.
  *
  *   +-------------+-------------+-------------+-------------+
  *   | part                      | list        | n           |

@@ -78,6 +78,8 @@ struct values {
 	__u32 n_cells;
 	__u32 room; /* cells that may be used, less than VALUES_ROOM */
 	__u64 time_ns;
+	__u64 length; /* of the next text, if that could be read */
+	__u64 has_length;
 	struct dp_values head;
 	__u64 cells[VALUES_ROOM + VALUES_TEXT_CELLS + 1];
 };
@@ -158,6 +160,41 @@ static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to
 	return 0;
 }
 
+/* The same for as many bytes as the value in front of it has said, of which none ends the text. */
+static __always_inline int value_bytes(struct values_ref *ref, __u32 i, __u64 *to, __u32 n_room,
+				       __u64 *value)
+{
+	__u64 length = ref->v->length;
+	__u32 size = n_room * DP_CELL_SIZE;
+	bool is_cut;
+
+	if (!ref->v->has_length)
+		return -1;
+	if (size > DP_TEXT_CUT)
+		size = DP_TEXT_CUT;
+	is_cut = length > size;
+	if (!is_cut)
+		size = (__u32)length;
+	size = port_opaque(size) & DP_TEXT_CUT;
+	if (bpf_probe_read_user(to, size, (const void *)*value) < 0)
+		return -1;
+	*value = size;
+	if (is_cut)
+		ref->v->head.cut |= 1 << i;
+	return 0;
+}
+DP_ASSERT((DP_TEXT_CUT & (DP_TEXT_CUT + 1)) == 0, "a mask bounds a text");
+
+/* A length has a->size bytes: what else is in its register is none of it. */
+static __always_inline void value_keep_length(struct values *v, const struct dp_argument *a,
+					      __u64 value, int err)
+{
+	__u32 unused = (64 - 8 * a->size) & 63;
+
+	v->length = value << unused >> unused;
+	v->has_length = err == 0;
+}
+
 static long values_step(__u32 i, void *ctx)
 {
 	struct values_ref *ref = ctx;
@@ -171,7 +208,13 @@ static long values_step(__u32 i, void *ctx)
 
 	if (err == 0)
 		err = value_follow(a, &value);
-	if (err == 0 && a->is_text)
+	if (a->length == DP_LENGTH_OF_NEXT) {
+		value_keep_length(v, a, value, err);
+		return 0;
+	}
+	if (err == 0 && a->is_text && a->length == DP_LENGTH_KNOWN)
+		err = value_bytes(ref, i, to + 1, n_room, &value);
+	else if (err == 0 && a->is_text)
 		err = value_text(ref, i, to + 1, n_room, &value);
 	if (err < 0) {
 		v->head.unread |= 1 << i;
