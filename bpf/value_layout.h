@@ -45,8 +45,8 @@ struct dp_argument {
 	__u8 n_derefs;
 	__u8 size; /* of what the last one reads: 1, 2, 4 or 8 bytes; the others read 8 */
 	__u8 is_text;
-	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
-	__u8 shift; /* the index is shifted left by so many bits */
+	__u8 index;  /* enum dp_register + 1, is added to the base; 0: none */
+	__u8 shift;  /* the index is shifted left by so many bits */
 	__u8 length; /* enum dp_argument_length */
 	__s64 add;
 	__s32 derefs[DP_MAX_DEREFS];

@@ -12,6 +12,7 @@
 #include "elf/elf_open.h"
 #include "symbols/enumeration.h"
 #include "symbols/member_path.h"
+#include "symbols/passed.h"
 
 DEFINE_CLEANUP(Dwarf *, dwarf_end)
 
@@ -78,125 +79,6 @@ static bool find_in_units(Dwarf *dwarf, struct search *s)
 	return false;
 }
 
-/* Is it an object that C++ passes, and returns, by a pointer to it? */
-static bool is_by_reference(Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word convention;
-
-	return dwarf_formudata(dwarf_attr(type, DW_AT_calling_convention, &attribute),
-			       &convention) == 0 &&
-	       convention == DW_CC_pass_by_reference;
-}
-
-#define LARGEST_IN_REGISTERS 16
-
-/* Where the psABI (3.2.3) passes an argument. */
-enum passed {
-	PASSED_UNKNOWN,
-	PASSED_INTEGER,
-	PASSED_FLOAT,
-	PASSED_MEMORY, /* on the stack, in as many words as it has */
-};
-
-static enum passed number_passed(Dwarf_Die *type, int size)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word encoding = 0;
-
-	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding);
-	if (size <= 0 || size > 8)
-		return PASSED_UNKNOWN;
-	return encoding == DW_ATE_float ? PASSED_FLOAT : PASSED_INTEGER;
-}
-
-static enum passed how_passed(Dwarf_Die *type, int size)
-{
-	switch (dwarf_tag(type)) {
-	case DW_TAG_pointer_type:
-	case DW_TAG_reference_type:
-	case DW_TAG_rvalue_reference_type:
-	case DW_TAG_enumeration_type:
-	case DW_TAG_unspecified_type:
-		return PASSED_INTEGER;
-	case DW_TAG_base_type:
-		return number_passed(type, size);
-	case DW_TAG_structure_type:
-	case DW_TAG_class_type:
-	case DW_TAG_union_type:
-		if (is_by_reference(type))
-			return PASSED_INTEGER;
-		return size > LARGEST_IN_REGISTERS ? PASSED_MEMORY : PASSED_UNKNOWN;
-	default:
-		return PASSED_UNKNOWN;
-	}
-}
-
-/* 1 if the caller passes a pointer to where the result is to be, in front of the arguments. */
-static size_t hidden_registers(Dwarf_Die *function)
-{
-	Dwarf_Die type;
-
-	if (!type_of(function, &type) || !type_is_struct(&type))
-		return 0;
-	return is_by_reference(&type) || dwarf_bytesize(&type) > LARGEST_IN_REGISTERS;
-}
-
-/* What the arguments so far have taken. */
-struct passing {
-	size_t n_integers, n_floats, n_words;
-};
-
-/* Takes room for an argument. False: it is not known how much. */
-static bool pass(struct passing *p, Dwarf_Die *parameter, enum passed *ret)
-{
-	Dwarf_Die type;
-	int size;
-
-	if (!type_of(parameter, &type))
-		return false;
-	size = dwarf_bytesize(&type);
-	*ret = how_passed(&type, size);
-	if (*ret == PASSED_INTEGER && p->n_integers == DP_N_ARGUMENT_REGISTERS)
-		*ret = PASSED_MEMORY;
-	if (*ret == PASSED_FLOAT && p->n_floats == DP_N_FLOAT_ARGUMENT_REGISTERS)
-		*ret = PASSED_MEMORY;
-	p->n_integers += *ret == PASSED_INTEGER;
-	p->n_floats += *ret == PASSED_FLOAT;
-	if (*ret == PASSED_MEMORY)
-		p->n_words += size > 8 ? ((size_t)size + 7) / 8 : 1;
-	return *ret != PASSED_UNKNOWN;
-}
-
-/* psABI: where an argument is passed, by those in front of it. False: it is not known. */
-static bool set_by_position(struct typed_place *place, Dwarf_Die *function, Dwarf_Die *wanted)
-{
-#define X(name) DP_##name,
-	static const __u8 registers[] = { DP_ARGUMENT_REGISTERS(X) };
-#undef X
-	struct passing next = { .n_integers = hidden_registers(function) };
-	Dwarf_Die die;
-	int more;
-
-	for (more = dwarf_child(function, &die); more == 0; more = dwarf_siblingof(&die, &die)) {
-		struct passing here = next;
-		enum passed how;
-
-		if (dwarf_tag(&die) != DW_TAG_formal_parameter)
-			continue;
-		if (!pass(&next, &die, &how))
-			return false;
-		if (die.addr != wanted->addr)
-			continue;
-		place->how.reg = how == PASSED_INTEGER ? registers[here.n_integers] : DP_REG_SP;
-		place->is_address = how == PASSED_MEMORY;
-		if (place->is_address)
-			place->how.add = DP_CALL_SIZE + 8 * (__s64)here.n_words;
-		return how != PASSED_FLOAT;
-	}
-	return false;
-}
-
 static bool is_register(const Dwarf_Op *op, int *ret)
 {
 	if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)
@@ -251,6 +133,14 @@ static int set_register(struct typed_place *p, int reg)
 	return 0;
 }
 
+/* Is it an offset from a register, which has the same value when the function is entered? */
+static bool is_based(const Dwarf_Op *op, bool is_exact)
+{
+	int reg = op->atom - DW_OP_breg0;
+
+	return reg >= 0 && reg <= 31 && (is_exact || passed_in_register(reg));
+}
+
 /* Memory at an offset from a register, as it is when the function is entered. False: it is not. */
 static bool set_memory(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op *op,
 		       bool is_exact)
@@ -259,7 +149,8 @@ static bool set_memory(struct typed_place *p, Dwarf_Die *function, const Dwarf_O
 	int reg;
 
 	p->is_address = true;
-	if (op->atom == DW_OP_fbreg && cfa_distance(function, offset, &offset)) {
+	if (op->atom == DW_OP_call_frame_cfa ||
+	    (op->atom == DW_OP_fbreg && cfa_distance(function, offset, &offset))) {
 		p->how.reg = DP_REG_SP;
 		p->how.add = DP_CALL_SIZE + offset;
 		return offset >= 0; /* below, there is only the function's own */
@@ -267,9 +158,7 @@ static bool set_memory(struct typed_place *p, Dwarf_Die *function, const Dwarf_O
 	p->how.add = offset;
 	if (is_exact && op->atom == DW_OP_fbreg && frame_register(function, &reg))
 		return set_register(p, reg) == 0;
-	if (is_exact && op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
-		return set_register(p, op->atom - DW_OP_breg0) == 0;
-	return false;
+	return is_based(op, is_exact) && set_register(p, op->atom - DW_OP_breg0) == 0;
 }
 
 /* Does the value only lose bits that its type does not have? */
@@ -290,16 +179,82 @@ static bool only_narrows(const Dwarf_Op *ops, size_t n)
 }
 
 /* A value that is computed from a register. */
-static bool set_sum(struct typed_place *p, const Dwarf_Op *ops, size_t n)
+static bool set_sum(struct typed_place *p, const Dwarf_Op *ops, size_t n, bool is_exact)
 {
-	if (n < 2 || ops[0].atom < DW_OP_breg0 || ops[0].atom > DW_OP_breg31 ||
-	    ops[n - 1].atom != DW_OP_stack_value || !only_narrows(ops + 1, n - 2))
+	if (n < 2 || !is_based(&ops[0], is_exact) || ops[n - 1].atom != DW_OP_stack_value ||
+	    !only_narrows(ops + 1, n - 2))
 		return false;
 	p->how.add = (__s64)ops[0].number;
 	return set_register(p, ops[0].atom - DW_OP_breg0) == 0;
 }
 
-/* Without a list, the location may hold only behind the prologue. */
+/*
+ * The location of a value, or of a piece of one. Without a list, it may hold only behind the prologue. 0,
+ * -ENOENT: where that is when the function is entered is not known, or -EINVAL, explained.
+ */
+static int set_part(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op *ops, size_t n,
+		    bool is_list)
+{
+	const struct typed_place before = *p;
+	int reg;
+
+	if (n == 1 && is_register(&ops[0], &reg))
+		return set_register(p, reg);
+	if (n == 1 && set_memory(p, function, &ops[0], is_list))
+		return 0;
+	*p = before;
+	if (set_sum(p, ops, n, is_list))
+		return 0;
+	*p = before;
+	return -ENOENT;
+}
+
+/* The operations of a piece, DW_OP_piece among them. 0: there is no further one. */
+static size_t piece_length(const Dwarf_Op *ops, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ops[i].atom == DW_OP_piece || ops[i].atom == DW_OP_bit_piece)
+			return i + 1;
+	return 0;
+}
+
+/* Errors as above. Of a list, some pieces may be nowhere. */
+static int set_pieces(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op *ops, size_t n,
+		      bool is_list)
+{
+	uint64_t offset = 0;
+	bool lacks_some = false;
+
+	for (size_t at = 0, length; (length = piece_length(ops + at, n - at)) > 0; at += length) {
+		struct typed_place piece = { .why = p->why };
+		const Dwarf_Op *end = &ops[at + length - 1];
+
+		if (end->atom == DW_OP_bit_piece)
+			return -ENOENT;
+		if (length == 1 || set_part(&piece, function, ops + at, length - 1, is_list) < 0)
+			lacks_some = true;
+		else if (!typed_place_add(p, offset, &piece))
+			return -ENOENT;
+		offset += end->number;
+	}
+	p->why[0] = '\0';
+	return p->n_pieces > 0 && (is_list || !lacks_some) ? 0 : -ENOENT;
+}
+
+/* An object in a register is a piece of its own, for its first member. */
+static int set_whole(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *parameter,
+		     const Dwarf_Op *ops, size_t n, bool is_list)
+{
+	int err = set_part(p, function, ops, n, is_list);
+	struct typed_place piece = *p;
+	Dwarf_Die type;
+
+	if (err < 0 || p->is_address || !type_of(parameter, &type) || !type_is_struct(&type))
+		return err;
+	p->how = (struct dp_argument){ 0 };
+	return typed_place_add(p, 0, &piece) ? 0 : -ENOENT;
+}
+
 static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *parameter,
 			uint64_t address)
 {
@@ -309,7 +264,7 @@ static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *p
 	bool is_list;
 	size_t n = 0;
 	Dwarf_Op *ops;
-	int reg;
+	int err;
 
 	if (!dwarf_attr(parameter, DW_AT_location, &attribute) ||
 	    dwarf_getlocation_addr(&attribute, address, &ops, &n, 1) != 1 || n == 0 ||
@@ -318,15 +273,13 @@ static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *p
 		return -EINVAL;
 	}
 	is_list = dwarf_formblock(&attribute, &block) != 0;
-	if (n == 1 && is_register(&ops[0], &reg))
-		return set_register(p, reg);
-	if (n == 1 && set_memory(p, function, &ops[0], is_list))
-		return 0;
+	err = piece_length(ops, n) > 0 ? set_pieces(p, function, ops, n, is_list) :
+					 set_whole(p, function, parameter, ops, n, is_list);
+	if (err != -ENOENT)
+		return err;
 	*p = before;
-	if (is_list && set_sum(p, ops, n))
-		return 0;
-	*p = before;
-	if (!is_list && set_by_position(p, function, parameter))
+	p->why[0] = '\0';
+	if (!is_list && passed_place(function, parameter, p))
 		return 0;
 	snprintf(p->why, PARAMETER_WHY_SIZE,
 		 "where it is when the function is entered is not known");
@@ -374,35 +327,71 @@ static int read_names(Dwarf_Die *type, const struct parameter_wanted *wanted, st
 	return err;
 }
 
+/* Finds "parameter->member" as a wanted type. 0, or -EINVAL, explained. */
+static int find_value(Dwarf_Die *function, uint64_t address, const char *path,
+		      enum value_type wanted, struct typed_place *p, enum value_type *ret)
+{
+	size_t n = strcspn(path, "-.");
+	Dwarf_Die parameter;
+	int err = 0;
+
+	if (!find_parameter(function, path, n, &parameter)) {
+		snprintf(p->why, PARAMETER_WHY_SIZE, "the function has no parameter %.*s", (int)n,
+			 path);
+		return -EINVAL;
+	}
+	if (!set_constant(p, &parameter))
+		err = set_location(p, function, &parameter, address);
+	if (err == 0 && !type_of(&parameter, &p->type)) {
+		snprintf(p->why, PARAMETER_WHY_SIZE, "its type is not known");
+		return -EINVAL;
+	}
+	if (err == 0)
+		err = member_path_follow(p, path + n);
+	return err < 0 ? err : typed_place_read(p, wanted, ret);
+}
+
+/* The length of a text: an integer. */
+static int find_length(Dwarf_Die *function, uint64_t address, const char *path,
+		       struct parameter *ret)
+{
+	struct typed_place place = { .why = ret->why };
+	enum value_type type;
+	int err = find_value(function, address, path, VALUE_N_TYPES, &place, &type);
+
+	if (err < 0)
+		return err;
+	if (value_type_kind(type) != VALUE_IS_UNSIGNED &&
+	    value_type_kind(type) != VALUE_IS_SIGNED) {
+		snprintf(ret->why, sizeof(ret->why), "its length is no integer");
+		return -EINVAL;
+	}
+	ret->length = place.how;
+	ret->length.size = (__u8)value_type_size(type);
+	return 0;
+}
+
 /* -EINVAL, explained, or -ENOMEM. */
 static int resolve(Dwarf_Die *function, uint64_t address, const struct parameter_wanted *wanted,
 		   struct parameter *ret, struct enumerators *names)
 {
 	struct typed_place place = { .why = ret->why };
-	size_t n = strcspn(wanted->path, "-.");
 	enum value_type type;
-	Dwarf_Die parameter;
-	int err = 0;
+	int err;
 
-	if (!find_parameter(function, wanted->path, n, &parameter)) {
-		snprintf(ret->why, sizeof(ret->why), "the function has no parameter %.*s", (int)n,
-			 wanted->path);
-		return -EINVAL;
+	if (wanted->length[0]) {
+		err = find_length(function, address, wanted->length, ret);
+		if (err < 0 || !wanted->path[0])
+			return err;
 	}
-	if (!set_constant(&place, &parameter))
-		err = set_location(&place, function, &parameter, address);
-	if (err == 0 && !type_of(&parameter, &place.type)) {
-		snprintf(ret->why, sizeof(ret->why), "its type is not known");
-		return -EINVAL;
-	}
-	if (err == 0)
-		err = member_path_follow(&place, wanted->path + n);
-	if (err == 0)
-		err = typed_place_read(&place, (enum value_type)wanted->type, &type);
+	err = find_value(function, address, wanted->path, (enum value_type)wanted->type, &place,
+			 &type);
 	if (err < 0)
 		return err;
 	ret->type = type;
 	ret->how = place.how;
+	if (place.how.length == DP_LENGTH_KNOWN)
+		ret->length = place.length;
 	return read_names(&place.type, wanted, ret, names);
 }
 
@@ -422,7 +411,7 @@ int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wan
 		return -ENODATA;
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = (struct parameter){ 0 };
-		if (wanted[i].path[0] &&
+		if ((wanted[i].path[0] || wanted[i].length[0]) &&
 		    resolve(&search.found, address, &wanted[i], &ret[i], ret_names) == -ENOMEM)
 			return -ENOMEM;
 	}

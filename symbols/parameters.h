@@ -20,13 +20,15 @@
 /* A parameter, and members of what it is or points to: "req->method", "point.x". "": none, skipped. */
 struct parameter_wanted {
 	char path[PARAMETER_PATH_SIZE];
-	uint32_t type; /* enum value_type; VALUE_N_TYPES: as in the source */
+	char length[PARAMETER_PATH_SIZE]; /* the integer with the length of a text; "": none */
+	uint32_t type;                    /* enum value_type; VALUE_N_TYPES: as in the source */
 };
 
 struct parameter {
 	uint32_t type;    /* enum value_type */
 	uint32_t n_names; /* of its values: so many enumerators of the list are its own */
 	struct dp_argument how;
+	struct dp_argument length;    /* what was wanted, or that of a text with DP_LENGTH_KNOWN */
 	char why[PARAMETER_WHY_SIZE]; /* it cannot be read; "": it can */
 };
 
