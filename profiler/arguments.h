@@ -17,7 +17,19 @@ struct argument {
 	struct dp_argument how; /* of an argument by position */
 	unsigned int number;    /* of a static probe's, from 1: `how` has the steps from there */
 	char path[PARAMETER_PATH_SIZE]; /* of one by name (parameters.h); "": it is by position */
+	/* Of a text with DP_LENGTH_KNOWN, in the same way */
+	struct argument_length {
+		struct dp_argument how;
+		unsigned int number;
+		char path[PARAMETER_PATH_SIZE];
+	} length;
 };
+
+/* Is it more than a register or argument: memory, or a sum? */
+static inline bool argument_has_steps(const struct dp_argument *how)
+{
+	return how->n_derefs > 0 || how->add != 0;
+}
 
 struct arguments {
 	size_t n;
@@ -58,14 +70,10 @@ void arguments_resolve(struct arguments *arguments,
 		       const struct enumerator *names);
 
 /*
- * Makes them such by position, at one place of a USDT probe. 0, or -EINVAL, and what is wrong. A type
- * that is wider than an argument becomes as narrow.
+ * What the kernel is to read, and how it is written: a length in front of each text that has one. 0, or
+ * -ENOSPC if these are more than DP_MAX_ARGUMENTS.
  */
-int arguments_place(struct arguments *arguments, const struct usdt_place *place,
-		    char ret_why[ARGUMENTS_WHY_SIZE]);
-
-/* What the kernel is to read, and how it is written. */
-void arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,
-			struct value_forms *ret_forms);
+int arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,
+		       struct value_forms *ret_forms);
 
 #endif

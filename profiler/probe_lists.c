@@ -11,6 +11,7 @@
 #include "elf/debug_search.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
+#include "profiler/argument_place.h"
 #include "sandbox/parsers.h"
 
 /* The file of the places, and its debug file. */
@@ -96,7 +97,8 @@ static int resolve(struct source *s, struct arguments *arguments, uint64_t offse
 		if (!ret->parameters[i].why[0])
 			continue;
 		log_error("cannot read %s in the function at 0x%" PRIx64 " of %s: %s",
-			  wanted[i].path, offset, s->path, ret->parameters[i].why);
+			  wanted[i].path[0] ? wanted[i].path : wanted[i].length, offset, s->path,
+			  ret->parameters[i].why);
 		return -EINVAL;
 	}
 	arguments_resolve(arguments, ret->parameters, ret->names.of);
@@ -139,15 +141,18 @@ static int keep_names(struct value_forms *forms)
 	return failed ? -ENOMEM : 0;
 }
 
-/* Returns the number of the list, -E2BIG, or -ENOMEM. */
+/* Returns the number of the list, -E2BIG, -ENOSPC, or -ENOMEM. */
 static int add_list(struct probe_lists *l, const struct arguments *arguments)
 {
 	struct value_forms forms;
 	struct dp_arguments list;
 	size_t i = 0;
+	int err;
 
 	memset(&list, 0, sizeof(list));
-	arguments_describe(arguments, &list, &forms);
+	err = arguments_describe(arguments, &list, &forms);
+	if (err < 0)
+		return err;
 	while (i < l->n && !is_same(l, i, &list, &forms))
 		i++;
 	if (i == DP_MAX_ARGUMENT_LISTS)
@@ -168,6 +173,10 @@ static int set_list(struct probe_lists *l, const struct arguments *arguments, ui
 
 	if (number == -E2BIG)
 		log_error("the arguments of these functions are in too many different places");
+	if (number == -ENOSPC)
+		log_error(
+			"there may be at most %d values; texts of C++, Rust or Go and bytes count as two",
+			DP_MAX_ARGUMENTS);
 	if (number < 0)
 		return number;
 	*ret_cookie = (uint64_t)number;

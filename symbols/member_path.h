@@ -22,7 +22,7 @@ struct typed_place {
 	bool is_address; /* the result of `how` is the value's address, not the value */
 	Dwarf_Die type;
 	char *why; /* PARAMETER_WHY_SIZE bytes: what is wrong */
-	/* If there are any, it is the object in pieces whose address is 0. Some may be missing. */
+	/* If there are any, the object is in pieces, as if its address was 0. Some may be missing. */
 	size_t n_pieces;
 	struct placed_piece pieces[TYPED_PLACE_PIECES];
 	struct dp_argument length; /* of a text that has one, as `how` says */

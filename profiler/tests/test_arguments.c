@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "profiler/argument_place.h"
 #include "profiler/arguments.h"
 
 static struct arguments arguments;
