@@ -10,15 +10,14 @@ import gzip
 import json
 import os
 import re
-import signal
 import statistics
 import subprocess
 import tempfile
-import unittest
 
 import harness
 import readers
-from harness import dwarfprof, program, refuse, start, wait_until_it_says
+import valued
+from harness import dwarfprof, program, refuse
 
 # A file of each format: of HTML, only if the build has its viewer.
 EXTENSIONS = ["jsonl", "json", "folded", "perf", "speedscope.json", "svg", "pb.gz", "otlp", "txt", "firefox.json", "firefox.json.gz",
@@ -52,56 +51,7 @@ def plain_bytes(path):
     return written + (gzip.decompress(base64.b64decode(packed[1])) if packed else b"")
 
 
-class Values(unittest.TestCase):
-    def record(self, probe, n, *options, form="jsonl", target="valued", **kwargs):
-        """Returns what dwarfprof wrote, what the program logged by id, and how many samples were lost."""
-        with tempfile.TemporaryDirectory() as directory:
-            log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
-            with subprocess.Popen([program(target), str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
-                profiler = start("-p", str(target.pid), "-e", probe, "--no-symbols", *options,
-                                 *(["--format", form, "-o", out] if form else []),
-                                 stderr=subprocess.PIPE, text=True, **kwargs)
-                wait_until_it_says(profiler, "sampling")
-                target.stdin.write("\n")
-                target.stdin.flush()
-                self.assertEqual(target.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said = profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, 0, said)
-                target.stdin.close()
-            lost = int(re.search(r" (\d+) lost", said)[1])
-            with open(log) as file:
-                logged = {values["id"]: values for values in map(json.loads, file)}
-            if not form:
-                return None, logged, lost, said
-            with open(out) as file:
-                return file.read(), logged, lost, said
-
-    def record_most(self, probe, n, **kwargs):
-        """The same, of most calls: the program does not wait for a profiler that gets no CPU, which has lost more then."""
-        for _ in range(5):
-            written, logged, lost, said = self.record(probe, n, **kwargs)
-            self.assertEqual(written.count("\n") + lost, n)
-            if lost < n / 2:
-                break
-        self.assertLess(lost, n / 2, said)
-        return written, logged, said
-
-    def check(self, probe, n, keys, **kwargs):
-        written, logged, said = self.record_most(probe, n, **kwargs)
-        samples = [json.loads(line) for line in written.splitlines()]
-        self.assertEqual(len({s["labels"]["id"] for s in samples}), len(samples))
-        for s in samples:
-            values = logged[s["labels"]["id"]]
-            self.assertEqual(s["labels"], {key: values[key] for key in keys})
-            self.assertEqual(s["labels_cut"], any(str(values[key]).endswith("…") for key in keys))
-        unread = sum("<unread>" in s["labels"].values() for s in samples)
-        self.assertEqual(unread, int((re.search(r"could not be read.*: (\d+)", said) or [0, 0])[1]))
-        return samples
-
-    def keys(self, arguments):
-        return [re.match(r"\w+", text.strip())[0] for text in arguments.split(",")]
-
+class Values(valued.ValuedTest):
     def test_arguments_by_position(self):
         samples = self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", N, self.keys(ARGUMENTS))
         paths = {s["labels"]["path"][-1] for s in samples}
@@ -139,6 +89,8 @@ class Values(unittest.TestCase):
                                        ("take", "x=size->id", "what has the member id is no pointer"),
                                        ("take", "x=request.header.version.low", "what has the member low is no struct"),
                                        ("Server::handle", "x=this->shared", "there is no member shared"),
+                                       ("take", "x=path:std::string", "it is no string of C++, Rust or Go"),
+                                       ("take", "x=path:bytes[letter]", "its length is no integer"),
                                        ("scale*", "x=unused", "optimized out"),
                                        ("make", "x=ratio", "in no register for integers")):
             with self.subTest(values=values):
@@ -283,6 +235,10 @@ class Values(unittest.TestCase):
                              ("(" + ",".join(17 * ["arg1"]) + ")", "at most 16 values"),
                              ("(arg1" + 9 * "->0" + ")", "at most 8 dereferences"),
                              ("(size=arg1)", "ret, what the function returns, or time, how long it took"),
+                             ("(x=arg1:bytes)", "at ')': there must be how many bytes: [NUMBER] or [VALUE]"),
+                             ("(x=arg1:bytes[arg2)", "at ')': there must be ']'"),
+                             ("(x=arg1:bytes[arg2:str])", "at '])': there must be an integer in front, such as arg2:u32"),
+                             ("(x=arg1+8:rust_str)", "argN or ->OFFSET in front of this type"),
                              ("(size=)", "at ')': there must be a value")):
             with self.subTest(values=values):
                 kind = "uretprobe" if said.startswith("ret") else "uprobe"
