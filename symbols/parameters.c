@@ -161,6 +161,18 @@ static bool set_memory(struct typed_place *p, Dwarf_Die *function, const Dwarf_O
 	return is_based(op, is_exact) && set_register(p, op->atom - DW_OP_breg0) == 0;
 }
 
+/* Memory whose address is in memory, as that of an object which is passed by a pointer on the stack. */
+static bool set_address(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op ops[2],
+			bool is_exact)
+{
+	if (ops[1].atom != DW_OP_deref || !set_memory(p, function, &ops[0], is_exact))
+		return false;
+	p->how.derefs[p->how.n_derefs++] = (__s32)p->how.add;
+	p->how.size = sizeof(uint64_t);
+	p->how.add = 0;
+	return true;
+}
+
 /* Does the value only lose bits that its type does not have? */
 static bool only_narrows(const Dwarf_Op *ops, size_t n)
 {
@@ -201,6 +213,9 @@ static int set_part(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op *
 	if (n == 1 && is_register(&ops[0], &reg))
 		return set_register(p, reg);
 	if (n == 1 && set_memory(p, function, &ops[0], is_list))
+		return 0;
+	*p = before;
+	if (n == 2 && set_address(p, function, ops, is_list))
 		return 0;
 	*p = before;
 	if (set_sum(p, ops, n, is_list))
@@ -279,7 +294,7 @@ static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *p
 		return err;
 	*p = before;
 	p->why[0] = '\0';
-	if (!is_list && passed_place(function, parameter, p))
+	if (!is_list && passed_place(function, address, parameter, p))
 		return 0;
 	snprintf(p->why, PARAMETER_WHY_SIZE,
 		 "where it is when the function is entered is not known");

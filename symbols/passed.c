@@ -151,23 +151,26 @@ static bool is_by_reference(Dwarf_Die *type)
 	       convention == DW_CC_pass_by_reference;
 }
 
-/* GCC says so only by the place: where an address of the object is kept. */
-static bool is_at_address(Dwarf_Die *parameter)
+/* GCC says so only by the place: the object is where a register, or a word on the stack, points to. */
+static bool is_at_address(Dwarf_Die *parameter, uint64_t address)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Op *ops;
 	size_t n;
 
-	return dwarf_attr(parameter, DW_AT_location, &attribute) &&
-	       dwarf_getlocation(&attribute, &ops, &n) == 0 && n == 2 &&
-	       ops[0].atom == DW_OP_fbreg && ops[1].atom == DW_OP_deref;
+	if (!dwarf_attr(parameter, DW_AT_location, &attribute) ||
+	    dwarf_getlocation_addr(&attribute, address, &ops, &n, 1) != 1)
+		return false;
+	if (n == 1)
+		return ops[0].atom >= DW_OP_breg0 && passed_in_register(ops[0].atom - DW_OP_breg0);
+	return n == 2 && ops[0].atom == DW_OP_fbreg && ops[1].atom == DW_OP_deref;
 }
 
-static enum passed struct_passed(Dwarf_Die *parameter, Dwarf_Die *type, int size)
+static enum passed struct_passed(Dwarf_Die *parameter, uint64_t address, Dwarf_Die *type, int size)
 {
 	struct scalars s;
 
-	if (is_by_reference(type) || is_at_address(parameter))
+	if (is_by_reference(type) || is_at_address(parameter, address))
 		return PASSED_REFERENCE;
 	if (size > LARGEST_IN_REGISTERS)
 		return PASSED_MEMORY;
@@ -177,7 +180,7 @@ static enum passed struct_passed(Dwarf_Die *parameter, Dwarf_Die *type, int size
 	return size > WORD ? PASSED_BOTH : PASSED_INTEGER;
 }
 
-static enum passed how_passed(Dwarf_Die *parameter, Dwarf_Die *type)
+static enum passed how_passed(Dwarf_Die *parameter, uint64_t address, Dwarf_Die *type)
 {
 	int size = dwarf_bytesize(type);
 
@@ -193,7 +196,7 @@ static enum passed how_passed(Dwarf_Die *parameter, Dwarf_Die *type)
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
-		return struct_passed(parameter, type, size);
+		return struct_passed(parameter, address, type, size);
 	default:
 		return PASSED_UNKNOWN;
 	}
@@ -294,10 +297,10 @@ static void next_pieces(struct passing *p, const struct scalars *s, size_t n,
 }
 
 /* How an argument is passed that is the next one. */
-static enum passed next_passed(const struct passing *p, Dwarf_Die *parameter, Dwarf_Die *type,
-			       bool is_rust)
+static enum passed next_passed(const struct passing *p, Dwarf_Die *parameter, uint64_t address,
+			       Dwarf_Die *type, bool is_rust)
 {
-	enum passed how = is_rust ? how_passed_in_rust(type) : how_passed(parameter, type);
+	enum passed how = is_rust ? how_passed_in_rust(type) : how_passed(parameter, address, type);
 
 	if (how == PASSED_BOTH && p->n_integers + 2 > ARRAY_SIZE(registers))
 		return PASSED_MEMORY;
@@ -349,7 +352,8 @@ static int language_of(Dwarf_Die *function)
 	return dwarf_diecu(function, &unit, NULL, NULL) ? dwarf_srclang(&unit) : -1;
 }
 
-bool passed_place(Dwarf_Die *function, Dwarf_Die *parameter, struct typed_place *ret)
+bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
+		  struct typed_place *ret)
 {
 	int language = language_of(function);
 	bool is_rust = language == DW_LANG_Rust;
@@ -367,7 +371,7 @@ bool passed_place(Dwarf_Die *function, Dwarf_Die *parameter, struct typed_place 
 			continue;
 		if (!type_of(&die, &type))
 			return false;
-		how = next_passed(&next, &die, &type, is_rust);
+		how = next_passed(&next, &die, address, &type, is_rust);
 		if (!pass(&next, &type, how, &place))
 			return false;
 		if (die.addr != parameter->addr)

@@ -5,14 +5,15 @@
 #include "symbols/member_path.h"
 
 /*
- * Where a parameter is when its function is entered, by the parameters in front of it and the
+ * Where a parameter is when its function is entered, at the address, by the parameters in front of it and the
  * convention of calls: for code whose debug information says where it will be behind the prologue. C and
  * C++ follow the psABI (3.2.3). Rust's own convention is not fixed: known is what all versions do (compiler,
  * rustc_target::callconv). Go's debug information always tells.
  *
  * False: it is not known. The place has a `why`, which is not written to.
  */
-bool passed_place(Dwarf_Die *function, Dwarf_Die *parameter, struct typed_place *ret);
+bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
+		  struct typed_place *ret);
 
 /*
  * Is it one of the registers that have arguments? Nothing keeps one across calls: what is there during the

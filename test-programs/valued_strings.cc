@@ -19,7 +19,7 @@
 
 #define LOGGED 255
 
-static const char magic[] = { '\0', 'a', '\xff', 'b' };
+static const char signature[] = { '\0', 'a', '\xff', 'b' };
 
 static volatile unsigned long sum;
 
@@ -111,12 +111,12 @@ static void call(unsigned long i, FILE *log)
 	else
 		std::fputs("\"pointed\": \"<unread>\", ", log);
 	log_text(log, "data", data);
-	log_text(log, "magic", { magic, sizeof(magic) });
+	log_text(log, "magic", { signature, sizeof(signature) });
 	log_text(log, "bytes", { (const char *)request.bytes, request.n_bytes });
 	std::fprintf(log, "\"size\": %zu, \"id\": %lu}\n", data.size(), i);
 	handle(route, view, &request, i);
 	keep(route, i, view, 7, other);
-	save(data.data(), (int)data.size(), i, magic);
+	save(data.data(), (int)data.size(), i, signature);
 }
 
 int main(int argc, char **argv)
