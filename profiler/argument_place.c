@@ -44,21 +44,22 @@ static enum value_type narrow(enum value_type wanted, enum value_type own)
 static void place_length(struct argument_length *length, const struct usdt_place *place,
 			 char why[ARGUMENTS_WHY_SIZE])
 {
+	const bool has_steps = argument_has_steps(&length->how);
 	const struct usdt_argument *own;
-	size_t size;
+	size_t own_size, size = length->how.size;
 
 	if (length->number == 0)
 		return;
 	own = &place->arguments[length->number - 1];
-	size = own->type < VALUE_N_TYPES ? value_type_size((enum value_type)own->type) : 0;
+	own_size = own->type < VALUE_N_TYPES ? value_type_size((enum value_type)own->type) : 0;
 	if (length->number > place->n_arguments)
 		snprintf(why, ARGUMENTS_WHY_SIZE, "it has %u arguments", place->n_arguments);
-	else if (size == 0 || (argument_has_steps(&length->how) && size < sizeof(uint64_t)))
+	else if (own_size == 0 || (has_steps && own_size < sizeof(uint64_t)))
 		snprintf(why, ARGUMENTS_WHY_SIZE, "its length is not where one can be read");
-	else if (!argument_has_steps(&length->how) && size < length->how.size)
-		length->how.size = (uint8_t)size;
-	if (!why[0] && join(&own->how, &length->how) < 0)
+	else if (join(&own->how, &length->how) < 0)
 		snprintf(why, ARGUMENTS_WHY_SIZE, "it takes too many dereferences");
+	else if (!has_steps)
+		length->how.size = (uint8_t)(own_size < size ? own_size : size);
 	length->number = 0;
 }
 
