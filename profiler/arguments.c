@@ -296,7 +296,10 @@ static int set_text(struct reader *r, struct argument *a)
 		if (!load(&a->how, object.pointer) || !load(&a->length.how, object.length))
 			return fail(r, "at most 8 dereferences, of which a std::string takes one");
 		break;
-	case VALUE_STD_STRING_VIEW:
+	case VALUE_GO_STR:
+		return fail(r,
+			    "a parameter's name in front of gostr: Go's calls use other registers");
+	case VALUE_STD_STRING_VIEW: /* of libstdc++ */
 	case VALUE_RUST_STR:
 		err = set_both(r, a, a->form.type == VALUE_STD_STRING_VIEW);
 		a->length.how.size = sizeof(uint64_t);

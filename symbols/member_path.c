@@ -323,7 +323,7 @@ static int read_string(struct typed_place *p, const struct string_layout *layout
 		return fail(p, "the object with the text is in registers%.*s", "", 0);
 	p->how.add += layout->pointer;
 	err = load(p);
-	*ret = wanted == VALUE_N_TYPES ? VALUE_BYTES : wanted;
+	*ret = wanted == VALUE_N_TYPES ? layout->type : wanted;
 	p->how.is_text = may_be_text(wanted);
 	if (err < 0 || !may_be_text(wanted) || wanted == VALUE_BYTES)
 		return err;

@@ -82,16 +82,18 @@ static bool find_both(Dwarf_Die *type, struct string_layout *ret)
 {
 	static const struct {
 		const char *pointer, *length;
+		enum value_type type;
 		int language; /* 0: names that only libstdc++ may have */
 	} rows[] = {
-		{ "_M_dataplus._M_p", "_M_string_length", 0 },
-		{ "_M_str", "_M_len", 0 },
-		{ "data_ptr", "length", DW_LANG_Rust },
-		{ "str", "len", DW_LANG_Go },
-		{ "array", "len", DW_LANG_Go },
+		{ "_M_dataplus._M_p", "_M_string_length", VALUE_STD_STRING, 0 },
+		{ "_M_str", "_M_len", VALUE_STD_STRING_VIEW, 0 },
+		{ "data_ptr", "length", VALUE_RUST_STR, DW_LANG_Rust },
+		{ "str", "len", VALUE_GO_STR, DW_LANG_Go },
+		{ "array", "len", VALUE_GO_STR, DW_LANG_Go },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		ret->type = rows[i].type;
 		if (find_text(type, rows[i].pointer, &ret->pointer) &&
 		    find_length(type, rows[i].length, &ret->length) &&
 		    (rows[i].language == 0 || is_of_language(type, rows[i].language)))
@@ -144,6 +146,7 @@ static bool find_vector(Dwarf_Die *type, struct string_layout *ret)
 	    !find_pointer(&buffer, &budget, (int64_t)at + buffer_at, &ret->pointer))
 		return false;
 	ret->length += at;
+	ret->type = VALUE_RUST_STR;
 	return true;
 }
 

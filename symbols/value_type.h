@@ -31,7 +31,8 @@
 	X(BYTES, "bytes", 8, TEXT)                                                                 \
 	X(STD_STRING, "std::string", 8, TEXT)                                                      \
 	X(STD_STRING_VIEW, "std::string_view", 8, TEXT)                                            \
-	X(RUST_STR, "rust_str", 8, TEXT)
+	X(RUST_STR, "rust_str", 8, TEXT)                                                           \
+	X(GO_STR, "gostr", 8, TEXT)
 
 #define X(name, word, size, kind) VALUE_##name,
 enum value_type { VALUE_TYPES(X) VALUE_N_TYPES };

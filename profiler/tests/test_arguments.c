@@ -260,6 +260,7 @@ Test(arguments, are_refused_where_they_are_wrong)
 	refuses("(arg1:bytes[arg2:u46])", PROBE_CALL, "at 'u46])': there must be a type");
 	refuses("(arg1:std::strin)", PROBE_CALL, "at 'std::strin)': there must be a type");
 	refuses("(arg1+8:rust_str)", PROBE_CALL, "argN or ->OFFSET in front of this type");
+	refuses("(arg1:gostr)", PROBE_CALL, "at ')': there must be a parameter's name in front");
 	refuses("(ret:rust_str)", PROBE_RETURN, "argN or ->OFFSET in front of this type");
 	refuses("(arg1->1->2->3->4->5->6->7->8:std::string)", PROBE_CALL, "at most 8 dereferences");
 	refuses("(arg7->1->2->3->4->5->6->7->8)", PROBE_CALL, "at most 8 dereferences");

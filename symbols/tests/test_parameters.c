@@ -57,11 +57,11 @@ static const char *const libraries[] = { "STRINGS_O0", "STRINGS_O2" };
 	for (size_t at_ = 0; at_ < 2; at_++)                                                       \
 		for (const char *library = getenv(libraries[at_]); library; library = NULL)
 
-static void expect_text(void)
+static void expect_text(enum value_type type)
 {
 	cr_assert_str_eq(found.why, "");
-	cr_assert(found.type == VALUE_BYTES && found.how.is_text &&
-		  found.how.length == DP_LENGTH_KNOWN);
+	cr_assert_eq(found.type, type);
+	cr_assert(found.how.is_text && found.how.length == DP_LENGTH_KNOWN);
 	cr_assert(found.length.length == DP_LENGTH_NONE && !found.length.is_text);
 	cr_assert_eq(found.length.size, 8);
 }
@@ -71,15 +71,15 @@ Test(parameters, are_strings_of_libstdcxx)
 	IN_EACH(library)
 	{
 		find_in(library, "by_reference", "text", VALUE_N_TYPES, "");
-		expect_text();
+		expect_text(VALUE_STD_STRING);
 		EXPECT_WORD(found.how, DP_RDI, 0);
 		EXPECT_WORD(found.length, DP_RDI, 8);
 		find_in(library, "by_reference", "wide->name", VALUE_N_TYPES, "");
-		expect_text();
+		expect_text(VALUE_STD_STRING);
 		EXPECT_WORD(found.how, DP_RCX, 8);
 		EXPECT_WORD(found.length, DP_RCX, 16);
 		find_in(library, "by_value", "text", VALUE_N_TYPES, "");
-		expect_text();
+		expect_text(VALUE_STD_STRING);
 		EXPECT_WORD(found.how, DP_RDI, 0);
 		EXPECT_WORD(found.length, DP_RDI, 8);
 	}
@@ -90,14 +90,14 @@ Test(parameters, are_views_in_two_registers)
 	IN_EACH(library)
 	{
 		find_in(library, "by_reference", "view", VALUE_N_TYPES, "");
-		expect_text();
+		expect_text(VALUE_STD_STRING_VIEW);
 		EXPECT_WORD(found.how, DP_RDX);
 		EXPECT_WORD(found.length, DP_RSI);
 		find_in(library, "by_reference", "view._M_len", VALUE_N_TYPES, "");
 		cr_assert_eq(found.type, VALUE_U64);
 		EXPECT_WORD(found.how, DP_RSI);
 		find_in(library, "by_reference", "wide->view", VALUE_N_TYPES, "");
-		expect_text();
+		expect_text(VALUE_STD_STRING_VIEW);
 		EXPECT_WORD(found.how, DP_RCX, 48);
 		EXPECT_WORD(found.length, DP_RCX, 40);
 		find_in(library, "by_value", "view", VALUE_N_TYPES, "");
@@ -112,13 +112,13 @@ Test(parameters, are_on_the_stack)
 	IN_EACH(library)
 	{
 		find_in(library, "on_stack", "view", VALUE_N_TYPES, "");
-		expect_text();
+		expect_text(VALUE_STD_STRING_VIEW);
 		EXPECT_WORD(found.how, DP_RSP, 16);
 		EXPECT_WORD(found.length, DP_RSP, 8);
 		find_in(library, "on_stack", "f", VALUE_N_TYPES, "");
 		EXPECT_WORD(found.how, DP_R9);
 		find_in(library, "on_stack", "last", VALUE_N_TYPES, "");
-		expect_text();
+		expect_text(VALUE_STD_STRING);
 		EXPECT_WORD(found.how, DP_RSP, 24, 0);
 		EXPECT_WORD(found.length, DP_RSP, 24, 8);
 	}
