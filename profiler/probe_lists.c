@@ -5,72 +5,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/debug_search.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "profiler/argument_place.h"
+#include "profiler/parameter_source.h"
 #include "sandbox/parsers.h"
 
-/* The file of the places, and its debug file. */
-struct source {
-	struct parsers *parsers;
-	const char *path;
-	int fd, debug_fd;
-};
-
-static int ask(const struct source *s, struct parse_request *request, struct parse_result *ret)
-{
-	clockid_t clock = 0;
-
-	request->fd = s->fd;
-	return parsers_ask(s->parsers, request, &clock, ret);
-}
-
-static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
-{
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	struct parse_request request = { .kind = PARSE_DEBUG, .other = fd };
-
-	(void)wanted;
-	return ask(arg, &request, &result) == 0 && result.is_so;
-}
-
-/* Without one, the file itself has to have the debug information. */
-static void find_debug_file(struct source *s)
-{
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	struct parse_request request = { .kind = PARSE_FACTS, .other = -1 };
-	const struct debug_reader reader = { .belongs = is_debug_file, .arg = s };
-	struct debug_wanted wanted;
-
-	if (ask(s, &request, &result) < 0)
-		return;
-	wanted = (struct debug_wanted){ result.facts.origin.build_id, result.debug_link,
-					result.debug_link_checksum };
-	s->debug_fd = debug_search(s->fd, &wanted, &reader);
-}
-
-static int ask_parameters(struct source *s, const struct parameter_wanted *wanted, size_t n,
-			  uint64_t offset, struct parse_result *ret)
-{
-	struct parse_request request = { .kind = PARSE_PARAMETERS,
-					 .other = s->debug_fd,
-					 .offset = offset,
-					 .wanted = wanted,
-					 .n_wanted = n };
-	int err = ask(s, &request, ret);
-
-	if (err != -ENODATA || s->debug_fd >= 0)
-		return err;
-	find_debug_file(s);
-	request.other = s->debug_fd;
-	return s->debug_fd < 0 ? -ENODATA : ask(s, &request, ret);
-}
-
-static int explain(const struct source *s, uint64_t offset, int err)
+static int explain(const struct parameter_source *s, uint64_t offset, int err)
 {
 	if (err == -ENODATA)
 		log_error("%s has no debug information of the function at 0x%" PRIx64, s->path,
@@ -83,14 +26,14 @@ static int explain(const struct source *s, uint64_t offset, int err)
 }
 
 /* Makes arguments by name such by position, for one place, with names of values that are in *ret. */
-static int resolve(struct source *s, struct arguments *arguments, uint64_t offset,
+static int resolve(struct parameter_source *s, struct arguments *arguments, uint64_t offset,
 		   struct parse_result *ret)
 {
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS] = { 0 };
 	int err;
 
 	arguments_wanted(arguments, wanted);
-	err = ask_parameters(s, wanted, arguments->n, offset, ret);
+	err = parameter_source_ask(s, wanted, arguments->n, offset, ret);
 	if (err < 0)
 		return explain(s, offset, err);
 	for (size_t i = 0; i < arguments->n; i++) {
@@ -183,7 +126,7 @@ static int set_list(struct probe_lists *l, const struct arguments *arguments, ui
 	return 0;
 }
 
-static int make_each(struct source *s, const struct arguments *arguments,
+static int make_each(struct parameter_source *s, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
 	bool have_names = arguments_have_names(arguments);
@@ -216,15 +159,14 @@ static int begin(struct uprobe_places *places, struct probe_lists *ret)
 int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
-	struct source s = {
+	struct parameter_source s = {
 		.parsers = parsers, .path = places->path, .fd = places->fd, .debug_fd = -1
 	};
 	int err = begin(places, ret);
 
 	if (err == 0)
 		err = make_each(&s, arguments, places, ret);
-	if (s.debug_fd >= 0)
-		close(s.debug_fd);
+	parameter_source_done(&s);
 	return err;
 }
 

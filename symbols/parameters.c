@@ -14,8 +14,6 @@
 #include "symbols/member_path.h"
 #include "symbols/passed.h"
 
-DEFINE_CLEANUP(Dwarf *, dwarf_end)
-
 /* Damaged entries may refer to each other. */
 #define MAX_DEPTH 32
 #define MAX_ENTRIES (UINT64_C(1) << 26)
@@ -410,25 +408,75 @@ static int resolve(Dwarf_Die *function, uint64_t address, const struct parameter
 	return read_names(&place.type, wanted, ret, names);
 }
 
+/* A function in an open file. */
+struct place {
+	Elf *elf;
+	Dwarf *dwarf;
+	Dwarf_Die function;
+};
+
+static void place_done(struct place *p)
+{
+	dwarf_end(p->dwarf);
+	elf_end(p->elf);
+}
+
+/* Errors as of parameters_find(). place_done() frees *ret, always. */
+static int place_find(int fd, uint64_t address, struct place *ret)
+{
+	struct search search = { .address = address, .budget = MAX_ENTRIES };
+
+	*ret = (struct place){ .elf = elf_open(fd) };
+	if (!ret->elf)
+		return -ENOEXEC;
+	if (!decompressed_debug_fits(ret->elf))
+		return -ENODATA;
+	ret->dwarf = dwarf_begin_elf(ret->elf, DWARF_C_READ, NULL);
+	if (!ret->dwarf || !find_in_units(ret->dwarf, &search))
+		return -ENODATA;
+	ret->function = search.found;
+	return 0;
+}
+
 int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wanted, size_t n,
 		    struct parameter *ret, struct enumerators *ret_names)
 {
-	_cleanup_elf_ Elf *elf = elf_open(fd);
-	_cleanup_(dwarf_endp) Dwarf *dwarf = NULL;
-	struct search search = { .address = address, .budget = MAX_ENTRIES };
+	_cleanup_(place_done) struct place place;
+	int err = place_find(fd, address, &place);
 
-	if (!elf)
-		return -ENOEXEC;
-	if (!decompressed_debug_fits(elf))
-		return -ENODATA;
-	dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-	if (!dwarf || !find_in_units(dwarf, &search))
-		return -ENODATA;
+	if (err < 0)
+		return err;
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = (struct parameter){ 0 };
 		if ((wanted[i].path[0] || wanted[i].length[0]) &&
-		    resolve(&search.found, address, &wanted[i], &ret[i], ret_names) == -ENOMEM)
+		    resolve(&place.function, address, &wanted[i], &ret[i], ret_names) == -ENOMEM)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+int parameters_list(int fd, uint64_t address, struct enumerators *ret)
+{
+	_cleanup_(place_done) struct place place;
+	Dwarf_Die die;
+	int more, err = place_find(fd, address, &place);
+
+	if (err < 0)
+		return err;
+	for (more = dwarf_child(&place.function, &die); more == 0 && err == 0;
+	     more = dwarf_siblingof(&die, &die)) {
+		char why[PARAMETER_WHY_SIZE];
+		struct typed_place value = { .why = why };
+		const char *name = dwarf_diename(&die);
+		enum value_type type;
+
+		if (dwarf_tag(&die) != DW_TAG_formal_parameter || !name || strpbrk(name, "-."))
+			continue;
+		if (find_value(&place.function, address, name, VALUE_N_TYPES, &value, &type) < 0)
+			type = VALUE_N_TYPES;
+		err = enumerators_add(ret, name, type);
+		if (ret->n == ENUMERATION_MAX)
+			break;
+	}
+	return err;
 }

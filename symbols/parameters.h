@@ -41,4 +41,11 @@ struct parameter {
 int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wanted, size_t n,
 		    struct parameter *ret, struct enumerators *ret_names);
 
+/*
+ * Lists the parameters of a function in their order, at most ENUMERATION_MAX: their names, as those of
+ * enumerators whose values are their types (enum value_type): VALUE_N_TYPES if one cannot be read by its name
+ * alone. Errors as above; enumerators_done() frees the list, which starts empty.
+ */
+int parameters_list(int fd, uint64_t address, struct enumerators *ret);
+
 #endif
