@@ -174,6 +174,8 @@ static int read_result(struct reader *r, struct argument *a)
 		a->form.unit = "nanoseconds";
 	} else if (is_word(r->at, n, RESULT)) {
 		a->how.reg = DP_REG_RESULT;
+		if (path_length(r->at) > n)
+			return read_path(r, a);
 	} else {
 		return fail(r, "ret, what the function returns, or time, how long it took");
 	}
@@ -426,6 +428,16 @@ static int read_length(struct reader *r, struct argument_length *ret)
 	return 0;
 }
 
+/* The result has its type in debug information, if there is some. */
+static void set_default(const struct reader *r, struct argument *a)
+{
+	if (r->kind != PROBE_RETURN || a->path[0] || a->how.base != DP_BASE_REGISTER ||
+	    argument_has_steps(&a->how))
+		return;
+	strcpy(a->path, RESULT);
+	a->has_default = true;
+}
+
 static int read_argument(struct reader *r, struct argument *ret)
 {
 	const char *text;
@@ -445,9 +457,11 @@ static int read_argument(struct reader *r, struct argument *ret)
 		ret->form.type = VALUE_N_TYPES;
 	if (take(r, ":"))
 		err = read_type(r, &ret->form.type);
+	else
+		set_default(r, ret);
 	if (err == 0 && ret->form.type == VALUE_BYTES)
 		err = read_length(r, &ret->length);
-	if (err < 0 || ret->form.type == VALUE_N_TYPES || ret->path[0])
+	if (err < 0 || ret->form.type == VALUE_N_TYPES || (ret->path[0] && !ret->has_default))
 		return err;
 	if (value_type_kind(ret->form.type) == VALUE_IS_TEXT)
 		return set_text(r, ret);
@@ -461,7 +475,7 @@ int arguments_parse(const char *list, enum probe_kind kind, struct arguments *re
 	struct reader r = { kind, list + 1, ret_why };
 	int err = 0;
 
-	*ret = (struct arguments){ 0 };
+	*ret = (struct arguments){ .kind = kind };
 	do {
 		if (ret->n == DP_MAX_ARGUMENTS)
 			return fail(&r, "at most 16 values");
@@ -494,8 +508,18 @@ void arguments_wanted(const struct arguments *arguments,
 	for (size_t i = 0; i < arguments->n; i++) {
 		memcpy(ret[i].path, arguments->of[i].path, sizeof(ret[i].path));
 		memcpy(ret[i].length, arguments->of[i].length.path, sizeof(ret[i].length));
-		ret[i].type = arguments->of[i].form.type;
+		ret[i].type =
+			arguments->of[i].has_default ? VALUE_N_TYPES : arguments->of[i].form.type;
+		ret[i].is_result = arguments->kind == PROBE_RETURN;
 	}
+}
+
+bool arguments_set_defaults(struct arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->n; i++)
+		if (arguments->of[i].has_default)
+			arguments->of[i].path[0] = '\0';
+	return !arguments_have_names(arguments);
 }
 
 /* The value itself, which was given by name. */
@@ -515,7 +539,6 @@ static void resolve_value(struct argument *a, const struct parameter *found,
 		a->form.names = *names;
 		*names += a->form.n_names;
 	}
-	a->path[0] = '\0';
 }
 
 void arguments_resolve(struct arguments *arguments,
@@ -528,8 +551,9 @@ void arguments_resolve(struct arguments *arguments,
 		if (a->length.path[0])
 			a->length.how = parameters[i].length;
 		a->length.path[0] = '\0';
-		if (a->path[0])
+		if (a->path[0] && !(a->has_default && parameters[i].why[0]))
 			resolve_value(a, &parameters[i], &names);
+		a->path[0] = '\0';
 	}
 }
 

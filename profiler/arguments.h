@@ -8,6 +8,13 @@
 #include "symbols/parameters.h"
 #include "symbols/usdt.h"
 
+/* Where values are read: other ones are there. */
+enum probe_kind {
+	PROBE_CALL,
+	PROBE_RETURN, /* `ret`, and `time`, which the call took */
+	PROBE_STATIC, /* `argN`, what a USDT probe has */
+};
+
 /*
  * The values that a probe is to read, as users write them behind a function: `(size=arg1:u64,
  * path=request->path)`. Each is NAME=VALUE:TYPE; the name or the type may be left out.
@@ -17,6 +24,7 @@ struct argument {
 	struct dp_argument how; /* of an argument by position */
 	unsigned int number;    /* of a static probe's, from 1: `how` has the steps from there */
 	char path[PARAMETER_PATH_SIZE]; /* of one by name (parameters.h); "": it is by position */
+	bool has_default;               /* without debug information, `how` is right nevertheless */
 	/* Of a text with DP_LENGTH_KNOWN, in the same way */
 	struct argument_length {
 		struct dp_argument how;
@@ -32,18 +40,12 @@ static inline bool argument_has_steps(const struct dp_argument *how)
 }
 
 struct arguments {
+	enum probe_kind kind;
 	size_t n;
 	struct argument of[DP_MAX_ARGUMENTS];
 };
 
 #define ARGUMENTS_WHY_SIZE 512
-
-/* Where values are read: other ones are there. */
-enum probe_kind {
-	PROBE_CALL,
-	PROBE_RETURN, /* `ret`, and `time`, which the call took */
-	PROBE_STATIC, /* `argN`, what a USDT probe has */
-};
 
 /*
  * Where the list begins, its parenthesis; NULL: there is none. A list has a name, type, dereference
@@ -59,10 +61,12 @@ int arguments_parse(const char *list, enum probe_kind kind, struct arguments *re
 bool arguments_have_time(const struct arguments *arguments);
 
 /*
- * Are some by name? arguments_resolve() makes them such by position, at one place. Their forms refer
- * to the names of values.
+ * Are some by name? arguments_resolve() makes them such by position, at one place, if all are found but
+ * those that have a default. Their forms refer to the names of values. arguments_set_defaults() does it where
+ * nothing is known. False: not all have one.
  */
 bool arguments_have_names(const struct arguments *arguments);
+bool arguments_set_defaults(struct arguments *arguments);
 void arguments_wanted(const struct arguments *arguments,
 		      struct parameter_wanted ret[DP_MAX_ARGUMENTS]);
 void arguments_resolve(struct arguments *arguments,

@@ -34,10 +34,12 @@ static int resolve(struct parameter_source *s, struct arguments *arguments, uint
 
 	arguments_wanted(arguments, wanted);
 	err = parameter_source_ask(s, wanted, arguments->n, offset, ret);
+	if (err < 0 && err != -ENOMEM && arguments_set_defaults(arguments))
+		return 0;
 	if (err < 0)
 		return explain(s, offset, err);
 	for (size_t i = 0; i < arguments->n; i++) {
-		if (!ret->parameters[i].why[0])
+		if (!ret->parameters[i].why[0] || arguments->of[i].has_default)
 			continue;
 		log_error("cannot read %s in the function at 0x%" PRIx64 " of %s: %s",
 			  wanted[i].path[0] ? wanted[i].path : wanted[i].length, offset, s->path,

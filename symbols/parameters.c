@@ -340,17 +340,16 @@ static int read_names(Dwarf_Die *type, const struct parameter_wanted *wanted, st
 	return err;
 }
 
-/* Finds "parameter->member" as a wanted type. 0, or -EINVAL, explained. */
-static int find_value(Dwarf_Die *function, uint64_t address, const char *path,
-		      enum value_type wanted, struct typed_place *p, enum value_type *ret)
+/* 0, or -EINVAL, explained. */
+static int find_place(Dwarf_Die *function, uint64_t address, const char *name, size_t n,
+		      struct typed_place *p)
 {
-	size_t n = strcspn(path, "-.");
 	Dwarf_Die parameter;
 	int err = 0;
 
-	if (!find_parameter(function, path, n, &parameter)) {
+	if (!find_parameter(function, name, n, &parameter)) {
 		snprintf(p->why, PARAMETER_WHY_SIZE, "the function has no parameter %.*s", (int)n,
-			 path);
+			 name);
 		return -EINVAL;
 	}
 	if (!set_constant(p, &parameter))
@@ -359,18 +358,37 @@ static int find_value(Dwarf_Die *function, uint64_t address, const char *path,
 		snprintf(p->why, PARAMETER_WHY_SIZE, "its type is not known");
 		return -EINVAL;
 	}
+	return err;
+}
+
+static int find_result(Dwarf_Die *function, struct typed_place *p)
+{
+	if (passed_result(function, p) && type_of(function, &p->type))
+		return 0;
+	snprintf(p->why, PARAMETER_WHY_SIZE, "how the function returns it is not known");
+	return -EINVAL;
+}
+
+/* Finds "parameter->member" as a wanted type, or is_result->member. 0, or -EINVAL, explained. */
+static int find_value(Dwarf_Die *function, uint64_t address, const char *path, bool is_result,
+		      enum value_type wanted, struct typed_place *p, enum value_type *ret)
+{
+	size_t n = strcspn(path, "-.");
+	int err = is_result ? find_result(function, p) : find_place(function, address, path, n, p);
+
 	if (err == 0)
 		err = member_path_follow(p, path + n);
 	return err < 0 ? err : typed_place_read(p, wanted, ret);
 }
 
 /* The length of a text: an integer. */
-static int find_length(Dwarf_Die *function, uint64_t address, const char *path,
+static int find_length(Dwarf_Die *function, uint64_t address, const struct parameter_wanted *wanted,
 		       struct parameter *ret)
 {
 	struct typed_place place = { .why = ret->why };
 	enum value_type type;
-	int err = find_value(function, address, path, VALUE_N_TYPES, &place, &type);
+	int err = find_value(function, address, wanted->length, wanted->is_result, VALUE_N_TYPES,
+			     &place, &type);
 
 	if (err < 0)
 		return err;
@@ -393,12 +411,12 @@ static int resolve(Dwarf_Die *function, uint64_t address, const struct parameter
 	int err;
 
 	if (wanted->length[0]) {
-		err = find_length(function, address, wanted->length, ret);
+		err = find_length(function, address, wanted, ret);
 		if (err < 0 || !wanted->path[0])
 			return err;
 	}
-	err = find_value(function, address, wanted->path, (enum value_type)wanted->type, &place,
-			 &type);
+	err = find_value(function, address, wanted->path, wanted->is_result,
+			 (enum value_type)wanted->type, &place, &type);
 	if (err < 0)
 		return err;
 	ret->type = type;
@@ -472,7 +490,8 @@ int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 
 		if (dwarf_tag(&die) != DW_TAG_formal_parameter || !name || strpbrk(name, "-."))
 			continue;
-		if (find_value(&place.function, address, name, VALUE_N_TYPES, &value, &type) < 0)
+		if (find_value(&place.function, address, name, false, VALUE_N_TYPES, &value,
+			       &type) < 0)
 			type = VALUE_N_TYPES;
 		err = enumerators_add(ret, name, type);
 		if (ret->n == ENUMERATION_MAX)

@@ -10,7 +10,7 @@
 #include "symbols/value_type.h"
 
 /*
- * Where the parameters of a function are when it is entered, by their names in debug information:
+ * Where the parameters of a function are when it is entered, and its result when it has returned, by their names in debug information:
  * by their location lists, or, where these hold only behind the prologue, by the psABI.
  */
 
@@ -22,6 +22,8 @@ struct parameter_wanted {
 	char path[PARAMETER_PATH_SIZE];
 	char length[PARAMETER_PATH_SIZE]; /* the integer with the length of a text; "": none */
 	uint32_t type;                    /* enum value_type; VALUE_N_TYPES: as in the source */
+	uint32_t
+		is_result; /* not a parameter, but what the function has returned, whatever its name */
 };
 
 struct parameter {

@@ -166,6 +166,35 @@ static bool is_at_address(Dwarf_Die *parameter, uint64_t address)
 	return n == 2 && ops[0].atom == DW_OP_fbreg && ops[1].atom == DW_OP_deref;
 }
 
+/* A class with a destructor is passed by its address, unless that does nothing, which is not known. */
+static bool has_destructor(Dwarf_Die *type, int *budget)
+{
+	Dwarf_Die die, inner;
+	int more = dwarf_child(type, &die);
+
+	for (; more == 0 && (*budget)-- > 0; more = dwarf_siblingof(&die, &die)) {
+		int tag = dwarf_tag(&die);
+		const char *name = dwarf_diename(&die);
+
+		if (tag == DW_TAG_subprogram && name && name[0] == '~')
+			return true;
+		if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) && type_of(&die, &inner) &&
+		    type_is_struct(&inner) && has_destructor(&inner, budget))
+			return true;
+	}
+	return *budget < 0;
+}
+
+/* May an object that is small enough for registers be passed by its address? */
+static bool may_have_address(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	int budget = MAX_MEMBERS;
+
+	return !dwarf_attr(type, DW_AT_calling_convention, &attribute) &&
+	       has_destructor(type, &budget);
+}
+
 static enum passed struct_passed(Dwarf_Die *parameter, uint64_t address, Dwarf_Die *type, int size)
 {
 	struct scalars s;
@@ -175,7 +204,7 @@ static enum passed struct_passed(Dwarf_Die *parameter, uint64_t address, Dwarf_D
 	if (size > LARGEST_IN_REGISTERS)
 		return PASSED_MEMORY;
 	s = scalars_of(type);
-	if (s.n == 0 || s.has_others)
+	if (s.n == 0 || s.has_others || may_have_address(type))
 		return PASSED_UNKNOWN;
 	return size > WORD ? PASSED_BOTH : PASSED_INTEGER;
 }
@@ -236,8 +265,10 @@ static int hidden_registers(Dwarf_Die *function, bool is_rust)
 	if (!type_is_struct(&type))
 		return is_rust && dwarf_tag(&type) == DW_TAG_array_type ? -1 : 0;
 	size = dwarf_bytesize(&type);
+	if (!is_rust && (is_by_reference(&type) || size > LARGEST_IN_REGISTERS))
+		return 1;
 	if (!is_rust)
-		return is_by_reference(&type) || size > LARGEST_IN_REGISTERS;
+		return may_have_address(&type) ? -1 : 0;
 	if (size <= WORD)
 		return 0;
 	s = scalars_of(&type);
@@ -380,4 +411,49 @@ bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
 		return how != PASSED_FLOAT && how != PASSED_NOTHING;
 	}
 	return false;
+}
+
+static void result_pieces(const uint64_t *at, size_t n, struct typed_place *ret)
+{
+	static const __u8 results[] = { DP_REG_RESULT, DP_REG_RESULT_NEXT };
+	bool is_swapped = n == 2 && at[1] < at[0];
+
+	for (size_t i = 0; i < n; i++) {
+		struct typed_place piece = { .how = { .reg = results[i] } };
+
+		typed_place_add(ret, at[is_swapped ? 1 - i : i], &piece);
+	}
+}
+
+bool passed_result(Dwarf_Die *function, struct typed_place *ret)
+{
+	static const uint64_t words[] = { 0, WORD };
+	int language = language_of(function);
+	enum passed how;
+	Dwarf_Die type;
+
+	if (language == DW_LANG_Go || !type_of(function, &type))
+		return false;
+	how = language == DW_LANG_Rust ? how_passed_in_rust(&type) : how_passed(function, 0, &type);
+	switch (how) {
+	case PASSED_INTEGER:
+		if (type_is_struct(&type))
+			result_pieces(words, 1, ret);
+		else
+			ret->how.reg = DP_REG_RESULT;
+		return true;
+	case PASSED_BOTH:
+		result_pieces(words, 2, ret);
+		return true;
+	case PASSED_EACH:
+		result_pieces(scalars_of(&type).at, 2, ret);
+		return true;
+	case PASSED_REFERENCE:
+	case PASSED_MEMORY:
+		ret->how.reg = DP_REG_RESULT;
+		ret->is_address = true;
+		return true;
+	default:
+		return false;
+	}
 }

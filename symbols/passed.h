@@ -15,6 +15,9 @@
 bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
 		  struct typed_place *ret);
 
+/* Where the result of a function is when it has returned. Else as passed_place(). */
+bool passed_result(Dwarf_Die *function, struct typed_place *ret);
+
 /*
  * Is it one of the registers that have arguments? Nothing keeps one across calls: what is there during the
  * whole of a function is there when it is entered.

@@ -229,6 +229,38 @@ Test(arguments, of_a_return_are_its_result_and_time)
 	cr_assert(!arguments_have_time(&arguments) && arguments.of[0].how.n_derefs == 1);
 }
 
+Test(arguments, of_a_return_have_the_types_of_debug_information)
+{
+	struct parameter_wanted wanted[DP_MAX_ARGUMENTS] = { 0 };
+	struct parameter found[DP_MAX_ARGUMENTS] = {
+		[0] = { VALUE_S8, .how.reg = DP_RAX },
+		[1] = { VALUE_U16, .how.reg = DP_RDX },
+		[5] = { VALUE_N_TYPES, .why = "it is not known" },
+	};
+	const struct argument *a =
+		parse("(ret, x=ret->status, ret:u8, ret->8, time, again=ret, y=ret.name:str)",
+		      PROBE_RETURN);
+
+	arguments_wanted(&arguments, wanted);
+	cr_assert(strcmp(wanted[0].path, "ret") == 0 && wanted[0].type == VALUE_N_TYPES);
+	cr_assert(strcmp(wanted[1].path, "ret->status") == 0 && wanted[1].is_result);
+	cr_assert(!wanted[2].path[0] && !wanted[3].path[0] && !wanted[4].path[0]);
+	cr_assert(strcmp(wanted[6].path, "ret.name") == 0 && wanted[6].type == VALUE_STR);
+	arguments_resolve(&arguments, found, NULL);
+	cr_assert(!arguments_have_names(&arguments));
+	cr_assert(a[0].form.type == VALUE_S8 && a[0].how.reg == DP_RAX);
+	cr_assert(a[1].form.type == VALUE_U16 && a[1].how.reg == DP_RDX);
+	cr_assert(a[5].form.type == VALUE_S64 && a[5].how.reg == DP_RAX);
+	parse("(ret, x=ret->status)", PROBE_RETURN);
+	cr_assert(!arguments_set_defaults(&arguments));
+	a = parse("(ret, ret->8)", PROBE_RETURN);
+	cr_assert(arguments_have_names(&arguments) && arguments_set_defaults(&arguments));
+	cr_assert(a[0].form.type == VALUE_S64 && a[0].how.reg == DP_RAX && a[0].how.size == 8);
+	parse("(x=size)", PROBE_CALL);
+	arguments_wanted(&arguments, wanted);
+	cr_assert(!wanted[0].is_result);
+}
+
 static void refuses(const char *list, enum probe_kind kind, const char *said)
 {
 	cr_assert_eq(arguments_parse(list, kind, &arguments, why), -EINVAL, "%s", list);

@@ -48,3 +48,53 @@ FUNCTION void of_bytes(const void *data, int size)
 {
 	sum += (unsigned long)size + (data != nullptr);
 }
+
+enum State : signed char { IDLE = -3, BUSY = 5 };
+
+FUNCTION State state_of(long number)
+{
+	return number ? BUSY : IDLE;
+}
+
+FUNCTION std::string make(long number)
+{
+	return std::to_string(number);
+}
+
+FUNCTION std::string_view cut(const char *text)
+{
+	return text;
+}
+
+FUNCTION Pair *other(Pair *pair)
+{
+	return pair + 1;
+}
+
+FUNCTION Pair same(Pair *pair)
+{
+	return *pair;
+}
+
+FUNCTION double half(long number)
+{
+	return (double)number / 2;
+}
+
+struct Closed {
+	explicit Closed(int file) : file(file)
+	{
+	}
+	~Closed();
+	int file;
+};
+
+Closed::~Closed()
+{
+	sum += (unsigned long)file;
+}
+
+FUNCTION Closed closed(int file)
+{
+	return Closed(file);
+}

@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,9 @@
 
 static struct parameter found;
 
-static void find_in(const char *library, const char *function, const char *path,
-		    enum value_type type, const char *length)
+static void find_wanted(const char *library, const char *function,
+			const struct parameter_wanted *wanted)
 {
-	struct parameter_wanted wanted = { .type = type };
 	_cleanup_close_ int fd = open(library, O_RDONLY | O_CLOEXEC);
 	struct enumerators names = { 0 };
 	void *handle = dlopen(library, RTLD_NOW);
@@ -26,14 +26,31 @@ static void find_in(const char *library, const char *function, const char *path,
 	Dl_info info;
 
 	cr_assert(at && dladdr(at, &info), "%s in %s", function, library);
-	snprintf(wanted.path, sizeof(wanted.path), "%s", path);
-	snprintf(wanted.length, sizeof(wanted.length), "%s", length);
 	memset(&found, 0xff, sizeof(found));
-	cr_assert_eq(parameters_find(fd, (uint64_t)(at - (char *)info.dli_fbase), &wanted, 1,
-				     &found, &names),
+	cr_assert_eq(parameters_find(fd, (uint64_t)(at - (char *)info.dli_fbase), wanted, 1, &found,
+				     &names),
 		     0);
+	cr_assert_eq(names.n, found.n_names);
 	enumerators_done(&names);
 	dlclose(handle);
+}
+
+static void find_in(const char *library, const char *function, const char *path,
+		    enum value_type type, const char *length)
+{
+	struct parameter_wanted wanted = { .type = type };
+
+	snprintf(wanted.path, sizeof(wanted.path), "%s", path);
+	snprintf(wanted.length, sizeof(wanted.length), "%s", length);
+	find_wanted(library, function, &wanted);
+}
+
+static void find_result(const char *library, const char *function, const char *path)
+{
+	struct parameter_wanted wanted = { .type = VALUE_N_TYPES, .is_result = 1 };
+
+	snprintf(wanted.path, sizeof(wanted.path), "%s", path);
+	find_wanted(library, function, &wanted);
 }
 
 /* What the words are read from: a register, and the offsets of dereferences. */
@@ -180,4 +197,65 @@ Test(parameters, are_what_is_wanted)
 		find_in(library, "by_reference", "text", VALUE_STR, "");
 		cr_assert(found.how.is_text && found.how.length == DP_LENGTH_KNOWN);
 	}
+}
+
+Test(parameters, are_results)
+{
+	IN_EACH(library)
+	{
+		find_result(library, "state_of", "ret");
+		cr_assert(found.type == VALUE_S8 && found.n_names == 2, "%s", found.why);
+		EXPECT_WORD(found.how, DP_RAX);
+		find_result(library, "make", "ret");
+		expect_text(VALUE_STD_STRING);
+		EXPECT_WORD(found.how, DP_RAX, 0);
+		EXPECT_WORD(found.length, DP_RAX, 8);
+		find_result(library, "cut", "ret");
+		expect_text(VALUE_STD_STRING_VIEW);
+		EXPECT_WORD(found.how, DP_RDX);
+		EXPECT_WORD(found.length, DP_RAX);
+		find_result(library, "other", "ret->second");
+		cr_assert_eq(found.type, VALUE_S32);
+		EXPECT_WORD(found.how, DP_RAX, 4);
+		find_result(library, "same", "ret.first");
+		EXPECT_WORD(found.how, DP_RAX);
+		find_result(library, "half", "ret");
+		cr_assert(strstr(found.why, "how the function returns it"), "%s", found.why);
+		find_result(library, "by_value", "ret");
+		cr_assert(strstr(found.why, "how the function returns it"), "%s", found.why);
+	}
+}
+
+/* Whether a class with a destructor is returned in registers is not in debug information. */
+Test(parameters, are_not_guessed_behind_a_result)
+{
+	const char *library = getenv("STRINGS_O0");
+
+	find_result(library, "closed", "ret.file");
+	cr_assert(strstr(found.why, "how the function returns it"), "%s", found.why);
+	find_in(library, "closed", "file", VALUE_N_TYPES, "");
+	cr_assert(strstr(found.why, "is not known"), "%s", found.why);
+}
+
+Test(parameters, are_listed)
+{
+	const char *library = getenv("STRINGS_O2");
+	_cleanup_close_ int fd = open(library, O_RDONLY | O_CLOEXEC);
+	struct enumerators list = { 0 };
+	void *handle = dlopen(library, RTLD_NOW);
+	char *at = dlsym(handle, "in_register");
+	Dl_info info;
+
+	cr_assert(dladdr(at, &info));
+	cr_assert_eq(parameters_list(fd, (uint64_t)(at - (char *)info.dli_fbase), &list), 0);
+	cr_assert_eq(list.n, 4);
+	cr_assert_str_eq(list.of[0].name, "pair");
+	cr_assert_eq(list.of[0].value, VALUE_N_TYPES);
+	cr_assert_str_eq(list.of[1].name, "other");
+	cr_assert_eq(list.of[1].value, VALUE_PTR);
+	cr_assert_str_eq(list.of[3].name, "last");
+	cr_assert_eq(list.of[3].value, VALUE_S64);
+	enumerators_done(&list);
+	cr_assert_eq(parameters_list(fd, 1, &list), -ENODATA);
+	dlclose(handle);
 }
