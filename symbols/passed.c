@@ -44,11 +44,25 @@ struct scalars {
 	int budget;
 };
 
+static bool is_pointer(Dwarf_Die *type)
+{
+	int tag = dwarf_tag(type);
+
+	return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type ||
+	       tag == DW_TAG_rvalue_reference_type;
+}
+
+/* LLVM does not say how large pointers are. */
+static int size_of(Dwarf_Die *type)
+{
+	return is_pointer(type) ? WORD : dwarf_bytesize(type);
+}
+
 static void add_scalar(struct scalars *s, Dwarf_Die *type, uint64_t at)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word encoding = 0;
-	int size = dwarf_bytesize(type);
+	int size = size_of(type);
 
 	if (size == 0)
 		return; /* Rust's () */
@@ -234,7 +248,7 @@ static enum passed how_passed(Dwarf_Die *parameter, uint64_t address, Dwarf_Die 
 /* Scalars and pairs of them are passed as such, what is larger by a pointer. */
 static enum passed how_passed_in_rust(Dwarf_Die *type)
 {
-	int size = dwarf_bytesize(type);
+	int size = size_of(type);
 	struct scalars s = scalars_of(type);
 
 	if (size == 0)
