@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "symbols/string_type.h"
 
 #define WORD 8
 #define LARGEST_IN_REGISTERS 16
@@ -41,6 +42,7 @@ struct scalars {
 	uint64_t at[2];
 	size_t n;
 	bool has_others; /* others than integers and pointers, or unaligned ones */
+	bool has_union;
 	int budget;
 };
 
@@ -110,9 +112,12 @@ static void find_scalars(struct scalars *s, Dwarf_Die *type, uint64_t at, int de
 		return;
 	}
 	switch (dwarf_tag(type)) {
+	case DW_TAG_union_type:
+		s->has_union = true;
+		find_in_members(s, type, at, depth);
+		return;
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
-	case DW_TAG_union_type:
 		find_in_members(s, type, at, depth);
 		return;
 	case DW_TAG_array_type:
@@ -154,12 +159,15 @@ static enum passed number_passed(Dwarf_Die *type, int size)
 	return encoding == DW_ATE_float ? PASSED_FLOAT : PASSED_INTEGER;
 }
 
-/* Is it an object that C++ passes, and returns, by a pointer to it? */
+/* Is it an object that C++ passes, and returns, by a pointer to it? A string may be only declared. */
 static bool is_by_reference(Dwarf_Die *type)
 {
+	struct string_layout layout;
 	Dwarf_Attribute attribute;
 	Dwarf_Word convention;
 
+	if (dwarf_attr(type, DW_AT_declaration, &attribute))
+		return string_type_layout(type, &layout);
 	return dwarf_formudata(dwarf_attr(type, DW_AT_calling_convention, &attribute),
 			       &convention) == 0 &&
 	       convention == DW_CC_pass_by_reference;
@@ -257,7 +265,7 @@ static enum passed how_passed_in_rust(Dwarf_Die *type)
 		return number_passed(type, size);
 	if (size > LARGEST_IN_REGISTERS)
 		return s.n == 2 ? PASSED_UNKNOWN : PASSED_REFERENCE;
-	if (size < 0 || s.has_others || s.n == 0)
+	if (size < 0 || s.has_others || s.has_union || s.n == 0)
 		return PASSED_UNKNOWN;
 	if (s.n == 2)
 		return PASSED_EACH;
@@ -282,7 +290,7 @@ static int hidden_registers(Dwarf_Die *function, bool is_rust)
 	if (!is_rust && (is_by_reference(&type) || size > LARGEST_IN_REGISTERS))
 		return 1;
 	if (!is_rust)
-		return may_have_address(&type) ? -1 : 0;
+		return size < 0 || may_have_address(&type) ? -1 : 0;
 	if (size <= WORD)
 		return 0;
 	s = scalars_of(&type);
