@@ -26,7 +26,6 @@ enum dp_argument_length {
 	DP_LENGTH_NONE,    /* a zero byte */
 	DP_LENGTH_KNOWN,   /* the value in front of it in the list: */
 	DP_LENGTH_OF_NEXT, /* it is the length of the text behind it, `size` bytes, and has no word */
-	DP_N_LENGTHS,
 };
 
 /* A cookie with this bit: the place is where a call begins whose return is probed. */

@@ -196,7 +196,7 @@ static bool has_number(const struct value_forms *forms, const char *name)
 	for (size_t i = 0; i < forms->n; i++) {
 		enum value_kind kind = value_type_kind(forms->of[i].type);
 
-		if (strcmp(forms->of[i].name, name) == 0)
+		if (!forms->of[i].is_length && strcmp(forms->of[i].name, name) == 0)
 			return kind == VALUE_IS_UNSIGNED || kind == VALUE_IS_SIGNED;
 	}
 	return false;
