@@ -32,18 +32,24 @@ struct Request {
 	unsigned short n_bytes = 0;
 };
 
+/* Compilers may not keep what is not used. */
+static unsigned long use(std::string_view text)
+{
+	return text.size() + (text.empty() ? 0 : (unsigned char)text.front());
+}
+
 /* The view takes two registers. */
 AS_IT_IS void handle(const std::string &route, std::string_view view, const Request *request,
 		     unsigned long id)
 {
-	sum = sum + route.size() + view.size() + request->name.size() + id;
+	sum = sum + use(route) + use(view) + use(request->name) + id;
 }
 
 /* `owned` is passed by a pointer to it; the second view is on the stack, as one register is left. */
 AS_IT_IS void keep(std::string owned, unsigned long id, std::string_view view, long filler,
 		   std::string_view last)
 {
-	sum = sum + owned.size() + id + view.size() + (unsigned long)filler + last.size();
+	sum = sum + use(owned) + id + use(view) + (unsigned long)filler + use(last);
 }
 
 /* `void *`: it may be any bytes. */
