@@ -21,11 +21,12 @@ enum dp_argument_base {
 	DP_N_BASES,
 };
 
-/* What tells where a text ends. */
-enum dp_argument_length {
-	DP_LENGTH_NONE,    /* a zero byte */
-	DP_LENGTH_KNOWN,   /* the value in front of it in the list: */
-	DP_LENGTH_OF_NEXT, /* it is the length of the text behind it, `size` bytes, and has no word */
+/* What an argument is beside a number. */
+enum dp_text {
+	DP_TEXT_NONE,
+	DP_TEXT_ENDED,  /* the address of bytes of which a zero is the last */
+	DP_TEXT_SIZED,  /* the address of as many as the argument in front of it says: */
+	DP_TEXT_LENGTH, /* the length of the text behind it, `size` bytes; it has no word */
 };
 
 /* A cookie with this bit: the place is where a call begins whose return is probed. */
@@ -36,7 +37,7 @@ enum dp_argument_length {
 
 /*
  * A value is computed from its base: for each offset, the word at value + offset replaces it, then
- * `add` is added. Of a text, the result is the address.
+ * `add` is added. Of a text, an enum dp_text, the result is the address.
  */
 struct dp_argument {
 	__u8 base; /* enum dp_argument_base */
@@ -44,9 +45,9 @@ struct dp_argument {
 	__u8 n_derefs;
 	__u8 size; /* of what the last one reads: 1, 2, 4 or 8 bytes; the others read 8 */
 	__u8 is_text;
-	__u8 index;  /* enum dp_register + 1, is added to the base; 0: none */
-	__u8 shift;  /* the index is shifted left by so many bits */
-	__u8 length; /* enum dp_argument_length */
+	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
+	__u8 shift; /* the index is shifted left by so many bits */
+	__u8 zero[1];
 	__s64 add;
 	__s32 derefs[DP_MAX_DEREFS];
 };

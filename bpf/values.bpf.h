@@ -208,11 +208,11 @@ static long values_step(__u32 i, void *ctx)
 
 	if (err == 0)
 		err = value_follow(a, &value);
-	if (a->length == DP_LENGTH_OF_NEXT) {
+	if (a->is_text == DP_TEXT_LENGTH) {
 		value_keep_length(v, a, value, err);
 		return 0;
 	}
-	if (err == 0 && a->is_text && a->length == DP_LENGTH_KNOWN)
+	if (err == 0 && a->is_text == DP_TEXT_SIZED)
 		err = value_bytes(ref, i, to + 1, n_room, &value);
 	else if (err == 0 && a->is_text)
 		err = value_text(ref, i, to + 1, n_room, &value);

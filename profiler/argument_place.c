@@ -24,7 +24,6 @@ static int join(const struct dp_argument *base, struct dp_argument *steps)
 	}
 	how.add += steps->add;
 	how.is_text = steps->is_text;
-	how.length = steps->length;
 	*steps = how;
 	return 0;
 }

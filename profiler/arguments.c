@@ -309,10 +309,8 @@ static int set_text(struct reader *r, struct argument *a)
 	default:
 		break;
 	}
-	a->how.is_text = 1;
+	a->how.is_text = a->form.type == VALUE_STR ? DP_TEXT_ENDED : DP_TEXT_SIZED;
 	a->how.size = sizeof(uint64_t);
-	if (a->form.type != VALUE_STR)
-		a->how.length = DP_LENGTH_KNOWN;
 	return err;
 }
 
@@ -529,9 +527,7 @@ static void resolve_value(struct argument *a, const struct parameter *found,
 	bool has_own_length = a->form.type == VALUE_BYTES;
 
 	a->how = found->how;
-	if (has_own_length)
-		a->how.length = DP_LENGTH_KNOWN;
-	else
+	if (!has_own_length)
 		a->length.how = found->length;
 	a->form.type = (enum value_type)found->type;
 	a->form.n_names = found->n_names;
@@ -581,8 +577,8 @@ int arguments_describe(const struct arguments *arguments, struct dp_arguments *r
 		const struct argument *a = &arguments->of[i];
 		struct dp_argument length = a->length.how;
 
-		length.length = DP_LENGTH_OF_NEXT;
-		if (a->how.length == DP_LENGTH_KNOWN)
+		length.is_text = DP_TEXT_LENGTH;
+		if (a->how.is_text == DP_TEXT_SIZED)
 			err = describe(&length, &of_length, ret, ret_forms);
 		if (err == 0)
 			err = describe(&a->how, &a->form, ret, ret_forms);

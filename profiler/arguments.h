@@ -25,7 +25,7 @@ struct argument {
 	unsigned int number;    /* of a static probe's, from 1: `how` has the steps from there */
 	char path[PARAMETER_PATH_SIZE]; /* of one by name (parameters.h); "": it is by position */
 	bool has_default;               /* without debug information, `how` is right nevertheless */
-	/* Of a text with DP_LENGTH_KNOWN, in the same way */
+	/* Of a DP_TEXT_SIZED, in the same way */
 	struct argument_length {
 		struct dp_argument how;
 		unsigned int number;

@@ -153,8 +153,8 @@ static bool is_argument(const struct dp_argument *how)
 {
 	return how->base <= DP_BASE_CONSTANT && how->reg < DP_N_REGISTERS &&
 	       how->n_derefs <= DP_MAX_DEREFS && how->size <= sizeof(uint64_t) &&
-	       how->is_text <= 1 && how->index <= DP_N_REGISTERS && how->shift <= 3 &&
-	       how->length <= DP_LENGTH_KNOWN;
+	       how->is_text <= DP_TEXT_SIZED && how->index <= DP_N_REGISTERS && how->shift <= 3 &&
+	       how->zero[0] == 0;
 }
 
 /* Whatever they are, the kernel reads only the process that hits the probe. */
@@ -167,10 +167,7 @@ static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS], 
 
 		if (!is_printable(p->why, sizeof(p->why)) || p->type > VALUE_N_TYPES ||
 		    (p->type == VALUE_N_TYPES && p->why[0] == '\0') || !is_argument(&p->how) ||
-		    !is_argument(&p->length) || p->length.is_text ||
-		    p->length.length != DP_LENGTH_NONE ||
-		    (p->how.length != DP_LENGTH_NONE && !p->how.is_text) ||
-		    p->n_names > ENUMERATION_MAX)
+		    !is_argument(&p->length) || p->length.is_text || p->n_names > ENUMERATION_MAX)
 			return false;
 		n += p->n_names;
 	}

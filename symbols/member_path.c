@@ -324,17 +324,18 @@ static int read_string(struct typed_place *p, const struct string_layout *layout
 	p->how.add += layout->pointer;
 	err = load(p);
 	*ret = wanted == VALUE_N_TYPES ? layout->type : wanted;
-	p->how.is_text = may_be_text(wanted);
-	if (err < 0 || !may_be_text(wanted) || wanted == VALUE_BYTES)
+	if (err < 0 || !may_be_text(wanted))
 		return err;
+	p->how.is_text = DP_TEXT_SIZED;
+	if (wanted == VALUE_BYTES)
+		return 0;
 	if (layout->is_by_text) {
 		length = *p;
-		length.how.is_text = 0;
+		length.how.is_text = DP_TEXT_NONE;
 		length.is_address = true;
 	}
 	length.how.add += layout->length;
 	err = load(&length);
-	p->how.length = DP_LENGTH_KNOWN;
 	p->length = length.how;
 	p->length.size = sizeof(uint64_t);
 	return err;
@@ -359,7 +360,8 @@ static int read_plain(struct typed_place *p, enum value_type wanted, enum value_
 			p,
 			"it is no string of C++, Rust or Go: str and bytes[LENGTH] are allowed%.*s",
 			"", 0);
-	p->how.is_text = value_type_kind(*ret) == VALUE_IS_TEXT;
+	if (*ret == VALUE_STR || *ret == VALUE_BYTES)
+		p->how.is_text = *ret == VALUE_STR ? DP_TEXT_ENDED : DP_TEXT_SIZED;
 	if (is_array && p->how.is_text)
 		return p->is_address && p->n_pieces == 0 ?
 			       0 :

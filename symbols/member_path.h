@@ -25,7 +25,7 @@ struct typed_place {
 	/* If there are any, the object is in pieces, as if its address was 0. Some may be missing. */
 	size_t n_pieces;
 	struct placed_piece pieces[TYPED_PLACE_PIECES];
-	struct dp_argument length; /* of a text that has one, as `how` says */
+	struct dp_argument length; /* of a text by itself, DP_TEXT_SIZED */
 };
 
 /* The type of an entry, without its names and qualifiers. False: it is void, or damaged. */

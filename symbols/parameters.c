@@ -421,7 +421,7 @@ static int resolve(Dwarf_Die *function, uint64_t address, const struct parameter
 		return err;
 	ret->type = type;
 	ret->how = place.how;
-	if (place.how.length == DP_LENGTH_KNOWN)
+	if (place.how.is_text == DP_TEXT_SIZED && wanted->type != VALUE_BYTES)
 		ret->length = place.length;
 	return read_names(&place.type, wanted, ret, names);
 }

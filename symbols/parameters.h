@@ -30,7 +30,7 @@ struct parameter {
 	uint32_t type;    /* enum value_type */
 	uint32_t n_names; /* of its values: so many enumerators of the list are its own */
 	struct dp_argument how;
-	struct dp_argument length;    /* what was wanted, or that of a text with DP_LENGTH_KNOWN */
+	struct dp_argument length;    /* what was wanted, or that of a DP_TEXT_SIZED by itself */
 	char why[PARAMETER_WHY_SIZE]; /* it cannot be read; "": it can */
 };
 

@@ -107,8 +107,8 @@ static void describe(size_t number, struct dp_argument *ret_length, struct dp_ar
 	cr_assert_eq(value_type_kind(forms.of[2 * number + 1].type), VALUE_IS_TEXT);
 	*ret_length = list.of[2 * number];
 	*ret_text = list.of[2 * number + 1];
-	cr_assert(!ret_length->is_text && ret_length->length == DP_LENGTH_OF_NEXT);
-	cr_assert(ret_text->is_text && ret_text->length == DP_LENGTH_KNOWN);
+	cr_assert_eq(ret_length->is_text, DP_TEXT_LENGTH);
+	cr_assert_eq(ret_text->is_text, DP_TEXT_SIZED);
 }
 
 Test(arguments, are_texts_behind_their_lengths)
@@ -173,11 +173,10 @@ Test(arguments, by_name_have_lengths_by_name)
 {
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS] = { 0 };
 	struct parameter found[DP_MAX_ARGUMENTS] = {
-		[0] = { VALUE_BYTES, .how = { .is_text = 1 }, .length = { .reg = DP_R8 } },
-		[1] = { VALUE_BYTES, .how = { .is_text = 1 }, .length = { .reg = DP_R8 } },
+		[0] = { VALUE_BYTES, .how.is_text = DP_TEXT_SIZED, .length.reg = DP_R8 },
+		[1] = { VALUE_BYTES, .how.is_text = DP_TEXT_SIZED, .length.reg = DP_R8 },
 		[2] = { .length = { .reg = DP_R9, .size = 4 } },
-		[3] = { VALUE_BYTES, .how = { .is_text = 1, .length = DP_LENGTH_KNOWN },
-			.length = { .reg = DP_RCX } },
+		[3] = { VALUE_BYTES, .how.is_text = DP_TEXT_SIZED, .length = { .reg = DP_RCX } },
 	};
 	struct dp_argument length, text;
 

@@ -75,13 +75,11 @@ Test(parser, says_where_parameters_can_be)
 		{ .how.reg = DP_N_REGISTERS },
 		{ .how.n_derefs = DP_MAX_DEREFS + 1 },
 		{ .how.size = 9 },
-		{ .how.is_text = 2 },
-		{ .how.length = DP_LENGTH_OF_NEXT, .how.is_text = 1 },
-		{ .how.length = DP_LENGTH_KNOWN },
+		{ .how.is_text = DP_TEXT_LENGTH },
+		{ .how.zero[0] = 1 },
 		{ .length.reg = DP_N_REGISTERS },
 		{ .length.n_derefs = DP_MAX_DEREFS + 1 },
-		{ .length.is_text = 1 },
-		{ .length.length = DP_LENGTH_KNOWN },
+		{ .length.is_text = DP_TEXT_ENDED },
 		{ .type = VALUE_N_TYPES, .why = "\033[0m" },
 	};
 	struct parser_reply reply = honest;

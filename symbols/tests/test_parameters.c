@@ -78,8 +78,8 @@ static void expect_text(enum value_type type)
 {
 	cr_assert_str_eq(found.why, "");
 	cr_assert_eq(found.type, type);
-	cr_assert(found.how.is_text && found.how.length == DP_LENGTH_KNOWN);
-	cr_assert(found.length.length == DP_LENGTH_NONE && !found.length.is_text);
+	cr_assert_eq(found.how.is_text, DP_TEXT_SIZED);
+	cr_assert_eq(found.length.is_text, DP_TEXT_NONE);
 	cr_assert_eq(found.length.size, 8);
 }
 
@@ -175,7 +175,7 @@ Test(parameters, are_lengths_of_others)
 	{
 		find_in(library, "of_bytes", "data", VALUE_BYTES, "size");
 		cr_assert_str_eq(found.why, "");
-		cr_assert_eq(found.how.is_text, 1);
+		cr_assert_eq(found.how.is_text, DP_TEXT_SIZED);
 		EXPECT_WORD(found.how, DP_RDI);
 		EXPECT_WORD(found.length, DP_RSI);
 		cr_assert_eq(found.length.size, 4);
@@ -192,10 +192,10 @@ Test(parameters, are_what_is_wanted)
 	IN_EACH(library)
 	{
 		find_in(library, "by_reference", "text", VALUE_PTR, "");
-		cr_assert(found.type == VALUE_PTR && !found.how.is_text && !found.how.length);
+		cr_assert(found.type == VALUE_PTR && found.how.is_text == DP_TEXT_NONE);
 		EXPECT_WORD(found.how, DP_RDI, 0);
 		find_in(library, "by_reference", "text", VALUE_STR, "");
-		cr_assert(found.how.is_text && found.how.length == DP_LENGTH_KNOWN);
+		cr_assert_eq(found.how.is_text, DP_TEXT_SIZED);
 	}
 }
 
