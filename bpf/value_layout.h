@@ -37,7 +37,7 @@ enum dp_text {
 
 /*
  * A value is computed from its base: for each offset, the word at value + offset replaces it, then
- * `add` is added. Of a text, an enum dp_text, the result is the address.
+ * `add` is added. Of a text (is_text is an enum dp_text), the result is the address.
  */
 struct dp_argument {
 	__u8 base; /* enum dp_argument_base */
