@@ -36,6 +36,10 @@ static int split(const char *text, struct probe_parts *ret, char ret_why[ARGUMEN
 		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "there must be values: NAME(x=arg1)");
 		err = -EINVAL;
 	}
+	if (err == 0 && ret->is_line) {
+		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "calls are of functions, not of a line");
+		err = -EINVAL;
+	}
 	return err;
 }
 

@@ -3,22 +3,22 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "elf/decompressed.h"
 #include "elf/elf_open.h"
 #include "symbols/enumeration.h"
-#include "symbols/member_path.h"
+#include "symbols/location_place.h"
 #include "symbols/passed.h"
 
 /* Damaged entries may refer to each other. */
 #define MAX_DEPTH 32
 #define MAX_ENTRIES (UINT64_C(1) << 26)
-
-#define OPTIMIZED_OUT "optimized out: it is nowhere when the function is entered"
 
 struct search {
 	uint64_t address;
@@ -77,252 +77,166 @@ static bool find_in_units(Dwarf *dwarf, struct search *s)
 	return false;
 }
 
-static bool is_register(const Dwarf_Op *op, int *ret)
+/* Where values are read, in an open file. */
+struct place {
+	Elf *elf;
+	Dwarf *dwarf;
+	struct code_place at;
+	/* Of one within a function, the scopes around it, the innermost last; none where one is entered */
+	Dwarf_Die scopes[MAX_DEPTH];
+	size_t n_scopes;
+};
+
+static bool is_scope(int tag)
 {
-	if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)
-		*ret = op->atom - DW_OP_reg0;
-	else if (op->atom == DW_OP_regx)
-		*ret = (int)op->number;
-	else
-		return false;
-	return true;
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+	       tag == DW_TAG_lexical_block;
 }
 
-/* The register that is the frame base, behind the prologue. */
-static bool frame_register(Dwarf_Die *function, int *ret)
+static bool find_scopes(struct search *s, Dwarf_Die *parent, int depth, struct place *p)
 {
-	Dwarf_Attribute attribute;
-	Dwarf_Op *ops;
-	size_t n;
+	Dwarf_Die die;
+	int more = depth < MAX_DEPTH ? dwarf_child(parent, &die) : 1;
 
-	return dwarf_getlocation(dwarf_attr_integrate(function, DW_AT_frame_base, &attribute), &ops,
-				 &n) == 0 &&
-	       n == 1 && is_register(&ops[0], ret);
-}
+	for (; more == 0 && s->budget > 0; more = dwarf_siblingof(&die, &die)) {
+		int tag = dwarf_tag(&die);
 
-/*
- * Distance from the CFA of what is `offset` behind the frame base, which is the CFA itself, or the
- * frame pointer, as it will be behind the prologue. False: neither.
- */
-static bool cfa_distance(Dwarf_Die *function, int64_t offset, int64_t *ret)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Op *ops;
-	size_t n;
-	int reg;
-
-	if (frame_register(function, &reg)) {
-		*ret = offset - DP_FP_CFA;
-		return reg == DP_REG_FP;
-	}
-	*ret = offset;
-	return dwarf_getlocation(dwarf_attr_integrate(function, DW_AT_frame_base, &attribute), &ops,
-				 &n) == 0 &&
-	       n == 1 && ops[0].atom == DW_OP_call_frame_cfa;
-}
-
-static int set_register(struct typed_place *p, int reg)
-{
-	if (reg < 0 || reg >= DP_REG_PC) {
-		snprintf(p->why, PARAMETER_WHY_SIZE, "it is in no register for integers");
-		return -EINVAL;
-	}
-	p->how.reg = (__u8)reg;
-	return 0;
-}
-
-/* Is it an offset from a register, which has the same value when the function is entered? */
-static bool is_based(const Dwarf_Op *op, bool is_exact)
-{
-	int reg = op->atom - DW_OP_breg0;
-
-	return reg >= 0 && reg <= 31 && (is_exact || passed_in_register(reg));
-}
-
-/* Memory at an offset from a register, as it is when the function is entered. False: it is not. */
-static bool set_memory(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op *op,
-		       bool is_exact)
-{
-	int64_t offset = (int64_t)op->number;
-	int reg;
-
-	p->is_address = true;
-	if (op->atom == DW_OP_call_frame_cfa ||
-	    (op->atom == DW_OP_fbreg && cfa_distance(function, offset, &offset))) {
-		p->how.reg = DP_REG_SP;
-		p->how.add = DP_CALL_SIZE + offset;
-		return offset >= 0; /* below, there is only the function's own */
-	}
-	p->how.add = offset;
-	if (is_exact && op->atom == DW_OP_fbreg && frame_register(function, &reg))
-		return set_register(p, reg) == 0;
-	return is_based(op, is_exact) && set_register(p, op->atom - DW_OP_breg0) == 0;
-}
-
-/* Memory whose address is in memory, as that of an object which is passed by a pointer on the stack. */
-static bool set_address(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op ops[2],
-			bool is_exact)
-{
-	if (ops[1].atom != DW_OP_deref || !set_memory(p, function, &ops[0], is_exact))
-		return false;
-	p->how.derefs[p->how.n_derefs++] = (__s32)p->how.add;
-	p->how.size = sizeof(uint64_t);
-	p->how.add = 0;
-	return true;
-}
-
-/* Does the value only lose bits that its type does not have? */
-static bool only_narrows(const Dwarf_Op *ops, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		switch (ops[i].atom) {
-		case DW_OP_constu:
-		case DW_OP_and:
-		case DW_OP_convert:
-		case DW_OP_GNU_convert:
-			break;
-		default:
-			return false;
+		s->budget--;
+		if (is_scope(tag) && dwarf_haspc(&die, s->address) > 0) {
+			p->scopes[p->n_scopes++] = die;
+			(void)find_scopes(s, &die, depth + 1, p);
+			return true;
 		}
+		if (may_hold_functions(tag) && find_scopes(s, &die, depth + 1, p))
+			return true;
 	}
-	return true;
+	return false;
 }
 
-/* A value that is computed from a register. */
-static bool set_sum(struct typed_place *p, const Dwarf_Op *ops, size_t n, bool is_exact)
+static bool find_scopes_in_units(struct search *s, struct place *p)
 {
-	if (n < 2 || !is_based(&ops[0], is_exact) || ops[n - 1].atom != DW_OP_stack_value ||
-	    !only_narrows(ops + 1, n - 2))
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die, inner;
+
+	while (dwarf_get_units(p->dwarf, unit, &unit, NULL, NULL, &die, &inner) == 0) {
+		if (dwarf_haspc(&die, s->address) > 0 &&
+		    find_scopes(s, inner.addr ? &inner : &die, 0, p))
+			return dwarf_tag(&p->scopes[0]) == DW_TAG_subprogram;
+	}
+	return false;
+}
+
+/* By unwind information (DWARF 5 section 6.4). False: it has none, or another expression. */
+static bool find_cfa(Dwarf_CFI *cfi, struct code_place *at)
+{
+	Dwarf_Frame *frame;
+	Dwarf_Op *ops;
+	size_t n;
+	bool is_found;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, at->address, &frame) != 0)
 		return false;
-	p->how.add = (__s64)ops[0].number;
-	return set_register(p, ops[0].atom - DW_OP_breg0) == 0;
+	is_found = dwarf_frame_cfa(frame, &ops, &n) == 0 && n == 1 && ops[0].atom == DW_OP_bregx &&
+		   ops[0].number < DP_REG_PC;
+	if (is_found) {
+		at->cfa_reg = (int)ops[0].number;
+		at->cfa_offset = (int64_t)ops[0].number2;
+	}
+	free(frame);
+	return is_found;
 }
 
-/*
- * The location of a value, or of a piece of one. Without a list, it may hold only behind the prologue. 0,
- * -ENOENT: where that is when the function is entered is not known, or -EINVAL, explained.
- */
-static int set_part(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op *ops, size_t n,
-		    bool is_list)
+/* Debug files have that section without its contents. */
+static bool has_eh_frame(Elf *elf)
 {
-	const struct typed_place before = *p;
-	int reg;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
 
-	if (n == 1 && is_register(&ops[0], &reg))
-		return set_register(p, reg);
-	if (n == 1 && set_memory(p, function, &ops[0], is_list))
-		return 0;
-	*p = before;
-	if (n == 2 && set_address(p, function, ops, is_list))
-		return 0;
-	*p = before;
-	if (set_sum(p, ops, n, is_list))
-		return 0;
-	*p = before;
-	return -ENOENT;
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header) ?
+					   elf_strptr(elf, names, header.sh_name) :
+					   NULL;
+
+		if (name && strcmp(name, ".eh_frame") == 0)
+			return header.sh_type != SHT_NOBITS;
+	}
+	return false;
 }
 
-/* The operations of a piece, DW_OP_piece among them. 0: there is no further one. */
-static size_t piece_length(const Dwarf_Op *ops, size_t n)
+static void set_cfa(struct place *p)
 {
-	for (size_t i = 0; i < n; i++)
-		if (ops[i].atom == DW_OP_piece || ops[i].atom == DW_OP_bit_piece)
-			return i + 1;
+	Dwarf_CFI *cfi = has_eh_frame(p->elf) ? dwarf_getcfi_elf(p->elf) : NULL;
+
+	p->at.cfa_reg = -1;
+	if (!find_cfa(cfi, &p->at))
+		(void)find_cfa(dwarf_getcfi(p->dwarf), &p->at);
+	dwarf_cfi_end(cfi);
+}
+
+static void place_done(struct place *p)
+{
+	dwarf_end(p->dwarf);
+	elf_end(p->elf);
+}
+
+/* Errors as of parameters_find(). place_done() frees *ret, always. */
+static int place_find(int fd, uint64_t address, struct place *ret)
+{
+	struct search search = { .address = address, .budget = MAX_ENTRIES };
+
+	*ret = (struct place){ .elf = elf_open(fd), .at.address = address };
+	if (!ret->elf)
+		return -ENOEXEC;
+	if (!decompressed_debug_fits(ret->elf))
+		return -ENODATA;
+	ret->dwarf = dwarf_begin_elf(ret->elf, DWARF_C_READ, NULL);
+	if (!ret->dwarf)
+		return -ENODATA;
+	if (find_in_units(ret->dwarf, &search)) {
+		ret->at.function = search.found;
+		ret->at.is_entry = true;
+		ret->at.cfa_reg = DP_REG_SP;
+		ret->at.cfa_offset = DP_CALL_SIZE;
+		return 0;
+	}
+	if (!find_scopes_in_units(&search, ret))
+		return -ENODATA;
+	ret->at.function = ret->scopes[0];
+	set_cfa(ret);
 	return 0;
 }
 
-/* Errors as above. Of a list, some pieces may be nowhere. */
-static int set_pieces(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op *ops, size_t n,
-		      bool is_list)
-{
-	uint64_t offset = 0;
-	bool lacks_some = false;
-
-	for (size_t at = 0, length; (length = piece_length(ops + at, n - at)) > 0; at += length) {
-		struct typed_place piece = { .why = p->why };
-		const Dwarf_Op *end = &ops[at + length - 1];
-
-		if (end->atom == DW_OP_bit_piece)
-			return -ENOENT;
-		if (length == 1 || set_part(&piece, function, ops + at, length - 1, is_list) < 0)
-			lacks_some = true;
-		else if (!typed_place_add(p, offset, &piece))
-			return -ENOENT;
-		offset += end->number;
-	}
-	p->why[0] = '\0';
-	return p->n_pieces > 0 && (is_list || !lacks_some) ? 0 : -ENOENT;
-}
-
-/* An object in a register is a piece of its own, for its first member. */
-static int set_whole(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *parameter,
-		     const Dwarf_Op *ops, size_t n, bool is_list)
-{
-	int err = set_part(p, function, ops, n, is_list);
-	struct typed_place piece = *p;
-	Dwarf_Die type;
-
-	if (err < 0 || p->is_address || !type_of(parameter, &type) || !type_is_struct(&type))
-		return err;
-	p->how = (struct dp_argument){ 0 };
-	return typed_place_add(p, 0, &piece) ? 0 : -ENOENT;
-}
-
-static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *parameter,
-			uint64_t address)
-{
-	const struct typed_place before = *p;
-	Dwarf_Attribute attribute;
-	Dwarf_Block block;
-	bool is_list;
-	size_t n = 0;
-	Dwarf_Op *ops;
-	int err;
-
-	if (!dwarf_attr(parameter, DW_AT_location, &attribute) ||
-	    dwarf_getlocation_addr(&attribute, address, &ops, &n, 1) != 1 || n == 0 ||
-	    ops[0].atom == DW_OP_GNU_parameter_ref /* only its caller knows it */) {
-		snprintf(p->why, PARAMETER_WHY_SIZE, OPTIMIZED_OUT);
-		return -EINVAL;
-	}
-	is_list = dwarf_formblock(&attribute, &block) != 0;
-	err = piece_length(ops, n) > 0 ? set_pieces(p, function, ops, n, is_list) :
-					 set_whole(p, function, parameter, ops, n, is_list);
-	if (err != -ENOENT)
-		return err;
-	*p = before;
-	p->why[0] = '\0';
-	if (!is_list && passed_place(function, address, parameter, p))
-		return 0;
-	snprintf(p->why, PARAMETER_WHY_SIZE,
-		 "where it is when the function is entered is not known");
-	return -EINVAL;
-}
-
-static bool set_constant(struct typed_place *p, Dwarf_Die *parameter)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word value;
-
-	/* Compilers write negative ones as DW_FORM_sdata, and others in as few bytes as they need. */
-	if (dwarf_formudata(dwarf_attr_integrate(parameter, DW_AT_const_value, &attribute),
-			    &value) != 0)
-		return false;
-	p->how.base = DP_BASE_CONSTANT;
-	p->how.add = (__s64)value;
-	return true;
-}
-
-static bool find_parameter(Dwarf_Die *function, const char *name, size_t n, Dwarf_Die *ret)
+static bool find_named(Dwarf_Die *scope, const char *name, size_t n, bool with_variables,
+		       Dwarf_Die *ret)
 {
 	int more;
 
-	for (more = dwarf_child(function, ret); more == 0; more = dwarf_siblingof(ret, ret)) {
+	for (more = dwarf_child(scope, ret); more == 0; more = dwarf_siblingof(ret, ret)) {
 		const char *own = dwarf_diename(ret);
+		int tag = dwarf_tag(ret);
 
-		if (dwarf_tag(ret) == DW_TAG_formal_parameter && own && strlen(own) == n &&
-		    memcmp(own, name, n) == 0)
+		if ((tag == DW_TAG_formal_parameter ||
+		     (with_variables && tag == DW_TAG_variable)) &&
+		    own && strlen(own) == n && memcmp(own, name, n) == 0)
 			return true;
+	}
+	return false;
+}
+
+/* What a name means at the place: a parameter, or, within a function, also a variable. */
+static bool find_variable(struct place *p, const char *name, size_t n, Dwarf_Die *ret)
+{
+	if (p->at.is_entry)
+		return find_named(&p->at.function, name, n, false, ret);
+	for (size_t i = p->n_scopes; i-- > 0;) {
+		if (find_named(&p->scopes[i], name, n, true, ret))
+			return true;
+		/* The names of an inlined function's caller are not known to it. */
+		if (dwarf_tag(&p->scopes[i]) == DW_TAG_inlined_subroutine)
+			return false;
 	}
 	return false;
 }
@@ -341,20 +255,20 @@ static int read_names(Dwarf_Die *type, const struct parameter_wanted *wanted, st
 }
 
 /* 0, or -EINVAL, explained. */
-static int find_place(Dwarf_Die *function, uint64_t address, const char *name, size_t n,
-		      struct typed_place *p)
+static int find_place(struct place *at, const char *name, size_t n, struct typed_place *p)
 {
-	Dwarf_Die parameter;
-	int err = 0;
+	Dwarf_Die variable;
+	int err;
 
-	if (!find_parameter(function, name, n, &parameter)) {
-		snprintf(p->why, PARAMETER_WHY_SIZE, "the function has no parameter %.*s", (int)n,
-			 name);
+	if (!find_variable(at, name, n, &variable)) {
+		snprintf(p->why, PARAMETER_WHY_SIZE,
+			 at->at.is_entry ? "the function has no parameter %.*s" :
+					   "there is no variable %.*s at that place",
+			 (int)n, name);
 		return -EINVAL;
 	}
-	if (!set_constant(p, &parameter))
-		err = set_location(p, function, &parameter, address);
-	if (err == 0 && !type_of(&parameter, &p->type)) {
+	err = location_place(&at->at, &variable, p);
+	if (err == 0 && !type_of(&variable, &p->type)) {
 		snprintf(p->why, PARAMETER_WHY_SIZE, "its type is not known");
 		return -EINVAL;
 	}
@@ -370,11 +284,11 @@ static int find_result(Dwarf_Die *function, struct typed_place *p)
 }
 
 /* Finds "parameter->member" as a wanted type, or is_result->member. 0, or -EINVAL, explained. */
-static int find_value(Dwarf_Die *function, uint64_t address, const char *path, bool is_result,
-		      enum value_type wanted, struct typed_place *p, enum value_type *ret)
+static int find_value(struct place *at, const char *path, bool is_result, enum value_type wanted,
+		      struct typed_place *p, enum value_type *ret)
 {
 	size_t n = strcspn(path, "-.");
-	int err = is_result ? find_result(function, p) : find_place(function, address, path, n, p);
+	int err = is_result ? find_result(&at->at.function, p) : find_place(at, path, n, p);
 
 	if (err == 0)
 		err = member_path_follow(p, path + n);
@@ -382,13 +296,12 @@ static int find_value(Dwarf_Die *function, uint64_t address, const char *path, b
 }
 
 /* The length of a text: an integer. */
-static int find_length(Dwarf_Die *function, uint64_t address, const struct parameter_wanted *wanted,
+static int find_length(struct place *at, const struct parameter_wanted *wanted,
 		       struct parameter *ret)
 {
 	struct typed_place place = { .why = ret->why };
 	enum value_type type;
-	int err = find_value(function, address, wanted->length, wanted->is_result, VALUE_N_TYPES,
-			     &place, &type);
+	int err = find_value(at, wanted->length, wanted->is_result, VALUE_N_TYPES, &place, &type);
 
 	if (err < 0)
 		return err;
@@ -403,20 +316,20 @@ static int find_length(Dwarf_Die *function, uint64_t address, const struct param
 }
 
 /* -EINVAL, explained, or -ENOMEM. */
-static int resolve(Dwarf_Die *function, uint64_t address, const struct parameter_wanted *wanted,
-		   struct parameter *ret, struct enumerators *names)
+static int resolve(struct place *at, const struct parameter_wanted *wanted, struct parameter *ret,
+		   struct enumerators *names)
 {
 	struct typed_place place = { .why = ret->why };
 	enum value_type type;
 	int err;
 
 	if (wanted->length[0]) {
-		err = find_length(function, address, wanted, ret);
+		err = find_length(at, wanted, ret);
 		if (err < 0 || !wanted->path[0])
 			return err;
 	}
-	err = find_value(function, address, wanted->path, wanted->is_result,
-			 (enum value_type)wanted->type, &place, &type);
+	err = find_value(at, wanted->path, wanted->is_result, (enum value_type)wanted->type, &place,
+			 &type);
 	if (err < 0)
 		return err;
 	ret->type = type;
@@ -424,36 +337,6 @@ static int resolve(Dwarf_Die *function, uint64_t address, const struct parameter
 	if (place.how.is_text == DP_TEXT_SIZED && wanted->type != VALUE_BYTES)
 		ret->length = place.length;
 	return read_names(&place.type, wanted, ret, names);
-}
-
-/* A function in an open file. */
-struct place {
-	Elf *elf;
-	Dwarf *dwarf;
-	Dwarf_Die function;
-};
-
-static void place_done(struct place *p)
-{
-	dwarf_end(p->dwarf);
-	elf_end(p->elf);
-}
-
-/* Errors as of parameters_find(). place_done() frees *ret, always. */
-static int place_find(int fd, uint64_t address, struct place *ret)
-{
-	struct search search = { .address = address, .budget = MAX_ENTRIES };
-
-	*ret = (struct place){ .elf = elf_open(fd) };
-	if (!ret->elf)
-		return -ENOEXEC;
-	if (!decompressed_debug_fits(ret->elf))
-		return -ENODATA;
-	ret->dwarf = dwarf_begin_elf(ret->elf, DWARF_C_READ, NULL);
-	if (!ret->dwarf || !find_in_units(ret->dwarf, &search))
-		return -ENODATA;
-	ret->function = search.found;
-	return 0;
 }
 
 int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wanted, size_t n,
@@ -467,7 +350,7 @@ int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wan
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = (struct parameter){ 0 };
 		if ((wanted[i].path[0] || wanted[i].length[0]) &&
-		    resolve(&place.function, address, &wanted[i], &ret[i], ret_names) == -ENOMEM)
+		    resolve(&place, &wanted[i], &ret[i], ret_names) == -ENOMEM)
 			return -ENOMEM;
 	}
 	return 0;
@@ -481,7 +364,7 @@ int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 
 	if (err < 0)
 		return err;
-	for (more = dwarf_child(&place.function, &die); more == 0 && err == 0;
+	for (more = dwarf_child(&place.at.function, &die); more == 0 && err == 0;
 	     more = dwarf_siblingof(&die, &die)) {
 		char why[PARAMETER_WHY_SIZE];
 		struct typed_place value = { .why = why };
@@ -490,8 +373,7 @@ int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 
 		if (dwarf_tag(&die) != DW_TAG_formal_parameter || !name || strpbrk(name, "-."))
 			continue;
-		if (find_value(&place.function, address, name, false, VALUE_N_TYPES, &value,
-			       &type) < 0)
+		if (find_value(&place, name, false, VALUE_N_TYPES, &value, &type) < 0)
 			type = VALUE_N_TYPES;
 		err = enumerators_add(ret, name, type);
 		if (ret->n == ENUMERATION_MAX)

@@ -10,8 +10,8 @@
 #include "symbols/value_type.h"
 
 /*
- * Where the parameters of a function are when it is entered, and its result when it has returned, by their names in debug information:
- * by their location lists, or, where these hold only behind the prologue, by the psABI.
+ * Where values of a program are, by their names in debug information: the parameters of a function when it
+ * is entered, its result when it has returned, and within it also its variables.
  */
 
 #define PARAMETER_PATH_SIZE 64
@@ -22,8 +22,7 @@ struct parameter_wanted {
 	char path[PARAMETER_PATH_SIZE];
 	char length[PARAMETER_PATH_SIZE]; /* the integer with the length of a text; "": none */
 	uint32_t type;                    /* enum value_type; VALUE_N_TYPES: as in the source */
-	uint32_t
-		is_result; /* not a parameter, but what the function has returned, whatever its name */
+	uint32_t is_result;               /* whatever its name: what the function has returned */
 };
 
 struct parameter {
@@ -35,10 +34,11 @@ struct parameter {
 };
 
 /*
- * Finds parameters of the function at an address of the file behind fd, or of the file of which that
- * is the debug file, and the enumerators of their types, in the same order; enumerators_done() frees
- * the list, which starts empty, also after an error. Returns 0, -ENODATA if it has no debug information of that function, -ENOEXEC if
- * it cannot be read, or -ENOMEM.
+ * Finds parameters of the function that begins at an address of the file behind fd, or of the file of which
+ * that is the debug file, or what the names mean at an address within a function, and the enumerators of
+ * their types, in the same order; enumerators_done() frees the list, which starts empty, also after an error.
+ * Returns 0, -ENODATA if it has no debug information of that function, -ENOEXEC if it cannot be read, or
+ * -ENOMEM.
  */
 int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wanted, size_t n,
 		    struct parameter *ret, struct enumerators *ret_names);

@@ -23,6 +23,7 @@ from harness import dwarfprof, program, refuse
 EXTENSIONS = ["jsonl", "json", "folded", "perf", "speedscope.json", "svg", "pb.gz", "otlp", "txt", "firefox.json", "firefox.json.gz",
               "dwarfprof"] + ["html"] * os.path.isdir(readers.VIEWERS)
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/valued.c")
 N = 100000
 # Of take(), by position: struct request has its header at 8, and so on.
 ARGUMENTS = ("size=arg1:u64, path=arg2:str, small=arg3:s8, hex=arg1:x16, flag=arg5:bool, letter=arg6:char, "
@@ -70,6 +71,16 @@ class Values(valued.ValuedTest):
                                      ("Server::handl*", MEMBERS)):
                 with self.subTest(target=target, function=function):
                     self.check(f"uprobe:{program(target)}:{function}({values})", 1000, self.keys(values), target=target)
+
+    def test_variables_at_a_line(self):
+        """In call(), behind what it has logged."""
+        with open(SOURCE) as file:
+            line = 1 + file.read().splitlines().index("\tif (i % 64 == 0)")
+        values = "size=random, status=request.status, level=request.level, version=header.version, host=header.host, id=i"
+        for target in ("valued-O0", "valued-O0-dwarf3", "valued-clang-O0"):
+            if os.path.exists(program(target)):
+                with self.subTest(target=target):
+                    self.check(f"uprobe:{program(target)}:valued.c:{line}({values})", 1000, self.keys(values), target=target)
 
     def test_a_separate_debug_file(self):
         with tempfile.TemporaryDirectory() as directory:

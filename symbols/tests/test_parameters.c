@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "symbols/line_places.h"
 
 static struct parameter found;
 
@@ -235,6 +236,44 @@ Test(parameters, are_not_guessed_behind_a_result)
 	cr_assert(strstr(found.why, "how the function returns it"), "%s", found.why);
 	find_in(library, "closed", "file", VALUE_N_TYPES, "");
 	cr_assert(strstr(found.why, "is not known"), "%s", found.why);
+}
+
+static void find_at_line(const char *library, unsigned int number, const char *path)
+{
+	struct parameter_wanted wanted = { .type = VALUE_N_TYPES };
+	_cleanup_close_ int fd = open(library, O_RDONLY | O_CLOEXEC);
+	struct source_line line = { "scopes.cc", strlen("scopes.cc"), number };
+	struct enumerators names = { 0 };
+	struct line_places places;
+
+	cr_assert_eq(line_places_find(fd, &line, &places), 0);
+	snprintf(wanted.path, sizeof(wanted.path), "%s", path);
+	cr_assert_eq(parameters_find(fd, places.addresses[0], &wanted, 1, &found, &names), 0);
+	enumerators_done(&names);
+	line_places_done(&places);
+}
+
+/* GCC refers to the CFA, which is 16 bytes above the frame pointer, behind the prologue. */
+Test(parameters, are_variables_within_a_function)
+{
+	const char *library = getenv("STRINGS_O0");
+
+	find_at_line(library, 1007, "total");
+	cr_assert_str_eq(found.why, "");
+	cr_assert_eq(found.type, VALUE_S32, "that of the inner scope");
+	cr_assert(found.how.reg == DP_RBP && found.how.n_derefs == 1 && found.how.derefs[0] < 0);
+	find_at_line(library, 1010, "total");
+	cr_assert_eq(found.type, VALUE_S64);
+	cr_assert(found.how.reg == DP_RBP && found.how.n_derefs == 1 && found.how.derefs[0] < 0);
+	find_at_line(library, 1007, "pairs->second");
+	cr_assert_eq(found.type, VALUE_S32);
+	cr_assert(found.how.reg == DP_RBP && found.how.n_derefs == 2 && found.how.derefs[1] == 4);
+	find_at_line(library, 1010, "i");
+	cr_assert_str_eq(found.why, "there is no variable i at that place");
+	find_at_line(library, 1007, "sum");
+	cr_assert_str_eq(found.why, "there is no variable sum at that place");
+	find_in(library, "add_up", "total", VALUE_N_TYPES, "");
+	cr_assert_str_eq(found.why, "the function has no parameter total");
 }
 
 Test(parameters, are_listed)
