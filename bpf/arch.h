@@ -9,6 +9,7 @@
  *   enum dp_register           the registers of a sample, by their DWARF numbers
  *   DP_REG_PC, _SP, _FP        those that a walk carries
  *   DP_REG_RESULT              where a system call, and a function, returns its result
+ *   DP_REG_RESULT_NEXT         where the second word of a function's result is
  *   DP_REG_BYTECODE            where HotSpot's interpreter has the address of its bytecode
  *   DP_ARGUMENT_REGISTERS(X)   X(enumerator) for each that has an argument of a call, in their order;
  *                              further ones are above the return address

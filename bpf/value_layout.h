@@ -9,7 +9,7 @@
 
 #define DP_MAX_ARGUMENTS 16 /* a power of two */
 #define DP_MAX_DEREFS 8
-#define DP_TEXT_CUT 255 /* bytes of a text that was cut; complete ones are shorter */
+#define DP_TEXT_CUT 255 /* bytes of a text that was cut; complete ones have no more */
 
 /* Places of one event may have their arguments in different registers, each in a list. */
 #define DP_MAX_ARGUMENT_LISTS 256
@@ -23,6 +23,14 @@ enum dp_argument_base {
 	DP_N_BASES,
 };
 
+/* What an argument is beside a number. */
+enum dp_text {
+	DP_TEXT_NONE,
+	DP_TEXT_ENDED,  /* the address of bytes of which a zero is the last */
+	DP_TEXT_SIZED,  /* the address of as many as the argument in front of it says: */
+	DP_TEXT_LENGTH, /* the length of the text behind it, `size` bytes; it has no word */
+};
+
 /* A cookie with this bit: the place is where a call begins whose return is probed. */
 #define DP_COOKIE_BEGINS (1ULL << 32)
 
@@ -31,7 +39,7 @@ enum dp_argument_base {
 
 /*
  * A value is computed from its base: for each offset, the word at value + offset replaces it, then
- * `add` is added. Of a text, the result is the address.
+ * `add` is added. Of a text (is_text is an enum dp_text), the result is the address.
  */
 struct dp_argument {
 	__u8 base; /* enum dp_argument_base */
@@ -91,9 +99,9 @@ struct dp_whats {
 };
 
 /*
- * The values of a sample: a word for each argument of the list. That of a text is its size, and its
- * bytes follow in as many words as they need. What could not be read is 0. Sets have a bit for each
- * argument.
+ * The values of a sample: a word for each argument of the list that is no length. That of a text is its
+ * size, and its bytes follow in as many words as they need. What could not be read is 0. Sets have a bit
+ * for each argument.
  *
  *   +-------------+-------------+-------------+-------------+
  *   | part                      | list        | n           |

@@ -84,6 +84,8 @@ struct values {
 		__u64 time_ns; /* of DP_BASE_TIME */
 		__u64 record;  /* address, of DP_BASE_RECORD and DP_BASE_LOCATED */
 	};
+	__u64 length; /* of the next text, if that could be read */
+	__u64 has_length;
 	struct dp_values head;
 	__u64 cells[VALUES_ROOM + VALUES_TEXT_CELLS + 1];
 };
@@ -215,6 +217,41 @@ static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to
 	return 0;
 }
 
+/* The same for as many bytes as the value in front of it has said, of which none ends the text. */
+static __always_inline int value_bytes(struct values_ref *ref, __u32 i, __u64 *to, __u32 n_room,
+				       __u64 *value)
+{
+	__u64 length = ref->v->length;
+	__u32 size = n_room * DP_CELL_SIZE;
+	bool is_cut;
+
+	if (!ref->v->has_length)
+		return -1;
+	if (size > DP_TEXT_CUT)
+		size = DP_TEXT_CUT;
+	is_cut = length > size;
+	if (!is_cut)
+		size = (__u32)length;
+	size = port_opaque(size) & DP_TEXT_CUT;
+	if (bpf_probe_read_user(to, size, (const void *)*value) < 0)
+		return -1;
+	*value = size;
+	if (is_cut)
+		ref->v->head.cut |= 1 << i;
+	return 0;
+}
+DP_ASSERT((DP_TEXT_CUT & (DP_TEXT_CUT + 1)) == 0, "a mask bounds a text");
+
+/* A length has a->size bytes: what else is in its register is none of it. */
+static __always_inline void value_keep_length(struct values *v, const struct dp_argument *a,
+					      __u64 value, int err)
+{
+	__u32 unused = (64 - 8 * a->size) & 63;
+
+	v->length = value << unused >> unused;
+	v->has_length = err == 0;
+}
+
 /*
  * The message of an object: its class (what_find()), and true if it is the text at *value, which is
  * 0 if that cannot be read.
@@ -242,15 +279,21 @@ static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_
 	__u32 at = v->n_cells;
 	__u32 n_room = v->room - at - (v->head.n - i);
 	__u64 *to = &v->cells[port_index(at, VALUES_ROOM)];
-	bool is_text = a->is_text;
+	__u32 text = a->is_text;
 	__u64 value;
 	int err = of_event ? field_base(v, a, &value) : value_base(ref, a, &value);
 
 	if (err == 0)
 		err = of_event ? field_follow(a, &value) : value_follow(a, &value);
 	if (dp_has_exceptions && !of_event && err == 0 && a->is_what)
-		is_text = value_what(ref, &value);
-	if (err == 0 && is_text)
+		text = value_what(ref, &value) ? DP_TEXT_ENDED : DP_TEXT_NONE;
+	if (text == DP_TEXT_LENGTH) {
+		value_keep_length(v, a, value, err);
+		return;
+	}
+	if (err == 0 && text == DP_TEXT_SIZED)
+		err = value_bytes(ref, i, to + 1, n_room, &value);
+	else if (err == 0 && text != DP_TEXT_NONE)
 		err = value_text(ref, i, to + 1, n_room, &value, of_event);
 	if (err < 0) {
 		v->head.unread |= 1 << i;
@@ -258,7 +301,7 @@ static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_
 	}
 	*to = value;
 	v->n_cells++;
-	if (is_text) {
+	if (text != DP_TEXT_NONE) {
 		v->head.texts |= 1 << i;
 		v->n_cells += (value + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
 	}

@@ -120,6 +120,8 @@ static int split(const char *text, struct label_probe *ret, char ret_why[ARGUMEN
 		return fail(ret_why, "it must be " FORMS);
 	if (err == 0 && !ret->is_span && ret->parts.arguments.n == 0)
 		return fail(ret_why, "there must be values: NAME(x=arg1)");
+	if (err == 0 && ret->parts.is_line)
+		return fail(ret_why, "calls are of functions, not of a line");
 	return err;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "samples/probed_code.h"
 
 #define UNREAD "<unread>"
@@ -21,31 +22,57 @@ struct words {
 	size_t left;
 };
 
-/* A text ends at a whole character of UTF-8. */
+#define LONGEST_CHARACTER 4
+
+/* Without the last character of UTF-8, which may have been cut, unless it is one byte. */
 static size_t whole_size(const char *text, size_t size)
 {
-	while (size > 0 && (text[size - 1] & 0xc0) == 0x80)
-		size--;
-	return size > 0 && (text[size - 1] & 0x80) ? size - 1 : size;
+	size_t begin = size;
+
+	while (begin > 0 && size - begin < LONGEST_CHARACTER - 1 &&
+	       (text[begin - 1] & 0xc0) == 0x80)
+		begin--;
+	return begin > 0 && (text[begin - 1] & 0xc0) == 0xc0 ? begin - 1 : size;
+}
+
+#define ESCAPED_SIZE 4
+
+/* Writes bytes that are no characters of a text as \xHH. */
+static void escape(const char *text, size_t size, char *to)
+{
+	for (size_t i = 0; i < size;) {
+		uint32_t c;
+		size_t n = text_character(text + i, &c);
+
+		if (n > 0 && n <= size - i && text[i]) {
+			memcpy(to, text + i, n);
+			to += n;
+			i += n;
+		} else {
+			to += snprintf(to, ESCAPED_SIZE + 1, "\\x%02x", (unsigned char)text[i++]);
+		}
+	}
+	*to = '\0';
 }
 
 /* Takes a text of `size` bytes from the words. */
 static int add_text(struct label_list *list, const struct value_form *form, struct words *words,
 		    uint64_t size, bool is_cut)
 {
-	char text[DP_TEXT_CUT + sizeof(CUT)];
+	char text[DP_TEXT_CUT + 1], escaped[DP_TEXT_CUT * ESCAPED_SIZE + sizeof(CUT)];
 	size_t n_words = (size + sizeof(*words->at) - 1) / sizeof(*words->at);
 
 	if (size > DP_TEXT_CUT || n_words > words->left)
 		return -EBADMSG;
 	memcpy(text, words->at, size);
+	text[size] = '\0';
 	words->at += n_words;
 	words->left -= n_words;
+	escape(text, is_cut ? whole_size(text, size) : size, escaped);
 	if (is_cut)
-		size = whole_size(text, size);
-	strcpy(text + size, is_cut ? CUT : "");
+		strcat(escaped, CUT);
 	list->is_cut |= is_cut;
-	return label_list_add(list, &(struct label){ .key = form->name, .text = text });
+	return label_list_add(list, &(struct label){ .key = form->name, .text = escaped });
 }
 
 /* Writes a value that is no number of a label, and no text of the program. */
@@ -100,7 +127,7 @@ static int add_value(struct label_list *list, const struct value_form *form,
 	return add_word(list, form, word);
 }
 
-/* Passes over a value. False: the record is too short. */
+/* Passes over a value, whose word is *ret_word. False: the record is too short. */
 static bool skip_value(const struct dp_values *values, size_t i, struct words *words,
 		       uint64_t *ret_word)
 {
@@ -147,7 +174,7 @@ static struct values values_of(const struct value_labels *labels, const struct d
 
 static bool is_weight(const struct value_labels *labels, const struct value_form *form)
 {
-	return labels->weight && strcmp(labels->weight, form->name) == 0;
+	return labels->weight && !form->is_length && strcmp(labels->weight, form->name) == 0;
 }
 
 static int add_unknown(const struct value_forms *forms, struct label_list *list)
@@ -156,7 +183,7 @@ static int add_unknown(const struct value_forms *forms, struct label_list *list)
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < forms->n; i++)
-		if (!label_list_has_key(list, n_own, forms->of[i].name))
+		if (!forms->of[i].is_length && !label_list_has_key(list, n_own, forms->of[i].name))
 			err = label_list_add(list, &(struct label){ .key = forms->of[i].name,
 								    .text = UNKNOWN });
 	return err;
@@ -186,6 +213,8 @@ static int add_each(const struct value_labels *labels, struct values *v, struct 
 	for (size_t i = 0; err == 0 && i < v->n; i++) {
 		const struct value_form *form = &v->forms->of[i];
 
+		if (form->is_length)
+			continue;
 		if (!is_weight(labels, form) && !label_list_has_key(list, n_own, form->name))
 			err = add_value(list, form, v->head, i, &v->words);
 		else if (!skip_value(v->head, i, &v->words, &(uint64_t){ 0 }))
@@ -260,9 +289,13 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 	if (!labels || !labels->weight)
 		return named->sample.weight;
 	v = values_of(labels, sample_values(named));
-	for (size_t i = 0; i < v.n && skip_value(v.head, i, &v.words, &word); i++) {
+	for (size_t i = 0; i < v.n; i++) {
 		const struct value_form *form = &v.forms->of[i];
 
+		if (form->is_length)
+			continue;
+		if (!skip_value(v.head, i, &v.words, &word))
+			return 0;
 		if (!is_weight(labels, form))
 			continue;
 		word = value_type_extend(form->type, word);

@@ -67,6 +67,20 @@ static int compare(const struct elf_file *file, int other_fd, struct parse_resul
 	return 0;
 }
 
+/* Names belong to a parameter, as those of a list do to the first one. */
+static int get_parameters_at(const struct parse_request *request, int fd, uint64_t address,
+			     struct parse_result *ret)
+{
+	int err;
+
+	if (request->n_wanted > 0)
+		return parameters_find(fd, address, request->wanted, request->n_wanted,
+				       ret->parameters, &ret->names);
+	err = parameters_list(fd, address, &ret->names);
+	ret->parameters[0].n_names = (uint32_t)ret->names.n;
+	return err;
+}
+
 static int get_parameters(const struct parse_request *request, const struct elf_file *file,
 			  struct parse_result *ret)
 {
@@ -76,9 +90,8 @@ static int get_parameters(const struct parse_request *request, const struct elf_
 		const struct elf_segment *s = &file->segments[i];
 
 		if (request->offset >= s->offset && request->offset - s->offset < s->file_size)
-			return parameters_find(fd, request->offset - s->offset + s->address,
-					       request->wanted, request->n_wanted, ret->parameters,
-					       &ret->names);
+			return get_parameters_at(request, fd,
+						 request->offset - s->offset + s->address, ret);
 	}
 	return -ENODATA;
 }

@@ -48,7 +48,7 @@ struct parse_request {
 	int other; /* FACTS, IMAGE, PARAMETERS: its debug file, for its unwind information or names; or -1 */
 	/* Whose process has them, of files that are only referred to (O_PATH): parsers_ask() alone reads these */
 	uid_t user;
-	/* PARAMETERS: where the function begins in the file, and at most DP_MAX_ARGUMENTS */
+	/* PARAMETERS: where the function begins in the file, and at most DP_MAX_ARGUMENTS; 0: a list of all */
 	uint64_t offset;
 	const struct parameter_wanted *wanted;
 	size_t n_wanted;
@@ -82,7 +82,7 @@ struct parse_result {
 	bool is_so;
 	/* PARAMETERS */
 	struct parameter parameters[DP_MAX_ARGUMENTS];
-	struct enumerators names; /* of their values */
+	struct enumerators names; /* of their values, or the list of parameters_list() */
 	/* USDT */
 	struct usdt_place *usdt;
 	size_t n_usdt;

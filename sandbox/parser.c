@@ -156,6 +156,14 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
+static bool is_argument(const struct dp_argument *how)
+{
+	return how->base <= DP_BASE_CONSTANT && how->reg < DP_N_REGISTERS &&
+	       how->n_derefs <= DP_MAX_DEREFS && how->size <= sizeof(uint64_t) &&
+	       how->is_text <= DP_TEXT_SIZED && how->index <= DP_N_REGISTERS && how->shift <= 3 &&
+	       how->is_what == 0;
+}
+
 /* Whatever they are, the kernel reads only the process that hits the probe. */
 static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS], uint32_t n_names)
 {
@@ -165,11 +173,8 @@ static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS], 
 		const struct parameter *p = &parameters[i];
 
 		if (!is_printable(p->why, sizeof(p->why)) || p->type > VALUE_N_TYPES ||
-		    (p->type == VALUE_N_TYPES && p->why[0] == '\0') ||
-		    p->how.base > DP_BASE_CONSTANT || p->how.reg >= DP_N_REGISTERS ||
-		    p->how.n_derefs > DP_MAX_DEREFS || p->how.size > sizeof(uint64_t) ||
-		    p->how.is_text > 1 || p->how.index > DP_N_REGISTERS || p->how.shift > 3 ||
-		    p->how.is_what != 0 || p->n_names > ENUMERATION_MAX)
+		    (p->type == VALUE_N_TYPES && p->why[0] == '\0') || !is_argument(&p->how) ||
+		    !is_argument(&p->length) || p->length.is_text || p->n_names > ENUMERATION_MAX)
 			return false;
 		n += p->n_names;
 	}

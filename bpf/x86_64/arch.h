@@ -38,6 +38,7 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_REG_SP DP_RSP
 #define DP_REG_FP DP_RBP
 #define DP_REG_RESULT DP_RAX
+#define DP_REG_RESULT_NEXT DP_RDX
 #define DP_REG_BYTECODE DP_R13
 
 /* psABI 3.2.3 */

@@ -196,6 +196,66 @@ Test(label_values, have_texts_with_whole_characters)
 	cr_assert(label_set_has(set, "v0", "gr…") && set->is_cut);
 }
 
+/* A text of n bytes behind its length, which has no word. */
+static void put_bytes(const char *bytes, size_t n)
+{
+	struct value_forms *f = &forms[1];
+
+	f->of[0] = (struct value_form){ .type = VALUE_U64, .is_length = true };
+	f->of[1] = (struct value_form){ .name = "v1", .type = VALUE_BYTES };
+	f->of[2] = (struct value_form){ .name = "v2", .type = VALUE_U8, .unit = "" };
+	f->n = record.values.n = 3;
+	record.values.texts = 1 << 1;
+	record.words[0] = n;
+	memcpy(&record.words[1], bytes, n);
+	record.words[1 + (n + 7) / 8] = 5;
+}
+
+Test(label_values, have_texts_behind_their_lengths)
+{
+	put_bytes("a\0b\xff\xc3\xa9\xc3", 7);
+	read_labels(3);
+	cr_assert(label_set_has(set, "v1", "a\\x00b\\xff\xc3\xa9\\xc3"));
+	cr_assert(number("v2") == 5 && !set->is_cut && set->size > 0);
+	labels.weight = "v2";
+	record.sample.weight = 3;
+	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 15);
+	labels.weight = "";
+	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 0);
+	labels.weight = NULL;
+	end();
+	put_bytes("", 0);
+	read_labels(2);
+	cr_assert(label_set_has(set, "v1", "") && number("v2") == 5);
+	end();
+	record.values.cut = record.values.texts;
+	put_bytes("caf\xc3", 4);
+	read_labels(3);
+	cr_assert(label_set_has(set, "v1", "caf…") && set->is_cut);
+	end();
+	put_bytes("\x80\x81\x82\x83", 4);
+	read_labels(3);
+	cr_assert(label_set_has(set, "v1", "\\x80\\x81\\x82\\x83…"));
+	end();
+	record.values.is_unknown = 1;
+	read_labels(0);
+	cr_assert(label_set_has(set, "v1", "<unknown>") && label_set_has(set, "v2", "<unknown>"));
+	cr_assert(!label_set_has(set, "", "<unknown>"));
+}
+
+/* All of its bytes may be none of a character. */
+Test(label_values, have_texts_of_bytes_up_to_the_longest)
+{
+	char bytes[DP_TEXT_CUT], wanted[4 * DP_TEXT_CUT + 1] = "";
+
+	memset(bytes, 0xfe, sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		strcpy(wanted + 4 * i, "\\xfe");
+	put_bytes(bytes, sizeof(bytes));
+	read_labels(34);
+	cr_assert(label_set_has(set, "v1", wanted) && number("v2") == 5);
+}
+
 Test(label_values, tell_what_was_not_there)
 {
 	put(VALUE_U8, 0);

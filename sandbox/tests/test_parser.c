@@ -75,7 +75,11 @@ Test(parser, says_where_parameters_can_be)
 		{ .how.reg = DP_N_REGISTERS },
 		{ .how.n_derefs = DP_MAX_DEREFS + 1 },
 		{ .how.size = 9 },
-		{ .how.is_text = 2 },
+		{ .how.is_text = DP_TEXT_LENGTH },
+		{ .how.is_what = 1 },
+		{ .length.reg = DP_N_REGISTERS },
+		{ .length.n_derefs = DP_MAX_DEREFS + 1 },
+		{ .length.is_text = DP_TEXT_ENDED },
 		{ .type = VALUE_N_TYPES, .why = "\033[0m" },
 	};
 	struct parser_reply reply = honest;
