@@ -31,7 +31,7 @@ static __always_inline int perl_find(struct walk *w)
 	w->runtime.chain.place = p->layout.place;
 	if (chain_variable(w, &at) < 0)
 		return -1;
-	if (at == CHAIN_NO_BLOCK)
+	if (at == 0)
 		return 0;
 	if (p->layout.is_threaded) {
 		if (chain_read_word(w, &at, at) < 0)

@@ -166,11 +166,12 @@ int session_set_arguments(struct session *session, const struct dp_arguments *li
  * session->exceptions before and later. Logs errors. 0 or a negative errno.
  */
 int session_sample_exceptions(struct session *session);
-*Starts sampling a tracepoint or a function of the kernel.number : of the event among several,
-	and*of the list of its values .0 or
-		a negative errno.*/ int session_sample_trace(struct session *session,
-							     const struct tracer_place *place,
-							     unsigned int number);
+/*
+ * Starts sampling a tracepoint or a function of the kernel. number: of the event among several, and
+ * of the list of its values. 0 or a negative errno.
+ */
+int session_sample_trace(struct session *session, const struct tracer_place *place,
+			 unsigned int number);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
 /* Starts sampling threads to which a signal is delivered that ends their process with a core dump. */

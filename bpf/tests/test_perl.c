@@ -123,7 +123,7 @@ static void begin_perl(void)
 	image->runtime_kind = DP_RUNTIME_PERL;
 	*layout() = (struct dp_perl){
 		.variable = VARIABLE - WORLD_LIBRARY,
-		.place = DP_CHAIN_GLOBAL,
+		.place = DP_TLS_NONE,
 		.is_threaded = 1,
 		.stack = STACK,
 		.statement = STATEMENT,

@@ -100,7 +100,7 @@ static int find_interpreter(const struct elf_file *file, const struct elf_symbol
 {
 	struct dp_chain place;
 
-	*ret = (struct dp_perl){ .place = DP_CHAIN_GLOBAL };
+	*ret = (struct dp_perl){ .place = DP_TLS_NONE };
 	if (exports_find_variable(file, "PL_current_context", &place) == 0) {
 		ret->is_threaded = 1;
 		ret->place = place.place;
