@@ -44,7 +44,7 @@ int dp_sample_trace(void *ctx)
 	sample_kernel_stack(&s->walk, ctx);
 	/* With user stacks only, a sample without one is dropped. */
 	if ((dp_sides != DP_SIDES_USER || s->walk.out.sample.outcome != DP_NO_USER_STACK) &&
-	    !sample_output(s, true))
+	    !sample_output(s, true, NULL))
 		count_loss(s->walk.out.sample.cpu, true);
 	scratch_release(s);
 	return 0;
