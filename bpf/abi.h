@@ -398,7 +398,7 @@ struct dp_snapshot {
  */
 #define DP_CPU_LEVELS 1
 #define DP_UPROBE_LEVELS 4
-#define DP_WALL_LEVELS 2 /* a task switch, interrupted by the CPU's sampling event */
+#define DP_WALL_LEVELS 2 /* a task switch or a crash, interrupted by the CPU's sampling event */
 
 /* Samples that could not be sent, by CPU. */
 struct dp_losses {

@@ -3,15 +3,16 @@
 #define DP_BPF_CRASH_BPF_H
 
 /*
- * Crashes: the stack of a thread to which a signal is delivered that ends its process with a core dump,
- * whether or not one is written. Included by dwarfprof.bpf.c.
+ * Crashes: the stack of a thread to which a signal is delivered that ends its process with a core
+ * dump, whether or not one is written. Included by dwarfprof.bpf.c.
  *
- * The tracepoint is where get_signal(), kernel/signal.c, has found the signal's action and is about to
- * take it: a debugger has had its say, a handler of the program's own is known, and nothing has ended
- * yet. It has the same arguments in Linux 6.1 and 7.2. The function that dumps core has not kept its
- * name, and fentry needs the kernel's function tracer.
+ * The tracepoint is where get_signal(), kernel/signal.c, has found the signal's action and is about
+ * to take it: a debugger has had its say, a handler of the program's own is known, and nothing has
+ * ended yet. It has the same arguments in Linux 6.1 and 7.2. The function that dumps core has not
+ * kept its name, and fentry needs the kernel's function tracer.
  *
- * All of this runs with interrupts off and the lock of the process's signal handlers held.
+ * All of this runs with interrupts off and the lock of the process's signal handlers held. That is
+ * released before the process is ended: of threads that crash at the same time, each may be sampled.
  */
 
 /* TP_PROTO(int sig, struct kernel_siginfo *info, struct k_sigaction *ka) */

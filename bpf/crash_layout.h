@@ -6,14 +6,15 @@
 
 /*
  * How much of it: si_signo, si_errno, si_code, and the first members of each kind. The kernel's own
- * structure has the layout of user space's: copy_siginfo_to_user(), kernel/signal.c, copies it as it is.
+ * structure has the layout of user space's: copy_siginfo_to_user(), kernel/signal.c, copies it as
+ * it is.
  */
 #define DP_SIGINFO_SIZE 32
 
 /*
- * Behind the frames of a DP_EVENT_CRASH. Where a thread has called an address without code, the word on
- * top of the stack is the return address. Whether a call is in front of it can only be seen now: the
- * process is about to end.
+ * Behind the frames of a DP_EVENT_CRASH. Where a thread has called an address without code, the
+ * word on top of the stack is the return address. Whether a call is in front of it can only be seen
+ * now: the process is about to end.
  *
  *   +-------------+-------------+---------------------------+
  *   | part                      | 0                         |

@@ -3,8 +3,8 @@
 #define DP_BPF_SIGNAL_BPF_H
 
 /*
- * A signal that is delivered: whether it ends its process, and how a sample tells of it. In functions with
- * a stack of their own: their caller's is needed by the walk.
+ * A signal that is delivered: whether it ends its process, and how a sample tells of it. In
+ * functions with a stack of their own: their caller's is needed by the walk.
  */
 
 #include <stdbool.h>
@@ -17,8 +17,9 @@
 #include <bpf/bpf_helpers.h>
 
 /*
- * Those whose default action is a core dump: SIG_KERNEL_COREDUMP_MASK, include/linux/signal.h, with the
- * numbers of uapi/asm-generic/signal.h: SIGQUIT, ILL, TRAP, ABRT, BUS, FPE, SEGV, XCPU, XFSZ, SYS.
+ * Those whose default action is a core dump: SIG_KERNEL_COREDUMP_MASK, include/linux/signal.h, with
+ * the numbers of uapi/asm-generic/signal.h: SIGQUIT, ILL, TRAP, ABRT, BUS, FPE, SEGV, XCPU, XFSZ,
+ * SYS.
  */
 #define CORE_SIGNALS                                                                               \
 	(1U << 3 | 1U << 4 | 1U << 5 | 1U << 6 | 1U << 7 | 1U << 8 | 1U << 11 | 1U << 24 |         \
@@ -28,8 +29,8 @@
 #define SIGNAL_UNKILLABLE 0x40
 
 /*
- * Is no handler of the program's own called? struct k_sigaction begins with what rt_sigaction(2) has
- * copied from user space, and that with the handler. SIG_DFL is 0.
+ * Is no handler of the program's own called? struct k_sigaction begins with what rt_sigaction(2)
+ * has copied from user space, and that with the handler. SIG_DFL is 0.
  */
 static __always_inline bool is_default_action(const void *action)
 {

@@ -68,7 +68,7 @@ struct session {
 
 /* What the events of a session need. */
 struct session_needs {
-	unsigned int programs;      /* to load, bits by enum dp_event: only uprobes, or others */
+	unsigned int programs;      /* to load, bits by enum dp_event */
 	unsigned int levels;        /* the most walks in progress on a CPU: see DP_CPU_LEVELS */
 	unsigned int rings_per_cpu; /* 2: off-CPU samples and crashes have their own ones */
 	bool user_only;             /* none happens in the kernel */
@@ -174,7 +174,7 @@ int session_sample_trace(struct session *session, const struct tracer_place *pla
 			 unsigned int number);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
-/* Starts sampling threads to which a signal is delivered that ends their process with a core dump. */
+/* Starts sampling threads when a signal ends their process with a core dump. */
 int session_sample_crashes(struct session *session);
 /*
  * Takes a sample whenever a perf event (perf_event_open(2)) overflows. The session takes ownership

@@ -20,8 +20,8 @@ static const struct {
 #define ANY 0
 
 /*
- * uapi/asm-generic/siginfo.h, as numbers: C libraries do not have the newest names. The first row that
- * fits counts.
+ * uapi/asm-generic/siginfo.h, as numbers: C libraries do not have the newest names. The first row
+ * that fits counts.
  */
 static const struct {
 	int signal; /* ANY: of each */

@@ -11,7 +11,7 @@ struct stack_lines {
 	struct report *report;          /* whose file they go to */
 	struct symbolized_stack *stack; /* memory, kept from one stack to the next */
 	size_t max; /* the most lines: the middle of a longer stack is left out; 0: no limit */
-	/* Writes more about a frame of user space, at the end of its last function's line; NULL: nothing */
+	/* Writes more about a user frame, at the end of its last function's line; NULL: nothing */
 	void (*beside)(void *arg, const struct sample *sample, const struct frame *frame, FILE *to);
 	void *arg;
 };

@@ -90,7 +90,8 @@ struct unwinder_result unwinder_walk(struct unwinder *unwinder, const struct sta
 
 /*
  * The same for a call that has led to an address without code: the registers are the caller's, with
- * the return address as their pc. That frame is DP_METHOD_STACK_TOP, and the address is the innermost.
+ * the return address as their pc. That frame is DP_METHOD_STACK_TOP, and the address is the
+ * innermost.
  */
 struct unwinder_result unwinder_walk_caller(struct unwinder *unwinder,
 					    const struct stack_copy *copy,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: crash KIND [MILLISECONDS]
+ * usage: crash KIND [wait]
  *
- * Gets a signal in a function that main() has called by handle(), outer() and inner(): as KIND says.
- * Waits first, so that its tables are known by then. Prints "survived" if it goes on. The lines where
- * these functions go inwards are marked.
+ * Gets a signal in a function that main() has called by handle(), outer() and inner(): as KIND
+ * says. With `wait`, prints "ready" and first reads a line. Prints "survived" if it goes on. The
+ * lines where these functions go inwards are marked.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -195,43 +195,59 @@ static void return_again(int number)
 	signal(number, SIG_DFL);
 }
 
-static void handle_on_other_stack(void (*handler)(int))
+static void handle_with(void (*handler)(int), int flags)
 {
-	const size_t size = 65536;
-	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
-	stack_t stack = { .ss_sp = malloc(size), .ss_size = size };
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
 
-	if (!stack.ss_sp || sigaltstack(&stack, NULL) < 0 || sigaction(SIGSEGV, &action, NULL) < 0)
+	if (sigaction(SIGSEGV, &action, NULL) < 0)
 		exit(2);
 }
 
+static void use_other_stack(void)
+{
+	const size_t size = 65536;
+	stack_t stack = { .ss_sp = malloc(size), .ss_size = size };
+
+	if (!stack.ss_sp || sigaltstack(&stack, NULL) < 0)
+		exit(2);
+}
+
+/* Otherwise the signal is blocked until its handler has returned, and what that raises waits. */
 APART void raise_at_null(void)
 {
-	signal(SIGSEGV, raise_again);
+	handle_with(raise_again, SA_NODEFER);
 	at_null(); /* raise_at_null */
+	after++;
+}
+
+APART void raise_later_at_null(void)
+{
+	handle_with(raise_again, 0);
+	at_null(); /* raise_later_at_null */
 	after++;
 }
 
 APART void raise_at_overflow(void)
 {
-	handle_on_other_stack(raise_again);
+	use_other_stack();
+	handle_with(raise_again, SA_ONSTACK | SA_NODEFER);
 	after += overflow(0);
 }
 
 APART void return_at_overflow(void)
 {
-	handle_on_other_stack(return_again);
+	use_other_stack();
+	handle_with(return_again, SA_ONSTACK);
 	after += overflow(0);
 }
 
 /* The kernel has no room for its frame. */
 APART void overflow_without_room(void)
 {
-	signal(SIGSEGV, raise_again);
+	handle_with(raise_again, 0);
 	after += overflow(0);
 }
 
-/* Most of the program's time passes elsewhere. */
 APART void ignore(void)
 {
 	signal(SIGQUIT, SIG_IGN);
@@ -260,6 +276,7 @@ static const struct {
 	{ "survive", survive },
 	{ "ignore", ignore },
 	{ "raise", raise_at_null },
+	{ "raise-later", raise_later_at_null },
 	{ "raise-overflow", raise_at_overflow },
 	{ "return-overflow", return_at_overflow },
 	{ "overflow-without-room", overflow_without_room },
@@ -289,8 +306,11 @@ int main(int argc, char **argv)
 {
 	if (argc != 2 && argc != 3)
 		return 2;
-	if (argc == 3)
-		usleep((useconds_t)atoi(argv[2]) * 1000);
+	if (argc == 3) {
+		puts("ready");
+		fflush(stdout);
+		getchar();
+	}
 	handle(argv[1], (int)strlen(argv[1])); /* main */
 	puts("survived");
 	return 0;

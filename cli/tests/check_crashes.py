@@ -47,12 +47,32 @@ def leave_core():
     resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
 
 
-class Crash:
-    """What dwarfprof says of a command that it runs, and the core that this has left."""
+def profile_waiting(command, options, cwd):
+    """Profiles a program that goes on when its tables are in the kernel, and its calls are probed."""
+    with subprocess.Popen([*command, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=cwd,
+                          preexec_fn=leave_core) as process:
+        assert process.stdout.readline() == "ready\n"
+        profiler = start("-p", str(process.pid), *options, stderr=subprocess.PIPE, text=True, cwd=cwd)
+        try:
+            said = wait_until_it_says(profiler, "sampling")
+            process.communicate("\n", timeout=180)
+            said += profiler.communicate(timeout=180)[1]
+        finally:
+            profiler.kill()
+            process.kill()
+    return subprocess.CompletedProcess(profiler.args, profiler.returncode, None, said)
 
-    def __init__(self, *command, options=(), crashes=1, own=("--crashes=words",)):
+
+class Crash:
+    """What dwarfprof says of a command that it runs, or of one that waits for it, and the core that this has left."""
+
+    def __init__(self, *command, options=(), crashes=1, own=("--crashes=words",), waits=False):
         with tempfile.TemporaryDirectory() as directory:
-            self.run = dwarfprof(*own, "-o", "samples.jsonl", *options, "--", *command, cwd=directory, preexec_fn=leave_core)
+            options = [*own, "-o", "samples.jsonl", *options]
+            if waits:
+                self.run = profile_waiting(command, options, directory)
+            else:
+                self.run = dwarfprof(*options, "--", *command, cwd=directory, preexec_fn=leave_core)
             self.words = harness.read(os.path.join(directory, "words"))
             samples = [json.loads(line) for line in harness.read(os.path.join(directory, "samples.jsonl")).splitlines()]
             self.samples = [s for s in samples if s["event"] == "crash"]
@@ -179,8 +199,8 @@ class Crashes(unittest.TestCase):
         self.expect_words(crash, "     ... 401 more\n", "[depth_limit: ")
 
     def test_stack_overflow_with_a_handler(self):
-        """The handler is on another stack, from which the walk goes on to the first."""
-        crash = Crash(program("crash"), "raise-overflow")
+        """The handler is on another stack, from which the walk goes on to the first. A copy has the first one's other end."""
+        crash = Crash(program("crash"), "raise-overflow", waits=True)
         at = crash.functions.index("overflow")
         self.assertIn("raise_again", crash.functions[:at])
         self.assertEqual(set(crash.functions[at:]), {"overflow"})
@@ -203,6 +223,15 @@ class Crashes(unittest.TestCase):
         self.assertEqual(crash.frames[inner]["method"], "signal")
         self.expect_lines(crash.frames[inner:inner + 6], ["at_null", "raise_at_null", *OUTER])
         self.expect_core(crash)
+
+    def test_handler_whose_signal_waits(self):
+        """Blocked until the handler has returned, it comes where the handler was called."""
+        crash = Crash(program("crash"), "raise-later")
+        self.assertEqual((crash.labels["signal"], crash.labels["signal.code"]), ("SIGSEGV", "SI_TKILL"))
+        self.assertNotIn("fault.address", crash.labels)
+        self.expect_lines(crash.frames[:6], ["at_null", "raise_later_at_null", *OUTER])
+        self.expect_core(crash)
+        self.expect_words(crash, "SIGSEGV, raise() or tgkill() (SI_TKILL)\n")
 
     def test_calls_of_no_code(self):
         for kind, function, code in (("nothing", "at_nothing", "SEGV_MAPERR"), ("garbage", "at_garbage", "SEGV_MAPERR"),
@@ -232,7 +261,7 @@ class Crashes(unittest.TestCase):
 
     def test_values_beside_their_frame(self):
         probe = f"label: {program('crash')}:handle(kind=arg1:str, length=arg2:s32)"
-        crash = Crash(program("crash"), "division", "500", options=["--probe", probe])
+        crash = Crash(program("crash"), "division", options=["--probe", probe], waits=True)
         self.assertEqual((crash.labels["kind"], crash.labels["length"]), ("division", 8))
         self.assertRegex(crash.words, r"#3 +0x[0-9a-f]+  handle at .*crash\.c:\d+ \[crash\]  kind=division, length=8\n")
         self.assertEqual(crash.words.count("kind=division"), 1)
@@ -240,7 +269,7 @@ class Crashes(unittest.TestCase):
     def test_values_of_a_walk_that_ends_before(self):
         """Nothing is known of calls that the kernel's walk did not get to."""
         probe = f"label: {program('crash')}:handle(kind=arg1:str)"
-        crash = Crash(program("crash"), "division", "500", options=["--probe", probe, "--max-stack", "2"])
+        crash = Crash(program("crash"), "division", options=["--probe", probe, "--max-stack", "2"], waits=True)
         self.assertEqual(crash.labels["kind"], "<unknown>")
         self.expect_words(crash, "     with kind=<unknown>\n")
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Crashes in words: what is said of the signal, the thread, frames and values, and how often. */
 #include <string.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "report/tests/labels.h"
@@ -30,6 +31,7 @@ static void begin_crashes(void)
 					  .started_ns = 23456789 };
 
 	setenv("TZ", "UTC", 1);
+	tzset(); /* which localtime_r() need not call */
 	program.names = some_names();
 	cr_assert(report_new(&report_crashes, &context, open_memstream(&text, &text_size),
 			     &report) == 0);
