@@ -441,7 +441,7 @@ static void refuse_old(struct list_fetchers *f, uint64_t now)
 	}
 }
 
-/* Users whose requests wait for others of theirs: each has a fetcher, so there are no more of them. */
+/* Users who wait for others of their requests: each has a fetcher, so there are no more of them. */
 struct waiting {
 	uid_t users[FETCHERS_IN_ALL];
 	size_t n;
