@@ -111,8 +111,7 @@ static int note_result(struct process *p, uint64_t time, bool is_void, int err)
 		process_end_mappings(p, time);
 	else if (err == -ESRCH)
 		process_end_mappings(p, clock_now_ns());
-	p->is_unread = err < 0 &&
-		       (p->is_unread || (err != -ESRCH && p->mappings.n_living == 0));
+	p->is_unread = err < 0 && (p->is_unread || (err != -ESRCH && p->mappings.n_living == 0));
 	p->changed = true;
 	return err;
 }
@@ -241,9 +240,11 @@ int process_list_defer(struct process_table *table, struct process *p, const str
 
 	if (list->n_deferred >= MAX_DEFERRED_OF_LIST ||
 	    table->deferred_bytes + size > MAX_DEFERRED) {
-		if (!list->is_again)
+		/* What is older is in the list. */
+		if (!list->is_again && r->time >= list->time) {
+			list->is_again = true;
 			list->again = r->time;
-		list->is_again = true;
+		}
 		return 0;
 	}
 	if (array_reserve(list->deferred, list->n_deferred, list->deferred_size) < 0)
