@@ -211,7 +211,7 @@ Test(process_list, may_not_come)
 Test(process_list, may_be_none)
 {
 	static const char *const texts[] = { LINE("1000-2000") "5000-60", "what is this\n",
-					     LINE("1000-3000") LINE("2000-4000") };
+					     LINE("3000-4000") LINE("1000-2000") };
 
 	for (uint64_t i = 0; i < 3; i++) {
 		struct process *p = add((int)i);
@@ -220,6 +220,20 @@ Test(process_list, may_be_none)
 		cr_assert(p->is_unread && p->list_err == -EBADMSG);
 		expect_mappings((int)i, 10, 0);
 	}
+}
+
+/* As the kernel writes it if they are joined while it is read. */
+Test(process_list, may_have_mappings_that_overlap)
+{
+	struct process *p = add(0);
+	const struct mapping *m;
+
+	answer(0, 1, 0, LINE("1000-3000") "2000-5000 r-xp 00007000 00:00 0 \n" LINE("6000-7000"));
+	expect_mappings(0, 10, 3);
+	m = process_find(p, 0x2000, 10);
+	cr_assert(m && m->start == 0x1000 && m->end == 0x3000);
+	m = process_find(p, 0x4000, 10);
+	cr_assert(m && m->start == 0x3000 && m->end == 0x5000 && m->offset == 0x8000);
 }
 
 Test(process_list, is_not_applied_in_part)
