@@ -28,9 +28,9 @@ struct proc_maps {
 };
 
 /*
- * Opens a process's maps: those of others may be locked (sandbox/list_fetchers.h). Returns 0, -ESRCH if
- * the process does not exist or has ended, -EACCES if its maps may not be read, or another negative
- * errno.
+ * Opens a process's maps: those of others may be locked (sandbox/list_fetchers.h). Returns 0,
+ * -ESRCH if the process does not exist or has ended, -EACCES if its maps may not be read, or
+ * another negative errno.
  */
 int proc_maps_open(struct proc_maps *ret, pid_t pid);
 void proc_maps_close(struct proc_maps *maps);

@@ -22,8 +22,12 @@ int mapping_list_next(struct mapping_list *list, struct proc_map *ret)
 		return -EBADMSG;
 	*end = '\0';
 	list->at = end + 1;
-	if (proc_map_parse(line, ret) < 0 || ret->start < list->past || ret->end <= ret->start)
+	if (proc_map_parse(line, ret) < 0 || ret->end <= ret->start || ret->end <= list->past)
 		return -EBADMSG;
+	if (ret->start < list->past) {
+		ret->offset += list->past - ret->start;
+		ret->start = list->past;
+	}
 	list->past = ret->end;
 	return 1;
 }

@@ -27,7 +27,9 @@ void mapping_list_init(struct mapping_list *ret, char *bytes, size_t size);
 
 /*
  * Reads the next mapping. Its name is valid as long as the bytes are. Returns 1, 0 at the end, or
- * -EBADMSG: this is no such list. Mappings are in order, do not overlap, and none is empty.
+ * -EBADMSG: this is no such list. Mappings are in order, do not overlap, and none is empty: the
+ * kernel writes a page at a time, and a mapping that was joined meanwhile with the one before it
+ * begins where that one began (m_start(), fs/proc/task_mmu.c).
  */
 int mapping_list_next(struct mapping_list *list, struct proc_map *ret);
 

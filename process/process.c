@@ -296,8 +296,10 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	p->changed = true;
 	err = inherit_mappings(p, from, time);
 	/* By the time that the parent's list tells what the child has, the parent may have changed it. */
-	if (err == 0 && (from->list || from->is_unread))
-		err = process_list_read(table, p, time, true);
+	if (err == 0 && (from->list || from->is_unread)) {
+		err = process_list_read(table, p, time, from->is_unread);
+		process_doubt_all(p, err, time);
+	}
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -414,10 +416,13 @@ void process_table_resync(struct process_table *table, uint64_t time)
 
 /* Time from a first doubt to reading the mappings: a file may be half written. */
 #define DOUBT_NS UINT64_C(1000000000)
+/* A user's thousands of lists that are refused are asked for so many at a time. */
+#define MAX_AWAITED_AGAIN 64
 
 static void process_settle_doubt(struct process_table *table, struct process *p, uint64_t now)
 {
-	if (p->doubted == 0 || p->doubted + DOUBT_NS > now || !process_list_is_due(p))
+	if (p->doubted == 0 || p->doubted + DOUBT_NS > now || !process_list_is_due(p) ||
+	    (p->list_err < 0 && table->n_awaited >= MAX_AWAITED_AGAIN))
 		return;
 	p->doubted = 0;
 	if (p->is_replaced || p->left != TIME_NEVER)

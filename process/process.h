@@ -105,9 +105,9 @@ void process_table_init(struct process_table *table, struct pool *pool,
 void process_table_done(struct process_table *table);
 
 /*
- * Adds a running process with its current mappings, which may have to be awaited (process_list.h), and
- * makes its tables. Returns 0, -ESRCH if there is no such process, -EACCES if its maps may not be read, or
- * another errno.
+ * Adds a running process with its current mappings, which may have to be awaited (process_list.h),
+ * and makes its tables. Returns 0, -ESRCH if there is no such process, -EACCES if its maps may not
+ * be read, or another errno.
  */
 int process_table_add(struct process_table *table, pid_t pid);
 

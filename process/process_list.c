@@ -18,10 +18,11 @@
 #include "process/unrecorded.h"
 #include "sandbox/list_fetchers.h"
 
-/* What all records that wait may take. */
+/* What all records that wait may take, and how many may for one list: they are applied at once. */
 #define MAX_DEFERRED ((size_t)16 << 20)
+#define MAX_DEFERRED_OF_LIST 4096
 
-/* Until a list is asked for again that did not come, or not all of it: its user is refused anyway. */
+/* Until a list is asked for again that cannot be had now: its user is refused anyway. */
 #define RETRY_NS UINT64_C(5000000000)
 
 /* If there are many lists, the rings are read after this time. */
@@ -65,6 +66,8 @@ static int apply_lines(struct process_table *table, struct process *p,
 	size_t n = 0;
 	int err;
 
+	if (from->size == 0) /* it has no memory any more (m_start(), fs/proc/task_mmu.c) */
+		return -ESRCH;
 	process_end_mappings(p, time);
 	mapping_list_init(&list, from->bytes, from->size);
 	while ((err = mapping_list_next(&list, &map)) > 0) {
@@ -100,12 +103,15 @@ static const char *explain(int err)
 	return err == -EBADMSG ? "the list is none" : strerror(-err);
 }
 
+/* A process that has ended had its mappings till then: samples of it may be on their way. */
 static int note_result(struct process *p, uint64_t time, bool is_void, int err)
 {
 	p->list_err = err;
-	if (err < 0 && (is_void || err == -ESRCH))
+	if (err < 0 && is_void)
 		process_end_mappings(p, time);
-	p->is_unread = err < 0 && p->mappings.n_living == 0;
+	else if (err == -ESRCH)
+		process_end_mappings(p, clock_now_ns());
+	p->is_unread = err < 0 && (p->is_unread || (err != -ESRCH && p->mappings.n_living == 0));
 	p->changed = true;
 	return err;
 }
@@ -164,10 +170,24 @@ int process_list_read(struct process_table *table, struct process *p, uint64_t t
 	return note_result(p, time, is_void, err);
 }
 
+/* What was asked for while a list was being read. What is large is read at a tenth of the time. */
+static void read_again(struct process_table *table, struct process *p, uint64_t time, bool is_void)
+{
+	int err = process_list_is_due(p) ? process_list_read(table, p, time, is_void) : -EAGAIN;
+
+	if (err < 0 && err != -ESRCH)
+		process_table_doubt(p, clock_now_ns());
+}
+
+static size_t record_size(const struct mmap_record *r)
+{
+	return sizeof(*r) + strlen(r->name) + 1;
+}
+
 static void forget_deferred(struct process_table *table, struct process_list *list)
 {
 	for (size_t i = 0; i < list->n_deferred; i++) {
-		table->deferred_bytes -= strlen(list->deferred[i].name) + 1;
+		table->deferred_bytes -= record_size(&list->deferred[i]);
 		free((char *)list->deferred[i].name);
 	}
 	list->n_deferred = 0;
@@ -209,18 +229,22 @@ void process_list_on_exec(struct process_table *table, struct process *p, uint64
 	}
 	process_list_cancel(table, p);
 	if (is_again)
-		(void)process_list_read(table, p, again, true);
+		read_again(table, p, again, true);
 }
 
 int process_list_defer(struct process_table *table, struct process *p, const struct mmap_record *r)
 {
 	struct process_list *list = p->list;
-	size_t size = strlen(r->name) + 1;
+	size_t size = record_size(r);
 	struct mmap_record copy = *r;
 
-	if (table->deferred_bytes + size > MAX_DEFERRED) {
-		list->is_again = true;
-		list->again = r->time;
+	if (list->n_deferred >= MAX_DEFERRED_OF_LIST ||
+	    table->deferred_bytes + size > MAX_DEFERRED) {
+		/* What is older is in the list. */
+		if (!list->is_again && r->time >= list->time) {
+			list->is_again = true;
+			list->again = r->time;
+		}
 		return 0;
 	}
 	if (array_reserve(list->deferred, list->n_deferred, list->deferred_size) < 0)
@@ -250,29 +274,37 @@ static void note_failure(struct process_table *table, const struct process *p, i
 	table->n_unlisted += p->list_err == 0;
 }
 
+static bool will_be_refused(int err)
+{
+	return err == -ETIMEDOUT || err == -EFBIG || err == -EACCES || err == -EPERM;
+}
+
 /* There is a list, or none. */
 static void finish(struct process_table *table, struct process *p, const struct fetched_list *from)
 {
 	struct process_list *list = take_off(table, p);
+	bool is_void = list->is_void;
 	uint64_t now = clock_now_ns();
 	int err = from->err;
 
-	if (err == 0 && !is_same(p, list))
+	if (err == 0 && !is_same(p, list)) {
 		err = -ESRCH;
+		is_void = true;
+	}
 	if (err == 0)
 		err = apply_lines(table, p, from, list->time);
 	if (err < 0 && err != -ESRCH)
 		note_failure(table, p, err);
-	(void)note_result(p, list->time, list->is_void, err);
+	(void)note_result(p, list->time, is_void, err);
 	if (err == -ESRCH && p->exited == TIME_NEVER)
 		p->exited = now; /* of which nobody can be sure (process_table_forget()) */
 	if (err < 0)
-		process_table_doubt(p, err == -ETIMEDOUT || err == -EFBIG ? now + RETRY_NS : now);
+		process_table_doubt(p, will_be_refused(err) ? now + RETRY_NS : now);
 	for (size_t i = 0; i < list->n_deferred; i++)
 		if (process_table_on_mmap(table, &list->deferred[i]) < 0)
 			process_table_doubt(p, now);
 	if (list->is_again)
-		(void)process_list_read(table, p, list->again, list->again_void);
+		read_again(table, p, list->again, list->again_void);
 	list_free(table, list);
 }
 

@@ -198,24 +198,30 @@ static int add(struct process_table *table, const struct target *t)
 	return add_all(table, false);
 }
 
+/* With threads, all processes are those of the named ones. */
+static bool is_named(const struct target *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->n_pids; i++)
+		if (t->pids[i] == pid)
+			return true;
+	return t->n_tids > 0;
+}
+
 /* Who has read the mappings can tell only now that they could not be read. */
 static int check_lists(struct process_table *table, const struct target *t)
 {
 	struct process *p, *next;
 	size_t n_refused = 0;
 
-	for (size_t i = 0; i < t->n_pids; i++) {
-		int err;
+	HASH_ITER(hh, table->processes, p, next) {
+		bool is_refused = p->list_err == -EACCES || p->list_err == -EPERM;
 
-		p = process_table_find(table, t->pids[i]);
-		err = p ? p->list_err : 0;
-		if (err != -ESRCH && err != -EACCES && err != -EPERM)
-			continue;
-		permission_explain_process(t->pids[i], err);
-		return err == -EACCES ? -EPERM : err;
-	}
-	HASH_ITER(hh, table->processes, p, next)
 		n_refused += p->list_err < 0 && p->list_err != -ESRCH;
+		if (!is_named(t, p->pid) || (!is_refused && p->list_err != -ESRCH))
+			continue;
+		permission_explain_process(p->pid, p->list_err);
+		return is_refused ? -EPERM : p->list_err;
+	}
 	warn_refused(table, n_refused);
 	return 0;
 }

@@ -32,6 +32,8 @@
 #define QUEUE_NS UINT64_C(5000000000)
 /* How often a list is asked for if fetchers end. */
 #define ATTEMPTS 5
+/* If lists that nobody has taken have so many bytes, no more are read. */
+#define MAX_FETCHED ((size_t)32 << 20)
 /* The greatest errno (include/linux/err.h). */
 #define MAX_ERRNO 4095
 
@@ -68,6 +70,7 @@ struct list_fetchers {
 	struct fetched_list *fetched; /* has room for all that are wanted */
 	size_t n_fetched, fetched_size;
 	size_t n_ready; /* of these, when it was last looked */
+	size_t fetched_bytes;
 	struct fetch_shares shares;
 	uint64_t n_requests; /* so far */
 	uint64_t n_steps;    /* see list_fetchers_wait() */
@@ -174,11 +177,16 @@ static void remove_wanted(struct list_fetchers *f, size_t i)
 	memmove(&f->wanted[i], &f->wanted[i + 1], (f->n_wanted - i) * sizeof(*f->wanted));
 }
 
+static void put(struct list_fetchers *f, const struct fetched_list *list)
+{
+	f->fetched[f->n_fetched++] = *list;
+	f->fetched_bytes += list->size;
+	f->n_steps++;
+}
+
 static void tell(struct list_fetchers *f, const struct wanted *w, int err)
 {
-	f->fetched[f->n_fetched++] =
-		(struct fetched_list){ .pid = w->pid, .number = w->number, .err = err };
-	f->n_steps++;
+	put(f, &(struct fetched_list){ .pid = w->pid, .number = w->number, .err = err });
 }
 
 /* From a file that others can still change. */
@@ -228,8 +236,7 @@ static int take_reply(struct list_fetchers *f, struct list_fetcher *of, uint64_t
 		fetch_shares_charge(&f->shares, of->wanted.user, now,
 				    reply.slept_ns < took ? reply.slept_ns : took);
 	list.err = reply.n < 0 ? reply.n : copy_list(of->list, (size_t)reply.n, &list);
-	f->fetched[f->n_fetched++] = list;
-	f->n_steps++;
+	put(f, &list);
 	make_idle(of);
 	return 0;
 }
@@ -394,7 +401,9 @@ static enum service serve_one(struct list_fetchers *f, const struct wanted *w, u
 		tell(f, w, -ETIMEDOUT);
 		return SERVED;
 	}
-	if (count_busy(f, &w->user) >= of_user || count_busy(f, NULL) >= of_all)
+	if (count_busy(f, NULL) >= of_all)
+		return ALL_WAIT;
+	if (count_busy(f, &w->user) >= of_user)
 		return USER_WAITS;
 	if (!of) {
 		start_another(f, now);
@@ -418,8 +427,7 @@ static void serve_here(struct list_fetchers *f)
 
 		list_fetch_here(w->pid, w->thread, &list);
 		list.number = w->number;
-		f->fetched[f->n_fetched++] = list;
-		f->n_steps++;
+		put(f, &list);
 		remove_wanted(f, 0);
 	}
 }
@@ -433,22 +441,50 @@ static void refuse_old(struct list_fetchers *f, uint64_t now)
 	}
 }
 
-static void serve(struct list_fetchers *f, uint64_t now)
+/* Users who wait for others of their requests: each has a fetcher, so there are no more of them. */
+struct waiting {
+	uid_t users[FETCHERS_IN_ALL];
+	size_t n;
+};
+
+static bool is_waiting(const struct waiting *waiting, uid_t user)
+{
+	for (size_t i = 0; i < waiting->n; i++)
+		if (waiting->users[i] == user)
+			return true;
+	return waiting->n == ARRAY_SIZE(waiting->users);
+}
+
+/* A user may want thousands, so none is looked at in detail once another one of theirs waits. */
+static void serve_all(struct list_fetchers *f, uint64_t now)
 {
 	enum service service = SERVED;
-	size_t i = 0;
+	struct waiting waiting = { .n = 0 };
+	size_t i = 0, n_kept = 0;
 
+	for (; i < f->n_wanted && service != ALL_WAIT && f->fetched_bytes < MAX_FETCHED; i++) {
+		const struct wanted w = f->wanted[i];
+		bool waits = is_waiting(&waiting, w.user);
+
+		if (!waits)
+			service = serve_one(f, &w, now);
+		if (!waits && service == USER_WAITS)
+			waiting.users[waiting.n++] = w.user;
+		if (waits || service != SERVED)
+			f->wanted[n_kept++] = w;
+	}
+	if (n_kept < i)
+		memmove(&f->wanted[n_kept], &f->wanted[i], (f->n_wanted - i) * sizeof(*f->wanted));
+	f->n_wanted -= i - n_kept;
+}
+
+static void serve(struct list_fetchers *f, uint64_t now)
+{
 	if (f->n_wanted > 0 && !f->has_started && !f->has_tried && f->starting < 0)
 		start_patiently(f);
 	if (f->is_broken)
 		serve_here(f);
-	while (i < f->n_wanted && service != ALL_WAIT) {
-		service = serve_one(f, &f->wanted[i], now);
-		if (service == SERVED)
-			remove_wanted(f, i);
-		else
-			i++;
-	}
+	serve_all(f, now);
 	if (!find_idle(f, true) && count_busy(f, NULL) == 0)
 		refuse_old(f, now);
 }
@@ -524,6 +560,7 @@ bool list_fetchers_take(struct list_fetchers *f, struct fetched_list *ret)
 	if (!f || f->n_ready == 0)
 		return false;
 	*ret = f->fetched[0];
+	f->fetched_bytes -= ret->size;
 	f->n_ready--;
 	f->n_fetched--;
 	memmove(f->fetched, f->fetched + 1, f->n_fetched * sizeof(*f->fetched));

@@ -7,9 +7,11 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "kernel/proc_stat.h"
 #include "process/tests/process_world.h"
 #include "sandbox/list_fetchers.h"
@@ -209,7 +211,7 @@ Test(process_list, may_not_come)
 Test(process_list, may_be_none)
 {
 	static const char *const texts[] = { LINE("1000-2000") "5000-60", "what is this\n",
-					     LINE("1000-3000") LINE("2000-4000") };
+					     LINE("3000-4000") LINE("1000-2000") };
 
 	for (uint64_t i = 0; i < 3; i++) {
 		struct process *p = add((int)i);
@@ -218,6 +220,20 @@ Test(process_list, may_be_none)
 		cr_assert(p->is_unread && p->list_err == -EBADMSG);
 		expect_mappings((int)i, 10, 0);
 	}
+}
+
+/* As the kernel writes it if they are joined while it is read. */
+Test(process_list, may_have_mappings_that_overlap)
+{
+	struct process *p = add(0);
+	const struct mapping *m;
+
+	answer(0, 1, 0, LINE("1000-3000") "2000-5000 r-xp 00007000 00:00 0 \n" LINE("6000-7000"));
+	expect_mappings(0, 10, 3);
+	m = process_find(p, 0x2000, 10);
+	cr_assert(m && m->start == 0x1000 && m->end == 0x3000);
+	m = process_find(p, 0x4000, 10);
+	cr_assert(m && m->start == 0x3000 && m->end == 0x5000 && m->offset == 0x8000);
 }
 
 Test(process_list, is_not_applied_in_part)
@@ -254,6 +270,16 @@ Test(process_list, that_does_not_come_leaves_what_is_sure)
 	expect_mappings(0, 4 * SECOND, 0);
 }
 
+/* Nothing is mapped where nothing is any more, or its thread has ended. */
+Test(process_list, of_one_that_has_ended_is_empty)
+{
+	struct process *p = add(0);
+
+	answer(0, 1, 0, "");
+	cr_assert(p->is_unread && p->list_err == -ESRCH && p->exited != TIME_NEVER);
+	cr_assert_eq(table.n_unlisted, 0);
+}
+
 /* The parent may have changed them by the time that its list tells. */
 Test(process_list, of_a_child_is_its_own)
 {
@@ -271,6 +297,28 @@ Test(process_list, of_a_child_is_its_own)
 	cr_assert_eq(process_table_on_fork(&table, PID(0), PID(2), 30), 0);
 	cr_assert_eq(n_asked, 2, "they are known");
 	expect_mappings(2, 30, 1);
+}
+
+/* It had what its parent had, whose list is being read. */
+Test(process_list, of_a_child_that_has_ended_is_that_of_its_parent)
+{
+	struct process *child;
+	struct snapshot *snapshot;
+
+	add(0);
+	answer(0, 1, 0, LINE("1000-2000"));
+	process_table_doubt(process(0), 1);
+	cr_assert_eq(process_table_publish(&table, SECOND + 1), 0);
+	cr_assert_eq(process_table_on_fork(&table, PID(0), PID(1), SECOND + 10), 0);
+	child = process(1);
+	cr_assert(n_asked == 3 && process_is_pending(child, SECOND + 20));
+	answer(1, 3, -ESRCH, NULL);
+	cr_assert(child->exited != TIME_NEVER && !process_is_pending(child, SECOND + 20));
+	expect_mappings(1, SECOND + 20, 1);
+	cr_assert_eq(process_look_back(&table, child, SECOND + 20, &snapshot), 0);
+	snapshot_free(&table.snapshots, snapshot);
+	cr_assert_eq(child->mappings.n_living, 0);
+	answer(0, 2, 0, LINE("1000-2000"));
 }
 
 /* What was lost may be missing in a list that is being read. */
@@ -302,24 +350,86 @@ Test(process_list, is_read_again_if_records_are_lost_after_an_exec)
 	expect_mappings(0, 100, 1);
 }
 
-/* A process that maps thousands of files while its list is locked; what is left out is in another list. */
-Test(process_list, bounds_what_waits_for_it)
+/* Maps something until that is too much, and once more. Returns how often it was not. */
+static uint64_t map_too_much(int n, const char *name)
 {
-	static char name[4000];
-	struct mmap_record r = { .pid = PID(0), .start = 0x1000, .end = 0x2000, .name = name };
-	struct process *p = add(0);
+	struct mmap_record r = { PID(n), .start = 0x1000, .end = 0x2000, .name = name };
+	const struct process_list *list = process(n)->list;
 
-	memset(name, 'x', sizeof(name) - 1);
-	for (r.time = 1; !p->list->is_again; r.time++) {
+	for (r.time = 1; !list->is_again; r.time++) {
 		cr_assert_eq(process_table_on_mmap(&table, &r), 0);
 		cr_assert_lt(r.time, 10000);
 	}
-	cr_assert_gt(r.time, 1000);
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	cr_assert_eq(list->again, r.time - 1, "the first one that is left out");
+	return r.time - 2;
+}
+
+/* A process maps thousands of files while its list is locked; another list has what is left out. */
+Test(process_list, bounds_what_waits_for_it)
+{
+	struct process *p = add(0);
+	uint64_t n = map_too_much(0, "//anon");
+
+	cr_assert_gt(n, 1000);
 	answer(0, 1, 0, LINE("5000-6000"));
-	cr_assert(n_asked == 2 && process_find(p, 0x1000, r.time) &&
-		  process_find(p, 0x5000, r.time));
-	cr_assert_lt(process_find(p, 0x1000, r.time)->born, r.time - 1, "the last one is left out");
+	cr_assert(n_asked == 2 && process_is_pending(p, n + 1) && !process_is_pending(p, n));
+	cr_assert(process_find(p, 0x1000, n + 1)->born == n && process_find(p, 0x5000, n + 1));
 	answer(0, 2, 0, LINE("5000-6000"));
+	expect_mappings(0, n + 1, 1);
+}
+
+/* Those of one process may leave no room for those of others. */
+Test(process_list, bounds_what_waits_for_all)
+{
+	static char name[8000];
+
+	memset(name, 'x', sizeof(name) - 1);
+	add(0);
+	add(1);
+	cr_assert_gt(map_too_much(0, name), 1000);
+	cr_assert_lt(map_too_much(1, name), 2);
+	for (uint64_t i = 0; i < 2; i++) {
+		answer((int)i, i + 1, 0, LINE("5000-6000"));
+		answer((int)i, i + 3, 0, LINE("5000-6000"));
+	}
+}
+
+/* Tens of thousands of mappings are not read all the time, whatever happens while they are. */
+Test(process_list, is_not_read_again_at_once_if_it_is_long)
+{
+	enum { N = 50000, LINE_SIZE = 64 };
+	_cleanup_free_ char *text = malloc((size_t)N * LINE_SIZE);
+	struct process *p = add(0);
+	size_t n = 0;
+
+	cr_assert(text);
+	for (unsigned int i = 1; i <= N; i++)
+		n += (size_t)snprintf(text + n, LINE_SIZE, LINE("%x000-%x800"), i, i);
+	process_table_resync(&table, 100);
+	answer(0, 1, 0, text);
+	cr_assert(p->read_ns > 0 && !p->list && p->doubted != 0);
+	cr_assert_eq(n_asked, 1);
+}
+
+/* Those of a user who is refused, too, are asked for little by little. */
+Test(process_list, are_not_asked_for_again_all_at_once)
+{
+	enum { N = 200 };
+	uint64_t last;
+
+	for (int i = 0; i < N; i++)
+		answer(i, add(i)->list->number, -ETIMEDOUT, NULL);
+	cr_assert_eq(table.n_unlisted, N);
+	cr_assert_eq(process_table_publish(&table, UINT64_MAX / 2), 0);
+	last = n_asked;
+	cr_assert(last > N && last < 2 * N);
+	for (int i = 0; i < N; i++)
+		process_list_cancel(&table, process(i));
+	cr_assert_eq(process_table_publish(&table, UINT64_MAX / 2), 0);
+	cr_assert_gt(n_asked, last);
+	for (int i = 0; i < N; i++)
+		process_list_cancel(&table, process(i));
 }
 
 /* Its number is another's, or it is forgotten. */

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "process/process_list.h"
 #include "process/tests/process_world.h"
 #include "samples/drain.h"
 #include "samples/tests/kernel_world.h"
+#include "sandbox/list_fetchers.h"
 
 #define MS UINT64_C(1000000)
 #define HOUR (3600 * 1000 * MS)
@@ -35,8 +37,32 @@ int __wrap_report_queue_take(struct report_queue *report_queue, size_t i, struct
 			     const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
 			     void *arg);
 
+static const struct fetched_list *coming; /* a list that a fetcher has */
+static bool is_seen, has_drained;
+
+void __wrap_list_fetchers_look(struct list_fetchers *fetchers);
+bool __wrap_list_fetchers_take(struct list_fetchers *fetchers, struct fetched_list *ret);
+
+void __wrap_list_fetchers_look(struct list_fetchers *fetchers)
+{
+	is_seen = coming != NULL;
+	has_drained = false;
+}
+
+bool __wrap_list_fetchers_take(struct list_fetchers *fetchers, struct fetched_list *ret)
+{
+	if (!is_seen)
+		return false;
+	cr_assert(has_drained, "records from before the list come first");
+	*ret = *coming;
+	coming = NULL;
+	is_seen = false;
+	return true;
+}
+
 int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes)
 {
+	has_drained = true;
 	return 0;
 }
 
@@ -273,6 +299,32 @@ Test(drain, finishes_walks)
 	cr_assert(reported[0].user[1].address == 0x1024 && reported[0].user[2].address == 0x1036);
 	cr_assert_eq(last_totals.finished_late, 1);
 	cr_assert(drain.copies.n == 0 && drain.queue.n_copies == 0);
+}
+
+/* Others' are reported meanwhile. */
+Test(drain, holds_samples_until_the_list_of_mappings_is_there)
+{
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+	const struct fetched_list list = { .pid = PID(0), .number = 7, .err = -ETIMEDOUT };
+	struct process *p = process_table_find(&table, PID(0));
+
+	p->list = calloc(1, sizeof(*p->list));
+	cr_assert(p->list);
+	p->list->number = list.number;
+	p->list->time = now - 150 * MS;
+	table.lists = (struct list_fetchers *)&table; /* any */
+	table.n_awaited = 1;
+	add_late(now - 100 * MS, words);
+	add_sample(1, now - 90 * MS);
+	run(false);
+	cr_assert(n_reported == 1 && reported[0].sample.pid == PID(1));
+	run(false);
+	cr_assert_eq(n_reported, 1);
+	coming = &list;
+	run(false);
+	cr_assert(!p->list && table.n_awaited == 0);
+	cr_assert(n_reported == 2 && reported[1].sample.pid == PID(0));
+	cr_assert(reported[1].sample.late && reported[1].sample.n_user == 3);
 }
 
 /* Complete samples can wait. */

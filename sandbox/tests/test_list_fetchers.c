@@ -36,6 +36,8 @@
 #define SLOW "slow"
 #define SLOW_MS 700
 #define CALM "calm"
+#define HUGE_MARK '=' /* and the end of the test's directory, which has the list */
+#define HUGE_PATH "/tmp/dwarfprof-test-%s/list"
 
 static const char *name_of(pid_t pid, char name[16]);
 
@@ -50,6 +52,7 @@ static void wait_ms(long ms)
 /* Where a list is opened. What is to happen while it is read happens here. */
 static const char *meet(const char *path)
 {
+	static char huge[64];
 	char name[16] = "", end = 0;
 	pid_t pid;
 
@@ -62,6 +65,10 @@ static const char *meet(const char *path)
 		_exit(1);
 	if (strcmp(name, SLOW) == 0)
 		wait_ms(SLOW_MS);
+	if (name[0] == HUGE_MARK) {
+		snprintf(huge, sizeof(huge), HUGE_PATH, name + 1);
+		return huge;
+	}
 	return strcmp(name, LARGE) == 0 ? "/dev/zero" : path;
 }
 
@@ -289,6 +296,40 @@ Test(list_fetchers, are_bounded)
 	cr_assert_eq(n_said("warning"), 0);
 }
 
+/* Lists are read no faster than somebody takes them. */
+Test(list_fetchers, are_not_piled_up)
+{
+	enum { N = 8, SIZE = 15 << 20, MOST = 4 };
+	char path[64], name[16];
+	struct fetched_list list;
+	int fd, n = 0;
+	pid_t huge;
+
+	snprintf(name, sizeof(name), "%c%s", HUGE_MARK, strrchr(directory, '-') + 1);
+	snprintf(path, sizeof(path), HUGE_PATH, name + 1);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	cr_assert(fd >= 0 && fchmod(fd, 0644) == 0 && ftruncate(fd, SIZE) == 0);
+	close(fd);
+	huge = start_other(0, name);
+	for (int i = 0; i < N; i++)
+		ask(huge);
+	for (int i = 0; i < 50; i++) {
+		usleep(20000);
+		list_fetchers_look(fetchers);
+	}
+	for (; list_fetchers_take(fetchers, &list); n++) {
+		cr_assert(list.err == 0 && list.size == SIZE);
+		free(list.bytes);
+	}
+	cr_assert_leq(n, MOST);
+	for (; n < N; n++) {
+		list = take();
+		cr_assert(list.err == 0 && list.size == SIZE);
+		free(list.bytes);
+	}
+	unlink(path);
+}
+
 /* It costs the user two fetchers, and nobody else anything. */
 Test(list_fetchers, are_given_up)
 {
@@ -298,9 +339,10 @@ Test(list_fetchers, are_given_up)
 
 	cr_assert_eq(fetch(calm), 0);
 	began = clock_now_ns();
-	for (int i = 0; i < N; i++)
+	for (int i = 0; i < N - 1; i++)
 		endless += ask(start_other(USER, ENDLESS));
 	other = ask(calm);
+	endless += ask(others[n_others - 1]);
 	for (int i = 0; i < N + 1; i++) {
 		struct fetched_list list = take();
 
