@@ -15,8 +15,8 @@
 #define PLACE 0x400000
 
 static struct thread_keys *keys;
-static sem_t may_read;
-static _Atomic unsigned int n_reads;
+static sem_t has_begun, may_read, has_read;
+static unsigned int n_reads;
 /* What the process publishes; NULL: nothing. */
 static const char *published[3];
 
@@ -28,6 +28,7 @@ int __wrap_context_reader_read(struct fetchers *fetchers, struct parsers *parser
 {
 	struct process_context *c;
 
+	sem_post(&has_begun);
 	sem_wait(&may_read);
 	if (published[0]) {
 		c = calloc(1, sizeof(*c));
@@ -37,12 +38,15 @@ int __wrap_context_reader_read(struct fetchers *fetchers, struct parsers *parser
 		*ret = c;
 	}
 	n_reads++;
+	sem_post(&has_read);
 	return published[0] ? 0 : -ENODATA;
 }
 
 static void begin(void)
 {
+	sem_init(&has_begun, 0, 0);
 	sem_init(&may_read, 0, 0);
+	sem_init(&has_read, 0, 0);
 	cr_assert_eq(thread_keys_new(NULL, false, &keys), 0);
 }
 
@@ -143,8 +147,7 @@ Test(thread_keys, are_not_known_of_one_that_publishes_none)
 {
 	find(PLACE, 0, 1, NULL);
 	sem_post(&may_read);
-	while (n_reads == 0)
-		continue;
+	sem_wait(&has_read);
 	cr_assert_eq(find(PLACE, 0, 1, NULL), -EAGAIN);
 }
 
@@ -169,9 +172,9 @@ Test(thread_keys, need_not_be_there)
 Test(thread_keys, need_not_wait_for_one_that_hangs)
 {
 	find(PLACE, 0, 1, NULL);
+	sem_wait(&has_begun);
 	keys = thread_keys_free(keys);
 	cr_assert_null(keys);
 	sem_post(&may_read);
-	while (n_reads == 0)
-		continue;
+	sem_wait(&has_read);
 }
