@@ -4,7 +4,7 @@
 
 /*
  * Finds a thread-local variable of the interrupted thread (struct dp_tls). Blocks of modules are found
- * as glibc keeps them (sysdeps/generic/dl-dtv.h, sysdeps/x86_64/dl-tlsdesc.h), or musl
+ * as glibc keeps them (sysdeps/generic/dl-dtv.h, dl-tlsdesc.h of the architecture), or musl
  * (src/env/__init_tls.c, ldso/dynlink.c).
  */
 
