@@ -248,8 +248,10 @@ struct walk_tls {
 	__u64 bias; /* of its file */
 	__u64 address;
 	__u64 words[3]; /* the module's number, the offset in its block, the blocks' generation */
-	__u64 blocks;   /* of all modules; in front of the first one: */
-	__u64 head[4];  /* their number, 0, their generation, 0 */
+	__u64 blocks;   /* the list of all modules' blocks: see tls_seek_block() */
+	__u64 first[2];
+	__u64 n_blocks;
+	__u64 entry; /* where it has the module's block */
 };
 
 /* Code whose frame may be incomplete: its next bytes. */

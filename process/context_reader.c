@@ -34,8 +34,8 @@ struct header {
 static_assert(sizeof(struct header) == 32, "the header has no padding");
 
 static const char SIGNATURE[] = "OTEL_CTX";
-/* 1 was for development. */
-#define MAX_VERSION 2
+/* 1 is for development, and need not have this form. */
+#define VERSION 2
 
 static bool has_name(const char *name)
 {
@@ -56,31 +56,42 @@ static int read_header(struct process_memory *memory, uint64_t address, struct h
 	err = process_memory_read(memory, ret, sizeof(*ret), address);
 	if (err < 0)
 		return err;
-	if (memcmp(ret->signature, SIGNATURE, sizeof(ret->signature)) != 0 || ret->version == 0 ||
-	    ret->version > MAX_VERSION || ret->size > PROCESS_CONTEXT_MAX_SIZE)
+	if (memcmp(ret->signature, SIGNATURE, sizeof(ret->signature)) != 0 ||
+	    ret->version != VERSION || ret->size > PROCESS_CONTEXT_MAX_SIZE)
 		return -ENODATA;
 	return ret->published_ns == 0 ? -EAGAIN : 0;
 }
 
+/* What is published. */
+struct published {
+	uint64_t ns; /* when */
+	size_t size;
+	uint8_t bytes[PROCESS_CONTEXT_MAX_SIZE];
+};
+
 /* What the header of a mapping leads to, if both stay as they are meanwhile. */
-static int read_published(struct process_memory *memory, uint64_t address, uint8_t *ret,
-			  size_t *ret_size)
+static int read_published(struct process_memory *memory, uint64_t address, uint64_t known_ns,
+			  struct published *ret)
 {
 	struct header before, after;
-	int err = read_header(memory, address, &before);
+	int err = read_header(memory, address, &before), err_after;
 
-	if (err == 0)
-		err = process_memory_read(memory, ret, before.size, before.payload);
-	if (err == 0)
-		err = read_header(memory, address, &after);
-	if (err == 0 && memcmp(&before, &after, sizeof(before)) != 0)
-		err = -EAGAIN;
-	*ret_size = err == 0 ? before.size : 0;
-	return err;
+	if (err < 0)
+		return err;
+	if (before.published_ns == known_ns)
+		return -EALREADY;
+	err = process_memory_read(memory, ret->bytes, before.size, before.payload);
+	/* What cannot be read may be somewhere else meanwhile. */
+	err_after = read_header(memory, address, &after);
+	if (err_after == 0 && memcmp(&before, &after, sizeof(before)) != 0)
+		err_after = -EAGAIN;
+	ret->size = before.size;
+	ret->ns = before.published_ns;
+	return err_after < 0 ? err_after : err;
 }
 
 /* Looks at all mappings with the name: others may have it, too. */
-static int read_memory(struct process_memory *memory, uint8_t *ret, size_t *ret_size)
+static int read_memory(struct process_memory *memory, uint64_t known_ns, struct published *ret)
 {
 	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
 	struct proc_map map;
@@ -88,16 +99,16 @@ static int read_memory(struct process_memory *memory, uint8_t *ret, size_t *ret_
 
 	if (err < 0)
 		return err;
-	while (found != 0 && (err = proc_maps_next(&maps, &map)) > 0) {
+	while (found != 0 && found != -EALREADY && (err = proc_maps_next(&maps, &map)) > 0) {
 		if (!has_name(map.name))
 			continue;
 		for (int i = 0; i < ATTEMPTS && (i == 0 || found == -EAGAIN); i++)
-			found = read_published(memory, map.start, ret, ret_size);
+			found = read_published(memory, map.start, known_ns, ret);
 	}
 	return err < 0 ? err : found;
 }
 
-static int parse(struct parsers *parsers, pid_t pid, const uint8_t *bytes, size_t size,
+static int parse(struct parsers *parsers, pid_t pid, const struct published *published,
 		 struct process_context **ret)
 {
 	_cleanup_close_ int fd = memfd_create("context", MFD_CLOEXEC);
@@ -114,7 +125,7 @@ static int parse(struct parsers *parsers, pid_t pid, const uint8_t *bytes, size_
 	if (err == 0 && parsers && cpu_budget_pause_ns(parsers_budget(parsers), request.user) > 0)
 		err = -EAGAIN;
 	if (err == 0)
-		err = write_all(fd, bytes, size);
+		err = write_all(fd, published->bytes, published->size);
 	if (err == 0)
 		err = parsers_ask(parsers, &request, &clock, &result);
 	if (err == 0)
@@ -123,17 +134,20 @@ static int parse(struct parsers *parsers, pid_t pid, const uint8_t *bytes, size_
 }
 
 int context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_t pid,
-			struct process_context **ret)
+			uint64_t *known_ns, struct process_context **ret)
 {
 	_cleanup_free_ struct process_memory *memory = malloc(sizeof(*memory));
-	_cleanup_free_ uint8_t *bytes = malloc(PROCESS_CONTEXT_MAX_SIZE);
-	size_t size;
+	_cleanup_free_ struct published *published = malloc(sizeof(*published));
 	int err;
 
 	*ret = NULL;
-	if (!memory || !bytes)
+	if (!memory || !published)
 		return -ENOMEM;
 	process_memory_init(memory, fetchers, pid);
-	err = read_memory(memory, bytes, &size);
-	return err < 0 ? err : parse(parsers, pid, bytes, size, ret);
+	err = read_memory(memory, *known_ns, published);
+	if (err == 0)
+		err = parse(parsers, pid, published, ret);
+	if (err == 0)
+		*known_ns = published->ns;
+	return err;
 }

@@ -2,6 +2,7 @@
 #ifndef DP_PROCESS_CONTEXT_READER_H
 #define DP_PROCESS_CONTEXT_READER_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "sandbox/process_context.h"
@@ -11,11 +12,12 @@ struct parsers;
 
 /*
  * Reads what a process says of itself, from the mapping that OpenTelemetry's OTEP 4719 gives a name: its
- * memory by a fetcher, what is there by a parser of its own (NULL: likewise). Waits for both. 0; -ENODATA:
- * it says nothing; -EAGAIN: it is just writing it, or parsers have used up their CPU time for now; or
- * errors of proc_maps_open(), fetchers_read() and parsers_ask(). The caller frees *ret.
+ * memory by a fetcher, what is there by a parser of its own (NULL: likewise). Waits for both. *known_ns is
+ * when it was published that was read last, or 0, and then when this was. 0; -EALREADY: it is the same;
+ * -ENODATA: it says nothing; -EAGAIN: it is just writing it, or parsers have used up their CPU time for
+ * now; or errors of proc_maps_open(), fetchers_read() and parsers_ask(). The caller frees *ret.
  */
 int context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_t pid,
-			struct process_context **ret);
+			uint64_t *known_ns, struct process_context **ret);
 
 #endif

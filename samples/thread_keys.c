@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 #include <time.h>
 
@@ -15,10 +16,12 @@
 #include "sandbox/fetchers.h"
 #include "sandbox/parsers.h"
 
-/* How long a process is not looked at again, at first. */
+/* How long a process is not looked at again, at first, and if it has a key that was not known then. */
 #define FIRST_REST_NS UINT64_C(1000000000)
-/* All processes are forgotten if there are more; and so many wait to be read. */
+#define UNKNOWN_REST_NS UINT64_C(5000000000)
+/* All processes are forgotten if there are more, or they say more; and so many wait to be read. */
 #define MAX_PROGRAMS 16384
+#define MAX_BYTES ((size_t)8 << 20)
 #define MAX_WAITING 64
 
 struct program_key {
@@ -30,8 +33,10 @@ struct program_key {
 struct program {
 	UT_hash_handle hh;
 	struct program_key key;
-	struct process_context *context; /* owned; NULL: not known */
-	uint64_t next_ns, rest_ns;       /* when it is read again, and after that */
+	struct process_context *context; /* owned, of process_context_size(); NULL: not known */
+	uint64_t published_ns;           /* when it was published */
+	uint64_t asked_ns;               /* when it was last to be read, */
+	uint64_t next_ns, rest_ns;       /* is to be again, and after that */
 	bool is_waiting;
 };
 
@@ -39,13 +44,15 @@ struct program {
 struct job {
 	STAILQ_ENTRY(job) next;
 	struct program_key key;
-	struct process_context *context;
+	uint64_t published_ns;           /* that is known, and then that has been read */
+	struct process_context *context; /* NULL: the same as before, or it cannot be read */
 };
 
 STAILQ_HEAD(job_list, job);
 
 struct thread_keys {
 	struct program *programs;
+	size_t n_bytes; /* of their contexts */
 	size_t n_waiting;
 	/* The thread's; NULL: there is none */
 	struct fetchers *fetchers;
@@ -89,6 +96,7 @@ static void forget_all(struct thread_keys *k)
 		free(p->context);
 		free(p);
 	}
+	k->n_bytes = 0;
 }
 
 static void drop_jobs(struct job_list *jobs)
@@ -173,7 +181,8 @@ static void *run(void *arg)
 	pthread_mutex_lock(&k->lock);
 	while ((j = wait_for_job(k)) != NULL) {
 		pthread_mutex_unlock(&k->lock);
-		(void)context_reader_read(k->fetchers, k->parsers, (pid_t)j->key.pid, &j->context);
+		(void)context_reader_read(k->fetchers, k->parsers, (pid_t)j->key.pid,
+					  &j->published_ns, &j->context);
 		pthread_mutex_lock(&k->lock);
 		STAILQ_INSERT_TAIL(&k->done, j, next);
 	}
@@ -200,6 +209,19 @@ static bool start_thread(struct thread_keys *k)
 	return k->is_started;
 }
 
+/* Few have all keys: gives the room of the others back. */
+static struct process_context *trim(struct process_context *context)
+{
+	const size_t size = process_context_size(context);
+	void *less = malloc(size);
+
+	if (!less)
+		return context;
+	memcpy(less, context, size);
+	free(context);
+	return less;
+}
+
 /* What cannot be read now keeps what is known. */
 static void keep(struct thread_keys *k, struct job *j)
 {
@@ -212,8 +234,11 @@ static void keep(struct thread_keys *k, struct job *j)
 	p->is_waiting = false;
 	if (!j->context)
 		return;
+	k->n_bytes -= p->context ? process_context_size(p->context) : 0;
 	free(p->context);
-	p->context = steal_ptr(j->context);
+	p->context = trim(steal_ptr(j->context));
+	p->published_ns = j->published_ns;
+	k->n_bytes += process_context_size(p->context);
 }
 
 static void take_done(struct thread_keys *k)
@@ -242,8 +267,6 @@ static struct program *find_program(struct thread_keys *k, const struct program_
 	HASH_FIND(hh, k->programs, key, sizeof(*key), p);
 	if (p)
 		return p;
-	if (HASH_COUNT(k->programs) >= MAX_PROGRAMS)
-		forget_all(k);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
@@ -266,7 +289,9 @@ static void ask(struct thread_keys *k, struct program *p, uint64_t now)
 	if (!j)
 		return;
 	j->key = p->key;
+	j->published_ns = p->published_ns;
 	p->is_waiting = true;
+	p->asked_ns = now;
 	p->next_ns = now + p->rest_ns;
 	p->rest_ns = 2 * p->rest_ns < THREAD_KEYS_REST_NS ? 2 * p->rest_ns : THREAD_KEYS_REST_NS;
 	k->n_waiting++;
@@ -284,6 +309,8 @@ static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place,
 
 	if (!k)
 		return NULL;
+	if (HASH_COUNT(k->programs) > MAX_PROGRAMS || k->n_bytes > MAX_BYTES)
+		forget_all(k);
 	take_done(k);
 	p = find_program(k, &key);
 	if (p && !p->is_waiting && now >= p->next_ns)
@@ -294,16 +321,20 @@ static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place,
 int thread_keys_find(struct thread_keys *k, pid_t pid, uint64_t place, uint8_t number, uint64_t now,
 		     const char **ret)
 {
-	const struct program *p = look_at(k, pid, place, now);
+	struct program *p = look_at(k, pid, place, now);
 
 	*ret = NULL;
 	if (!p || !p->context)
 		return -EAGAIN;
-	if (number < p->context->n_keys && p->context->keys[number][0] != '\0') {
+	if (number < p->context->n_keys) {
+		if (p->context->keys[number][0] == '\0')
+			return -EAGAIN;
 		*ret = p->context->keys[number];
 		return 0;
 	}
 	/* It may be new: until its context has been read again, nobody knows. */
+	if (!p->is_waiting && now >= p->asked_ns + UNKNOWN_REST_NS)
+		ask(k, p, now);
 	return p->is_waiting ? -EAGAIN : -ENOENT;
 }
 

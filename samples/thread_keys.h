@@ -14,7 +14,7 @@ struct thread_keys;
  * What processes say of themselves (context_reader.h): how keys of threads' attributes are called, and
  * which service they are. A thread of its own reads that, so that the one that reads the rings does not
  * wait. A process adds names of keys, but changes none; it may not have any yet, so its context is read
- * again, ever more rarely.
+ * again, ever more rarely, but soon if it has a key without a name.
  */
 
 /* The longest time in which a process that is sampled is not looked at again. */
@@ -34,7 +34,7 @@ struct thread_keys *thread_keys_free(struct thread_keys *keys);
 /*
  * Finds a key's name by its number. place: tells apart programs that the process executes one after the
  * other; now: of CLOCK_MONOTONIC. 0; -ENOENT: the process has no such key; -EAGAIN: that is not known yet,
- * or never will be. *ret is valid until the next call. NULL: -EAGAIN.
+ * or never will be, as the name is too long. *ret is valid until the next call. NULL: -EAGAIN.
  */
 int thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
 		     uint64_t now, const char **ret);

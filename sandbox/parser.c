@@ -290,6 +290,14 @@ static int take_context(const struct parser_reply *r, int file, off_t *at, struc
 	return err == 0 && !process_context_is_sound(ret->context) ? -EPROTO : err;
 }
 
+/* Does it have what was asked for, and nothing that others have? */
+static bool is_of_kind(const struct parser_reply *r, enum parse_kind kind)
+{
+	return (kind == PARSE_IMAGE) == (r->n_cells > 0) &&
+	       (kind == PARSE_JIT || r->n_pieces == 0) &&
+	       (kind == PARSE_CONTEXT) == (r->has_context > 0);
+}
+
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
 		struct parse_result *ret)
 {
@@ -301,9 +309,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	if (is_parse_error(r->err))
 		return r->err;
 	if (!is_plausible(r, size) || !is_whole(r, file) ||
-	    !are_parameters(r->parameters, r->n_names) ||
-	    (kind == PARSE_IMAGE) != (r->n_cells > 0) || (kind != PARSE_JIT && r->n_pieces > 0) ||
-	    (kind == PARSE_CONTEXT) != (r->has_context > 0))
+	    !are_parameters(r->parameters, r->n_names) || !is_of_kind(r, kind))
 		return -EPROTO;
 	ret->facts = r->facts;
 	ret->lacks_cfi = r->lacks_cfi;

@@ -26,6 +26,12 @@ struct process_context {
 	char keys[PROCESS_CONTEXT_MAX_KEYS][PROCESS_CONTEXT_KEY_SIZE];
 };
 
+/* Without the keys that it does not have. */
+static inline size_t process_context_size(const struct process_context *context)
+{
+	return offsetof(struct process_context, keys) + context->n_keys * sizeof(context->keys[0]);
+}
+
 /* Reads what was published (process_context.proto). 0, or -EBADMSG: it is nothing of this kind. */
 int process_context_parse(const void *bytes, size_t size, struct process_context *ret);
 

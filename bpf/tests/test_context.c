@@ -8,6 +8,7 @@
 #define SLOT (WORLD_STACK + 0x1100)
 #define ARGUMENT (WORLD_STACK + 0x1200)
 #define BLOCKS (WORLD_STACK + 0x1300)
+#define PLAIN (WORLD_STACK + 0x3000)
 #define RECORD (WORLD_STACK + 0x3ff0)
 #define NOWHERE 0x1000
 
@@ -176,6 +177,29 @@ Test(context, is_in_the_block_of_a_module)
 	world_poke(w, SLOT, MODULE);
 	world_poke(w, SLOT + 8, IN_BLOCK);
 	expect_block();
+}
+
+/* musl's list of blocks: how many there are, and their addresses; not even a page is in front of it. */
+Test(context, is_in_a_block_of_a_plain_list)
+{
+	set_place(DP_TLS_MODULE, SLOT - WORLD_LIBRARY);
+	world_poke(w, SLOT, MODULE);
+	world_poke(w, SLOT + 8, IN_BLOCK);
+	world_poke(w, w->port.thread_base + DP_THREAD_BLOCKS, PLAIN);
+	world_poke(w, PLAIN, MODULE);
+	world_poke(w, PLAIN + 8, 0x4711);
+	world_poke(w, PLAIN + MODULE * 8, VARIABLE - IN_BLOCK);
+	world_fault(w, PLAIN - 1);
+	expect("", 0, false);
+	world_poke(w, PLAIN, MODULE - 1);
+	expect_none();
+	world_poke(w, PLAIN, MODULE);
+	set_place(DP_TLS_DESCRIPTOR, SLOT - WORLD_LIBRARY);
+	world_poke(w, SLOT + 8, ARGUMENT);
+	world_poke(w, ARGUMENT, MODULE);
+	world_poke(w, ARGUMENT + 8, IN_BLOCK);
+	world_poke(w, ARGUMENT + 16, ~0ULL);
+	expect("", 0, false);
 }
 
 Test(context, is_where_a_descriptor_says)

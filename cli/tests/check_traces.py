@@ -16,6 +16,7 @@ import harness
 from harness import CHANGING, Log, program, start, wait_until_it_says
 
 KEYS = {"trace_id", "span_id"}
+SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../test-programs")
 
 
 def labels_of(number):
@@ -94,6 +95,19 @@ class Traces(unittest.TestCase):
         for name in "module", "slot", "descriptor", "descriptor_large":
             with self.subTest(library=name):
                 self.check("traces-run-time", 2, 500, "-F", "999", library=f"libtraces_{name}.so")
+
+    def test_another_c_library(self):
+        """musl's list of blocks has another form."""
+        with tempfile.TemporaryDirectory() as directory:
+            target = os.path.join(directory, "traces")
+            subprocess.run(["musl-gcc", "-O2", "-D_GNU_SOURCE", "-DAT_RUN_TIME", "-pthread",
+                            os.path.join(SOURCES, "traces.c"), "-o", target], check=True)
+            for dialect in "gnu", "gnu2":
+                library = os.path.join(directory, f"{dialect}.so")
+                subprocess.run(["musl-gcc", "-O2", "-shared", "-fPIC", f"-mtls-dialect={dialect}",
+                                os.path.join(SOURCES, "traces_variable.c"), "-o", library], check=True)
+                with self.subTest(dialect=dialect):
+                    self.check(target, 2, 500, "-F", "999", library=library)
 
     def test_attributes(self):
         """Their keys' names are read soon after they are met."""

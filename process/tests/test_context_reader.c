@@ -39,7 +39,10 @@ static void publish(void)
 static int read_own(void)
 {
 	_cleanup_free_ struct process_context *context = NULL;
-	int err = context_reader_read(NULL, NULL, getpid(), &context);
+	uint64_t known = 0;
+	int err = context_reader_read(NULL, NULL, getpid(), &known, &context);
+
+	cr_assert_eq(known, err == 0 ? header->published_ns : 0);
 
 	cr_assert_eq(err == 0, context != NULL);
 	if (context)
@@ -75,23 +78,41 @@ Test(context_reader, leaves_what_is_being_written)
 	cr_assert_eq(read_own(), 0);
 }
 
+Test(context_reader, does_not_parse_the_same_again)
+{
+	struct process_context *context;
+	uint64_t known = 1;
+
+	publish();
+	cr_assert_eq(context_reader_read(NULL, NULL, getpid(), &known, &context), -EALREADY);
+	cr_assert_null(context);
+	header->published_ns = 2;
+	cr_assert_eq(context_reader_read(NULL, NULL, getpid(), &known, &context), 0);
+	cr_assert_eq(known, 2);
+	free(context);
+}
+
 Test(context_reader, leaves_other_mappings_of_the_name)
 {
+	struct header *first;
+
 	publish();
 	header->signature[7] = 'x';
 	cr_assert_eq(read_own(), -ENODATA);
 	header->signature[7] = 'X';
 	header->version = 3;
 	cr_assert_eq(read_own(), -ENODATA);
-	header->version = 0;
+	header->version = 1;
 	cr_assert_eq(read_own(), -ENODATA);
 	header->version = 2;
 	header->size = PROCESS_CONTEXT_MAX_SIZE + 1;
 	cr_assert_eq(read_own(), -ENODATA);
 	header->size = sizeof(payload) - 1;
 	/* One that is behind such a one is found. */
-	header->signature[0] = 'x';
+	first = header;
 	publish();
+	(first < header ? first : header)->signature[0] = 'x';
+	header = first < header ? header : first;
 	cr_assert_eq(read_own(), 0);
 }
 
@@ -106,7 +127,8 @@ Test(context_reader, says_if_it_is_nothing_that_is_known)
 Test(context_reader, knows_that_a_process_has_ended)
 {
 	struct process_context *context;
+	uint64_t known = 0;
 
-	cr_assert_eq(context_reader_read(NULL, NULL, 0x7ffffffe, &context), -ESRCH);
+	cr_assert_eq(context_reader_read(NULL, NULL, 0x7ffffffe, &known, &context), -ESRCH);
 	cr_assert_null(context);
 }

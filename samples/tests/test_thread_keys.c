@@ -15,34 +15,44 @@
 #define PLACE 0x400000
 
 static struct thread_keys *keys;
-static sem_t may_read;
-static _Atomic unsigned int n_reads;
+static sem_t has_begun, may_read, has_read;
+static unsigned int n_reads, n_parsed;
 /* What the process publishes; NULL: nothing. */
 static const char *published[3];
+static uint64_t published_ns = 1;
+static bool has_all_keys;
 
 int __wrap_context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_t pid,
-			       struct process_context **ret);
+			       uint64_t *known_ns, struct process_context **ret);
 
 int __wrap_context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_t pid,
-			       struct process_context **ret)
+			       uint64_t *known_ns, struct process_context **ret)
 {
-	struct process_context *c;
+	struct process_context *c = NULL;
 
+	sem_post(&has_begun);
 	sem_wait(&may_read);
-	if (published[0]) {
+	if (published[0] && *known_ns != published_ns) {
 		c = calloc(1, sizeof(*c));
 		strcpy(c->service_name, "shop");
 		for (; c->n_keys < 3 && published[c->n_keys]; c->n_keys++)
 			strcpy(c->keys[c->n_keys], published[c->n_keys]);
-		*ret = c;
+		for (; has_all_keys && c->n_keys < PROCESS_CONTEXT_MAX_KEYS; c->n_keys++)
+			strcpy(c->keys[c->n_keys], "key");
+		*known_ns = published_ns;
+		n_parsed++;
 	}
+	*ret = c;
 	n_reads++;
-	return published[0] ? 0 : -ENODATA;
+	sem_post(&has_read);
+	return c ? 0 : published[0] ? -EALREADY : -ENODATA;
 }
 
 static void begin(void)
 {
+	sem_init(&has_begun, 0, 0);
 	sem_init(&may_read, 0, 0);
+	sem_init(&has_read, 0, 0);
 	cr_assert_eq(thread_keys_new(NULL, false, &keys), 0);
 }
 
@@ -94,6 +104,7 @@ Test(thread_keys, become_more)
 	read_once(PLACE, 0, 2, 0);
 	cr_assert_eq(find(PLACE, 1, 3, NULL), -ENOENT);
 	published[1] = "user";
+	published_ns++;
 	/* It is time to look again: until then, what is known stays so. */
 	cr_assert_eq(find(PLACE, 1, 2 * SECOND, NULL), -EAGAIN);
 	cr_assert_eq(find(PLACE, 0, 2 * SECOND, "route"), 0);
@@ -104,6 +115,54 @@ Test(thread_keys, become_more)
 	cr_assert_eq(find(PLACE, 2, 3 * SECOND, NULL), -ENOENT);
 	cr_assert_eq(find(PLACE, 2, 4 * SECOND + 1, NULL), -EAGAIN);
 	read_once(PLACE, 2, 4 * SECOND + 1, -ENOENT);
+	cr_assert_eq(find(PLACE, 1, 4 * SECOND + 1, "user"), 0, "nothing is new");
+	cr_assert(n_reads == 3 && n_parsed == 2);
+}
+
+Test(thread_keys, are_asked_for_soon_if_one_is_not_known)
+{
+	uint64_t now = 1;
+
+	published[0] = "route";
+	find(PLACE, 0, now, NULL);
+	read_once(PLACE, 0, now, 0);
+	for (uint64_t rest = SECOND; rest <= 8 * SECOND; rest *= 2) {
+		now += rest;
+		read_once(PLACE, 1, now, -ENOENT);
+	}
+	cr_assert_eq(n_reads, 5);
+	cr_assert_eq(find(PLACE, 1, now + 4 * SECOND, NULL), -ENOENT);
+	now += 6 * SECOND;
+	cr_assert_eq(find(PLACE, 0, now, "route"), 0);
+	cr_assert_eq(find(PLACE, 2, now, NULL), -EAGAIN);
+	read_once(PLACE, 2, now, -ENOENT);
+	cr_assert_eq(n_reads, 6);
+}
+
+/* One is too long. It is not as if there were none. */
+Test(thread_keys, need_not_have_names)
+{
+	published[0] = "route";
+	published[1] = "";
+	find(PLACE, 0, 1, NULL);
+	read_once(PLACE, 0, 1, 0);
+	cr_assert_eq(find(PLACE, 1, 1, NULL), -EAGAIN);
+	cr_assert_eq(find(PLACE, 2, 1, NULL), -ENOENT);
+}
+
+/* As many as there are. */
+Test(thread_keys, take_bounded_memory)
+{
+	const uint64_t n = 600;
+
+	published[0] = "route";
+	has_all_keys = true;
+	for (uint64_t place = 1; place <= n; place++) {
+		find(place, 255, 1, NULL);
+		read_once(place, 255, 1, 0);
+	}
+	cr_assert_eq(find(n, 255, 1, "key"), 0);
+	cr_assert_eq(find(1, 255, 1, NULL), -EAGAIN);
 }
 
 Test(thread_keys, keep_what_cannot_be_read_again)
@@ -143,8 +202,7 @@ Test(thread_keys, are_not_known_of_one_that_publishes_none)
 {
 	find(PLACE, 0, 1, NULL);
 	sem_post(&may_read);
-	while (n_reads == 0)
-		continue;
+	sem_wait(&has_read);
 	cr_assert_eq(find(PLACE, 0, 1, NULL), -EAGAIN);
 }
 
@@ -169,9 +227,9 @@ Test(thread_keys, need_not_be_there)
 Test(thread_keys, need_not_wait_for_one_that_hangs)
 {
 	find(PLACE, 0, 1, NULL);
+	sem_wait(&has_begun);
 	keys = thread_keys_free(keys);
 	cr_assert_null(keys);
 	sem_post(&may_read);
-	while (n_reads == 0)
-		continue;
+	sem_wait(&has_read);
 }
