@@ -8,7 +8,7 @@ INCLUDE: the directories of perl.h, of versions from 5.36 on, built with threads
 of builds without. What is in layouts.h was made from those of Debian's libperl5.36, libperl5.40 and libperl5.42,
 unpacked:
 
-    runtimes/perl/layouts.py */usr/lib/*/perl/*/CORE >runtimes/perl/layouts.h
+    runtimes/perl/layouts.py */usr/lib/*/perl/*.*.*/CORE >runtimes/perl/layouts.h
 
 A structure's layout does not change within a version: its extensions are compiled for all of its releases.
 """
