@@ -140,10 +140,14 @@ static inline __u64 python_tag(__u64 name_hash, __u32 first_line)
 	return name_hash + first_line * 0x9e3779b97f4a7c15ULL;
 }
 
-/* Code of the runtime in its file: its evaluation loops, or what stands between two of them. */
+/*
+ * Code of the runtime in its file: its evaluation loops, what stands between two of them, or (calls) what
+ * native code begins one with.
+ */
 struct dp_runtime_range {
 	__u64 start, end; /* end exclusive; the unused ones are empty */
-	__u64 is_loop;
+	__u32 is_loop;
+	__u32 calls;
 };
 
 #define DP_RUNTIME_RANGES 24

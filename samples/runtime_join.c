@@ -12,6 +12,9 @@
 /* Bytes of an evaluation loop in which it has no frame of its own yet; no more than a few. */
 #define LOOP_BEGINNING 128
 
+/* docatch() of Perl, and the op that calls it, if that is no tail call. */
+#define MAX_CATCH_FRAMES 2
+
 /* What native frames are, and which groups of the runtime's frames replace them. */
 struct plan {
 	const struct dp_runtime_image *image;
@@ -59,20 +62,43 @@ static bool is_loop(const struct plan *plan, const struct sample *sample, size_t
 }
 
 /*
- * True if another loop runs what is left of this loop's innermost function. Where nobody else would
- * catch what dies, Perl's eval begins one (docatch() in pp_ctl.c), and is then the only frame between
- * both: calls from native code have more.
+ * If another loop runs what is left of this loop's innermost function, the number of frames between both,
+ * else 0. Where nobody else would catch what dies, Perl's eval begins one (docatch() in pp_ctl.c). Calls
+ * from native code have more frames, other code, or what is known to call.
  */
-static bool is_continued(const struct plan *plan, const struct sample *sample, size_t i)
+static size_t catch_size(const struct plan *plan, const struct sample *sample, size_t i)
 {
-	return plan->kind == DP_RUNTIME_PERL && i >= 2 && is_loop(plan, sample, i) &&
-	       !is_loop(plan, sample, i - 1) && is_loop(plan, sample, i - 2);
+	const struct dp_runtime_range *caller;
+	size_t n = 0;
+
+	if (plan->kind != DP_RUNTIME_PERL || !is_loop(plan, sample, i))
+		return 0;
+	while (n < MAX_CATCH_FRAMES && n < i && !is_loop(plan, sample, i - n - 1) &&
+	       sample->user[i - n - 1].module == plan->binary->module)
+		n++;
+	if (n == 0 || n == i || !is_loop(plan, sample, i - n - 1))
+		return 0;
+	caller = range_of(plan, &sample->user[i - n]);
+	return caller && caller->calls ? 0 : n;
+}
+
+/* True of a frame that users of the language do not know. */
+static bool is_folded(const struct plan *plan, const struct sample *sample, size_t i)
+{
+	const struct dp_runtime_range *r = range_of(plan, &sample->user[i]);
+
+	if (r && !r->calls)
+		return true;
+	for (size_t n = 1; n <= MAX_CATCH_FRAMES; n++)
+		if (catch_size(plan, sample, i + n) >= n)
+			return true;
+	return false;
 }
 
 static void count(struct plan *plan, const struct sample *sample)
 {
 	for (size_t i = 0; i < sample->n_user; i++)
-		plan->n_loops += is_loop(plan, sample, i) && !is_continued(plan, sample, i);
+		plan->n_loops += is_loop(plan, sample, i) && catch_size(plan, sample, i) == 0;
 	for (size_t i = 0; i < plan->n_frames; i++)
 		plan->n_groups += (plan->frames[i].position & DP_RUNTIME_ENTRY) != 0;
 }
@@ -191,13 +217,10 @@ static void put_all(struct joined *j, const struct sample *sample, bool keeps_na
 	size_t n_loops = 0;
 
 	for (size_t i = 0; i < sample->n_user; i++) {
-		bool continues = is_continued(j->plan, sample, i);
-		bool is_bare = is_loop(j->plan, sample, i) && !continues &&
+		bool is_bare = is_loop(j->plan, sample, i) && catch_size(j->plan, sample, i) == 0 &&
 			       (n_loops++ < j->plan->n_bare || !put_group(j));
-		bool is_folded =
-			range_of(j->plan, &sample->user[i]) || is_continued(j->plan, sample, i + 1);
 
-		if (!is_folded || is_bare || keeps_native)
+		if (!is_folded(j->plan, sample, i) || is_bare || keeps_native)
 			put(j, &sample->user[i]);
 	}
 }

@@ -19,7 +19,7 @@ static const struct dp_runtime_image layouts[] = {
 /*
  * PL_revision and PL_version are the version's numbers, of a byte each; PL_interp_size has two bytes;
  * PL_bincompat_options is a text. Only a build for debugging, whose structures are larger, has
- * Perl_pad_setsv(). The others are variables of the interpreter.
+ * Perl_pad_setsv(). Then come variables of the interpreter, and functions that begin loops.
  */
 enum mark {
 	LOOP,
@@ -32,6 +32,9 @@ enum mark {
 	STATEMENT,
 	OP,
 	SAVED,
+	CALL,
+	EVAL,
+	OVERLOADED,
 	N_MARKS
 };
 
@@ -46,6 +49,9 @@ static const char *const marks[N_MARKS] = {
 	[STATEMENT] = "PL_curcop",
 	[OP] = "PL_op",
 	[SAVED] = "PL_savestack_ix",
+	[CALL] = "Perl_call_sv",
+	[EVAL] = "Perl_eval_sv",
+	[OVERLOADED] = "Perl_amagic_call",
 };
 
 /* Options that make numbers larger, which share structures with what is read. */
@@ -114,11 +120,29 @@ static int find_interpreter(const struct elf_file *file, const struct elf_symbol
 	return ret->stack && ret->statement && ret->op && ret->saved ? 0 : -ENOTSUP;
 }
 
+static void add_callers(const struct elf_symbol found[N_MARKS],
+			struct dp_runtime_range ranges[DP_RUNTIME_RANGES])
+{
+	static const enum mark callers[] = { CALL, EVAL, OVERLOADED };
+	size_t n = 0;
+
+	while (n < DP_RUNTIME_RANGES && ranges[n].end != 0)
+		n++;
+	for (size_t i = 0; n < DP_RUNTIME_RANGES && i < ARRAY_SIZE(callers); i++) {
+		const struct elf_symbol *s = &found[callers[i]];
+
+		ranges[n++] = (struct dp_runtime_range){ .start = s->address,
+							 .end = s->address + s->size,
+							 .calls = true };
+	}
+}
+
 static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 {
 	struct elf_symbol found[N_MARKS];
 	struct dp_perl interpreter;
 	uint32_t version, size;
+	int err;
 
 	exports_find(file, marks, N_MARKS, found);
 	if (found[LOOP].address == 0)
@@ -140,7 +164,10 @@ static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 		ret->perl.statement += interpreter.statement;
 		ret->perl.op += interpreter.op;
 		ret->perl.saved += interpreter.saved;
-		return exports_find_loop(file, marks[LOOP], ret->ranges);
+		err = exports_find_loop(file, marks[LOOP], ret->ranges);
+		if (err == 0)
+			add_callers(found, ret->ranges);
+		return err;
 	}
 	return -ENOTSUP;
 }

@@ -5,9 +5,10 @@
 usage: runtimes/perl/layouts.py INCLUDE... >runtimes/perl/layouts.h
 
 INCLUDE: the directories of perl.h, of versions from 5.36 on, built with threads. The same headers give the layout
-of builds without. What is in layouts.h was made from those of Debian 12's libperl5.36:
+of builds without. What is in layouts.h was made from those of Debian's libperl5.36, libperl5.40 and libperl5.42,
+unpacked:
 
-    runtimes/perl/layouts.py /usr/lib/*/perl/5.36.0/CORE >runtimes/perl/layouts.h
+    runtimes/perl/layouts.py */usr/lib/*/perl/*.*.*/CORE >runtimes/perl/layouts.h
 
 A structure's layout does not change within a version: its extensions are compiled for all of its releases.
 """
@@ -142,7 +143,7 @@ def without_threads(include, place):
     """A copy of the headers, in a directory, of a build without threads."""
     copy = shutil.copytree(include, os.path.join(place, "CORE"))
     with open(os.path.join(copy, "config.h"), "r+", encoding="utf-8") as file:
-        text = re.sub(r"^#define\s+(USE_ITHREADS|MULTIPLICITY)\b.*$", "", file.read(), flags=re.M)
+        text = re.sub(r"^#define\s+(USE_ITHREADS|USE_THREADS|MULTIPLICITY)\b.*$", "", file.read(), flags=re.M)
         file.seek(0)
         file.truncate()
         file.write(text)

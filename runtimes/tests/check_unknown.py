@@ -10,11 +10,9 @@ interpreter and none of the language, and SHARE of the stacks complete. An uncha
 language's frames and no warning. Programs compute for a time of the CPU, which a busy machine gives late.
 
 --fetched: what `ci/setup runtimes` has of which that is not known where a thread has its frames (Ruby 3.3,
-stripped), or which functions run them (CPython from 3.14 on, as a function for each instruction), or whose
-layout is not known (Perl).
+stripped), or which functions run them (CPython from 3.14 on, as a function for each instruction).
 """
 import collections
-import glob
 import json
 import os
 import re
@@ -133,20 +131,16 @@ FETCHED = {
                    "while time.process_time() < 1: f(15)"),
     "ruby": ("ruby", "/usr/lib/x86_64-linux-gnu/libruby-3.3.so.3.3.8", "ruby_run_node",
              "def f(n) = n < 2 ? n : f(n - 1) + f(n - 2)\nf(15) while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 1"),
-    "perl": ("perl", "/usr/bin/perl5*[0-9]", "perl_run", LANGUAGES[-1].script),
 }
 
 
 def check_fetched(dwarfprof, program):
-    word, pattern, symbol, text = FETCHED[program]
-    command = fetched.find("bin", program)
-    root = os.path.join(fetched.DIRECTORY, "root")
-    path = sorted(glob.glob(root + pattern))[-1][len(root):]
+    word, path, symbol, text = FETCHED[program]
     with tempfile.TemporaryDirectory() as directory:
         script = os.path.join(directory, "script")
         with open(script, "w") as file:
             file.write(text)
-        return check(program, dwarfprof, path, [command, script], directory,
+        return check(program, dwarfprof, path, [fetched.find("bin", program), script], directory,
                      (word, word, symbol, False))
 
 
