@@ -11,8 +11,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/write_all.h"
-#include "kernel/proc_maps.h"
+#include "kernel/proc_stat.h"
+#include "process/mapping_list.h"
 #include "sandbox/cpu_budget.h"
+#include "sandbox/list_fetchers.h"
 #include "sandbox/parsers.h"
 #include "sandbox/process_memory.h"
 #include "sandbox/process_user.h"
@@ -91,21 +93,35 @@ static int read_published(struct process_memory *memory, uint64_t address, uint6
 }
 
 /* Looks at all mappings with the name: others may have it, too. */
-static int read_memory(struct process_memory *memory, uint64_t known_ns, struct published *ret)
+static int read_named(struct process_memory *memory, struct mapping_list *list, uint64_t known_ns,
+		      struct published *ret)
 {
-	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
 	struct proc_map map;
-	int err = proc_maps_open(&maps, memory->pid), found = -ENODATA;
+	int err = 0, found = -ENODATA;
 
-	if (err < 0)
-		return err;
-	while (found != 0 && found != -EALREADY && (err = proc_maps_next(&maps, &map)) > 0) {
+	while (found != 0 && found != -EALREADY && (err = mapping_list_next(list, &map)) > 0) {
 		if (!has_name(map.name))
 			continue;
 		for (int i = 0; i < ATTEMPTS && (i == 0 || found == -EAGAIN); i++)
 			found = read_published(memory, map.start, known_ns, ret);
 	}
 	return err < 0 ? err : found;
+}
+
+static int read_memory(struct list_fetchers *lists, struct process_memory *memory,
+		       uint64_t known_ns, struct published *ret)
+{
+	pid_t thread = proc_stat_live_thread(memory->pid);
+	struct fetched_list fetched = { 0 };
+	struct mapping_list list;
+	int err = thread ? list_fetchers_read(lists, memory->pid, thread, &fetched) : -ESRCH;
+
+	if (err == 0) {
+		mapping_list_init(&list, fetched.bytes, fetched.size);
+		err = read_named(memory, &list, known_ns, ret);
+	}
+	free(fetched.bytes);
+	return err;
 }
 
 static int parse(struct parsers *parsers, pid_t pid, const struct published *published,
@@ -133,8 +149,9 @@ static int parse(struct parsers *parsers, pid_t pid, const struct published *pub
 	return err;
 }
 
-int context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_t pid,
-			uint64_t *known_ns, struct process_context **ret)
+int context_reader_read(struct list_fetchers *lists, struct fetchers *fetchers,
+			struct parsers *parsers, pid_t pid, uint64_t *known_ns,
+			struct process_context **ret)
 {
 	_cleanup_free_ struct process_memory *memory = malloc(sizeof(*memory));
 	_cleanup_free_ struct published *published = malloc(sizeof(*published));
@@ -144,7 +161,7 @@ int context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_
 	if (!memory || !published)
 		return -ENOMEM;
 	process_memory_init(memory, fetchers, pid);
-	err = read_memory(memory, *known_ns, published);
+	err = read_memory(lists, memory, *known_ns, published);
 	if (err == 0)
 		err = parse(parsers, pid, published, ret);
 	if (err == 0)

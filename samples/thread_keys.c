@@ -14,6 +14,7 @@
 #include "log/clock.h"
 #include "process/context_reader.h"
 #include "sandbox/fetchers.h"
+#include "sandbox/list_fetchers.h"
 #include "sandbox/parsers.h"
 
 /* How long a process is not looked at again, at first, and if it has a key that was not known then. */
@@ -55,10 +56,11 @@ struct thread_keys {
 	size_t n_bytes; /* of their contexts */
 	size_t n_waiting;
 	/* The thread's; NULL: there is none */
+	struct list_fetchers *lists;
 	struct fetchers *fetchers;
 	struct parsers *parsers;
 	pthread_t thread;
-	bool is_started;
+	bool is_started, is_capable;
 	pthread_mutex_t lock; /* protects what follows; held only briefly */
 	pthread_cond_t changed;
 	struct job_list waiting, done;
@@ -77,6 +79,7 @@ int thread_keys_new(struct parsers *parsers, bool is_capable, struct thread_keys
 	k->parsers = parsers_hold(parsers);
 	if (parsers && is_capable)
 		(void)fetchers_new(parsers, &k->fetchers);
+	k->is_capable = parsers && is_capable;
 	STAILQ_INIT(&k->waiting);
 	STAILQ_INIT(&k->done);
 	pthread_mutex_init(&k->lock, NULL);
@@ -116,6 +119,7 @@ static void destroy(struct thread_keys *k)
 	drop_jobs(&k->waiting);
 	drop_jobs(&k->done);
 	forget_all(k);
+	list_fetchers_free(k->lists);
 	fetchers_free(k->fetchers);
 	parsers_drop(k->parsers);
 	pthread_mutex_destroy(&k->lock);
@@ -178,10 +182,12 @@ static void *run(void *arg)
 	struct job *j;
 	bool is_left;
 
+	if (k->is_capable)
+		(void)list_fetchers_new(k->parsers, &k->lists);
 	pthread_mutex_lock(&k->lock);
 	while ((j = wait_for_job(k)) != NULL) {
 		pthread_mutex_unlock(&k->lock);
-		(void)context_reader_read(k->fetchers, k->parsers, (pid_t)j->key.pid,
+		(void)context_reader_read(k->lists, k->fetchers, k->parsers, (pid_t)j->key.pid,
 					  &j->published_ns, &j->context);
 		pthread_mutex_lock(&k->lock);
 		STAILQ_INSERT_TAIL(&k->done, j, next);

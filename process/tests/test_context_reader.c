@@ -40,7 +40,7 @@ static int read_own(void)
 {
 	_cleanup_free_ struct process_context *context = NULL;
 	uint64_t known = 0;
-	int err = context_reader_read(NULL, NULL, getpid(), &known, &context);
+	int err = context_reader_read(NULL, NULL, NULL, getpid(), &known, &context);
 
 	cr_assert_eq(known, err == 0 ? header->published_ns : 0);
 
@@ -84,10 +84,10 @@ Test(context_reader, does_not_parse_the_same_again)
 	uint64_t known = 1;
 
 	publish();
-	cr_assert_eq(context_reader_read(NULL, NULL, getpid(), &known, &context), -EALREADY);
+	cr_assert_eq(context_reader_read(NULL, NULL, NULL, getpid(), &known, &context), -EALREADY);
 	cr_assert_null(context);
 	header->published_ns = 2;
-	cr_assert_eq(context_reader_read(NULL, NULL, getpid(), &known, &context), 0);
+	cr_assert_eq(context_reader_read(NULL, NULL, NULL, getpid(), &known, &context), 0);
 	cr_assert_eq(known, 2);
 	free(context);
 }
@@ -129,6 +129,6 @@ Test(context_reader, knows_that_a_process_has_ended)
 	struct process_context *context;
 	uint64_t known = 0;
 
-	cr_assert_eq(context_reader_read(NULL, NULL, 0x7ffffffe, &known, &context), -ESRCH);
+	cr_assert_eq(context_reader_read(NULL, NULL, NULL, 0x7ffffffe, &known, &context), -ESRCH);
 	cr_assert_null(context);
 }

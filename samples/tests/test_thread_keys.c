@@ -22,11 +22,13 @@ static const char *published[3];
 static uint64_t published_ns = 1;
 static bool has_all_keys;
 
-int __wrap_context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_t pid,
-			       uint64_t *known_ns, struct process_context **ret);
+int __wrap_context_reader_read(struct list_fetchers *lists, struct fetchers *fetchers,
+			       struct parsers *parsers, pid_t pid, uint64_t *known_ns,
+			       struct process_context **ret);
 
-int __wrap_context_reader_read(struct fetchers *fetchers, struct parsers *parsers, pid_t pid,
-			       uint64_t *known_ns, struct process_context **ret)
+int __wrap_context_reader_read(struct list_fetchers *lists, struct fetchers *fetchers,
+			       struct parsers *parsers, pid_t pid, uint64_t *known_ns,
+			       struct process_context **ret)
 {
 	struct process_context *c = NULL;
 
