@@ -591,5 +591,4 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 }
 
 #include "bpf/begin_span.bpf.h"
-#include "bpf/fetch_thrown.bpf.h"
 #include "bpf/off_cpu.bpf.h"

@@ -235,9 +235,11 @@ static long values_step(__u32 i, void *ctx)
 		is_text = value_what(ref, &value);
 	if (err == 0 && is_text)
 		err = value_text(ref, i, to + 1, n_room, &value);
+	else if (err < 0)
+		value = 0;
 	if (err < 0) {
 		v->head.unread |= 1 << i;
-		value = 0;
+		is_text = false;
 	}
 	*to = value;
 	v->n_cells++;

@@ -257,8 +257,6 @@ static const char *program_need(const char *name)
 		return "-e uprobe:, uretprobe:, usdt:";
 	if (strcmp(name, "dp_begin_span") == 0)
 		return "--probe";
-	if (strcmp(name, "dp_fetch_thrown") == 0)
-		return "--exceptions: types in files that are not in memory";
 	if (strcmp(name, "dp_switch") == 0)
 		return "--off-cpu, --wall";
 	if (strcmp(name, "dp_dump") == 0)

@@ -26,9 +26,6 @@
 /* Anyone can make many files: the others are named in debug messages. */
 #define SHOWN_FILES 10
 
-/* Of both programs, one for each place at most. */
-#define N_LINKS (2 * CXX_N_THROWS)
-
 enum state {
 	PROBE_WAITS,  /* to be set */
 	PROBE_IS_SET, /* or is being set, or could not be */
@@ -45,7 +42,7 @@ struct exception_probe {
 	size_t n;
 	uint64_t offsets[CXX_N_THROWS], counters[CXX_N_THROWS];
 	uint64_t lists[CXX_N_THROWS];
-	int links[N_LINKS]; /* -1: none */
+	int links[CXX_N_THROWS]; /* -1: none */
 	char path[];
 };
 
@@ -85,7 +82,6 @@ int exception_probes_new(const struct exception_fds *fds, struct exception_probe
 	p->n_users = 1;
 	p->fds = (struct exception_fds){
 		.program = duplicate(fds->program),
-		.fetcher = fds->fetcher < 0 ? -1 : duplicate(fds->fetcher),
 		.is_multi = fds->is_multi,
 		.arguments = duplicate(fds->arguments),
 		.whats = duplicate(fds->whats),
@@ -120,7 +116,6 @@ struct exception_probes *exception_probes_drop(struct exception_probes *p)
 	if (!is_last)
 		return NULL;
 	close_fd(&p->fds.program);
-	close_fd(&p->fds.fetcher);
 	close_fd(&p->fds.arguments);
 	close_fd(&p->fds.whats);
 	pthread_mutex_destroy(&p->lock);
@@ -128,9 +123,9 @@ struct exception_probes *exception_probes_drop(struct exception_probes *p)
 	return NULL;
 }
 
-static void close_links(int links[N_LINKS])
+static void close_links(int links[CXX_N_THROWS])
 {
-	for (size_t i = 0; i < N_LINKS; i++)
+	for (size_t i = 0; i < CXX_N_THROWS; i++)
 		close_fd(&links[i]);
 }
 
@@ -261,36 +256,26 @@ static struct exception_probe *find(struct exception_probes *p, const struct exc
 	return probe;
 }
 
-/* Adds to the n links that there are. Returns their number, or a negative errno. */
-static int attach(int program, bool is_multi, const struct uprobe_places *places, int *links, int n)
-{
-	for (size_t i = 0; i < (is_multi ? 1 : places->n); i++) {
-		int link = is_multi ? uprobe_attach_multi(program, places) :
-				      uprobe_attach_one(program, places, i);
-
-		if (link < 0)
-			return link;
-		links[n++] = link;
-	}
-	return n;
-}
-
 /* Fills links. 0 or a negative errno. */
-static int attach_both(const struct exception_fds *fds, const struct exception_probe *probe,
-		       int links[N_LINKS])
+static int attach(const struct exception_fds *fds, const struct exception_probe *probe,
+		  int links[CXX_N_THROWS])
 {
 	struct uprobe_places places = UPROBE_PLACES_NONE;
-	int n;
 
 	snprintf(places.link, sizeof(places.link), "/proc/self/fd/%d", probe->fd);
 	places.offsets = (uint64_t *)probe->offsets;
 	places.counters = (uint64_t *)probe->counters;
 	places.cookies = (uint64_t *)probe->lists;
 	places.n = probe->n;
-	n = attach(fds->program, fds->is_multi, &places, links, 0);
-	if (n > 0 && fds->fetcher >= 0)
-		n = attach(fds->fetcher, fds->is_multi, &places, links, n);
-	return n < 0 ? n : 0;
+	for (size_t i = 0; i < (fds->is_multi ? 1 : places.n); i++) {
+		int link = fds->is_multi ? uprobe_attach_multi(fds->program, &places) :
+					   uprobe_attach_one(fds->program, &places, i);
+
+		if (link < 0)
+			return link;
+		links[i] = link;
+	}
+	return 0;
 }
 
 /*
@@ -300,11 +285,11 @@ static int attach_both(const struct exception_fds *fds, const struct exception_p
 static int set(struct exception_probe *probe)
 {
 	struct exception_probes *p = probe->all;
-	int links[N_LINKS];
+	int links[CXX_N_THROWS];
 	int err;
 
 	memset(links, -1, sizeof(links));
-	err = attach_both(&p->fds, probe, links);
+	err = attach(&p->fds, probe, links);
 	if (err < 0)
 		close_links(links);
 	pthread_mutex_lock(&p->lock);
@@ -463,7 +448,7 @@ int exception_probes_start(struct exception_probes *p)
 }
 
 /* The links of some file, with the lock held. False: there are none any more. */
-static bool take_links(struct exception_probes *p, int ret[N_LINKS])
+static bool take_links(struct exception_probes *p, int ret[CXX_N_THROWS])
 {
 	struct exception_probe *probe = TAILQ_FIRST(&p->probes);
 
@@ -478,7 +463,7 @@ static bool take_links(struct exception_probes *p, int ret[N_LINKS])
 
 void exception_probes_stop(struct exception_probes *p)
 {
-	int links[N_LINKS];
+	int links[CXX_N_THROWS];
 	size_t n_set, n_refused;
 	bool is_end;
 

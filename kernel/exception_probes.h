@@ -19,8 +19,7 @@ struct exception_probe;
 /* The descriptors that they need, which the caller keeps. */
 struct exception_fds {
 	int program;
-	int fetcher;          /* a program that runs before; negative: none */
-	bool is_multi;        /* how they are attached (uprobe.h) */
+	bool is_multi;        /* how it is attached (uprobe.h) */
 	int arguments, whats; /* maps */
 };
 

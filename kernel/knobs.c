@@ -109,5 +109,4 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, loads(options, DP_EVENT_CPU));
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
 	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
-	bpf_program__set_autoload(bpf->progs.dp_fetch_thrown, needs->has_exceptions);
 }

@@ -115,6 +115,17 @@ static inline const struct dp_values *sample_thrown(const struct named_sample *n
 	return sample_part(named, DP_SAMPLE_THROWN);
 }
 
+/* The address of the name of an exception's type if that was not in memory; 0: it was, or there is none. */
+static inline __u64 sample_unread_type(const struct named_sample *named)
+{
+	const struct dp_values *thrown = sample_thrown(named);
+
+	if (!thrown || !(thrown->unread & 1U << DP_ARGUMENT_TYPE) ||
+	    thrown->part.size < sizeof(*thrown) + (DP_ARGUMENT_TYPE + 1) * DP_CELL_SIZE)
+		return 0;
+	return ((const __u64 *)(thrown + 1))[DP_ARGUMENT_TYPE];
+}
+
 /* The frames of a runtime; NULL: none. They are as many as it says. */
 static inline const struct dp_runtime *sample_runtime(const struct named_sample *named)
 {

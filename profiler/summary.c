@@ -41,7 +41,7 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 				   outcome_sentence(i));
 	if (t->pages_requested > 0)
 		log_info("%" PRIu64
-			 " stack pages were not in memory; they were read for later samples",
+			 " pages were not in memory; they were read for later samples",
 			 t->pages_requested);
 	if (t->frames_apart > 0)
 		log_info("samples without the frames of their language, as these do not fit the "

@@ -65,7 +65,7 @@ struct totals {
 	uint64_t frames_apart;    /* samples whose runtime's frames could not be put in place */
 	uint64_t cut_labels;      /* samples whose labels are missing or cut */
 	uint64_t unread;          /* samples of probes with values that were not in memory */
-	uint64_t pages_requested; /* stack pages that were not in memory, and have been read */
+	uint64_t pages_requested; /* that were not in memory, and have been read */
 	uint64_t duration_ns;
 	const struct verified *verified; /* NULL: not requested */
 };

@@ -120,7 +120,7 @@ class Pages(unittest.TestCase):
             else:
                 self.assertEqual(set(names(sample)[1:]), {"descend"})
                 self.assertIsNotNone(sample["fault_address"])
-        pages = int(re.search(r"(\d+) stack pages were not in memory", said).group(1))
+        pages = int(re.search(r"(\d+) pages were not in memory", said).group(1))
         self.assertGreater(pages, 40)
         self.assertLess(pages, 300)
 

@@ -55,14 +55,13 @@ int __wrap_bpf_map_update_elem(int fd, const void *key, const void *value, __u64
 	return 0;
 }
 
-static bool has_fetcher;
 static struct exception_probes *probes;
 static int files[2];
 
 static void begin_as(bool is_multi)
 {
 	_cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	const struct exception_fds fds = { fd, has_fetcher ? fd : -1, is_multi, fd, fd };
+	const struct exception_fds fds = { fd, is_multi, fd, fd };
 
 	cr_assert_eq(exception_probes_new(&fds, &probes), 0);
 	files[0] = memfd_create("first", MFD_CLOEXEC);
@@ -177,26 +176,6 @@ Test(exception_probes, are_one_after_the_other_without_links_for_many)
 	cr_assert(attached[0].offsets[0] == 0x100 && attached[1].offsets[0] == 0x200);
 	exception_probes_stop(probes);
 	cr_assert(!is_open(attached[0].link) && !is_open(attached[1].link));
-	exception_probe_free(probe);
-}
-
-Test(exception_probes, are_of_what_brings_types_into_memory_too)
-{
-	struct exception_probe *probe;
-
-	end();
-	has_fetcher = true;
-	begin_as(false);
-	probe = set(0, &runtime);
-	cr_assert_eq(exception_probes_start(probes), 0);
-	cr_assert_eq(n_attached, 4);
-	for (size_t i = 0; i < 2; i++) {
-		cr_assert_eq(attached[i].offsets[0], attached[i + 2].offsets[0]);
-		cr_assert_eq(attached[i].cookies[0], attached[i + 2].cookies[0]);
-	}
-	exception_probes_stop(probes);
-	for (size_t i = 0; i < 4; i++)
-		cr_assert(!is_open(attached[i].link));
 	exception_probe_free(probe);
 }
 
