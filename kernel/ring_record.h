@@ -115,7 +115,7 @@ static inline const struct dp_values *sample_thrown(const struct named_sample *n
 	return sample_part(named, DP_SAMPLE_THROWN);
 }
 
-/* The address of the name of an exception's type if that was not in memory; 0: it was, or there is none. */
+/* Where the name of an exception's type is if that was not in memory; 0: it was, or is none. */
 static inline __u64 sample_unread_type(const struct named_sample *named)
 {
 	const struct dp_values *thrown = sample_thrown(named);
