@@ -5,7 +5,7 @@
  * Loads each BPF program of the profiler separately, set up as in a run, and prints its sizes,
  * tab-separated: instructions in the object, instructions processed by the verifier, and bytes
  * after the kernel's translation and after its JIT compiler; with -t also the time to load it, in
- * milliseconds, with -l as with calls that label samples. Needs root.
+ * milliseconds, with -l as with calls that label samples, those of exceptions too. Needs root.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -46,7 +46,8 @@ static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program,
 			.has_spans = with_spans || program == bpf->progs.dp_begin_span ||
 				     program == bpf->progs.dp_end_span,
 			.has_span_times = program == bpf->progs.dp_end_span,
-			.has_exceptions = program == bpf->progs.dp_fetch_thrown,
+			.has_values = with_spans && is_uprobe,
+			.has_exceptions = with_spans && is_uprobe,
 		},
 		.inherit = true,
 		.unwind = DP_UNWIND_AUTO,

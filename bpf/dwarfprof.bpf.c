@@ -600,6 +600,5 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 
 #include "bpf/begin_span.bpf.h"
 #include "bpf/crash.bpf.h"
-#include "bpf/fetch_thrown.bpf.h"
 #include "bpf/off_cpu.bpf.h"
 #include "bpf/trace.bpf.h"

@@ -100,8 +100,8 @@ struct dp_whats {
 
 /*
  * The values of a sample: a word for each argument of the list that is no length. That of a text is its
- * size, and its bytes follow in as many words as they need. What could not be read is 0. Sets have a bit
- * for each argument.
+ * size, and its bytes follow in as many words as they need. What could not be read is 0, or of a text its
+ * address, and none of the texts. Sets have a bit for each argument.
  *
  *   +-------------+-------------+-------------+-------------+
  *   | part                      | list        | n           |

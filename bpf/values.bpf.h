@@ -295,9 +295,11 @@ static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_
 		err = value_bytes(ref, i, to + 1, n_room, &value);
 	else if (err == 0 && text != DP_TEXT_NONE)
 		err = value_text(ref, i, to + 1, n_room, &value, of_event);
+	else if (err < 0)
+		value = 0;
 	if (err < 0) {
 		v->head.unread |= 1 << i;
-		value = 0;
+		text = DP_TEXT_NONE;
 	}
 	*to = value;
 	v->n_cells++;

@@ -255,8 +255,6 @@ static const char *program_need(const char *name)
 		return "-e uprobe:, uretprobe:, usdt:";
 	if (strcmp(name, "dp_begin_span") == 0)
 		return "--probe";
-	if (strcmp(name, "dp_fetch_thrown") == 0)
-		return "--exceptions: types in files that are not in memory";
 	if (strcmp(name, "dp_sample_trace") == 0)
 		return "-e tracepoint:, fentry:, kprobe:, wakeups";
 	if (strcmp(name, "dp_end_span") == 0)

@@ -21,13 +21,16 @@
 #include "kernel/permission.h"
 #include "kernel/uprobe.h"
 #include "kernel/uprobe_places.h"
+#include "log/clock.h"
 #include "log/log.h"
 
 /* Anyone can make many files: the others are named in debug messages. */
 #define SHOWN_FILES 10
 
-/* Of both programs, one for each place at most. */
-#define N_LINKS (2 * CXX_N_THROWS)
+/* Threads that set probes at a time: each may wait for ever. */
+#define MAX_SETTERS 8
+/* How long the start and the end of sampling wait for such threads. */
+#define PATIENCE_NS UINT64_C(5000000000)
 
 enum state {
 	PROBE_WAITS,  /* to be set */
@@ -45,19 +48,22 @@ struct exception_probe {
 	size_t n;
 	uint64_t offsets[CXX_N_THROWS], counters[CXX_N_THROWS];
 	uint64_t lists[CXX_N_THROWS];
-	int links[N_LINKS]; /* -1: none */
+	int links[CXX_N_THROWS]; /* -1: none */
 	char path[];
 };
 
 struct exception_probes {
 	struct exception_fds fds; /* its own */
 	pthread_mutex_t lock;     /* protects what follows; not held while the kernel sets probes */
+	pthread_cond_t settled;   /* there are fewer setters or removers */
 	size_t n_users;
 	TAILQ_HEAD(, exception_probe) probes;
 	struct exception_lists lists;
 	bool runs, has_stopped;
-	size_t n_set;     /* files */
-	size_t n_refused; /* files whose throws cannot be seen */
+	size_t n_setters, n_removers; /* threads */
+	int err;                      /* there is no permission to set any; or 0 */
+	size_t n_set;                 /* files */
+	size_t n_refused;             /* files whose throws cannot be seen */
 };
 
 static int duplicate(int fd)
@@ -76,16 +82,20 @@ static void close_fd(int *fd)
 int exception_probes_new(const struct exception_fds *fds, struct exception_probes **ret)
 {
 	struct exception_probes *p = calloc(1, sizeof(*p));
+	pthread_condattr_t monotonic;
 
 	*ret = NULL;
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->settled, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	TAILQ_INIT(&p->probes);
 	p->n_users = 1;
 	p->fds = (struct exception_fds){
 		.program = duplicate(fds->program),
-		.fetcher = fds->fetcher < 0 ? -1 : duplicate(fds->fetcher),
 		.is_multi = fds->is_multi,
 		.arguments = duplicate(fds->arguments),
 		.whats = duplicate(fds->whats),
@@ -120,17 +130,17 @@ struct exception_probes *exception_probes_drop(struct exception_probes *p)
 	if (!is_last)
 		return NULL;
 	close_fd(&p->fds.program);
-	close_fd(&p->fds.fetcher);
 	close_fd(&p->fds.arguments);
 	close_fd(&p->fds.whats);
+	pthread_cond_destroy(&p->settled);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 	return NULL;
 }
 
-static void close_links(int links[N_LINKS])
+static void close_links(int links[CXX_N_THROWS])
 {
-	for (size_t i = 0; i < N_LINKS; i++)
+	for (size_t i = 0; i < CXX_N_THROWS; i++)
 		close_fd(&links[i]);
 }
 
@@ -261,50 +271,37 @@ static struct exception_probe *find(struct exception_probes *p, const struct exc
 	return probe;
 }
 
-/* Adds to the n links that there are. Returns their number, or a negative errno. */
-static int attach(int program, bool is_multi, const struct uprobe_places *places, int *links, int n)
-{
-	for (size_t i = 0; i < (is_multi ? 1 : places->n); i++) {
-		int link = is_multi ? uprobe_attach_multi(program, places) :
-				      uprobe_attach_one(program, places, i);
-
-		if (link < 0)
-			return link;
-		links[n++] = link;
-	}
-	return n;
-}
-
 /* Fills links. 0 or a negative errno. */
-static int attach_both(const struct exception_fds *fds, const struct exception_probe *probe,
-		       int links[N_LINKS])
+static int attach(const struct exception_fds *fds, const struct exception_probe *probe,
+		  int links[CXX_N_THROWS])
 {
 	struct uprobe_places places = UPROBE_PLACES_NONE;
-	int n;
 
 	snprintf(places.link, sizeof(places.link), "/proc/self/fd/%d", probe->fd);
 	places.offsets = (uint64_t *)probe->offsets;
 	places.counters = (uint64_t *)probe->counters;
 	places.cookies = (uint64_t *)probe->lists;
 	places.n = probe->n;
-	n = attach(fds->program, fds->is_multi, &places, links, 0);
-	if (n > 0 && fds->fetcher >= 0)
-		n = attach(fds->fetcher, fds->is_multi, &places, links, n);
-	return n < 0 ? n : 0;
+	for (size_t i = 0; i < (fds->is_multi ? 1 : places.n); i++) {
+		int link = fds->is_multi ? uprobe_attach_multi(fds->program, &places) :
+					   uprobe_attach_one(fds->program, &places, i);
+
+		if (link < 0)
+			return link;
+		links[i] = link;
+	}
+	return 0;
 }
 
-/*
- * The kernel sets the probes of a file. The caller has a use of the probe, and has claimed it by
- * its state.
- */
+/* The kernel sets the probes of a file, which the caller has claimed by its state. */
 static int set(struct exception_probe *probe)
 {
 	struct exception_probes *p = probe->all;
-	int links[N_LINKS];
+	int links[CXX_N_THROWS];
 	int err;
 
 	memset(links, -1, sizeof(links));
-	err = attach_both(&p->fds, probe, links);
+	err = attach(&p->fds, probe, links);
 	if (err < 0)
 		close_links(links);
 	pthread_mutex_lock(&p->lock);
@@ -313,6 +310,8 @@ static int set(struct exception_probe *probe)
 		memset(links, -1, sizeof(links));
 	}
 	p->n_set += err == 0;
+	if (err == -EACCES || err == -EPERM)
+		p->err = err;
 	pthread_mutex_unlock(&p->lock);
 	close_links(links);
 	close_fd(&probe->fd);
@@ -337,8 +336,6 @@ static struct exception_probe *insert(struct exception_probes *p, struct excepti
 	if (*ret_err < 0)
 		return NULL;
 	TAILQ_INSERT_TAIL(&p->probes, made, next);
-	if (p->runs)
-		made->state = PROBE_IS_SET;
 	return made;
 }
 
@@ -347,13 +344,79 @@ static const char *explain(int err)
 	return err == -E2BIG ? "there are too many different C++ runtimes" : strerror(-err);
 }
 
+/* Nobody waits for the end of the thread. 0 or a negative errno. */
+static int run_apart(void *(*fn)(void *arg), void *arg)
+{
+	pthread_t thread;
+	sigset_t old;
+	int err;
+
+	signals_block(&old);
+	err = pthread_create(&thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err == 0)
+		pthread_detach(thread);
+	return -err;
+}
+
+/* Claims the next one that waits to be set, with a use of it. NULL: its thread ends. */
+static struct exception_probe *next_waiting(struct exception_probes *p)
+{
+	struct exception_probe *probe;
+
+	pthread_mutex_lock(&p->lock);
+	probe = p->has_stopped ? NULL : TAILQ_FIRST(&p->probes);
+	while (probe && probe->state != PROBE_WAITS)
+		probe = TAILQ_NEXT(probe, next);
+	if (probe) {
+		probe->state = PROBE_IS_SET;
+		probe->n_users++;
+	} else {
+		p->n_setters--;
+		pthread_cond_broadcast(&p->settled);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return probe;
+}
+
+static void *set_waiting(void *arg)
+{
+	struct exception_probes *p = arg;
+	struct exception_probe *probe;
+
+	while ((probe = next_waiting(p))) {
+		int err = set(probe);
+
+		if (err < 0)
+			say_refused(p, probe->path, explain(err));
+		exception_probe_free(probe);
+	}
+	return exception_probes_drop(p);
+}
+
+/* With the lock held: another thread for what waits, if there may be one. 0 or a negative errno. */
+static int start_setter(struct exception_probes *p)
+{
+	int err;
+
+	if (p->n_setters == MAX_SETTERS)
+		return 0;
+	p->n_setters++;
+	p->n_users++;
+	err = run_apart(set_waiting, p);
+	if (err < 0) {
+		p->n_setters--;
+		p->n_users--;
+	}
+	return p->n_setters > 0 ? 0 : err;
+}
+
 void exception_probes_set(struct exception_probes *p, int fd, bool is_local, const char *path,
 			  const struct cxx_runtime *runtime, struct exception_probe **ret)
 {
 	struct exception_probe *made, *probe;
 	struct stat st;
 	int err;
-	bool is_claimed;
 
 	*ret = NULL;
 	if (runtime->is_hidden) {
@@ -372,12 +435,11 @@ void exception_probes_set(struct exception_probes *p, int fd, bool is_local, con
 	}
 	pthread_mutex_lock(&p->lock);
 	probe = insert(p, made, runtime, &err);
-	is_claimed = probe == made && made->state == PROBE_IS_SET;
+	if (probe == made && p->runs && !p->has_stopped)
+		err = start_setter(p);
 	pthread_mutex_unlock(&p->lock);
 	if (probe != made)
 		probe_destroy(made);
-	if (is_claimed)
-		err = set(made);
 	if (err < 0)
 		say_refused(p, path, explain(err));
 	*ret = probe;
@@ -387,22 +449,6 @@ static void *destroy(void *probe)
 {
 	probe_destroy(probe);
 	return NULL;
-}
-
-/* The kernel may wait for processes to remove a probe, too. */
-static void destroy_apart(struct exception_probe *probe)
-{
-	pthread_t thread;
-	sigset_t old;
-	int err;
-
-	signals_block(&old);
-	err = pthread_create(&thread, NULL, destroy, probe);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err == 0)
-		pthread_detach(thread);
-	else
-		probe_destroy(probe);
 }
 
 struct exception_probe *exception_probe_free(struct exception_probe *probe)
@@ -419,51 +465,51 @@ struct exception_probe *exception_probe_free(struct exception_probe *probe)
 	if (is_last)
 		TAILQ_REMOVE(&p->probes, probe, next);
 	pthread_mutex_unlock(&p->lock);
-	if (is_last && is_set)
-		destroy_apart(probe);
-	else if (is_last)
+	/* The kernel may wait for processes to remove a probe, too. */
+	if (is_last && (!is_set || run_apart(destroy, probe) < 0))
 		probe_destroy(probe);
 	return NULL;
 }
 
-/* Claims the next one that waits to be set, with a use of it. */
-static struct exception_probe *next_waiting(struct exception_probes *p)
+/* With the lock held: until there are no such threads. False: that takes too long. */
+static bool wait_for(struct exception_probes *p, const size_t *n_threads)
 {
-	struct exception_probe *probe;
+	uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
+	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
+	int err = 0;
 
-	pthread_mutex_lock(&p->lock);
-	p->runs = true;
-	probe = TAILQ_FIRST(&p->probes);
-	while (probe && probe->state != PROBE_WAITS)
-		probe = TAILQ_NEXT(probe, next);
-	if (probe) {
-		probe->state = PROBE_IS_SET;
-		probe->n_users++;
-	}
-	pthread_mutex_unlock(&p->lock);
-	return probe;
+	while (*n_threads > 0 && err == 0)
+		err = pthread_cond_timedwait(&p->settled, &p->lock, &end);
+	return *n_threads == 0;
 }
 
 int exception_probes_start(struct exception_probes *p)
 {
-	struct exception_probe *probe;
+	const struct exception_probe *probe;
+	bool is_late;
 	int err = 0;
 
-	while (err == 0 && (probe = next_waiting(p))) {
-		err = set(probe);
-		if (err == -EACCES || err == -EPERM) {
-			permission_explain_uprobe(err);
-		} else if (err < 0) {
-			say_refused(p, probe->path, explain(err));
-			err = 0;
-		}
-		exception_probe_free(probe);
-	}
+	pthread_mutex_lock(&p->lock);
+	p->runs = true;
+	for (probe = TAILQ_FIRST(&p->probes); probe && err == 0; probe = TAILQ_NEXT(probe, next))
+		if (probe->state == PROBE_WAITS)
+			err = start_setter(p);
+	is_late = !wait_for(p, &p->n_setters);
+	if (err == 0)
+		err = p->err;
+	pthread_mutex_unlock(&p->lock);
+	if (err == -EACCES || err == -EPERM)
+		permission_explain_uprobe(err);
+	else if (err < 0)
+		log_error("cannot set probes of exceptions: %s", strerror(-err));
+	else if (is_late)
+		log_warning("some C++ exceptions are not seen yet: the kernel waits for processes "
+			    "to set probes");
 	return err;
 }
 
 /* The links of some file, with the lock held. False: there are none any more. */
-static bool take_links(struct exception_probes *p, int ret[N_LINKS])
+static bool take_links(struct exception_probes *p, int ret[CXX_N_THROWS])
 {
 	struct exception_probe *probe = TAILQ_FIRST(&p->probes);
 
@@ -476,10 +522,44 @@ static bool take_links(struct exception_probes *p, int ret[N_LINKS])
 	return true;
 }
 
+static void *remove_all(void *arg)
+{
+	struct exception_probes *p = arg;
+	int links[CXX_N_THROWS];
+
+	pthread_mutex_lock(&p->lock);
+	while (take_links(p, links)) {
+		pthread_mutex_unlock(&p->lock);
+		close_links(links);
+		pthread_mutex_lock(&p->lock);
+	}
+	p->n_removers--;
+	pthread_cond_broadcast(&p->settled);
+	pthread_mutex_unlock(&p->lock);
+	return exception_probes_drop(p);
+}
+
+/* False: it takes too long. */
+static bool remove_links(struct exception_probes *p)
+{
+	bool is_done;
+
+	pthread_mutex_lock(&p->lock);
+	p->n_removers++;
+	p->n_users++;
+	pthread_mutex_unlock(&p->lock);
+	if (run_apart(remove_all, p) < 0)
+		remove_all(p);
+	pthread_mutex_lock(&p->lock);
+	is_done = wait_for(p, &p->n_removers);
+	pthread_mutex_unlock(&p->lock);
+	return is_done;
+}
+
 void exception_probes_stop(struct exception_probes *p)
 {
-	int links[N_LINKS];
-	size_t n_set, n_refused;
+	const struct exception_probe *probe;
+	size_t n_set, n_refused, n_waiting = 0;
 	bool is_end;
 
 	if (!p)
@@ -489,16 +569,23 @@ void exception_probes_stop(struct exception_probes *p)
 	p->has_stopped = true;
 	n_set = p->n_set;
 	n_refused = p->n_refused;
-	while (take_links(p, links)) {
-		pthread_mutex_unlock(&p->lock);
-		close_links(links);
-		pthread_mutex_lock(&p->lock);
-	}
+	for (probe = TAILQ_FIRST(&p->probes); probe; probe = TAILQ_NEXT(probe, next))
+		n_waiting += probe->state == PROBE_WAITS;
 	pthread_mutex_unlock(&p->lock);
-	if (is_end && n_set == 0)
+	if (!is_end)
+		return;
+	if (!remove_links(p))
+		log_warning("probes of C++ exceptions are still being removed: the kernel waits "
+			    "for processes");
+	if (n_waiting > 0)
+		log_warning(
+			"the exceptions that %zu files throw are not seen: the kernel waits for "
+			"processes to set probes",
+			n_waiting);
+	if (n_set == 0)
 		log_warning("no C++ exceptions could be seen: no process has had a C++ runtime "
 			    "that can be probed");
-	if (is_end && n_refused > SHOWN_FILES)
+	if (n_refused > SHOWN_FILES)
 		log_warning("the exceptions that %zu more files throw are not seen (-v names them)",
 			    n_refused - SHOWN_FILES);
 }

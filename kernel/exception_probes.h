@@ -7,9 +7,9 @@
 #include "symbols/cxx_runtime.h"
 
 /*
- * The probes where C++ runtimes throw, in all files that turn out to have one. Threads that read
- * files set them: the kernel waits for each process that has mapped the file, however long. Such a
- * thread may still do so when the session is gone, so its user shares them.
+ * The probes where C++ runtimes throw, in all files that turn out to have one. Threads of their own
+ * set and remove them: the kernel waits for each process that has mapped the file, however long.
+ * Such a thread may still do so when the session is gone, so its users share them.
  */
 struct exception_probes;
 
@@ -19,8 +19,7 @@ struct exception_probe;
 /* The descriptors that they need, which the caller keeps. */
 struct exception_fds {
 	int program;
-	int fetcher;          /* a program that runs before; negative: none */
-	bool is_multi;        /* how they are attached (uprobe.h) */
+	bool is_multi;        /* how it is attached (uprobe.h) */
 	int arguments, whats; /* maps */
 };
 
@@ -31,7 +30,7 @@ struct exception_probes *exception_probes_hold(struct exception_probes *probes);
 struct exception_probes *exception_probes_drop(struct exception_probes *probes);
 
 /*
- * Sets the probes of a file; before exception_probes_start(), they only are to be set. Each file
+ * Has the probes of a file set; before exception_probes_start(), they only are to be set. Each file
  * has them once, however often it is given. fd: of the file, which the caller keeps. is_local: this
  * machine stores it; the kernel, which reads it, might wait for others for ever. `path` is for
  * messages. *ret is NULL if there are none, which is logged. Callable from any thread.
@@ -45,10 +44,13 @@ void exception_probes_set(struct exception_probes *probes, int fd, bool is_local
  */
 struct exception_probe *exception_probe_free(struct exception_probe *probe);
 
-/* Sampling begins. Logs what is wrong. 0 or a negative errno. */
+/*
+ * Sampling begins. Waits for probes that are being set, but not for ever; so does a further call.
+ * Logs what is wrong. 0 or a negative errno.
+ */
 int exception_probes_start(struct exception_probes *probes);
 
-/* Sampling ends, for good. Warns if nothing could be seen. NULL is allowed. */
+/* Sampling ends, for good. Likewise waits. Warns if nothing could be seen. NULL is allowed. */
 void exception_probes_stop(struct exception_probes *probes);
 
 #endif

@@ -132,7 +132,6 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
 	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
 	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
-	bpf_program__set_autoload(bpf->progs.dp_fetch_thrown, needs->has_exceptions);
 	bpf_program__set_autoload(bpf->progs.dp_sample_trace, loads(options, DP_EVENT_TRACE));
 	bpf_program__set_autoload(bpf->progs.dp_end_span, needs->has_span_times);
 }

@@ -140,6 +140,17 @@ static inline const struct dp_spans *sample_spans(const struct named_sample *nam
 	return sample_part(named, DP_SAMPLE_SPANS);
 }
 
+/* Where the name of an exception's type is if that was not in memory; 0: it was, or is none. */
+static inline __u64 sample_unread_type(const struct named_sample *named)
+{
+	const struct dp_values *thrown = sample_thrown(named);
+
+	if (!thrown || !(thrown->unread & 1U << DP_ARGUMENT_TYPE) ||
+	    thrown->part.size < sizeof(*thrown) + (DP_ARGUMENT_TYPE + 1) * DP_CELL_SIZE)
+		return 0;
+	return ((const __u64 *)(thrown + 1))[DP_ARGUMENT_TYPE];
+}
+
 /* The frames of a runtime; NULL: none. They are as many as it says. */
 static inline const struct dp_runtime *sample_runtime(const struct named_sample *named)
 {

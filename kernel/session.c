@@ -145,11 +145,6 @@ static void choose_uprobe(struct session *s)
 	s->uprobe_multi = type != 0;
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
-	bpf_program__set_expected_attach_type(s->bpf->progs.dp_fetch_thrown, type);
-	/* Where it cannot be loaded, some types of exceptions are not known at first. */
-	if (bpf_program__autoload(s->bpf->progs.dp_fetch_thrown) &&
-	    !uprobe_may_sleep(s->uprobe_multi))
-		bpf_program__set_autoload(s->bpf->progs.dp_fetch_thrown, false);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_span, type);
 }
 
@@ -182,7 +177,6 @@ static int make_exception_probes(struct session *s)
 {
 	const struct exception_fds fds = {
 		.program = bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
-		.fetcher = bpf_program__fd(s->bpf->progs.dp_fetch_thrown),
 		.is_multi = s->uprobe_multi,
 		.arguments = bpf_map__fd(s->bpf->maps.dp_arguments),
 		.whats = bpf_map__fd(s->bpf->maps.dp_whats),

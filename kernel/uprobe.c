@@ -47,30 +47,16 @@ static int create_link(int program, const struct uprobe_places *places)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* A program that does nothing. */
-static int load_nothing(int attach_type, uint32_t flags)
+int uprobe_multi_works(void)
 {
 	static const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts,
-		    .expected_attach_type = (enum bpf_attach_type)attach_type, .prog_flags = flags);
-
-	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "dp_probe", "GPL", code, ARRAY_SIZE(code),
-			     &opts);
-}
-
-bool uprobe_may_sleep(bool is_multi)
-{
-	_cleanup_close_ int program = load_nothing(is_multi ? UPROBE_MULTI : 0, BPF_F_SLEEPABLE);
-
-	return program >= 0;
-}
-
-int uprobe_multi_works(void)
-{
-	_cleanup_close_ int program = load_nothing(UPROBE_MULTI, 0);
+		    .expected_attach_type = (enum bpf_attach_type)UPROBE_MULTI);
+	_cleanup_close_ int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "dp_probe", "GPL", code,
+						    ARRAY_SIZE(code), &opts);
 	_cleanup_close_ int link = -1;
 	uint64_t offset = 0;
 	const struct uprobe_places nothing = { .fd = -1, .link = "/", .offsets = &offset, .n = 1 };

@@ -19,11 +19,6 @@ struct uprobe_places;
 /* Does the kernel have this link type? Tries it: 1, 0, or -EPERM if that is not permitted. */
 int uprobe_multi_works(void);
 
-/*
- * May a program sleep there, as since Linux 6.0? Tries it, with the way of attaching that is used.
- */
-bool uprobe_may_sleep(bool is_multi);
-
 /* Attaches a program. Returns the link's descriptor, or a negative errno. Closing it detaches. */
 int uprobe_attach_multi(int program, const struct uprobe_places *places);
 

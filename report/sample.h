@@ -70,7 +70,7 @@ struct totals {
 	uint64_t unread;          /* samples of probes with values that were not in memory */
 	uint64_t outside;         /* samples left out: in no probed call that took long enough */
 	uint64_t in_unknown;      /* samples of which that is not known */
-	uint64_t pages_requested; /* stack pages that were not in memory, and have been read */
+	uint64_t pages_requested; /* that were not in memory, and have been read */
 	uint64_t duration_ns;
 	const struct verified *verified; /* NULL: not requested */
 	const struct span_times *calls;  /* NULL: not requested */

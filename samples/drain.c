@@ -323,6 +323,7 @@ static int report_queued_sample(struct drain *d, struct queued *q)
 		.n_frames = raw->n_user,
 		.fault_address = raw->fault_address,
 	};
+	uint64_t wanted;
 	int err;
 
 	/* A launched command counts from its exec on. Later owners of its PID do not. */
@@ -332,10 +333,11 @@ static int report_queued_sample(struct drain *d, struct queued *q)
 		return report_late(d, q, p, &walk);
 	err = report_sample(d, q, snapshot_store_find(&d->table->snapshots, raw->snapshot), p,
 			    &walk, false);
-	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced) {
+	wanted = walk.outcome == DP_READ_FAULT ? walk.fault_address : sample_unread_type(q->sample);
+	if (p && wanted && !p->is_replaced) {
 		d->hurried_ns = d->read_ns;
 		d->totals.pages_requested += page_request(&d->pages, d->table->fetchers, p->thread,
-							  walk.fault_address, clock_now_ns());
+							  wanted, clock_now_ns());
 	}
 	return err;
 }

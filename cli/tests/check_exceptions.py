@@ -27,7 +27,7 @@ def wanted(throw, has_messages=True, has_rethrown_types=True):
     is_known = has_rethrown_types or throw["function"] not in ("throw_again", "throw_twice")
     labels = {"exception.type": throw["type"] if is_known else "<unknown>"}
     message = throw["message"]
-    if message is not None and has_messages:
+    if message is not None and has_messages and is_known:
         labels["exception.message"] = message if len(message) < CUT else message[:CUT] + "…"
     if throw["again"]:
         labels["exception.rethrown"] = "true"
@@ -89,10 +89,10 @@ class Exceptions(unittest.TestCase):
             yield s, throw
         self.assertEqual(unread, 0)
 
-    def check_all(self, samples, logged, said, **known):
+    def check_all(self, samples, logged, said, n_programs=1, **known):
+        """A type's name may not be in memory when it is thrown for the first time; then the program itself reads it."""
         n = sum(1 for _ in self.check(samples, logged, said, **known))
-        self.assertGreater(n, len(samples) * 0.99, "nearly all could be read")
-        return n
+        self.assertLessEqual(len(samples) - n, n_programs * len({throw["type"] for throw in logged}))
 
     def test_types_and_messages(self):
         samples, logged, said = self.record_most("thrown-O2", N, "--no-symbols")
@@ -171,7 +171,7 @@ class Exceptions(unittest.TestCase):
                     logged += map(json.loads, file)
             samples = read_samples(harness.read(out))
             self.assertEqual(len(samples), len(logged), result.stderr)
-            self.check_all(samples, logged, result.stderr)
+            self.check_all(samples, logged, result.stderr, n_programs=len(targets))
 
     def test_labels_of_calls(self):
         """Each call of pass_first() has a number, with which it calls what throws."""

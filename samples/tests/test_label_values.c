@@ -265,6 +265,28 @@ Test(label_values, tell_what_was_not_there)
 	cr_assert(label_set_has(set, "v0", "<unread>") && number("v1") == 3 && !set->is_cut);
 }
 
+/* Its word is where the name is. */
+Test(label_values, tell_where_a_type_is_that_was_not_there)
+{
+	const struct named_sample *sample = (const void *)&record;
+
+	put(VALUE_STR, 0x5000);
+	put(VALUE_U8, 3);
+	record.sample.flags = DP_SAMPLE_LABELS | DP_SAMPLE_THROWN;
+	record.values.unread = 1;
+	labels.thrown = &forms[1];
+	read_labels(2);
+	cr_assert(label_set_has(set, "v0", "<unread>") && number("v1") == 3 && !set->is_cut);
+	cr_assert_eq(sample_unread_type(sample), 0x5000);
+	record.values.unread = 2;
+	cr_assert_eq(sample_unread_type(sample), 0, "another value");
+	record.values.unread = 1;
+	record.values.part.size = sizeof(record.values);
+	cr_assert_eq(sample_unread_type(sample), 0, "the record is too short");
+	record.sample.flags = DP_SAMPLE_LABELS | DP_SAMPLE_VALUES;
+	cr_assert_eq(sample_unread_type(sample), 0, "no exception");
+}
+
 static uint64_t weight(void)
 {
 	return value_labels_weight(&labels, (const void *)&record);
