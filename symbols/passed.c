@@ -312,6 +312,21 @@ static enum passed how_passed_in_rust(Dwarf_Die *type)
 	return size <= WORD ? PASSED_INTEGER : PASSED_UNKNOWN;
 }
 
+static int hidden_in_rust(Dwarf_Die *type)
+{
+	int size = dwarf_bytesize(type);
+	struct scalars s;
+
+	if (!type_is_struct(type))
+		return dwarf_tag(type) == DW_TAG_array_type ? -1 : 0;
+	if (size <= WORD)
+		return size < 0 ? -1 : 0;
+	s = scalars_of(type);
+	if (size > LARGEST_IN_REGISTERS)
+		return s.n == 2 ? -1 : 1;
+	return s.n <= 2 && !s.has_others ? 0 : -1;
+}
+
 /*
  * Does the caller pass a pointer to where the result is to be, in front of the arguments? 1, 0, or -1: it
  * is not known.
@@ -319,24 +334,18 @@ static enum passed how_passed_in_rust(Dwarf_Die *type)
 static int hidden_registers(Dwarf_Die *function, bool is_rust)
 {
 	Dwarf_Die type;
-	struct scalars s;
 	int size;
 
 	if (!type_of(function, &type))
 		return 0;
+	if (is_rust)
+		return hidden_in_rust(&type);
 	if (!type_is_struct(&type))
-		return is_rust && dwarf_tag(&type) == DW_TAG_array_type ? -1 : 0;
+		return 0;
 	size = dwarf_bytesize(&type);
-	if (!is_rust && (is_by_reference(&type) || size > LARGEST_IN_REGISTERS))
+	if (is_by_reference(&type) || size > LARGEST_IN_REGISTERS)
 		return 1;
-	s = scalars_of(&type);
-	if (!is_rust)
-		return size < 0 || s.is_packed || may_have_address(&type) ? -1 : 0;
-	if (size <= WORD)
-		return size < 0 ? -1 : 0;
-	if (size > LARGEST_IN_REGISTERS)
-		return s.n == 2 ? -1 : 1;
-	return s.n <= 2 && !s.has_others ? 0 : -1;
+	return size < 0 || scalars_of(&type).is_packed || may_have_address(&type) ? -1 : 0;
 }
 
 /* What the arguments so far have taken. */
