@@ -261,9 +261,9 @@ static enum passed struct_passed(Dwarf_Die *parameter, uint64_t address, Dwarf_D
 
 	if (is_by_reference(type) || is_at_address(parameter, address))
 		return PASSED_REFERENCE;
-	s = scalars_of(type);
 	if (size > LARGEST_IN_REGISTERS)
-		return s.is_wide ? PASSED_UNKNOWN : PASSED_MEMORY;
+		return PASSED_MEMORY;
+	s = scalars_of(type);
 	if (s.n == 0 || s.has_others || may_have_address(type))
 		return PASSED_UNKNOWN;
 	if (size <= WORD)
@@ -404,6 +404,8 @@ static enum passed next_passed(const struct passing *p, Dwarf_Die *parameter, ui
 {
 	enum passed how = is_rust ? how_passed_in_rust(type) : how_passed(parameter, address, type);
 
+	if (how == PASSED_MEMORY && scalars_of(type).is_wide)
+		return PASSED_UNKNOWN; /* there may be a gap in front */
 	if (how == PASSED_BOTH && p->n_integers + 2 > ARRAY_SIZE(registers))
 		return PASSED_MEMORY;
 	if (how == PASSED_FLOAT && p->n_floats == DP_N_FLOAT_ARGUMENT_REGISTERS)
