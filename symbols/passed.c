@@ -489,6 +489,8 @@ bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
 		struct typed_place place = { .why = ret->why };
 		enum passed how;
 
+		if (dwarf_tag(&die) == DW_TAG_GNU_formal_parameter_pack)
+			return false; /* any number of parameters */
 		if (dwarf_tag(&die) != DW_TAG_formal_parameter)
 			continue;
 		if (!type_of(&die, &type))
