@@ -357,6 +357,17 @@ int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wan
 	return 0;
 }
 
+/* Go describes results as parameters that the function sets (DWARF 5 section 4.1). */
+static bool is_result(Dwarf_Die *parameter)
+{
+	Dwarf_Attribute attribute;
+	bool is_set = false;
+
+	dwarf_formflag(dwarf_attr_integrate(parameter, DW_AT_variable_parameter, &attribute),
+		       &is_set);
+	return is_set;
+}
+
 int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 {
 	_cleanup_(place_done) struct place place;
@@ -373,7 +384,8 @@ int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 		const char *name = dwarf_diename(&die);
 		enum value_type type;
 
-		if (dwarf_tag(&die) != DW_TAG_formal_parameter || !name || strpbrk(name, "-."))
+		if (dwarf_tag(&die) != DW_TAG_formal_parameter || is_result(&die) || !name ||
+		    strpbrk(name, "-."))
 			continue;
 		if (find_value(&place, name, false, VALUE_N_TYPES, &value, &type) < 0)
 			type = VALUE_N_TYPES;
