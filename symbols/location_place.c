@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "symbols/passed.h"
 
@@ -135,6 +136,12 @@ static bool set_sum(struct typed_place *p, const Dwarf_Op *ops, size_t n, bool i
 	return set_register(p, ops[0].atom - DW_OP_breg0) == 0;
 }
 
+/* Does a register get its value in the function? Of those that are not for integers, nothing is read. */
+static bool is_set_behind(int reg)
+{
+	return reg >= 0 && reg < DP_REG_PC && !passed_in_register(reg);
+}
+
 /*
  * The location of a value, or of a piece of one. One that is not exact may hold only behind the prologue. 0,
  * -ENOENT: where that is at the place is not known, or -EINVAL, explained.
@@ -145,7 +152,7 @@ static int set_part(struct typed_place *p, struct code_place *at, const Dwarf_Op
 	const struct typed_place before = *p;
 	int reg;
 
-	if (n == 1 && is_register(&ops[0], &reg))
+	if (n == 1 && is_register(&ops[0], &reg) && (is_exact || !is_set_behind(reg)))
 		return set_register(p, reg);
 	if (n == 1 && set_memory(p, at, &ops[0], is_exact))
 		return 0;
@@ -226,6 +233,34 @@ static int fail(struct typed_place *p, const char *why, const struct code_place 
 	return -EINVAL;
 }
 
+static const char *producer_of(Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die unit;
+
+	if (!dwarf_diecu(function, &unit, NULL, NULL))
+		return NULL;
+	return dwarf_formstring(dwarf_attr(&unit, DW_AT_producer, &attribute));
+}
+
+/*
+ * LLVM's lists begin behind the instructions that save registers (DebugHandlerBase.cpp, beginFunction()).
+ * Functions that other files may call are called by the convention. GCC's lists begin where functions do, and
+ * its copies of such functions take other parameters.
+ */
+static bool begins_late(Dwarf_Die *function, Dwarf_Die *parameter)
+{
+	const char *producer = producer_of(function);
+	Dwarf_Attribute attribute;
+	Dwarf_Block block;
+	bool is_external = false;
+
+	dwarf_formflag(dwarf_attr_integrate(function, DW_AT_external, &attribute), &is_external);
+	return is_external && producer && !strstr(producer, "GNU") &&
+	       dwarf_attr(parameter, DW_AT_location, &attribute) &&
+	       dwarf_formblock(&attribute, &block) != 0;
+}
+
 int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_place *p)
 {
 	const struct typed_place before = *p;
@@ -240,8 +275,12 @@ int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_plac
 		return 0;
 	if (!dwarf_attr(variable, DW_AT_location, &attribute) ||
 	    dwarf_getlocation_addr(&attribute, at->address, &ops, &n, 1) != 1 || n == 0 ||
-	    ops[0].atom == DW_OP_GNU_parameter_ref /* only its caller knows it */)
+	    ops[0].atom == DW_OP_GNU_parameter_ref /* only its caller knows it */) {
+		if (at->is_entry && begins_late(&at->function, variable) &&
+		    passed_place(&at->function, at->address, variable, p))
+			return 0;
 		return fail(p, "optimized out: it is nowhere", at);
+	}
 	is_list = dwarf_formblock(&attribute, &block) != 0;
 	is_exact = is_list || !at->is_entry;
 	err = piece_length(ops, n) > 0 ? set_pieces(p, at, ops, n, is_exact) :

@@ -15,8 +15,8 @@ struct code_place {
 
 /*
  * Where a parameter or variable is at a place, by its location there (DWARF 5 section 2.6), or, where
- * a function is entered and it has no location list, by the convention of calls (passed.h). 0, or -EINVAL,
- * explained.
+ * a function is entered and it has no location list, or LLVM's, by the convention of calls (passed.h). 0, or
+ * -EINVAL, explained.
  */
 int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_place *ret);
 

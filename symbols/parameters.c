@@ -19,6 +19,7 @@
 /* Damaged entries may refer to each other. */
 #define MAX_DEPTH 32
 #define MAX_ENTRIES (UINT64_C(1) << 26)
+#define MAX_CHILDREN 65536
 
 struct search {
 	uint64_t address;
@@ -212,9 +213,9 @@ static int place_find(int fd, uint64_t address, struct place *ret)
 static bool find_named(Dwarf_Die *scope, const char *name, size_t n, bool with_variables,
 		       Dwarf_Die *ret)
 {
-	int more;
+	int more = dwarf_child(scope, ret);
 
-	for (more = dwarf_child(scope, ret); more == 0; more = dwarf_siblingof(ret, ret)) {
+	for (int i = 0; more == 0 && i < MAX_CHILDREN; i++, more = dwarf_siblingof(ret, ret)) {
 		const char *own = dwarf_diename(ret);
 		int tag = dwarf_tag(ret);
 
@@ -356,6 +357,17 @@ int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wan
 	return 0;
 }
 
+/* Go describes results as parameters that the function sets (DWARF 5 section 4.1). */
+static bool is_result(Dwarf_Die *parameter)
+{
+	Dwarf_Attribute attribute;
+	bool is_set = false;
+
+	dwarf_formflag(dwarf_attr_integrate(parameter, DW_AT_variable_parameter, &attribute),
+		       &is_set);
+	return is_set;
+}
+
 int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 {
 	_cleanup_(place_done) struct place place;
@@ -364,14 +376,16 @@ int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 
 	if (err < 0)
 		return err;
-	for (more = dwarf_child(&place.at.function, &die); more == 0 && err == 0;
-	     more = dwarf_siblingof(&die, &die)) {
+	more = dwarf_child(&place.at.function, &die);
+	for (int i = 0; more == 0 && err == 0 && i < MAX_CHILDREN;
+	     i++, more = dwarf_siblingof(&die, &die)) {
 		char why[PARAMETER_WHY_SIZE];
 		struct typed_place value = { .why = why };
 		const char *name = dwarf_diename(&die);
 		enum value_type type;
 
-		if (dwarf_tag(&die) != DW_TAG_formal_parameter || !name || strpbrk(name, "-."))
+		if (dwarf_tag(&die) != DW_TAG_formal_parameter || is_result(&die) || !name ||
+		    strpbrk(name, "-."))
 			continue;
 		if (find_value(&place, name, false, VALUE_N_TYPES, &value, &type) < 0)
 			type = VALUE_N_TYPES;

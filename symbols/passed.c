@@ -13,6 +13,7 @@
 /* Damaged types may refer to themselves, and have any number of members. */
 #define MAX_DEPTH 8
 #define MAX_MEMBERS 256
+#define MAX_CHILDREN 65536
 
 #define X(name) DP_##name,
 static const __u8 registers[] = { DP_ARGUMENT_REGISTERS(X) };
@@ -37,11 +38,14 @@ enum passed {
 	PASSED_MEMORY, /* on the stack, in as many words as it has */
 };
 
-/* Scalars that a type is made of: where the first two are, and how many there are. */
+/* Scalars that a type is made of: where the first two are, how many there are, and where the last one ends. */
 struct scalars {
 	uint64_t at[2];
 	size_t n;
+	uint64_t end;
 	bool has_others; /* others than integers and pointers, or unaligned ones */
+	bool is_packed;  /* some are unaligned */
+	bool is_wide;    /* some are aligned to more than a word */
 	bool has_union;
 	int budget;
 };
@@ -60,21 +64,45 @@ static int size_of(Dwarf_Die *type)
 	return is_pointer(type) ? WORD : dwarf_bytesize(type);
 }
 
-static void add_scalar(struct scalars *s, Dwarf_Die *type, uint64_t at)
+static bool is_float(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word encoding = 0;
+
+	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding);
+	return encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
+	       encoding == DW_ATE_imaginary_float || encoding == DW_ATE_decimal_float;
+}
+
+static void add_end(struct scalars *s, uint64_t end)
+{
+	if (end > s->end)
+		s->end = end;
+}
+
+static void add_scalar(struct scalars *s, Dwarf_Die *type, uint64_t at)
+{
 	int size = size_of(type);
 
 	if (size == 0)
 		return; /* Rust's () */
-	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding);
-	if (size < 0 || size > WORD || at % (uint64_t)size != 0 || encoding == DW_ATE_float ||
-	    encoding == DW_ATE_complex_float)
-		s->has_others = true;
+	s->is_packed |= size > 0 && at % (uint64_t)size != 0;
+	s->is_wide |= size > WORD;
+	s->has_others |= size < 0 || size > WORD || s->is_packed || is_float(type);
+	add_end(s, at + (size > 0 ? (uint64_t)size : 0));
 	if (s->n < ARRAY_SIZE(s->at))
 		s->at[s->n] = at;
 	s->n++;
+}
+
+/* alignas() of a type or member */
+static bool is_aligned_wide(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word alignment;
+
+	return dwarf_formudata(dwarf_attr(die, DW_AT_alignment, &attribute), &alignment) == 0 &&
+	       alignment > WORD;
 }
 
 static void find_scalars(struct scalars *s, Dwarf_Die *type, uint64_t at, int depth);
@@ -84,6 +112,7 @@ static void find_in_members(struct scalars *s, Dwarf_Die *type, uint64_t at, int
 	Dwarf_Die member, inner;
 	int more = dwarf_child(type, &member);
 
+	s->is_wide |= is_aligned_wide(type);
 	for (; more == 0; more = dwarf_siblingof(&member, &member)) {
 		int tag = dwarf_tag(&member);
 		uint64_t offset;
@@ -95,6 +124,7 @@ static void find_in_members(struct scalars *s, Dwarf_Die *type, uint64_t at, int
 		}
 		if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
 			continue;
+		s->is_wide |= is_aligned_wide(&member);
 		if (type_member_offset(&member, &offset) && type_of(&member, &inner))
 			find_scalars(s, &inner, at + offset, depth + 1);
 		else if (!dwarf_hasattr(&member, DW_AT_external))
@@ -103,10 +133,22 @@ static void find_in_members(struct scalars *s, Dwarf_Die *type, uint64_t at, int
 }
 
 /* An array counts as the first of its elements, and as a third scalar, if it has any. */
-static void find_scalars(struct scalars *s, Dwarf_Die *type, uint64_t at, int depth)
+static void find_in_array(struct scalars *s, Dwarf_Die *type, uint64_t at, int depth)
 {
 	Dwarf_Die element;
+	Dwarf_Word size;
 
+	s->n += ARRAY_SIZE(s->at);
+	if (dwarf_aggregate_size(type, &size) == 0)
+		add_end(s, at + size);
+	if (type_of(type, &element) && !dwarf_hasattr(type, DW_AT_GNU_vector))
+		find_scalars(s, &element, at, depth + 1);
+	else
+		s->has_others = true;
+}
+
+static void find_scalars(struct scalars *s, Dwarf_Die *type, uint64_t at, int depth)
+{
 	if (depth > MAX_DEPTH) {
 		s->has_others = true;
 		return;
@@ -121,11 +163,7 @@ static void find_scalars(struct scalars *s, Dwarf_Die *type, uint64_t at, int de
 		find_in_members(s, type, at, depth);
 		return;
 	case DW_TAG_array_type:
-		s->n += ARRAY_SIZE(s->at);
-		if (type_of(type, &element))
-			find_scalars(s, &element, at, depth + 1);
-		else
-			s->has_others = true;
+		find_in_array(s, type, at, depth);
 		return;
 	case DW_TAG_base_type:
 	case DW_TAG_enumeration_type:
@@ -150,24 +188,23 @@ static struct scalars scalars_of(Dwarf_Die *type)
 
 static enum passed number_passed(Dwarf_Die *type, int size)
 {
-	Dwarf_Attribute attribute;
-	Dwarf_Word encoding = 0;
-
-	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding);
 	if (size <= 0 || size > WORD)
 		return PASSED_UNKNOWN;
-	return encoding == DW_ATE_float ? PASSED_FLOAT : PASSED_INTEGER;
+	return is_float(type) ? PASSED_FLOAT : PASSED_INTEGER;
 }
 
-/* Is it an object that C++ passes, and returns, by a pointer to it? A string may be only declared. */
+/*
+ * Is it an object that C++ passes, and returns, by a pointer to it? GCC does not say so of any; strings are
+ * such, also where they are only declared.
+ */
 static bool is_by_reference(Dwarf_Die *type)
 {
 	struct string_layout layout;
 	Dwarf_Attribute attribute;
 	Dwarf_Word convention;
 
-	if (dwarf_attr(type, DW_AT_declaration, &attribute))
-		return string_type_layout(type, &layout);
+	if (string_type_layout(type, &layout) && layout.type == VALUE_STD_STRING)
+		return true;
 	return dwarf_formudata(dwarf_attr(type, DW_AT_calling_convention, &attribute),
 			       &convention) == 0 &&
 	       convention == DW_CC_pass_by_reference;
@@ -217,6 +254,7 @@ static bool may_have_address(Dwarf_Die *type)
 	       has_destructor(type, &budget);
 }
 
+/* Each word of the object that has a part of a scalar takes a register. */
 static enum passed struct_passed(Dwarf_Die *parameter, uint64_t address, Dwarf_Die *type, int size)
 {
 	struct scalars s;
@@ -228,7 +266,9 @@ static enum passed struct_passed(Dwarf_Die *parameter, uint64_t address, Dwarf_D
 	s = scalars_of(type);
 	if (s.n == 0 || s.has_others || may_have_address(type))
 		return PASSED_UNKNOWN;
-	return size > WORD ? PASSED_BOTH : PASSED_INTEGER;
+	if (size <= WORD)
+		return PASSED_INTEGER;
+	return s.end > WORD && !s.is_wide ? PASSED_BOTH : PASSED_UNKNOWN;
 }
 
 static enum passed how_passed(Dwarf_Die *parameter, uint64_t address, Dwarf_Die *type)
@@ -272,6 +312,21 @@ static enum passed how_passed_in_rust(Dwarf_Die *type)
 	return size <= WORD ? PASSED_INTEGER : PASSED_UNKNOWN;
 }
 
+static int hidden_in_rust(Dwarf_Die *type)
+{
+	int size = dwarf_bytesize(type);
+	struct scalars s;
+
+	if (!type_is_struct(type))
+		return dwarf_tag(type) == DW_TAG_array_type ? -1 : 0;
+	if (size <= WORD)
+		return size < 0 ? -1 : 0;
+	s = scalars_of(type);
+	if (size > LARGEST_IN_REGISTERS)
+		return s.n == 2 ? -1 : 1;
+	return s.n <= 2 && !s.has_others ? 0 : -1;
+}
+
 /*
  * Does the caller pass a pointer to where the result is to be, in front of the arguments? 1, 0, or -1: it
  * is not known.
@@ -279,24 +334,18 @@ static enum passed how_passed_in_rust(Dwarf_Die *type)
 static int hidden_registers(Dwarf_Die *function, bool is_rust)
 {
 	Dwarf_Die type;
-	struct scalars s;
 	int size;
 
 	if (!type_of(function, &type))
 		return 0;
+	if (is_rust)
+		return hidden_in_rust(&type);
 	if (!type_is_struct(&type))
-		return is_rust && dwarf_tag(&type) == DW_TAG_array_type ? -1 : 0;
-	size = dwarf_bytesize(&type);
-	if (!is_rust && (is_by_reference(&type) || size > LARGEST_IN_REGISTERS))
-		return 1;
-	if (!is_rust)
-		return size < 0 || may_have_address(&type) ? -1 : 0;
-	if (size <= WORD)
 		return 0;
-	s = scalars_of(&type);
-	if (size > LARGEST_IN_REGISTERS)
-		return s.n == 2 ? -1 : 1;
-	return s.n <= 2 && !s.has_others ? 0 : -1;
+	size = dwarf_bytesize(&type);
+	if (is_by_reference(&type) || size > LARGEST_IN_REGISTERS)
+		return 1;
+	return size < 0 || scalars_of(&type).is_packed || may_have_address(&type) ? -1 : 0;
 }
 
 /* What the arguments so far have taken. */
@@ -355,6 +404,8 @@ static enum passed next_passed(const struct passing *p, Dwarf_Die *parameter, ui
 {
 	enum passed how = is_rust ? how_passed_in_rust(type) : how_passed(parameter, address, type);
 
+	if (how == PASSED_MEMORY && scalars_of(type).is_wide)
+		return PASSED_UNKNOWN; /* there may be a gap in front */
 	if (how == PASSED_BOTH && p->n_integers + 2 > ARRAY_SIZE(registers))
 		return PASSED_MEMORY;
 	if (how == PASSED_FLOAT && p->n_floats == DP_N_FLOAT_ARGUMENT_REGISTERS)
@@ -405,6 +456,23 @@ static int language_of(Dwarf_Die *function)
 	return dwarf_diecu(function, &unit, NULL, NULL) ? dwarf_srclang(&unit) : -1;
 }
 
+/* Compilers say of functions that are not called by the convention: Go's, and those they changed (LLVM). */
+static bool has_convention(Dwarf_Die *function, int language)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word convention = DW_CC_normal;
+
+	dwarf_formudata(dwarf_attr_integrate(function, DW_AT_calling_convention, &attribute),
+			&convention);
+	return convention == DW_CC_normal && language != DW_LANG_Go;
+}
+
+/* One without a location: the compiler may have found that it is not needed. */
+static bool may_be_removed(Dwarf_Die *parameter, enum passed how)
+{
+	return how != PASSED_NOTHING && !dwarf_hasattr(parameter, DW_AT_location);
+}
+
 bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
 		  struct typed_place *ret)
 {
@@ -414,18 +482,21 @@ bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
 	struct passing next = { .n_integers = hidden > 0 };
 	Dwarf_Die die, type;
 
-	if (hidden < 0 || language == DW_LANG_Go)
+	if (hidden < 0 || !has_convention(function, language))
 		return false;
-	for (more = dwarf_child(function, &die); more == 0; more = dwarf_siblingof(&die, &die)) {
+	more = dwarf_child(function, &die);
+	for (int i = 0; more == 0 && i < MAX_CHILDREN; i++, more = dwarf_siblingof(&die, &die)) {
 		struct typed_place place = { .why = ret->why };
 		enum passed how;
 
+		if (dwarf_tag(&die) == DW_TAG_GNU_formal_parameter_pack)
+			return false; /* any number of parameters */
 		if (dwarf_tag(&die) != DW_TAG_formal_parameter)
 			continue;
 		if (!type_of(&die, &type))
 			return false;
 		how = next_passed(&next, &die, address, &type, is_rust);
-		if (!pass(&next, &type, how, &place))
+		if (!pass(&next, &type, how, &place) || may_be_removed(&die, how))
 			return false;
 		if (die.addr != parameter->addr)
 			continue;
@@ -454,7 +525,7 @@ bool passed_result(Dwarf_Die *function, struct typed_place *ret)
 	enum passed how;
 	Dwarf_Die type;
 
-	if (language == DW_LANG_Go || !type_of(function, &type))
+	if (!has_convention(function, language) || !type_of(function, &type))
 		return false;
 	how = language == DW_LANG_Rust ? how_passed_in_rust(&type) : how_passed(function, 0, &type);
 	switch (how) {

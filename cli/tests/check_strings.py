@@ -50,7 +50,7 @@ class Strings(valued.ValuedTest):
         for target in ("valued_strings-O0", "valued_strings-O2"):
             self.check_all(target, CPLUSPLUS_NUMBERS)
 
-    def check_language(self, tool, flags, source, probes):
+    def check_language(self, tool, flags, source, probes, function, parameters):
         for version, path in check_languages.tools(tool).items():
             for options in flags:
                 with tempfile.TemporaryDirectory() as directory, self.subTest(tool=tool, version=version, options=options):
@@ -59,12 +59,15 @@ class Strings(valued.ValuedTest):
                     subprocess.run([path, *options, "-o", out, os.path.join(SOURCES, source)], check=True, env=environment,
                                    stderr=subprocess.DEVNULL)
                     self.check_all(out, probes)
+                    self.assertEqual(dwarfprof("probes", out, function).stdout, f"uprobe:{out}:{function}({parameters})\n")
 
     def test_rust(self):
-        self.check_language("rustc", (["--edition", "2021", "-g"], ["--edition", "2021", "-g", "-O"]), "strings.rs", RUST)
+        self.check_language("rustc", (["--edition", "2021", "-g"], ["--edition", "2021", "-g", "-O"]), "strings.rs", RUST,
+                            "handle", "route:rust_str, id:u64, data:rust_str, owned:rust_str, request:ptr, boxed:rust_str, last:rust_str")
 
     def test_go(self):
-        self.check_language("go", (["build"], ["build", "-gcflags=-N -l"]), "strings.go", GO)
+        self.check_language("go", (["build"], ["build", "-gcflags=-N -l"]), "strings.go", GO,
+                            "main.text", "i:u64, k:u64")
 
     def test_results(self):
         for target in filter(lambda name: os.path.exists(program(name)), CPLUSPLUS):

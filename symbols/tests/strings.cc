@@ -99,6 +99,27 @@ FUNCTION Closed closed(int file)
 	return Closed(file);
 }
 
+/* Its second word is padding, and takes no register. */
+struct alignas(16) Aligned {
+	long number;
+};
+
+FUNCTION void aligned(Aligned first, long last)
+{
+	sum += (unsigned long)(first.number + last);
+}
+
+/* Returned in memory, though it is small. */
+struct __attribute__((packed)) Packed {
+	char letter;
+	long number;
+};
+
+FUNCTION Packed packed(long number)
+{
+	return { 'a', number };
+}
+
 /* Lines of their own, so that tests know their numbers. */
 #line 1000 "scopes.cc"
 FUNCTION long add_up(const Pair *pairs, long n)

@@ -164,6 +164,8 @@ Test(parameters, are_not_guessed)
 
 	find_in(library, "in_register", "last", VALUE_N_TYPES, "");
 	cr_assert(strstr(found.why, "is not known"), "%s", found.why);
+	find_in(library, "aligned", "last", VALUE_N_TYPES, "");
+	cr_assert(strstr(found.why, "is not known"), "%s", found.why);
 	find_in(library, "by_reference", "wide->wide", VALUE_N_TYPES, "");
 	cr_assert(strstr(found.why, "it is a struct"), "%s", found.why);
 	find_in(library, "by_reference", "wide->letters", VALUE_STD_STRING, "");
@@ -227,7 +229,7 @@ Test(parameters, are_results)
 	}
 }
 
-/* Whether a class with a destructor is returned in registers is not in debug information. */
+/* Whether a class with a destructor or a packed one is returned in registers is not in debug information. */
 Test(parameters, are_not_guessed_behind_a_result)
 {
 	const char *library = getenv("STRINGS_O0");
@@ -235,6 +237,8 @@ Test(parameters, are_not_guessed_behind_a_result)
 	find_result(library, "closed", "ret.file");
 	cr_assert(strstr(found.why, "how the function returns it"), "%s", found.why);
 	find_in(library, "closed", "file", VALUE_N_TYPES, "");
+	cr_assert(strstr(found.why, "is not known"), "%s", found.why);
+	find_in(library, "packed", "number", VALUE_N_TYPES, "");
 	cr_assert(strstr(found.why, "is not known"), "%s", found.why);
 }
 
