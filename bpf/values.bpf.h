@@ -146,12 +146,9 @@ static __always_inline bool is_of_kernel(__u64 address)
 	return (__s64)address < 0;
 }
 
-/*
- * Reads the text at *value into n_room cells. *value becomes its size. of_event: it may be in the
- * kernel.
- */
+/* Reads the text at *value into n_room cells. *value becomes its size. */
 static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to, __u32 n_room,
-				      __u64 *value, bool of_event)
+				      __u64 *value, bool may_be_of_kernel)
 {
 	__u32 room = n_room * DP_CELL_SIZE;
 	long size;
@@ -161,7 +158,7 @@ static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to
 	room = port_opaque(room) & (2 * DP_TEXT_CUT + 1);
 	if (room > DP_TEXT_CUT + 1)
 		return -1;
-	if (of_event && is_of_kernel(*value))
+	if (may_be_of_kernel && is_of_kernel(*value))
 		size = bpf_probe_read_kernel_str(to, room, (const void *)*value);
 	else
 		size = bpf_probe_read_user_str(to, room, (const void *)*value);
@@ -189,7 +186,8 @@ static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_
 	if (err == 0)
 		err = of_event ? field_follow(a, &value) : value_follow(a, &value);
 	if (err == 0 && a->is_text)
-		err = value_text(ref, i, to + 1, n_room, &value, of_event);
+		err = value_text(ref, i, to + 1, n_room, &value,
+				 of_event && a->base != DP_BASE_SYSCALL);
 	if (err < 0) {
 		v->head.unread |= 1 << i;
 		value = 0;

@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -96,6 +97,18 @@ class Tracepoints(unittest.TestCase):
         self.assertEqual([label["file"] for label in labels], [f"/nowhere/{i}" for i in range(1, N + 1)])
         self.assertEqual({label["dfd"] for label in labels}, {-100})  # AT_FDCWD
         self.assertLessEqual({label["flags"] for label in labels}, {"0x0", "0x8000"})  # O_LARGEFILE
+
+    def test_pointers_into_the_kernel(self):
+        """A program chooses what it passes to a system call, and does not get the kernel's memory read so."""
+        code_of_kernel = int(re.search(r"(?m)^(\w+) T _stext$", harness.read("/proc/kallsyms"))[1], 16)
+        code = (f"import ctypes; c = ctypes.CDLL(None); at = ctypes.c_void_p({code_of_kernel})\n"
+                "for i in range(100): c.openat(-100, at, 0)")
+        result = dwarfprof("-e", "tracepoint:syscalls:sys_enter_openat(file=filename:str, word=filename->0:x64, at=filename)",
+                           "-o", "-", "--format", "jsonl", "--", sys.executable, "-c", code)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        labels = [json.loads(line)["labels"] for line in result.stdout.splitlines()]
+        read = [(label["file"], label["word"]) for label in labels if label["at"] == hex(code_of_kernel)]
+        self.assertEqual(read, [("<unread>", "<unread>")] * 100)
 
     def test_fields_as_weights(self):
         samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count)", "--value", "count")
