@@ -222,6 +222,7 @@ class Tracepoints(unittest.TestCase):
         self.check_error("fentry:vfs_write(arg5)", "there is no arg5, but file, buf, count, pos")
         self.check_error("tracepoint:syscalls:*", "matches ", "there must be 1 to 8")
         self.check_error("tracepoint:nosuch*:*", "it matches 0 tracepoints")
+        self.check_error("tracepoint:sched:sched_switch(prev_pid),tracepoint:sched:sched_switch", "takes sched:sched_switch once")
 
     def without_tracefs(self, *options):
         """No mount of its own, either."""
