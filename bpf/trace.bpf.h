@@ -21,7 +21,7 @@ int dp_sample_trace(void *ctx)
 	struct scratch *s;
 	__u32 weight, cpu;
 
-	if (!is_wanted(pid_tgid, &cell))
+	if (!is_wanted(pid_tgid, &cell) || pid_tgid >> 32 == dp_own_pid)
 		return 0;
 	weight = rate_weight(pid_tgid >> 32, DP_EVENT_TRACE);
 	if (weight == 0)
