@@ -20,7 +20,7 @@ import unittest
 
 import chance
 import harness
-from harness import dwarfprof, program, refuse, start, wait_until_it_says
+from harness import Target, dwarfprof, program, refuse, start, wait_until_it_says
 
 N = 1000
 FSOPEN = 430  # asm-generic/unistd.h
@@ -200,6 +200,17 @@ class Tracepoints(unittest.TestCase):
         samples = [json.loads(line) for line in result.stdout.splitlines()]
         self.assertEqual({s["outcome"] for s in samples}, {"kernel_only"})
         self.assert_kernel_stacks(samples, "__schedule")
+
+    def test_none_is_the_profiler_s_own(self):
+        """With all processes, what it does with a sample would be one more."""
+        with Target(sys.executable, "-c", "import time\nwhile True: time.sleep(0.01)") as pid, \
+                start("-a", "-d", "1", "-e", "raw_tracepoint:sys_enter", "-o", "-", "--format", "jsonl",
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as profiler:
+            out, err = profiler.communicate(timeout=180)
+        self.assertEqual(profiler.returncode, 0, err)
+        pids = {json.loads(line)["pid"] for line in out.splitlines()}
+        self.assertIn(int(pid), pids)
+        self.assertNotIn(profiler.pid, pids)
 
     def check_error(self, event, *messages, **kwargs):
         with self.subTest(event=event):
