@@ -4,7 +4,8 @@
 
 /*
  * Values of the kernel's events: fields of the record, and what they point to, in the kernel or in
- * the program. Included by values.bpf.h.
+ * the program. A program chooses what it passes to a system call: these pointers must not lead into
+ * the kernel. Included by values.bpf.h.
  */
 
 static __always_inline int field_base(const struct values *v, const struct dp_argument *a,
@@ -20,9 +21,9 @@ static __always_inline int field_base(const struct values *v, const struct dp_ar
 	return (int)err;
 }
 
-static __always_inline int field_read(void *to, __u32 size, __u64 at)
+static __always_inline int field_read(void *to, __u32 size, __u64 at, bool may_be_of_kernel)
 {
-	if (is_of_kernel(at))
+	if (may_be_of_kernel && is_of_kernel(at))
 		return (int)bpf_probe_read_kernel(to, size, (const void *)at);
 	return (int)bpf_probe_read_user(to, size, (const void *)at);
 }
@@ -32,14 +33,15 @@ static __always_inline int field_follow(const struct dp_argument *a, __u64 *valu
 {
 	for (__u32 i = 0; i < DP_MAX_DEREFS; i++) {
 		__u64 at = *value + (__s64)a->derefs[i], word = 0;
+		bool may_be_of_kernel = i == 0 || a->base != DP_BASE_SYSCALL;
 		int err;
 
 		if (i >= a->n_derefs)
 			break;
 		if (i + 1 < a->n_derefs || a->size >= sizeof(word))
-			err = field_read(&word, sizeof(word), at);
+			err = field_read(&word, sizeof(word), at, may_be_of_kernel);
 		else
-			err = field_read(&word, a->size & 7, at);
+			err = field_read(&word, a->size & 7, at, may_be_of_kernel);
 		if (err < 0)
 			return err;
 		*value = word;

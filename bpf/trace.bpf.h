@@ -3,7 +3,7 @@
 #define DP_BPF_TRACE_BPF_H
 
 /*
- * Events of the kernel: tracepoints and functions. Included by dwarfprof.bpf.c.
+ * Events of the kernel: tracepoints and functions. Included by dwarfprof.bpf.c, after off_cpu.bpf.h.
  *
  * User space chooses the program's type before it is loaded, by where it is attached (tracer.h).
  * The context differs then, but only helpers see what it is.
@@ -21,7 +21,7 @@ int dp_sample_trace(void *ctx)
 	struct scratch *s;
 	__u32 weight, cpu;
 
-	if (!is_wanted(pid_tgid, &cell))
+	if (!is_wanted(pid_tgid, &cell) || pid_tgid >> 32 == dp_own_pid)
 		return 0;
 	weight = rate_weight(pid_tgid >> 32, DP_EVENT_TRACE);
 	if (weight == 0)
@@ -31,6 +31,7 @@ int dp_sample_trace(void *ctx)
 	if (!s)
 		return 0;
 	sample_begin(s, pid_tgid, DP_EVENT_TRACE, weight, cpu);
+	s->max_chunks = OFF_CPU_MAX_CHUNKS; /* the run queue may be locked here, too */
 	if (dp_has_several)
 		s->walk.out.sample.state = (__u8)bpf_get_attach_cookie(ctx);
 	if (dp_has_values)

@@ -20,6 +20,7 @@ enum dp_argument_base {
 	DP_BASE_TIME,     /* nanoseconds since the call whose return is probed */
 	DP_BASE_RECORD,   /* the address of the record of the kernel's event (fields.bpf.h) */
 	DP_BASE_LOCATED,  /* where the 16 bits at derefs[0] in the record say, from its start */
+	DP_BASE_SYSCALL,  /* as DP_BASE_RECORD, but the pointers in it lead into the program */
 	DP_N_BASES,
 };
 

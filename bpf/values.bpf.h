@@ -190,12 +190,9 @@ static __always_inline bool is_of_kernel(__u64 address)
 	return (__s64)address < 0;
 }
 
-/*
- * Reads the text at *value into n_room cells. *value becomes its size. of_event: it may be in the
- * kernel.
- */
+/* Reads the text at *value into n_room cells. *value becomes its size. */
 static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to, __u32 n_room,
-				      __u64 *value, bool of_event)
+				      __u64 *value, bool may_be_of_kernel)
 {
 	__u32 room = n_room * DP_CELL_SIZE;
 	long size;
@@ -205,7 +202,7 @@ static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to
 	room = port_opaque(room) & (2 * DP_TEXT_CUT + 1);
 	if (room > DP_TEXT_CUT + 1)
 		return -1;
-	if (of_event && is_of_kernel(*value))
+	if (may_be_of_kernel && is_of_kernel(*value))
 		size = bpf_probe_read_kernel_str(to, room, (const void *)*value);
 	else
 		size = bpf_probe_read_user_str(to, room, (const void *)*value);
@@ -271,6 +268,14 @@ static __always_inline bool value_what(const struct values_ref *ref, __u64 *valu
 
 #include "bpf/fields.bpf.h"
 
+/* text: enum dp_text. of_event: in the kernel's memory. Of those of a size, none is there. */
+static __always_inline int value_take_text(struct values_ref *ref, __u32 i, __u32 text, __u64 *to,
+					   __u32 n_room, __u64 *value, bool of_event)
+{
+	return text == DP_TEXT_SIZED ? value_bytes(ref, i, to, n_room, value) :
+				       value_text(ref, i, to, n_room, value, of_event);
+}
+
 /* of_event: of the kernel, else of user code; a constant. */
 static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_event)
 {
@@ -285,18 +290,17 @@ static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_
 
 	if (err == 0)
 		err = of_event ? field_follow(a, &value) : value_follow(a, &value);
+	if (err < 0)
+		value = 0;
 	if (dp_has_exceptions && !of_event && err == 0 && a->is_what)
 		text = value_what(ref, &value) ? DP_TEXT_ENDED : DP_TEXT_NONE;
 	if (text == DP_TEXT_LENGTH) {
 		value_keep_length(v, a, value, err);
 		return;
 	}
-	if (err == 0 && text == DP_TEXT_SIZED)
-		err = value_bytes(ref, i, to + 1, n_room, &value);
-	else if (err == 0 && text != DP_TEXT_NONE)
-		err = value_text(ref, i, to + 1, n_room, &value, of_event);
-	else if (err < 0)
-		value = 0;
+	if (err == 0 && text != DP_TEXT_NONE)
+		err = value_take_text(ref, i, text, to + 1, n_room, &value,
+				      of_event && a->base != DP_BASE_SYSCALL);
 	if (err < 0) {
 		v->head.unread |= 1 << i;
 		text = DP_TEXT_NONE;

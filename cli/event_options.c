@@ -94,24 +94,11 @@ static void parse_some(struct options *o, struct argp_state *state, const char *
 	}
 }
 
-/* The next comma that is not between parentheses. */
-static char *find_comma(char *text)
-{
-	int depth = 0;
-
-	for (; *text; text++) {
-		depth += (*text == '(') - (*text == ')');
-		if (*text == ',' && depth == 0)
-			return text;
-	}
-	return NULL;
-}
-
 void event_options_parse(struct options *o, struct argp_state *state, char *text)
 {
 	char *end;
 
-	while (!event_has_commas(text) && (end = find_comma(text))) {
+	while (!event_has_commas(text) && (end = event_find_comma(text))) {
 		*end = '\0';
 		parse_some(o, state, text);
 		text = end + 1;

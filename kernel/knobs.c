@@ -99,6 +99,13 @@ static unsigned int max_frames(const struct session_options *options)
 		       options->max_frames;
 }
 
+/* With all processes, what the profiler does with a sample would be the next sample, without end. */
+static void leave_out_own(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	if (loads(options, DP_EVENT_TRACE) && options->all_processes)
+		bpf->rodata->dp_own_pid = (uint32_t)getpid();
+}
+
 void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
 	const struct session_needs *needs = &options->needs;
@@ -121,6 +128,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	set_filter(bpf, options);
 	set_off_cpu(bpf, options);
 	set_rings(bpf, options);
+	leave_out_own(bpf, options);
 	bpf->rodata->dp_max_rate = options->max_rate;
 	if (options->max_rate > 0)
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);

@@ -100,7 +100,7 @@ int trace_record_read(FILE *format, bool is_syscall, struct trace_record *ret)
 	size_t size = 0;
 	int err = 0;
 
-	*ret = (struct trace_record){ 0 };
+	*ret = (struct trace_record){ .is_syscall = is_syscall };
 	while (err == 0 && getline(&line, &size, format) > 0) {
 		struct trace_field field;
 

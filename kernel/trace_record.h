@@ -34,6 +34,7 @@ struct trace_record {
 	struct trace_field *fields;
 	size_t n, size;
 	bool is_numbered; /* the fields are arguments, which may also be called arg1, arg2, ... */
+	bool is_syscall;  /* the program has chosen what the fields point to */
 };
 
 /* The most arguments of a tracepoint or function: MAX_BPF_FUNC_ARGS, include/linux/bpf.h */

@@ -20,6 +20,8 @@
 #include "kernel/tracefs.h"
 #include "log/log.h"
 
+DEFINE_CLEANUP(struct btf *, btf__free)
+
 /* Prefix of a tracepoint's type, TRACE_EVENT() in include/trace/bpf_probe.h. */
 #define TRACEPOINT_TYPE "btf_trace_"
 
@@ -43,15 +45,27 @@ static void say_no_function(const char *name)
 	log_detail("need: one in /proc/kallsyms that is not inlined, and for fentry: has a type");
 }
 
+static void say_no_types(const char *function)
+{
+	log_error("cannot look up %s: there is no type information of the kernel (BTF)", function);
+	log_detail("need: /sys/kernel/btf/vmlinux, even with --btf: libbpf looks nowhere else for "
+		   "what it attaches to");
+}
+
 static int prepare_function(struct bpf_program *program, const char *function)
 {
+	_cleanup_(btf__freep) struct btf *types = NULL;
 	int err;
 
 	bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
 	bpf_program__set_expected_attach_type(program, BPF_TRACE_FENTRY);
 	err = bpf_program__set_attach_target(program, 0, function);
 	if (err == -ESRCH || err == -ENOENT) {
-		say_no_function(function);
+		types = kernel_types_load(NULL);
+		if (types)
+			say_no_function(function);
+		else
+			say_no_types(function);
 		return -ENOENT; /* the other one is of processes */
 	}
 	if (err < 0)
@@ -151,14 +165,34 @@ static int attach_kprobe(const struct tracer *t, const char *place, uint64_t coo
 	return *ret ? 0 : -errno;
 }
 
+static bool is_about_function(int err)
+{
+	return err != -EACCES && err != -EPERM && err != -ENOMEM && err != -EMFILE &&
+	       err != -ENFILE;
+}
+
+/* -EADDRNOTAVAIL: create_local_trace_kprobe(), kernel/trace/trace_kprobe.c, since Linux 6.7 */
+static void explain_function(const struct tracer *t, const char *name, int err)
+{
+	permission_explain_trace(name, err);
+	if (err == -EADDRNOTAVAIL)
+		log_detail("several functions of the kernel have this name");
+	else if (is_about_function(err))
+		log_detail("need: a function that may be traced, as those in "
+			   "/sys/kernel/tracing/available_filter_functions%s",
+			   t->kind == TRACER_KPROBE ? ", and where an instruction begins" : "");
+}
+
 static void explain(const struct tracer *t, const struct tracer_place *place, int err)
 {
 	if (err == -ENOENT && t->kind == TRACER_TRACEPOINT)
 		tracefs_say_none(t->tracefs, place->system, place->name);
 	else if (err == -ENOENT && t->kind == TRACER_RAW)
 		say_no_tracepoint(place->name);
-	else if ((err == -ENOENT || err == -EADDRNOTAVAIL) && t->kind == TRACER_KPROBE)
+	else if (err == -ENOENT && t->kind == TRACER_KPROBE)
 		say_no_function(place->name);
+	else if (t->kind == TRACER_KPROBE || t->kind == TRACER_FENTRY)
+		explain_function(t, place->name, err);
 	else
 		permission_explain_trace(place->name, err);
 }

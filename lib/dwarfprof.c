@@ -236,6 +236,17 @@ static bool has_event(const struct profiler_options *r, const struct event *even
 	return false;
 }
 
+/* Cuts it off a list of which *list is the rest; NULL: there is no more. */
+static char *next_event(char **list)
+{
+	char *event = *list, *comma = event ? event_find_comma(event) : NULL;
+
+	if (comma)
+		*comma = '\0';
+	*list = comma ? comma + 1 : NULL;
+	return event;
+}
+
 /* Several events are separated by commas. A function's name may have commas, too. */
 static int parse_events(struct profiler_options *r, char *text)
 {
@@ -244,8 +255,8 @@ static int parse_events(struct profiler_options *r, char *text)
 
 	if (err == 0 || !strchr(text, ','))
 		return err;
-	err = event_parse(strsep(&text, ","), &r->event);
-	while (err == 0 && (word = strsep(&text, ","))) {
+	err = event_parse(next_event(&text), &r->event);
+	while (err == 0 && (word = next_event(&text))) {
 		struct event event;
 
 		err = event_parse(word, &event);

@@ -93,6 +93,18 @@ bool event_has_commas(const char *text)
 	return has;
 }
 
+char *event_find_comma(char *text)
+{
+	int depth = 0;
+
+	for (; *text; text++) {
+		depth += (*text == '(') - (*text == ')');
+		if (*text == ',' && depth == 0)
+			return text;
+	}
+	return NULL;
+}
+
 bool event_is_same(const struct event *a, const struct event *b)
 {
 	if (a->source != b->source)

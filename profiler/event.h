@@ -144,6 +144,8 @@ int event_parse(const char *text, struct event *ret);
 
 /* May what follows a comma belong to the event that the text begins with? */
 bool event_has_commas(const char *text);
+/* The first comma in a list of events that is not between parentheses; NULL: there is none. */
+char *event_find_comma(char *text);
 
 /* Are they the same but for how they are written? */
 bool event_is_same(const struct event *a, const struct event *b);

@@ -195,6 +195,22 @@ static int split_all(const struct profiler_options *o, struct traces *ret)
 	return err;
 }
 
+/* The program can be attached to a tracepoint once: bpf_prog_array_copy(), kernel/bpf/core.c. */
+static int check_once(const struct traces *t)
+{
+	for (size_t i = 1; i < t->n; i++)
+		for (size_t j = 0; t->parts[i].system && j < i; j++) {
+			const struct trace_parts *a = &t->parts[i], *b = &t->parts[j];
+
+			if (strcmp(a->system, b->system) != 0 || strcmp(a->name, b->name) != 0)
+				continue;
+			log_error("-e takes %s:%s once, not with different values", a->system,
+				  a->name);
+			return -EINVAL;
+		}
+	return 0;
+}
+
 static int begin_lists(size_t n, struct probe_lists *ret)
 {
 	*ret = (struct probe_lists){ .lists = calloc(n, sizeof(*ret->lists)),
@@ -273,6 +289,8 @@ static int attach(struct session *session, struct parsers *parsers,
 	*ret = (struct event_text){ 0 };
 	if (err == 0 && session->tracer.kind != o->event.source->tracer)
 		err = check_fallback(session, &t.parts[0]);
+	if (err == 0)
+		err = check_once(&t);
 	for (size_t i = 0; err == 0 && i < t.n; i++)
 		err = place_values(session, &t.parts[i], o);
 	if (err == 0)

@@ -429,8 +429,8 @@ static void list_keys(struct event_text *event)
 	const struct value_forms *list = event->lists;
 
 	for (size_t i = 0; event->n_lists > 0 && i < list->n; i++)
-		event->keys.of[i] = list->of[i].name;
-	event->keys.n = event->n_lists > 0 ? list->n : 0;
+		if (!list->of[i].is_length)
+			event->keys.of[event->keys.n++] = list->of[i].name;
 }
 
 /* The events. CPUs' come last, so that samples do not pile up before the reader starts. */

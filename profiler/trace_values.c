@@ -26,7 +26,7 @@ static int place_text(struct argument *a, const struct trace_place *place, char 
 		return -EINVAL;
 	}
 	a->form.type = VALUE_STR;
-	a->how = (struct dp_argument){ .base = DP_BASE_RECORD, .is_text = true };
+	a->how = (struct dp_argument){ .base = DP_BASE_RECORD, .is_text = DP_TEXT_ENDED };
 	if (place->value.kind == TRACE_FIELD_LOCATED) {
 		a->how.base = DP_BASE_LOCATED;
 		a->how.derefs[0] = place->offsets[0];
@@ -39,7 +39,8 @@ static int place_text(struct argument *a, const struct trace_place *place, char 
 }
 
 /* The steps go on from the word at the place. */
-static int place_pointer(struct argument *a, const struct trace_place *place, char *why)
+static int place_pointer(struct argument *a, const struct trace_place *place, bool is_syscall,
+			 char *why)
 {
 	struct dp_argument how = a->how;
 
@@ -57,7 +58,7 @@ static int place_pointer(struct argument *a, const struct trace_place *place, ch
 	how.n_derefs += a->how.n_derefs;
 	if (a->how.n_derefs == 0)
 		how.size = sizeof(uint64_t);
-	how.base = DP_BASE_RECORD;
+	how.base = is_syscall ? DP_BASE_SYSCALL : DP_BASE_RECORD;
 	a->how = how;
 	return 0;
 }
@@ -79,7 +80,8 @@ static enum value_type narrow(enum value_type wanted, const struct trace_field *
 	return wanted == VALUE_N_TYPES ? own_type(f) : wanted;
 }
 
-static int place_one(struct argument *a, const struct trace_place *place, char *why)
+static int place_one(struct argument *a, const struct trace_place *place, bool is_syscall,
+		     char *why)
 {
 	switch (place->value.kind) {
 	case TRACE_FIELD_OTHER:
@@ -92,7 +94,7 @@ static int place_one(struct argument *a, const struct trace_place *place, char *
 		break;
 	}
 	if (has_steps(a) || a->form.type == VALUE_STR)
-		return place_pointer(a, place, why);
+		return place_pointer(a, place, is_syscall, why);
 	a->form.type = narrow(a->form.type, &place->value);
 	a->how = (struct dp_argument){ .base = DP_BASE_RECORD,
 				       .size = (uint8_t)value_type_size(a->form.type) };
@@ -113,7 +115,7 @@ int trace_values_place(struct arguments *arguments, const struct trace_record *r
 
 		err = trace_place_find(record, a->path, a->number, &place, ret_why);
 		if (err == 0)
-			err = place_one(a, &place, ret_why);
+			err = place_one(a, &place, record->is_syscall, ret_why);
 		a->number = 0;
 		a->path[0] = '\0';
 	}

@@ -17,23 +17,34 @@ static const char *const names[] = {
 	"perf_trace_", "trace_call_bpf", "perf_call_bpf_", "perf_syscall_",
 };
 
-static bool is_own(const struct kallsyms *kallsyms, uint64_t return_address)
+static const char *name_of(const struct kallsyms *kallsyms, uint64_t return_address)
 {
 	uint64_t offset;
-	const char *name = kallsyms_find(kallsyms, return_address - 1, &offset);
 
+	return kallsyms_find(kallsyms, return_address - 1, &offset);
+}
+
+static bool is_own(const char *name)
+{
 	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)
 			return true;
 	return false;
 }
 
-/* The program itself may have no name. */
+/*
+ * The program itself may have no name. Others of these names may follow further out: the place may be
+ * traced while another program runs.
+ */
 size_t own_frames(const struct kallsyms *kallsyms, const __u64 *kernel, size_t n)
 {
-	size_t i = kallsyms ? n < MAX_OWN_FRAMES ? n : MAX_OWN_FRAMES : 0;
+	size_t most = n < MAX_OWN_FRAMES ? n : MAX_OWN_FRAMES, unnamed = 0, i;
 
-	while (i > 0 && !is_own(kallsyms, kernel[i - 1]))
-		i--;
-	return i;
+	if (!kallsyms)
+		return 0;
+	while (unnamed < most && !name_of(kallsyms, kernel[unnamed]))
+		unnamed++;
+	for (i = unnamed; i < most && is_own(name_of(kallsyms, kernel[i]));)
+		i++;
+	return i > unnamed ? i : 0;
 }

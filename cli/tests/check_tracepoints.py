@@ -14,12 +14,13 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import chance
 import harness
-from harness import dwarfprof, program, refuse, start, wait_until_it_says
+from harness import Target, dwarfprof, program, refuse, start, wait_until_it_says
 
 N = 1000
 FSOPEN = 430  # asm-generic/unistd.h
@@ -96,6 +97,18 @@ class Tracepoints(unittest.TestCase):
         self.assertEqual([label["file"] for label in labels], [f"/nowhere/{i}" for i in range(1, N + 1)])
         self.assertEqual({label["dfd"] for label in labels}, {-100})  # AT_FDCWD
         self.assertLessEqual({label["flags"] for label in labels}, {"0x0", "0x8000"})  # O_LARGEFILE
+
+    def test_pointers_into_the_kernel(self):
+        """A program chooses what it passes to a system call, and does not get the kernel's memory read so."""
+        code_of_kernel = int(re.search(r"(?m)^(\w+) T _stext$", harness.read("/proc/kallsyms"))[1], 16)
+        code = (f"import ctypes; c = ctypes.CDLL(None); at = ctypes.c_void_p({code_of_kernel})\n"
+                "for i in range(100): c.openat(-100, at, 0)")
+        result = dwarfprof("-e", "tracepoint:syscalls:sys_enter_openat(file=filename:str, word=filename->0:x64, at=filename)",
+                           "-o", "-", "--format", "jsonl", "--", sys.executable, "-c", code)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        labels = [json.loads(line)["labels"] for line in result.stdout.splitlines()]
+        read = [(label["file"], label["word"]) for label in labels if label["at"] == hex(code_of_kernel)]
+        self.assertEqual(read, [("<unread>", "<unread>")] * 100)
 
     def test_fields_as_weights(self):
         samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count)", "--value", "count")
@@ -188,6 +201,17 @@ class Tracepoints(unittest.TestCase):
         self.assertEqual({s["outcome"] for s in samples}, {"kernel_only"})
         self.assert_kernel_stacks(samples, "__schedule")
 
+    def test_none_is_the_profiler_s_own(self):
+        """With all processes, what it does with a sample would be one more."""
+        with Target(sys.executable, "-c", "import time\nwhile True: time.sleep(0.01)") as pid, \
+                start("-a", "-d", "1", "-e", "raw_tracepoint:sys_enter", "-o", "-", "--format", "jsonl",
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as profiler:
+            out, err = profiler.communicate(timeout=180)
+        self.assertEqual(profiler.returncode, 0, err)
+        pids = {json.loads(line)["pid"] for line in out.splitlines()}
+        self.assertIn(int(pid), pids)
+        self.assertNotIn(profiler.pid, pids)
+
     def check_error(self, event, *messages, **kwargs):
         with self.subTest(event=event):
             result = dwarfprof("-e", event, "-o", "/dev/null", "--format", "folded", "--", "true", **kwargs)
@@ -209,6 +233,7 @@ class Tracepoints(unittest.TestCase):
         self.check_error("fentry:vfs_write(arg5)", "there is no arg5, but file, buf, count, pos")
         self.check_error("tracepoint:syscalls:*", "matches ", "there must be 1 to 8")
         self.check_error("tracepoint:nosuch*:*", "it matches 0 tracepoints")
+        self.check_error("tracepoint:sched:sched_switch(prev_pid),tracepoint:sched:sched_switch", "takes sched:sched_switch once")
 
     def without_tracefs(self, *options):
         """No mount of its own, either."""

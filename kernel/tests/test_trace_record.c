@@ -65,6 +65,7 @@ Test(trace_record, of_a_system_call)
 
 	read_text(openat, true, &r);
 	cr_assert_eq(r.n, 6, "the first 8 bytes are left out: %zu", r.n);
+	cr_assert(r.is_syscall);
 	cr_assert(!trace_record_find(&r, "common_pid", 0));
 	expect(&r, "__syscall_nr", TRACE_FIELD_NUMBER, 8, 4, true);
 	expect(&r, "dfd", TRACE_FIELD_NUMBER, 16, 4, true);
@@ -78,6 +79,7 @@ Test(trace_record, of_a_tracepoint)
 	_cleanup_(trace_record_done) struct trace_record r;
 
 	read_text(wakeup, false, &r);
+	cr_assert(!r.is_syscall);
 	expect(&r, "comm", TRACE_FIELD_TEXT, 8, 16, false);
 	expect(&r, "pid", TRACE_FIELD_NUMBER, 24, 4, true);
 	expect(&r, "mac", TRACE_FIELD_OTHER, 28, 6, false);

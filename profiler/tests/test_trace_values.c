@@ -85,6 +85,20 @@ Test(trace_values, are_what_pointers_lead_to)
 	cr_assert(a[2].how.add == 2 && a[2].how.is_text);
 }
 
+/* A program must not be able to have the kernel's memory read. */
+Test(trace_values, of_system_calls_are_in_the_program)
+{
+	struct trace_record syscall = record;
+
+	syscall.is_syscall = true;
+	cr_assert_eq(place_in("(file:str, file->16:u32, file, pid)", &syscall), 0, "%s", why);
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(arguments.of[i].how.base, DP_BASE_SYSCALL);
+	expect(&arguments.of[2], VALUE_PTR, 40, 8);
+	expect(&arguments.of[3], VALUE_S32, 24, 4);
+	cr_assert_eq(place("(file:str)")->how.base, DP_BASE_RECORD);
+}
+
 Test(trace_values, are_arguments_by_number)
 {
 	struct trace_record numbered = record;

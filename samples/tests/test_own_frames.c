@@ -23,7 +23,7 @@ static void begin(void)
 				    "ffffffff81002000 T __traceiter_sched_waking\n"
 				    "ffffffff81003000 t try_to_wake_up\n"
 				    "ffffffff81004000 T perf_event_wakeup\n"
-				    "ffffffff81005000 T last\n";
+				    "ffffffff81005000 T _etext\n";
 	char path[] = "/tmp/dwarfprof-test-XXXXXX";
 	int fd = mkstemp(path);
 
@@ -62,10 +62,21 @@ Test(own_frames, may_have_no_name)
 	cr_assert_eq(own_frames(kallsyms, module, ARRAY_SIZE(module)), 0);
 }
 
-/* What is traced may be further out, too. */
-Test(own_frames, are_near_the_leaf)
+/* What is traced may be called by another program. */
+Test(own_frames, are_at_the_leaf)
 {
-	const __u64 deep[] = { RUN, WAKE, WORK, WORK, WORK, WORK, WORK, WORK, RUN, WORK };
+	const __u64 within[] = { RUN, WAKE, RUN, ITERATE, WORK };
+	const __u64 unnamed[] = { UNKNOWN, RUN, WAKE, UNKNOWN, RUN, WORK };
 
-	cr_assert_eq(own_frames(kallsyms, deep, ARRAY_SIZE(deep)), 1);
+	cr_assert_eq(own_frames(kallsyms, within, ARRAY_SIZE(within)), 1);
+	cr_assert_eq(own_frames(kallsyms, unnamed, ARRAY_SIZE(unnamed)), 2);
+}
+
+Test(own_frames, are_few)
+{
+	const __u64 unknown[] = { UNKNOWN, UNKNOWN, UNKNOWN };
+	const __u64 many[] = { RUN, RUN, RUN, RUN, RUN, RUN, RUN, RUN, RUN };
+
+	cr_assert_eq(own_frames(kallsyms, unknown, ARRAY_SIZE(unknown)), 0);
+	cr_assert_eq(own_frames(kallsyms, many, ARRAY_SIZE(many)), 8);
 }
