@@ -2,10 +2,10 @@
 /*
  * usage: programs_loaded [-t|-l]
  *
- * Loads each BPF program of the profiler separately, set up as in a run, and prints its sizes,
- * tab-separated: instructions in the object, instructions processed by the verifier, and bytes
- * after the kernel's translation and after its JIT compiler; with -t also the time to load it, in
- * milliseconds, with -l as with calls that label samples, those of exceptions too. Needs root.
+ * Loads each BPF program of the profiler separately, but dp_end_span with dp_begin_span, set up as in a
+ * run, and prints its sizes, tab-separated: instructions in the object, instructions processed by the
+ * verifier, and bytes after the kernel's translation and after its JIT compiler; with -t also the time to
+ * load it, in milliseconds, with -l as with calls that label samples, those of exceptions too. Needs root.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -62,6 +62,10 @@ static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program,
 	knobs_set(bpf, &options);
 	bpf_object__for_each_program(other, bpf->obj)
 		bpf_program__set_autoload(other, other == program);
+	/* Which keeps more of each call then. */
+	bpf_program__set_autoload(bpf->progs.dp_begin_span,
+				  program == bpf->progs.dp_begin_span ||
+					  program == bpf->progs.dp_end_span);
 	filter_done(&filter);
 }
 

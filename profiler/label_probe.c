@@ -102,6 +102,9 @@ static int split_span(const char *text, struct label_probe *ret, char ret_why[AR
 	err = probe_parts_split(copy, PROBE_CALL, &ret->parts, ret_why);
 	if (err == 0 && source_line_parse(ret->parts.name, &line))
 		return fail(ret_why, "calls are of functions, not of a line");
+	for (size_t i = 0; err == 0 && i < ret->parts.arguments.n; i++)
+		if (strcmp(ret->parts.arguments.of[i].form.name, SPANS_LABEL) == 0)
+			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
 	return err;
 }
 
@@ -359,7 +362,9 @@ static int attach_exits(struct session *session, const struct probe_parts *parts
 	for (size_t i = 0; err == 0 && i < places->n; i++)
 		err = take_exits(places, i, &e);
 	if (err == -ENODATA)
-		log_error("cannot tell where calls of %s in %s return", parts->name, parts->path);
+		log_error("cannot tell where calls of %s in %s return; `--probe " LABEL
+			  "' does not need that",
+			  parts->name, parts->path);
 	else if (err == -E2BIG)
 		log_error("calls of %s in %s return at more than %d places", parts->name,
 			  parts->path, UPROBE_MAX_PLACES);
@@ -428,6 +433,7 @@ static void list_keys(struct event_text *event)
 {
 	const struct value_forms *list = event->lists;
 
+	event->keys.n = 0;
 	for (size_t i = 0; event->n_lists > 0 && i < list->n; i++)
 		if (!list->of[i].is_length)
 			event->keys.of[event->keys.n++] = list->of[i].name;

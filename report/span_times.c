@@ -105,5 +105,5 @@ void span_times_format(uint64_t ns, char ret[SPAN_TIME_SIZE])
 	}
 	for (; i + 1 < ARRAY_SIZE(units) && value >= 999.5; i++)
 		value /= 1e3;
-	snprintf(ret, SPAN_TIME_SIZE, value >= 1000 ? "%.0f %s" : "%.3g %s", value, units[i]);
+	snprintf(ret, SPAN_TIME_SIZE, value >= 999.5 ? "%.0f %s" : "%.3g %s", value, units[i]);
 }

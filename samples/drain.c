@@ -187,6 +187,8 @@ static int report_known(struct drain *d, const struct sample *sample)
 		return 0;
 	}
 	totals_count(&d->totals, sample);
+	d->totals.still_blocked += d->stopped_ns && sample->event == DP_EVENT_OFF_CPU &&
+				   sample->time_ns + sample->value_ns >= d->stopped_ns;
 	d->totals.frames_apart = d->runtime_join.n_apart;
 	return report_queue_add(d->report_queue, sample, &d->totals);
 }
@@ -569,23 +571,21 @@ static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uin
 	struct dp_off_cpu_end end = { .tid = blocked->tid,
 				      .time_ns = blocked->since_ns,
 				      .end_ns = blocked->since_ns + time_ns };
-	uint64_t before = d->totals.samples;
-	int err;
 
 	if (blocked->is_lost) {
 		d->totals.lost++;
 		d->totals.lost_ns += time_ns * blocked->weight;
 		return 0;
 	}
-	err = report_off_cpu_end(d, &end);
-	d->totals.still_blocked += d->totals.samples - before;
-	return err;
+	return report_off_cpu_end(d, &end);
 }
 
 int drain_finish_off_cpu(struct drain *d, uint64_t stopped_ns)
 {
-	int err = session_each_blocked(d->session, stopped_ns, report_still_blocked, d);
+	int err;
 
+	d->stopped_ns = stopped_ns;
+	err = session_each_blocked(d->session, stopped_ns, report_still_blocked, d);
 	if (err == 0)
 		err = release_kept(d, UINT64_MAX);
 	spans_forget(&d->spans, UINT64_MAX);

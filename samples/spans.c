@@ -318,28 +318,36 @@ enum verdict {
 	VERDICT_OUTSIDE,
 };
 
-/* Of the calls that took long enough, the innermost counts: *ret. */
+/*
+ * Of the calls that took long enough, the innermost counts: *ret. A call within a short one was short, whatever
+ * is known of it.
+ */
 static enum verdict judge(const struct spans *s, const struct kept_sample *kept,
 			  uint64_t settled_ns, bool may_wait, const struct span_call **ret)
 {
-	bool is_unknown = false;
+	enum verdict verdict = VERDICT_OUTSIDE;
 
 	for (size_t i = 0; i < kept->calls.n; i++) {
 		uint64_t begin_ns = kept->calls.begins[i];
 		const struct span_call *c = begin_ns ? find(s, kept->sample.tid, begin_ns) : NULL;
 		enum span_state state = c ? state_of(s, c, settled_ns) : SPAN_LOST;
 
-		if (state == SPAN_OPEN && may_wait)
-			return VERDICT_WAIT;
-		if (state == SPAN_LONG && !is_unknown && c->labels) {
-			*ret = c;
-			return VERDICT_INSIDE;
+		if (state == SPAN_SHORT) {
+			verdict = VERDICT_OUTSIDE;
+			continue;
 		}
-		if (state == SPAN_LONG)
-			return VERDICT_UNKNOWN;
-		is_unknown |= state != SPAN_SHORT;
+		if (state == SPAN_LONG && verdict != VERDICT_OUTSIDE)
+			return verdict;
+		if (state == SPAN_LONG) {
+			*ret = c->labels ? c : NULL;
+			return c->labels ? VERDICT_INSIDE : VERDICT_UNKNOWN;
+		}
+		if (state == SPAN_OPEN && may_wait)
+			verdict = VERDICT_WAIT;
+		else if (verdict == VERDICT_OUTSIDE)
+			verdict = VERDICT_UNKNOWN;
 	}
-	return is_unknown ? VERDICT_UNKNOWN : VERDICT_OUTSIDE;
+	return verdict;
 }
 
 /* Reports a sample with the labels of its call; NULL: which one is not known. */

@@ -8,7 +8,7 @@
  *
  *     c TID NUMBER BEFORE IN OUT AFTER HOW    a call, by its caller and within it; r: it returned, t: with a
  *                                             tail call, x: an exception left it, l: longjmp()
- *     s TID BEFORE AFTER                      a sleep
+ *     s TID BEFORE AFTER                      a sleep, in which it blocked
  */
 #include <atomic>
 #include <csetjmp>
@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define APART extern "C" __attribute__((noinline))
@@ -60,6 +61,15 @@ static uint32_t next_random()
 	return self->random >> 16;
 }
 
+/* A thread that is interrupted long enough just before it would sleep does not. */
+static long n_blocks()
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
 __attribute__((noinline)) static void work()
 {
 	uint32_t kind = next_random() % 16;
@@ -68,11 +78,13 @@ __attribute__((noinline)) static void work()
 		sum += i;
 	if (kind == 15 || kind == 0) {
 		struct timespec t = { 0, 50000 + next_random() % 16 * 50000 };
+		long blocks = n_blocks();
 		sleeping s = { now(), 0 };
 
 		nanosleep(&t, nullptr);
 		s.after = now();
-		self->sleeps.push_back(s);
+		if (n_blocks() > blocks)
+			self->sleeps.push_back(s);
 	}
 }
 

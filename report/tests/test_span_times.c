@@ -108,6 +108,7 @@ Test(span_times, are_written_with_three_digits)
 	expect(4194304, "4.19 ms");
 	expect(5000000, "5 ms");
 	expect(17179869184, "17.2 s");
+	expect(999700000000, "1000 s");
 	expect(1099511627776, "1100 s");
 }
 

@@ -471,12 +471,12 @@ Test(drain, reports_who_is_still_blocked)
 	blocked[1] =
 		(struct dp_blocked){ .tid = tid + 1, .since_ns = now, .weight = 3, .is_lost = 1 };
 	blocked[2] = (struct dp_blocked){ .tid = tid + 2, .since_ns = now };
-	blocked_ns[0] = 250 * MS;
+	blocked_ns[0] = 300 * MS;
 	blocked_ns[1] = 7;
 	n_blocked = 3;
 	cr_assert_eq(drain_finish_off_cpu(&drain, now), 0);
 	cr_assert_eq(n_reported, 1);
-	cr_assert_eq(reported[0].sample.value_ns, 250 * MS);
+	cr_assert_eq(reported[0].sample.value_ns, 300 * MS);
 	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 1 &&
 		  drain.totals.lost_ns == 21);
 }

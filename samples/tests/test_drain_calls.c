@@ -205,13 +205,14 @@ Test(drain_calls, have_the_time_of_blocked_threads)
 Test(drain_calls, have_the_time_of_threads_that_stay_blocked)
 {
 	blocked[0] = (struct dp_blocked){ .tid = TID, .since_ns = now - 300 * MS, .weight = 1 };
-	blocked_ns[0] = 250 * MS;
+	blocked_ns[0] = 300 * MS; /* until now */
 	n_blocked = 1;
 	add_begin(now - 301 * MS);
 	add_sample(now - 300 * MS, now - 301 * MS)->event = DP_EVENT_OFF_CPU;
 	finish();
 	cr_assert_eq(n_reported, 1);
-	cr_assert(reported[0].value_ns == 250 * MS && reported[0].is_known);
+	cr_assert(reported[0].value_ns == 300 * MS && reported[0].is_known);
+	cr_assert_eq(drain.totals.still_blocked, 1);
 }
 
 Test(drain_calls, that_still_run_are_not_known)

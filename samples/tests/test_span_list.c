@@ -95,6 +95,20 @@ Test(span_list, lacks_calls_that_no_frame_has)
 	expect(1, 0, 0);
 }
 
+/* What the kernel took for the whole stack is none. */
+Test(span_list, ends_where_user_space_does_not_believe_the_walk)
+{
+	raw.head = (struct dp_spans){ .n = 1, .root = 99 };
+	raw.begins[0] = 5;
+	take(&raw.head, INSIDE, DP_NO_CALL, &snapshot);
+	expect(2, 5, 0);
+	cr_assert_eq(list.root, 0);
+	raw.head = (struct dp_spans){ .n = 2 }; /* it has said so itself */
+	raw.begins[1] = 0;
+	take(&raw.head, INSIDE, DP_NO_RULE, &snapshot);
+	expect(2, 5, 0);
+}
+
 Test(span_list, says_nothing_of_what_is_not_there_without_mappings)
 {
 	raw.head = (struct dp_spans){ .n = 1, .root = 99 };

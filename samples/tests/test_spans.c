@@ -215,6 +215,7 @@ Test(spans, keep_the_order_of_samples)
 	begin(2000);
 	TAKE(1010, 1000);
 	TAKE(2000 + MIN, 2000);
+	settled = 2000; /* other samples may have met the first call, which may return */
 	release();
 	cr_assert_eq(n_reported, 0);
 	end(1000, 1050, DP_SPAN_RETURNED);
@@ -240,6 +241,35 @@ Test(spans, that_are_not_known_are_no_guess)
 	release();
 	expect(3, 2010, -1);
 	cr_assert_eq(spans.n_unknown, 3);
+}
+
+/* They took no longer than the one around them. */
+Test(spans, within_a_short_one_are_short)
+{
+	begin(1000);
+	begin(1010);
+	TAKE(1020, 0, 1010, 1000);
+	TAKE(1030, 1010, 1000);
+	release();
+	cr_assert_eq(spans.n_outside, 0);
+	end(1000, 1000 + MIN - 1, DP_SPAN_RETURNED); /* an exception has left the other one */
+	release();
+	cr_assert(n_reported == 0 && spans.n_outside == 2);
+}
+
+/* The one within them may be the innermost that took long enough. */
+Test(spans, that_are_long_wait_for_the_one_within)
+{
+	begin(1000);
+	begin(1010);
+	TAKE(1020, 1010, 0, 1000);
+	end(1000, 1000 + MIN, DP_SPAN_RETURNED);
+	release();
+	cr_assert_eq(n_reported, 0);
+	end(1010, 1010 + MIN - 1, DP_SPAN_RETURNED);
+	release();
+	cr_assert_eq(n_reported, 1);
+	expect(0, 1020, -1);
 }
 
 /* An exception has left the call: it was over by the first sample without it. */
