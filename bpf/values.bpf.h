@@ -268,6 +268,19 @@ static __always_inline bool value_what(const struct values_ref *ref, __u64 *valu
 
 #include "bpf/fields.bpf.h"
 
+/* The word of an argument, of a text its address; 0 if it cannot be read. */
+static __always_inline int value_find(struct values_ref *ref, const struct dp_argument *a,
+				      __u64 *ret, bool of_event)
+{
+	int err = of_event ? field_base(ref->v, a, ret) : value_base(ref, a, ret);
+
+	if (err == 0)
+		err = of_event ? field_follow(a, ret) : value_follow(a, ret);
+	if (err < 0)
+		*ret = 0;
+	return err;
+}
+
 /* text: enum dp_text. of_event: in the kernel's memory. Of those of a size, none is there. */
 static __always_inline int value_take_text(struct values_ref *ref, __u32 i, __u32 text, __u64 *to,
 					   __u32 n_room, __u64 *value, bool of_event)
@@ -286,12 +299,8 @@ static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_
 	__u64 *to = &v->cells[port_index(at, VALUES_ROOM)];
 	__u32 text = a->is_text;
 	__u64 value;
-	int err = of_event ? field_base(v, a, &value) : value_base(ref, a, &value);
+	int err = value_find(ref, a, &value, of_event);
 
-	if (err == 0)
-		err = of_event ? field_follow(a, &value) : value_follow(a, &value);
-	if (err < 0)
-		value = 0;
 	if (dp_has_exceptions && !of_event && err == 0 && a->is_what)
 		text = value_what(ref, &value) ? DP_TEXT_ENDED : DP_TEXT_NONE;
 	if (text == DP_TEXT_LENGTH) {

@@ -83,6 +83,12 @@ static enum value_type narrow(enum value_type wanted, const struct trace_field *
 static int place_one(struct argument *a, const struct trace_place *place, bool is_syscall,
 		     char *why)
 {
+	if (a->form.type != VALUE_N_TYPES && a->form.type != VALUE_STR &&
+	    value_type_kind(a->form.type) == VALUE_IS_TEXT) {
+		snprintf(why, ARGUMENTS_WHY_SIZE, "%s: the only text of a kernel event is str",
+			 a->path);
+		return -EINVAL;
+	}
 	switch (place->value.kind) {
 	case TRACE_FIELD_OTHER:
 		snprintf(why, ARGUMENTS_WHY_SIZE, "%s is no number, pointer or text", a->path);
