@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/write_all.h"
 #include "kernel/proc_stat.h"
+#include "log/clock.h"
 #include "process/mapping_list.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/list_fetchers.h"
@@ -92,6 +93,37 @@ static int read_published(struct process_memory *memory, uint64_t address, uint6
 	return err_after < 0 ? err_after : err;
 }
 
+/* How often whoever waits for a list looks at the time, and how long. */
+#define LOOK_MS 50
+#define LIST_NS (3 * LIST_FETCHERS_TIME_NS)
+
+/* Asks for the list of mappings, and waits for it. Nothing else is asked of these fetchers. */
+static int read_list(struct list_fetchers *lists, pid_t pid, pid_t thread, struct fetched_list *ret)
+{
+	const uint64_t until = clock_now_ns() + LIST_NS;
+	uint64_t number;
+	int err = list_fetchers_ask(lists, pid, thread, &number);
+
+	*ret = (struct fetched_list){ .pid = pid };
+	if (err == -ESHUTDOWN) {
+		list_fetch_here(pid, thread, ret);
+		return ret->err;
+	}
+	while (err == 0 && clock_now_ns() < until) {
+		(void)list_fetchers_wait(lists, LOOK_MS);
+		while (list_fetchers_take(lists, ret)) {
+			if (ret->number == number)
+				return ret->err;
+			free(ret->bytes); /* that of an earlier question, which came too late */
+			*ret = (struct fetched_list){ .pid = pid };
+		}
+	}
+	if (err < 0)
+		return err;
+	list_fetchers_cancel(lists, number);
+	return -ETIMEDOUT;
+}
+
 /* Looks at all mappings with the name: others may have it, too. */
 static int read_named(struct process_memory *memory, struct mapping_list *list, uint64_t known_ns,
 		      struct published *ret)
@@ -114,7 +146,7 @@ static int read_memory(struct list_fetchers *lists, struct process_memory *memor
 	pid_t thread = proc_stat_live_thread(memory->pid);
 	struct fetched_list fetched = { 0 };
 	struct mapping_list list;
-	int err = thread ? list_fetchers_read(lists, memory->pid, thread, &fetched) : -ESRCH;
+	int err = thread ? read_list(lists, memory->pid, thread, &fetched) : -ESRCH;
 
 	if (err == 0) {
 		mapping_list_init(&list, fetched.bytes, fetched.size);

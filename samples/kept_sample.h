@@ -15,11 +15,12 @@ struct kept_sample {
 	struct frame frames[];
 };
 
-/* Copies a sample. calls: the probed calls on its stack; NULL: none. 0 or -ENOMEM. */
-int kept_sample_new(const struct sample *sample, const struct span_list *calls,
-		    struct kept_sample **ret);
 /* Accepts NULL. Returns NULL. */
 struct kept_sample *kept_sample_free(struct kept_sample *kept);
 DEFINE_CLEANUP(struct kept_sample *, kept_sample_free)
+
+/* Copies a sample. calls: the probed calls on its stack; NULL: none. 0 or -ENOMEM. */
+int kept_sample_new(const struct sample *sample, const struct span_list *calls,
+		    struct kept_sample **ret);
 
 #endif

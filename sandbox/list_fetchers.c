@@ -583,32 +583,3 @@ int list_fetchers_fd(const struct list_fetchers *f)
 {
 	return f ? f->epoll : -1;
 }
-
-/* How often whoever waits for a list looks at the time. */
-#define LOOK_MS 50
-
-int list_fetchers_read(struct list_fetchers *f, pid_t pid, pid_t thread, struct fetched_list *ret)
-{
-	const uint64_t until = clock_now_ns() + 3 * LIST_FETCHERS_TIME_NS;
-	uint64_t number;
-	int err = list_fetchers_ask(f, pid, thread, &number);
-
-	*ret = (struct fetched_list){ .pid = pid };
-	if (err == -ESHUTDOWN) {
-		list_fetch_here(pid, thread, ret);
-		return ret->err;
-	}
-	while (err == 0 && clock_now_ns() < until) {
-		(void)list_fetchers_wait(f, LOOK_MS);
-		while (list_fetchers_take(f, ret)) {
-			if (ret->number == number)
-				return ret->err;
-			free(ret->bytes); /* that of an earlier question, which came too late */
-			*ret = (struct fetched_list){ .pid = pid };
-		}
-	}
-	if (err < 0)
-		return err;
-	list_fetchers_cancel(f, number);
-	return -ETIMEDOUT;
-}

@@ -74,14 +74,6 @@ bool list_fetchers_wait(struct list_fetchers *fetchers, int timeout_ms);
  */
 int list_fetchers_fd(const struct list_fetchers *fetchers);
 
-/*
- * Asks and waits, for a thread that asks for nothing else: at most three times LIST_FETCHERS_TIME_NS. 0, or
- * an error of struct fetched_list or list_fetchers_ask(). Where no fetcher can be started, or for NULL, this
- * process reads. free() frees ret->bytes.
- */
-int list_fetchers_read(struct list_fetchers *fetchers, pid_t pid, pid_t thread,
-		       struct fetched_list *ret);
-
 /* Reads a list in this process. It may never return. */
 void list_fetch_here(pid_t pid, pid_t thread, struct fetched_list *ret);
 
