@@ -87,9 +87,6 @@ struct {
 	__type(value, struct dp_losses);
 } dp_losses SEC(".maps");
 
-/* Both names as words, for a fast comparison. */
-#define NAMES_WORDS (2 * DP_COMM_SIZE / sizeof(__u64))
-
 struct scratch {
 	__u64 busy;
 	struct walk walk;
@@ -340,11 +337,6 @@ static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 		w->out.sample.kernel_error = (__s16)size;
 	else
 		w->out.sample.n_kernel = (__u8)(size / sizeof(__u64));
-}
-
-static __always_inline __u64 name_word(const struct walk *w, __u32 i)
-{
-	return port_u64(w->out.names.comm + i * sizeof(__u64));
 }
 
 /* True if the last sample on this ring had other names. */

@@ -520,24 +520,6 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	return parse_part(key, arg, state);
 }
 
-/* Without a command, --help is about all of them. */
-static char *add_commands(int key, const char *text, void *input)
-{
-	char *more = NULL;
-	size_t size;
-	FILE *to;
-
-	if (key != ARGP_KEY_HELP_POST_DOC)
-		return (char *)text;
-	to = open_memstream(&more, &size);
-	if (!to)
-		return (char *)text;
-	command_list_names(to);
-	fprintf(to, "\n%s", text);
-	fclose(to);
-	return more;
-}
-
 /* Joins the words with spaces, as typed. NULL if out of memory. */
 static char *join_words(char **argv)
 {
@@ -585,7 +567,7 @@ const struct argp options_record = {
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such "
 	       "process; 5 no samples. The exit code of a profiled command takes precedence: "
 	       "126 if it cannot be executed, 127 if it is not found.",
-	.help_filter = add_commands,
+	.help_filter = command_add_names,
 };
 
 void options_parse(struct options *ret, int argc, char **argv)
