@@ -74,6 +74,8 @@ static void check_same(const struct parse_result *a, const struct parse_result *
 	EXPECT(memcmp(&a->container, &b->container, sizeof(a->container)) == 0);
 	EXPECT(!a->context == !b->context);
 	EXPECT(!a->context || memcmp(a->context, b->context, sizeof(*a->context)) == 0);
+	EXPECT(memcmp(a->cxx.what, b->cxx.what, sizeof(a->cxx.what)) == 0);
+	EXPECT(strcmp(a->type, b->type) == 0);
 	EXPECT(a->image.n_cells == b->image.n_cells);
 	EXPECT(memcmp(&a->image.stats, &b->image.stats, sizeof(a->image.stats)) == 0);
 	EXPECT(a->image.n_cells == 0 || memcmp(a->image.cells, b->image.cells,
