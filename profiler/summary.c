@@ -40,8 +40,7 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 			log_detail("%" PRIu64 " %s: %s", t->outcomes[i], outcome_word(i),
 				   outcome_sentence(i));
 	if (t->pages_requested > 0)
-		log_info("%" PRIu64
-			 " pages were not in memory; they were read for later samples",
+		log_info("%" PRIu64 " pages were not in memory; they were read for later samples",
 			 t->pages_requested);
 	if (t->outside + t->in_unknown > 0)
 		log_info("samples left out, as they are in no call that took long enough: %" PRIu64

@@ -178,8 +178,10 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 }
 
 /* Counts and reports a complete sample. Takes over its verification. */
-static int report_known(struct drain *d, const struct sample *sample)
+static int report_known(void *arg, const struct sample *sample)
 {
+	struct drain *d = arg;
+
 	if (report_queue_is_full(d->report_queue)) {
 		verification_drop(sample->verification);
 		d->n_dropped++;
@@ -426,15 +428,10 @@ static uint64_t settled(const struct drain *d)
 	return held_oldest(&d->held) < time ? held_oldest(&d->held) : time;
 }
 
-static int report_kept(void *arg, const struct sample *sample)
-{
-	return report_known(arg, sample);
-}
-
 /* Reports samples of which it is known in which calls they are; before a time, all. */
 static int release_kept(struct drain *d, uint64_t before)
 {
-	int err = spans_release(&d->spans, settled(d), before, report_kept, d);
+	int err = spans_release(&d->spans, settled(d), before, report_known, d);
 
 	d->totals.outside = d->spans.n_outside;
 	d->totals.in_unknown = d->spans.n_unknown;

@@ -20,7 +20,7 @@ struct value_form {
 	const struct enumerator *names; /* of values, for labels; NULL: it has none */
 	size_t n_names;
 	bool zero_is_none; /* the number 0 is no value, and no label */
-	bool is_length; /* of the text behind it: it is no label, and has no word */
+	bool is_length;    /* of the text behind it: it is no label, and has no word */
 };
 
 /* Of each list of arguments that the kernel reads (struct dp_arguments), by its number. */
