@@ -238,11 +238,6 @@ static void probe_destroy(struct exception_probe *probe)
 	exception_probes_drop(p);
 }
 
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 /*
  * Does the kernel take both for the same file? It sets probes in what is below an overlay
  * (d_real_inode(), kernel/events/uprobes.c and kernel/trace/bpf_trace.c), and several containers
@@ -257,7 +252,8 @@ static bool is_same_file(const struct exception_probe *a, const struct exception
 		return false;
 	return x->st_dev == y->st_dev ||
 	       ((a->is_overlay || b->is_overlay) && x->st_size == y->st_size &&
-		is_same_time(&x->st_mtim, &y->st_mtim) && is_same_time(&x->st_ctim, &y->st_ctim));
+		file_time_is_same(&x->st_mtim, &y->st_mtim) &&
+		file_time_is_same(&x->st_ctim, &y->st_ctim));
 }
 
 /* With the lock held. One that was written to since may throw elsewhere. */
