@@ -174,6 +174,22 @@ static void check_periods(const struct options *o, struct argp_state *state,
 			s->name, MIN_PERIOD_HZ);
 }
 
+static void check_probe(const struct profiler_options *r, struct argp_state *state)
+{
+	const unsigned int probes = EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE);
+	const struct event_source *s = r->event.source;
+	uint64_t min_ns;
+
+	if (s->programs & probes && !s->has_exceptions)
+		argp_error(state,
+			   "--probe is for CPU and off-CPU samples and exceptions, not -e %s:",
+			   s->name);
+	if ((r->crashes || s == &event_crash) && label_probe_is_span(r->label_probe, &min_ns))
+		argp_error(state,
+			   "--probe span: and crashes exclude each other: a call that crashes does "
+			   "not end; `--probe label:' does not need that");
+}
+
 void event_options_complete(struct options *o, struct argp_state *state)
 {
 	struct profiler_options *r = &o->record.profiler;
@@ -192,12 +208,8 @@ void event_options_complete(struct options *o, struct argp_state *state)
 	if (r->value && (!r->event.argument || !r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
 		argp_error(state, "--value is for events of -e with values, such as uprobe:");
-	if (r->label_probe &&
-	    r->event.source->programs & (EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE)) &&
-	    !r->event.source->has_exceptions)
-		argp_error(state,
-			   "--probe is for CPU and off-CPU samples and exceptions, not -e %s:",
-			   r->event.source->name);
+	if (r->label_probe)
+		check_probe(r, state);
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)

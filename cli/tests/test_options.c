@@ -405,6 +405,8 @@ REFUSES(an_event_after_time, "-a", "-e", "cpu,page-faults")
 REFUSES(two_probes, "-a", "--probe", "span:f:g", "--probe", "label:f:g(x=arg1)")
 REFUSES(a_probe_without_a_time, "-a", "--probe", "span:f:g min=5")
 REFUSES(a_probe_of_an_unknown_kind, "-a", "--probe", "event:f:g(x=arg1)")
+REFUSES(crashes_in_long_calls, "-a", "--crashes", "--probe", "span:f:g min=5ms")
+REFUSES(crashes_and_others_in_long_calls, "-a", "--crashes", "-e", "cpu", "--probe", "span:f:g")
 REFUSES(a_probe_beside_a_uprobe, "-a", "--probe", "span:f:g", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(two_functions, "-a", "-e", "cycles", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(two_uprobes, "-a", "-e", "uprobe:libc.so.6:malloc", "-e", "uprobe:libc.so.6:free")
@@ -518,6 +520,9 @@ Test(options, describe_crashes_beside_another_event)
 	cr_assert(options.record.profiler.event.source == &event_cpu);
 	cr_assert(options.record.profiler.crashes);
 	cr_assert_eq(options.record.n_outputs, 2);
+	end();
+	PARSE("-a", "--crashes", "--probe", "label:f:g(x=arg1)");
+	cr_assert_not_null(options.record.profiler.label_probe);
 	end();
 	PARSE("-a", "--wall", "--crashes");
 	cr_assert(options.record.profiler.event.source == &event_wall);
