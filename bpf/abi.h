@@ -398,7 +398,8 @@ struct dp_snapshot {
  */
 #define DP_CPU_LEVELS 1
 #define DP_UPROBE_LEVELS 4
-#define DP_WALL_LEVELS 2 /* a task switch or a crash, interrupted by the CPU's sampling event */
+/* A task switch or a crash, interrupted by the CPU's sampling event; or an event of the kernel and a crash */
+#define DP_WALL_LEVELS 2
 
 /* Samples that could not be sent, by CPU. */
 struct dp_losses {

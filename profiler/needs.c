@@ -74,6 +74,10 @@ struct needs needs_of(const struct profiler_options *o)
 		needs.session.levels = max(needs.session.levels, DP_WALL_LEVELS);
 		needs.session.rings_per_cpu = max(needs.session.rings_per_cpu, 2);
 	}
+	/* A function of the kernel may be sampled where its thread is preempted by one that crashes. */
+	if ((needs.session.programs & EVENT_BIT(DP_EVENT_CRASH)) &&
+	    (needs.session.programs & EVENT_BIT(DP_EVENT_TRACE)))
+		needs.session.levels = max(needs.session.levels, DP_WALL_LEVELS);
 	return needs;
 }
 

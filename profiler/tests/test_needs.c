@@ -113,6 +113,11 @@ Test(needs, of_crashes_beside_another_event)
 	needs = needs_of(&options);
 	cr_assert_eq(needs.session.levels, DP_CPU_LEVELS);
 	cr_assert_eq(needs.session.rings_per_cpu, 1);
+	options = options_of(&event_wakeups);
+	options.crashes = true;
+	needs = needs_of(&options);
+	cr_assert_eq(needs.session.levels, DP_WALL_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 1);
 }
 
 /* Its programs interrupt each other, and its samples add up. */
