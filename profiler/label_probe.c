@@ -21,7 +21,6 @@
 #include "profiler/profiler.h"
 #include "samples/spans.h"
 #include "sandbox/parsers.h"
-#include "symbols/line_places.h"
 
 #define LABEL "label:"
 #define SPAN "span:"
@@ -92,7 +91,6 @@ static bool take_min(char *text, uint64_t *ret_ns)
 static int split_span(const char *text, struct label_probe *ret, char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	_cleanup_free_ char *copy = strdup(text);
-	struct source_line line;
 	int err;
 
 	if (!copy)
@@ -100,8 +98,6 @@ static int split_span(const char *text, struct label_probe *ret, char ret_why[AR
 	if (!take_min(copy, &ret->min_ns))
 		return fail(ret_why, "min= takes a time: 100us, 5ms, 1s");
 	err = probe_parts_split(copy, PROBE_CALL, &ret->parts, ret_why);
-	if (err == 0 && source_line_parse(ret->parts.name, &line))
-		return fail(ret_why, "calls are of functions, not of a line");
 	for (size_t i = 0; err == 0 && i < ret->parts.arguments.n; i++)
 		if (strcmp(ret->parts.arguments.of[i].form.name, SPANS_LABEL) == 0)
 			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
@@ -423,7 +419,8 @@ static void set_spans(const struct profiler_options *o, const struct event_text 
 	ret->name = text->called;
 	ret->code = &text->code;
 	ret->values = labels;
-	ret->redaction = o->label_sources.redaction;
+	/* Those of exceptions are redacted later, with the names of types (type_names.h). */
+	ret->redaction = o->event.source->has_exceptions ? NULL : o->label_sources.redaction;
 	(void)label_probe_is_span(o->label_probe, &ret->min_ns);
 	ret->times.name = ret->name;
 	ret->times.min_ns = ret->min_ns;

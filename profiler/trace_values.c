@@ -7,11 +7,6 @@
 
 #include "kernel/trace_place.h"
 
-static bool has_steps(const struct argument *a)
-{
-	return a->how.n_derefs > 0 || a->how.add != 0;
-}
-
 static void set_offsets(struct dp_argument *how, const struct trace_place *place, size_t n)
 {
 	memcpy(how->derefs, place->offsets, n * sizeof(*how->derefs));
@@ -21,7 +16,8 @@ static void set_offsets(struct dp_argument *how, const struct trace_place *place
 /* Its bytes are at the place. */
 static int place_text(struct argument *a, const struct trace_place *place, char *why)
 {
-	if (has_steps(a) || (a->form.type != VALUE_N_TYPES && a->form.type != VALUE_STR)) {
+	if (argument_has_steps(&a->how) ||
+	    (a->form.type != VALUE_N_TYPES && a->form.type != VALUE_STR)) {
 		snprintf(why, ARGUMENTS_WHY_SIZE, "%s is a text", a->path);
 		return -EINVAL;
 	}
@@ -99,7 +95,7 @@ static int place_one(struct argument *a, const struct trace_place *place, bool i
 	default:
 		break;
 	}
-	if (has_steps(a) || a->form.type == VALUE_STR)
+	if (argument_has_steps(&a->how) || a->form.type == VALUE_STR)
 		return place_pointer(a, place, is_syscall, why);
 	a->form.type = narrow(a->form.type, &place->value);
 	a->how = (struct dp_argument){ .base = DP_BASE_RECORD,
