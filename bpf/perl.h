@@ -31,9 +31,9 @@ static __always_inline int perl_find(struct walk *w)
 	w->runtime.chain.place = p->layout.place;
 	if (chain_variable(w, &at) < 0)
 		return -1;
-	if (at == 0)
-		return 0;
 	if (p->layout.is_threaded) {
+		if (at == 0)
+			return 0;
 		if (chain_read_word(w, &at, at) < 0)
 			return -1;
 		if (at == 0)

@@ -434,6 +434,7 @@ Test(perl, what_is_no_statement_has_no_line)
 Test(perl, without_threads_variables_are_in_the_file)
 {
 	struct dp_perl *l = layout();
+	struct dp_mapping *m = world_cell(w, dp_mapping_cell(w->walk.in.snapshot_cell, 3));
 
 	l->is_threaded = 0;
 	l->variable = 0;
@@ -444,6 +445,13 @@ Test(perl, without_threads_variables_are_in_the_file)
 	expect(DP_RUNTIME_COMPLETE, 3);
 	expect_function(0, 1, 2, 0);
 	expect_main(2, 0);
+	/* At the addresses of a program that is not position-independent. */
+	m->bias = 0;
+	l->stack += WORLD_LIBRARY;
+	l->statement += WORLD_LIBRARY;
+	l->op += WORLD_LIBRARY;
+	l->saved += WORLD_LIBRARY;
+	expect(DP_RUNTIME_COMPLETE, 3);
 }
 
 Test(perl, threads_without_an_interpreter_have_no_frames)
