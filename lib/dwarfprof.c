@@ -311,6 +311,7 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 	if (err < 0)
 		return err;
 	p->profiled.states = p->profiled.event.source->states;
+	p->profiled.max_rate = p->profiled.event.source->max_rate;
 	if (p->profiled.max_frames > DP_MAX_FRAMES || p->profiled.table_memory < POOL_MIN_MEMORY ||
 	    p->profiled.table_memory > POOL_MAX_MEMORY)
 		return -EINVAL;
