@@ -135,6 +135,8 @@ static void examine_sysctls(struct examination *e)
 		{ "kernel.perf_event_mlock_kb", (SIDEBAND_PAGES + 1) * 4, INT32_MAX, 516,
 		  CAP_IPC_LOCK, "rings for perf's records, per CPU" },
 		{ "net.core.bpf_jit_enable", 1, 2, 1, 0, "fast BPF programs" },
+		/* Pages that it watches have no access rights until their thread touches them. */
+		{ "kernel.numa_balancing", 0, 0, 0, 0, "whole stacks, on machines with NUMA" },
 		{ "kernel.yama.ptrace_scope", 0, 0, 0, CAP_SYS_PTRACE,
 		  "pages of binaries and stacks made resident" },
 	};
