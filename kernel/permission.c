@@ -161,6 +161,28 @@ void permission_explain_uprobe(int err)
 		explain_capabilities(needed, ARRAY_SIZE(needed));
 }
 
+/* security_locked_down(), kernel_lockdown(7): this level forbids reading the kernel by BPF. */
+static bool is_locked_down(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	char modes[128] = "";
+
+	return file && fgets(modes, sizeof(modes), file) && strstr(modes, "[confidentiality]");
+}
+
+void permission_explain_trace(const char *what, int err)
+{
+	static const int needed[] = { CAP_BPF, CAP_PERFMON };
+
+	log_error("cannot sample %s: %s", what, strerror(-err));
+	if (err != -EACCES && err != -EPERM)
+		return;
+	if (is_locked_down())
+		log_detail("need: a kernel that is not started with lockdown=confidentiality");
+	else
+		explain_capabilities(needed, ARRAY_SIZE(needed));
+}
+
 void permission_explain_file(int pid, const char *name)
 {
 	static const int needed[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE };

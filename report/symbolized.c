@@ -191,7 +191,7 @@ static int put_label(struct maker *m, const struct label *label)
 	return put(m, &symbolized);
 }
 
-/* In order from the root on. */
+/* In order from the root on. With spans' numbers, no two stacks would have equal roots. */
 static int put_labels(struct maker *m, const struct label_set *labels)
 {
 	size_t first = m->to->n, at = 0;
@@ -199,7 +199,8 @@ static int put_labels(struct maker *m, const struct label_set *labels)
 	int err = 0;
 
 	while (err == 0 && label_set_next(labels, &at, &label))
-		err = put_label(m, &label);
+		if (m->report->context.by || !label_is_of_span(label.key))
+			err = put_label(m, &label);
 	for (size_t i = first, last = m->to->n; i + 1 < last; i++) {
 		struct symbolized_frame symbolized = m->to->items[--last];
 

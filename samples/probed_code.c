@@ -80,3 +80,12 @@ bool probed_code_may_hide(const struct probed_code *code, const struct snapshot 
 		place = place_of(code, snapshot, &sample->user[i]);
 	return place == MAYBE_INSIDE;
 }
+
+uint64_t probed_code_frame(const struct probed_code *code, const struct snapshot *snapshot,
+			   const struct sample *sample)
+{
+	for (size_t i = 0; i < sample->n_user; i++)
+		if (place_of(code, snapshot, &sample->user[i]) == INSIDE)
+			return sample->user[i].address;
+	return 0;
+}

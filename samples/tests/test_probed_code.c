@@ -142,3 +142,19 @@ Test(probed_code, is_known_by_its_build_id)
 	strcpy(code.build_id, "01");
 	cr_assert(!runs_at(0x50101, DP_METHOD_LEAF));
 }
+
+static uint64_t frame_of(uint64_t inner, uint64_t outer)
+{
+	frames[0] = (struct frame){ .address = inner, .method = DP_METHOD_LEAF };
+	frames[1] = (struct frame){ .address = outer, .method = DP_METHOD_TABLE };
+	return probed_code_frame(&code, &snapshot, &sample);
+}
+
+/* The innermost, whose call labels the sample. */
+Test(probed_code, is_in_a_frame)
+{
+	cr_assert_eq(frame_of(0x50101, 0x40120), 0x40120);
+	cr_assert_eq(frame_of(0x40101, 0x40120), 0x40101);
+	cr_assert_eq(frame_of(0x50101, 0x50120), 0);
+	cr_assert_eq(frame_of(0x40100, 0x50120), 0, "it has not begun");
+}
