@@ -133,7 +133,7 @@ class Exceptions(unittest.TestCase):
             self.check_all(samples, logged, said, has_messages=False)
             bare = os.path.join(directory, "bare")
             subprocess.run(["objcopy", "-R", ".note.stapsdt", stripped, bare], check=True)
-            _, _, said = self.record(bare, 10, code=NO_SAMPLES)
+            _, _, said = self.record(bare, 10, "--format", "jsonl", code=NO_SAMPLES)
             self.assertIn(f"{bare} throws are not seen: it has a C++ runtime, but is stripped of its symbols", said)
             self.assertIn("no C++ exceptions could be seen", said)
 
