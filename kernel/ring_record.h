@@ -79,15 +79,17 @@ static const struct {
 /* Are its fixed fields there, and as many frames of a runtime, or calls, as it says? */
 static inline bool sample_part_is_whole(const struct dp_part *part)
 {
+	const void *whole = part; /* and as aligned as all parts */
+
 	for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
 		if (part->type == SAMPLE_PARTS[i].type && part->size < SAMPLE_PARTS[i].head)
 			return false;
 	if (part->type == DP_RECORD_SPANS)
 		return (part->size - sizeof(struct dp_spans)) / sizeof(__u64) >=
-		       ((const struct dp_spans *)part)->n;
+		       ((const struct dp_spans *)whole)->n;
 	return part->type != DP_RECORD_RUNTIME ||
 	       (part->size - sizeof(struct dp_runtime)) / sizeof(struct dp_runtime_frame) >=
-		       ((const struct dp_runtime *)part)->n;
+		       ((const struct dp_runtime *)whole)->n;
 }
 
 /* A part behind the frames; NULL: the sample has none. */
@@ -144,11 +146,12 @@ static inline const struct dp_spans *sample_spans(const struct named_sample *nam
 static inline __u64 sample_unread_type(const struct named_sample *named)
 {
 	const struct dp_values *thrown = sample_thrown(named);
+	const void *cells = thrown ? thrown + 1 : NULL;
 
 	if (!thrown || !(thrown->unread & 1U << DP_ARGUMENT_TYPE) ||
 	    thrown->part.size < sizeof(*thrown) + (DP_ARGUMENT_TYPE + 1) * DP_CELL_SIZE)
 		return 0;
-	return ((const __u64 *)(thrown + 1))[DP_ARGUMENT_TYPE];
+	return ((const __u64 *)cells)[DP_ARGUMENT_TYPE];
 }
 
 /* The frames of a runtime; NULL: none. They are as many as it says. */

@@ -54,7 +54,7 @@ static void write_types(struct btf *btf)
 	add_field(btf, "comm", comm, 64, 0);
 	add_field(btf, "of", of_file, 80, 0);
 	add_field(btf, "numbers", numbers, 88, 0);
-	cr_assert_eq(btf__type_by_id(btf, (uint32_t)owner)->type, task);
+	cr_assert_eq(btf__type_by_id(btf, (uint32_t)owner)->type, (uint32_t)task);
 	proto = btf__add_func_proto(btf, 0);
 	cr_assert_eq(btf__add_func_param(btf, "fd", of_int), 0);
 	cr_assert_eq(btf__add_func_param(btf, "task", owner), 0);
