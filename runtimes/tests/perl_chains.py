@@ -310,10 +310,12 @@ sub {n} {{
 sub {n} {{
   my ($s) = @_;
   my $done;
-  local $SIG{{USR1}} = sub {{
+  # One for each function: a signal is blocked while it is handled.
+  my $signal = "NUM" . (40 + ("{n}" =~ /([0-9]+)/ ? $1 : 20));
+  local $SIG{{$signal}} = sub {{
     $done //= {next}($s);
   }};
-  kill USR1 => $$;
+  kill $signal => $$;
   1 until $done;
   return $done;
 }}
