@@ -60,7 +60,7 @@ void spans_done(struct spans *spans);
 
 /* Records of the kernel, in any order. 0, -ENOMEM, or -EBADMSG for one that no kernel sends. */
 int spans_on_begin(struct spans *spans, const struct dp_span_begin *begin);
-int spans_on_end(struct spans *spans, const struct dp_span_end *end);
+int spans_on_end(struct spans *spans, const struct dp_span_end *record);
 
 /*
  * Finds out which calls are on the stack of a sample (span_list_take()), and sees them (spans_see()). 0 or

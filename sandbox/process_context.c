@@ -22,7 +22,7 @@ static void copy_text(const char *text, char *to, size_t size)
 	if (strlen(text) >= size)
 		return;
 	for (size_t i = 0; text[i] != '\0'; i++)
-		to[i] = is_control(text[i]) ? '?' : text[i];
+		to[i] = (char)(is_control(text[i]) ? '?' : text[i]);
 	to[strlen(text)] = '\0';
 }
 

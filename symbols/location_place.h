@@ -18,6 +18,6 @@ struct code_place {
  * a function is entered and it has no location list, or LLVM's, by the convention of calls (passed.h). 0, or
  * -EINVAL, explained.
  */
-int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_place *ret);
+int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_place *p);
 
 #endif
