@@ -4,7 +4,6 @@
 
 usage: check_strings.py DWARFPROF PROGRAM-DIR
 """
-import json
 import os
 import subprocess
 import tempfile
@@ -74,7 +73,7 @@ class Strings(valued.ValuedTest):
             for function, key in (("answer", "route"), ("part", "view")):
                 with self.subTest(target=target, function=function):
                     written, logged, lost, _ = self.record(f"uretprobe:{program(target)}:{function}(ret)", N, target=target)
-                    found = [json.loads(line)["labels"]["ret"] for line in written.splitlines()]
+                    found = [sample["labels"]["ret"] for sample in valued.samples_of(written)]
                     wanted = [values[key] for values in logged.values()]
                     self.assertEqual(len(found) + lost, N)
                     self.assertTrue(found == wanted or (lost and set(found) <= set(wanted)))

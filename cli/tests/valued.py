@@ -22,6 +22,11 @@ def text_of(logged):
     return data.decode("utf-8", "backslashreplace").replace("\0", "\\x00") + "…" * logged[1]
 
 
+def samples_of(written):
+    """The samples of a JSON Lines file, whose texts may have characters at which str.splitlines() would break."""
+    return [json.loads(line) for line in written.split("\n") if line]
+
+
 class ValuedTest(unittest.TestCase):
     def record(self, probe, n, *options, form="jsonl", target="valued", **kwargs):
         """Returns what dwarfprof wrote, what the program logged by id, and how many samples were lost."""
@@ -59,7 +64,7 @@ class ValuedTest(unittest.TestCase):
 
     def check(self, probe, n, keys, **kwargs):
         written, logged, said = self.record_most(probe, n, **kwargs)
-        samples = [json.loads(line) for line in written.splitlines()]
+        samples = samples_of(written)
         self.assertEqual(len({s["labels"]["id"] for s in samples}), len(samples))
         for s in samples:
             values = logged[s["labels"]["id"]]
