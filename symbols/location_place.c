@@ -19,16 +19,38 @@ static bool is_register(const Dwarf_Op *op, int *ret)
 	return true;
 }
 
-/* The register that is the frame base, behind the prologue. */
-static bool frame_register(Dwarf_Die *function, int *ret)
+/*
+ * Go writes single expressions as blocks, which since DWARF 4 are none for libdw (dwarf_getlocation.c,
+ * attr_ok()). A short one has the bytes of DW_FORM_exprloc (DWARF 5 section 7.5.5).
+ */
+static void accept_block(Dwarf_Attribute *location)
+{
+	if (location->form == DW_FORM_block1 && location->valp[0] < 0x80)
+		location->form = DW_FORM_exprloc;
+}
+
+/* The only operation of a function's frame base. False: there are others, or none. */
+static bool find_frame_base(Dwarf_Die *function, Dwarf_Op *ret)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Op *ops;
 	size_t n;
 
-	return dwarf_getlocation(dwarf_attr_integrate(function, DW_AT_frame_base, &attribute), &ops,
-				 &n) == 0 &&
-	       n == 1 && is_register(&ops[0], ret);
+	if (!dwarf_attr_integrate(function, DW_AT_frame_base, &attribute))
+		return false;
+	accept_block(&attribute);
+	if (dwarf_getlocation(&attribute, &ops, &n) != 0 || n != 1)
+		return false;
+	*ret = ops[0];
+	return true;
+}
+
+/* The register that is the frame base, behind the prologue. */
+static bool frame_register(Dwarf_Die *function, int *ret)
+{
+	Dwarf_Op op;
+
+	return find_frame_base(function, &op) && is_register(&op, ret);
 }
 
 /*
@@ -37,19 +59,17 @@ static bool frame_register(Dwarf_Die *function, int *ret)
  */
 static bool cfa_distance(struct code_place *at, int64_t offset, int64_t *ret)
 {
-	Dwarf_Attribute attribute;
-	Dwarf_Op *ops;
-	size_t n;
+	Dwarf_Op op;
 	int reg;
 
-	if (frame_register(&at->function, &reg)) {
+	if (!find_frame_base(&at->function, &op))
+		return false;
+	if (is_register(&op, &reg)) {
 		*ret = offset - DP_FP_CFA;
 		return reg == DP_REG_FP && at->is_entry;
 	}
 	*ret = offset;
-	return dwarf_getlocation(dwarf_attr_integrate(&at->function, DW_AT_frame_base, &attribute),
-				 &ops, &n) == 0 &&
-	       n == 1 && ops[0].atom == DW_OP_call_frame_cfa;
+	return op.atom == DW_OP_call_frame_cfa;
 }
 
 static int set_register(struct typed_place *p, int reg)
@@ -261,6 +281,16 @@ static bool begins_late(Dwarf_Die *function, Dwarf_Die *parameter)
 	       dwarf_formblock(&attribute, &block) != 0;
 }
 
+/* The location at an address: at least one operation. False: there is none. */
+static bool find_location(Dwarf_Die *variable, uint64_t address, Dwarf_Attribute *ret,
+			  Dwarf_Op **ret_ops, size_t *ret_n)
+{
+	if (!dwarf_attr(variable, DW_AT_location, ret))
+		return false;
+	accept_block(ret);
+	return dwarf_getlocation_addr(ret, address, ret_ops, ret_n, 1) == 1 && *ret_n > 0;
+}
+
 int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_place *p)
 {
 	const struct typed_place before = *p;
@@ -273,8 +303,7 @@ int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_plac
 
 	if (set_constant(p, variable))
 		return 0;
-	if (!dwarf_attr(variable, DW_AT_location, &attribute) ||
-	    dwarf_getlocation_addr(&attribute, at->address, &ops, &n, 1) != 1 || n == 0 ||
+	if (!find_location(variable, at->address, &attribute, &ops, &n) ||
 	    ops[0].atom == DW_OP_GNU_parameter_ref /* only its caller knows it */) {
 		if (at->is_entry && begins_late(&at->function, variable) &&
 		    passed_place(&at->function, at->address, variable, p))

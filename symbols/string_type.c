@@ -177,6 +177,16 @@ static bool find_declared(Dwarf_Die *type, struct string_layout *ret)
 	return true;
 }
 
+/* clang may describe a string whose member with the pointer it only declares. */
+static bool has_declared_pointer(Dwarf_Die *type)
+{
+	Dwarf_Die pointer;
+	int32_t offset;
+
+	return find_member(type, "_M_dataplus", &pointer, &offset) &&
+	       dwarf_hasattr(&pointer, DW_AT_declaration);
+}
+
 /* libstdc++'s strings before C++11: what is in front of the text is a _Rep, if it is described. */
 static bool find_counted(Dwarf_Die *type, struct string_layout *ret)
 {
@@ -202,12 +212,10 @@ static bool find_counted(Dwarf_Die *type, struct string_layout *ret)
 
 bool string_type_layout(Dwarf_Die *type, struct string_layout *ret)
 {
-	Dwarf_Attribute attribute;
-
 	*ret = (struct string_layout){ 0 };
 	if (!type_is_struct(type))
 		return false;
-	if (dwarf_attr(type, DW_AT_declaration, &attribute))
+	if (dwarf_hasattr(type, DW_AT_declaration) || has_declared_pointer(type))
 		return find_declared(type, ret);
 	return find_both(type, ret) || find_vector(type, ret) || find_counted(type, ret);
 }
