@@ -37,6 +37,8 @@
  *   DP_MAX_CPUS                the most CPUs of a kernel
  *   DP_KERNEL_START            the lowest kernel address
  *   DP_ELF_MACHINE             of its ELF files
+ *   DP_PROBED_FROM(byte)       how far from a function's start, which has that byte, a probe of it
+ *                              has been hit
  *   DP_SYSCALL_SIZE, _CODE     size of a system call instruction, and its bytes as a number
  *
  * and the paths of the other headers of the folder:

@@ -19,6 +19,7 @@ struct dp_span_place {
 	__u64 size;
 	__s64 cold;      /* where the other part begins, from the function's start */
 	__u64 cold_size; /* 0: there is none */
+	__u64 begun;     /* DP_PROBED_FROM() */
 };
 
 struct dp_span_places {

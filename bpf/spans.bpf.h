@@ -169,8 +169,12 @@ struct span_search {
 	__u32 found;
 };
 
-static __always_inline bool span_has(const struct dp_span_place *place, __u64 offset)
+/* Where the thread is at less than place->begun, the probe may not have been hit. */
+static __always_inline bool span_has(const struct dp_span_place *place, __u64 offset,
+				     bool is_caller)
 {
+	if (!is_caller && offset < place->begun)
+		return false;
 	return offset < place->size || offset - (__u64)place->cold < place->cold_size;
 }
 
@@ -185,8 +189,7 @@ static __always_inline __u32 span_place_of(const struct dp_span_places *places,
 		__u64 start = code->start[port_index(i, DP_MAX_SPAN_PLACES)];
 		__u64 offset = DP_FRAME_ADDRESS(frame) - start - is_caller;
 
-		/* At its first instruction, the probe may not have been hit. */
-		if (start && (is_caller || offset) && span_has(place, offset))
+		if (start && span_has(place, offset, is_caller))
 			return i + 1;
 	}
 	return 0;

@@ -193,6 +193,17 @@ static int note(struct probed_code *code, const struct listed_function *f)
 	}
 }
 
+/* Before which address a probe may not have been hit. */
+static int note_start(int fd, uint64_t offset, struct dp_span_place *place)
+{
+	uint8_t byte = 0;
+
+	if (pread(fd, &byte, 1, (off_t)offset) < 0)
+		return -errno;
+	place->begun = DP_PROBED_FROM(byte);
+	return 0;
+}
+
 /* -ENODATA: where a function ends is not known; -E2BIG: there are too many parts. */
 static int find_code(const struct uprobe_places *places, struct probed_code *ret)
 {
@@ -203,8 +214,10 @@ static int find_code(const struct uprobe_places *places, struct probed_code *ret
 	if (fstat(places->fd, &st) < 0)
 		return -errno;
 	*ret = (struct probed_code){ .device = st.st_dev, .inode = st.st_ino, .n = places->n };
-	for (size_t i = 0; i < places->n; i++)
+	for (size_t i = 0; err == 0 && i < places->n; i++) {
 		ret->starts[i] = places->offsets[i];
+		err = note_start(places->fd, places->offsets[i], &ret->places.of[i]);
+	}
 	for (size_t at = 0; err == 0 && function_list_next(&places->functions, &at, &f);)
 		err = note(ret, &f);
 	for (size_t i = 0; err == 0 && i < places->n; i++)

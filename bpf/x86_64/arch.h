@@ -93,6 +93,12 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 /* <elf.h> */
 #define DP_ELF_MACHINE EM_X86_64
 
+/*
+ * Until the kernel handles a breakpoint, the address is that of the next byte: no instruction's, except behind
+ * a push of one byte. Then, the CFA is not the call's.
+ */
+#define DP_PROBED_FROM(byte) (((byte)&0xf8) == 0x50 ? 1 : 2)
+
 /* the bytes of `syscall` */
 #define DP_SYSCALL_SIZE 2
 #define DP_SYSCALL_CODE 0x050f
