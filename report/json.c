@@ -59,13 +59,14 @@ static json_t *json_frame(const struct symbolized_frame *symbolized)
 {
 	bool in_module = symbolized->kind == SYMBOLIZED_USER && symbolized->module;
 	const char *module = symbolized->binary;
+	bool has_address = !in_module && (symbolized->address > 0 || !module);
 	json_t *json = json_object();
 
 	/* Kernel modules are named, as in the stream of samples. */
 	if (module && strcmp(module, REPORT_KERNEL) == 0)
 		module = NULL;
 	json_object_set_new(json, "address",
-			    in_module ? json_null() : json_hex(symbolized->address));
+			    has_address ? json_hex(symbolized->address) : json_null());
 	json_object_set_new(json, "symbol",
 			    symbolized->is_named ? json_text(symbolized->name) : json_null());
 	json_object_set_new(json, "module", json_text_or_null(module));

@@ -101,6 +101,17 @@ static void set_label(const struct maker *m, const struct frame *frame,
 	ret->name = frame_label(frame, ret->has_start ? &ret->start : NULL, buffer);
 }
 
+/*
+ * In profiles, JIT code and functions of runtimes have a number instead, which means nothing outside of
+ * this process: 0.
+ */
+static uint64_t address_of(const struct frame *frame)
+{
+	if (frame_is_in_binary(frame))
+		return frame->offset;
+	return frame->module && frame->address > INT64_MAX ? 0 : frame->address;
+}
+
 static int put_user_frame(struct maker *m, const struct frame *frame)
 {
 	bool in_binary = frame_is_in_binary(frame);
@@ -114,7 +125,7 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 		.language = frame_kind(frame),
 		.module = in_binary ? frame->module : NULL,
 		.binary = frame_path(frame),
-		.address = in_binary ? frame->offset : frame->address,
+		.address = address_of(frame),
 		.is_call = !frame_is_exact(frame),
 		.is_sought =
 			in_binary && m->report->context.symbols && module_has_source(frame->module),
