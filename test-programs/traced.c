@@ -5,8 +5,8 @@
  * Once there is a line on stdin, makes each of these N times: getppid() in ask(), openat() of a file
  * that does not exist, "/nowhere/I" of the Ith, in look(), write() of I bytes in put(), a short sleep
  * in nap(), and a write in wake() for which a thread waits. Then says what the kernel has counted, as
- * an object in JSON: how often the process's first thread has left its CPU during its sleeps, how
- * often the other thread has waited, and its number. Waits for the end of stdin.
+ * an object in JSON: how often the process's first thread has left its CPU during its sleeps, in
+ * naps(), how often the other thread has waited, and its number. Waits for the end of stdin.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -61,6 +61,15 @@ static long switches(int who)
 	return used.ru_nvcsw + (who == RUSAGE_SELF ? used.ru_nivcsw : 0);
 }
 
+static NOINLINE long naps(int n)
+{
+	long before = switches(RUSAGE_SELF);
+
+	for (int i = 0; i < n; i++)
+		nap();
+	return switches(RUSAGE_SELF) - before;
+}
+
 struct sleeper {
 	int n;
 	long tid, waits;
@@ -103,7 +112,7 @@ int main(int argc, char **argv)
 	int n = argc > 1 ? atoi(argv[1]) : 1, null = open("/dev/null", O_WRONLY);
 	char *bytes = calloc(1, (size_t)n);
 	struct sleeper sleeper = { .n = n };
-	long before, left;
+	long left;
 
 	getchar();
 	for (int i = 1; i <= n; i++)
@@ -112,10 +121,7 @@ int main(int argc, char **argv)
 		look(i);
 	for (int i = 1; i <= n; i++)
 		put(null, bytes, i);
-	before = switches(RUSAGE_SELF);
-	for (int i = 0; i < n; i++)
-		nap();
-	left = switches(RUSAGE_SELF) - before;
+	left = naps(n);
 	wake_often(&sleeper);
 	printf("{\"left\": %ld, \"waits\": %ld, \"sleeper\": %ld}\n", left, sleeper.waits,
 	       sleeper.tid);

