@@ -25,6 +25,7 @@
 #include "kernel/kernel_types.h"
 #include "kernel/refusal.h"
 #include "kernel/session.h"
+#include "kernel/tracer.h"
 #include "kernel/uprobe.h"
 #include "process/sideband.h"
 #include "sandbox/parsers.h"
@@ -353,6 +354,8 @@ static void examine_bpf(struct examination *e)
 	examination_try(e, "program on a perf event", probe_attach(), FINDING_MISSING,
 			ALL "samples by time");
 	examine_uprobe(e);
+	examination_try(e, "program at a function", tracer_try_function(), FINDING_LIMITED,
+			"-e fentry:");
 }
 
 static void examine_events(struct examination *e)

@@ -19,6 +19,12 @@ bool permission_has(int capability)
 	return capability_in(sets.effective, capability);
 }
 
+bool permission_may_load(void)
+{
+	return permission_has(CAP_SYS_ADMIN) ||
+	       (permission_has(CAP_BPF) && permission_has(CAP_PERFMON));
+}
+
 /* Lists the capabilities that are needed, and those of them that are missing. */
 static void explain_capabilities(const int *needed, size_t n)
 {
@@ -65,8 +71,7 @@ static int read_sysctl(const char *path)
 int permission_explain_bpf(int err, const struct refusal *refusal, const char *btf)
 {
 	static const int needed[] = { CAP_BPF, CAP_PERFMON };
-	bool missing = !permission_has(CAP_SYS_ADMIN) &&
-		       (!permission_has(CAP_BPF) || !permission_has(CAP_PERFMON));
+	bool missing = !permission_may_load();
 
 	/*
 	 * The kernel returns EPERM if a capability is missing (bpf_prog_load(),

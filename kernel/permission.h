@@ -13,6 +13,8 @@ struct refusal;
 
 /* Is the capability in the effective set? */
 bool permission_has(int capability);
+/* Are those in it that loading programs takes? */
+bool permission_may_load(void);
 
 /*
  * Explains why libbpf could not load the BPF programs: what the kernel or the user lacks. Returns

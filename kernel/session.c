@@ -164,6 +164,8 @@ static int load(struct session *s, const struct refusal *refusal, const char *bt
 	if (segments_err == 0)
 		segments_err = outer_map_wait(&segments);
 	close_made(s);
+	if (err < 0 && !refusal_program(refusal) && tracer_explain_load(&s->tracer, err))
+		return -EOPNOTSUPP;
 	if (err < 0)
 		return permission_explain_bpf(err, refusal, btf);
 	if (rings_err < 0)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/cpus.h"
 #include "kernel/event.h"
@@ -73,6 +74,21 @@ static int prepare_function(struct bpf_program *program, const char *function)
 	return err;
 }
 
+int tracer_try_function(void)
+{
+	static const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	/* The first type is no function: a kernel that looks at it says so. */
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY,
+		    .attach_btf_id = 1);
+	_cleanup_close_ int fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "dp_probe", "GPL", code,
+					       ARRAY_SIZE(code), &opts);
+
+	return fd >= 0 || errno == EINVAL ? 0 : -errno;
+}
+
 static int prepare_kprobe(struct bpf_program *program)
 {
 	if (access(KPROBE_TYPE, F_OK) < 0) {
@@ -108,6 +124,17 @@ int tracer_prepare(struct tracer *ret, struct bpf_program *program, enum tracer_
 	log_debug("tracepoints by name: tracefs cannot be read: %s", strerror(-ret->tracefs));
 	ret->kind = TRACER_RAW;
 	return 0;
+}
+
+bool tracer_explain_load(const struct tracer *t, int err)
+{
+	if (t->kind != TRACER_FENTRY || err != -EPERM || !permission_may_load() ||
+	    tracer_try_function() == 0)
+		return false;
+	log_error("this kernel refuses every BPF program at a function (fentry)");
+	log_detail("try:  -e %stracepoint:..., raw_tracepoint:...",
+		   access(KPROBE_TYPE, F_OK) == 0 ? "kprobe:FUNCTION, " : "");
+	return true;
 }
 
 void tracer_done(struct tracer *t)

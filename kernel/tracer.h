@@ -37,6 +37,14 @@ int tracer_prepare(struct tracer *ret, struct bpf_program *program, enum tracer_
 		   const char *function, bool several);
 void tracer_done(struct tracer *tracer);
 
+/*
+ * Does the kernel take programs at its functions, if it has their types? Some, as those of some
+ * virtual machines, refuse them all. 0 or a negative errno.
+ */
+int tracer_try_function(void);
+/* Says so if that is why the program could not be loaded. */
+bool tracer_explain_load(const struct tracer *tracer, int err);
+
 /* A tracepoint, or a function of the kernel: "name", or for TRACER_KPROBE also "name+8". */
 struct tracer_place {
 	const char *system; /* of a tracepoint, "sched"; NULL: not known */
