@@ -44,6 +44,7 @@ static inline bool argument_has_steps(const struct dp_argument *how)
 
 struct arguments {
 	enum probe_kind kind;
+	uint32_t line; /* they are read where this line of the source begins; 0: elsewhere */
 	size_t n;
 	struct argument of[DP_MAX_ARGUMENTS];
 };

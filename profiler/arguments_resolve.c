@@ -30,6 +30,7 @@ void arguments_wanted(const struct arguments *arguments,
 		ret[i].type =
 			arguments->of[i].has_default ? VALUE_N_TYPES : arguments->of[i].form.type;
 		ret[i].is_result = arguments->kind == PROBE_RETURN;
+		ret[i].line = arguments->line;
 	}
 }
 

@@ -71,6 +71,7 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 	}
 	if (values)
 		err = arguments_parse(values, kind, &ret->arguments, ret_why);
+	ret->arguments.line = ret->is_line ? line.line : 0;
 	if (err == 0 && ret->is_line && !are_by_name(&ret->arguments)) {
 		snprintf(ret_why, ARGUMENTS_WHY_SIZE,
 			 "arg1, arg2, ... are where a function begins: at a line, give names");

@@ -210,6 +210,27 @@ static int place_find(int fd, uint64_t address, struct place *ret)
 	return 0;
 }
 
+/*
+ * Functions that are inlined in a line may begin where it does. They are not entered yet: names are the
+ * line's own.
+ */
+static void leave_inlined(struct place *p, uint32_t line)
+{
+	for (size_t i = 1; i < p->n_scopes; i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Word call;
+
+		if (dwarf_tag(&p->scopes[i]) == DW_TAG_inlined_subroutine &&
+		    begins_at(&p->scopes[i], p->at.address) &&
+		    dwarf_formudata(dwarf_attr(&p->scopes[i], DW_AT_call_line, &attribute),
+				    &call) == 0 &&
+		    call == line) {
+			p->n_scopes = i;
+			return;
+		}
+	}
+}
+
 static bool find_named(Dwarf_Die *scope, const char *name, size_t n, bool with_variables,
 		       Dwarf_Die *ret)
 {
@@ -348,6 +369,8 @@ int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wan
 
 	if (err < 0)
 		return err;
+	if (n > 0)
+		leave_inlined(&place, wanted[0].line);
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = (struct parameter){ 0 };
 		if ((wanted[i].path[0] || wanted[i].length[0]) &&

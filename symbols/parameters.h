@@ -23,6 +23,7 @@ struct parameter_wanted {
 	char length[PARAMETER_PATH_SIZE]; /* the integer with the length of a text; "": none */
 	uint32_t type;                    /* enum value_type; VALUE_N_TYPES: as in the source */
 	uint32_t is_result;               /* whatever its name: what the function has returned */
+	uint32_t line;                    /* that begins there, whose names they are; 0: none */
 };
 
 struct parameter {

@@ -45,6 +45,15 @@ class Strings(valued.ValuedTest):
             if os.path.exists(program(target)):
                 self.check_all(target, CPLUSPLUS_NAMES)
 
+    def test_cplusplus_at_a_line(self):
+        """In call(), where what is inlined in the line may begin, too."""
+        with open(os.path.join(SOURCES, "../valued_strings.cc")) as file:
+            line = 1 + file.read().split("\n").index('\tlog_text(log, "route", route);')
+        values = "route, view, name=request.name, id=i"
+        for target in ("valued_strings-O0", "valued_strings-O2", "valued_strings-before-cxx11", "valued_strings-clang-O0"):
+            if os.path.exists(program(target)):
+                self.check_all(target, ((f"valued_strings.cc:{line}", values),))
+
     def test_cplusplus_by_position(self):
         for target in ("valued_strings-O0", "valued_strings-O2"):
             self.check_all(target, CPLUSPLUS_NUMBERS)
