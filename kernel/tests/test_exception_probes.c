@@ -22,15 +22,46 @@ static struct attached {
 static size_t n_attached, n_updates;
 static int attach_err;
 static bool is_kernel_stuck;
+static size_t n_entered;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all of these */
+
+static size_t read_number(const size_t *n)
+{
+	size_t number;
+
+	pthread_mutex_lock(&lock);
+	number = *n;
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
+static bool is_stuck(void)
+{
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	is = is_kernel_stuck;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+static void set_stuck(bool is)
+{
+	pthread_mutex_lock(&lock);
+	is_kernel_stuck = is;
+	pthread_mutex_unlock(&lock);
+}
 
 static int note(const struct uprobe_places *places, size_t first, size_t n)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct attached *a;
 
 	if (attach_err < 0)
 		return attach_err;
-	while (__atomic_load_n(&is_kernel_stuck, __ATOMIC_ACQUIRE))
+	pthread_mutex_lock(&lock);
+	n_entered++;
+	pthread_mutex_unlock(&lock);
+	while (is_stuck())
 		usleep(1000);
 	pthread_mutex_lock(&lock);
 	cr_assert_lt(n_attached, ARRAY_SIZE(attached));
@@ -230,11 +261,6 @@ Test(exception_probes, need_permission)
 	exception_probe_free(probe);
 }
 
-static void set_stuck(bool is_stuck)
-{
-	__atomic_store_n(&is_kernel_stuck, is_stuck, __ATOMIC_RELEASE);
-}
-
 /* As the kernel is while a process does not let it have its mappings. */
 Test(exception_probes, hold_nobody_up)
 {
@@ -244,13 +270,13 @@ Test(exception_probes, hold_nobody_up)
 	first = set(0, &runtime);
 	cr_assert_eq(exception_probes_start(probes), 0, "it does not wait for ever");
 	second = set(1, &runtime);
-	cr_assert(first && second && n_attached == 0);
+	cr_assert(first && second && read_number(&n_attached) == 0);
+	while (read_number(&n_entered) < 2)
+		usleep(1000);
 	exception_probe_free(second);
 	set_stuck(false);
 	cr_assert_eq(exception_probes_start(probes), 0);
-	/* The second one may have gone before its thread looked for it. */
-	cr_assert(n_attached >= 1);
-	cr_assert(is_open(attached[0].link) || (n_attached == 2 && is_open(attached[1].link)));
+	cr_assert(n_attached == 2 && (is_open(attached[0].link) || is_open(attached[1].link)));
 	exception_probe_free(first);
 }
 
@@ -261,12 +287,13 @@ Test(exception_probes, are_removed_if_sampling_has_ended_meanwhile)
 	cr_assert_eq(exception_probes_start(probes), 0);
 	set_stuck(true);
 	probe = set(0, &runtime);
-	usleep(100000);
+	while (read_number(&n_entered) < 1)
+		usleep(1000);
 	exception_probes_stop(probes);
 	set_stuck(false);
 	/* Waits for the thread. */
 	cr_assert_eq(exception_probes_start(probes), 0);
-	cr_assert(n_attached == 0 || !is_open(attached[0].link));
+	cr_assert(n_attached == 1 && !is_open(attached[0].link));
 	exception_probe_free(probe);
 }
 
