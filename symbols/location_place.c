@@ -25,7 +25,10 @@ static bool is_register(const Dwarf_Op *op, int *ret)
  */
 static void accept_block(Dwarf_Attribute *location)
 {
-	if (location->form == DW_FORM_block1 && location->valp[0] < 0x80)
+	Dwarf_Block block;
+
+	if (location->form == DW_FORM_block1 && dwarf_formblock(location, &block) == 0 &&
+	    block.length < 0x80)
 		location->form = DW_FORM_exprloc;
 }
 
