@@ -170,7 +170,7 @@ class Spans(unittest.TestCase):
         self.until({"sleeps found": 5000, "sleeps left out": 500, "right": 5000, "unknown": 5}, 20, 5, "--off-cpu")
 
     def test_cpu_samples(self):
-        others, log, said = self.until({"right": 3000}, 5, 5, "-F", "4999", forms=["jsonl", "json", "txt"] + ["html"] * os.path.isdir(readers.VIEWERS))
+        others, log, said = self.until({"right": 3000}, 5, 5, "-F", "4999", forms=["jsonl", "json", "txt"] + ["html"] * readers.html_is_there(dwarfprof))
         self.check_times(json.loads(others[0])["totals"]["calls"], log)
         self.assertIn("left out", said)
         for text in others[1:]:
