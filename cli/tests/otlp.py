@@ -34,9 +34,10 @@ def plain(text):
 
 
 def is_mark(frame):
-    """JIT code and functions of runtimes have no address either."""
+    """JIT code and functions of runtimes have no address either, but a language; of marks, only the kernel has a type."""
     lines = frame["lines"]
-    return (frame["address"] == 0 and frame["mapping"] is None and not frame["attributes"] and
+    return (frame["address"] == 0 and frame["mapping"] is None and
+            frame["attributes"].get("profile.frame.type") in (None, "kernel") and
             len(lines) == 1 and lines[0]["function"].startswith("["))
 
 
