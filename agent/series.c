@@ -307,13 +307,7 @@ static int find_source(struct series *s, const struct sample *sample,
 	return 0;
 }
 
-/* Numbers of spans are no labels to search for, and differ in each sample. */
-static bool is_id(const char *key)
-{
-	return strcmp(key, "trace_id") == 0 || strcmp(key, "span_id") == 0;
-}
-
-/* NULL: none. */
+/* Numbers of spans are no labels to search for. NULL: none. */
 static int count_labels(const struct label_set *own, struct label_set **ret)
 {
 	_cleanup_(label_list_done) struct label_list list = { 0 };
@@ -322,7 +316,7 @@ static int count_labels(const struct label_set *own, struct label_set **ret)
 	int err = 0;
 
 	while (err == 0 && label_set_next(own, &at, &label))
-		if (!is_id(label.key))
+		if (!label_is_of_span(label.key))
 			err = label_list_add(&list, &label);
 	return err == 0 && list.n > 0 ? label_set_new(&list, ret) : err;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -29,6 +30,12 @@ static inline int file_stat(int fd, struct stat *ret)
 	ret->st_mtim = (struct timespec){ st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec };
 	ret->st_ctim = (struct timespec){ st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec };
 	return 0;
+}
+
+/* Are both the same time of a file? */
+static inline bool file_time_is_same(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 #endif

@@ -37,7 +37,7 @@ def spent(name):
 
 
 def run(options, period_ns, program):
-    """CPU nanoseconds per call, and the program's nanoseconds per run."""
+    """CPU nanoseconds per call, and the nanoseconds per run of a program, or of several together."""
     probed = subprocess.Popen([PROBED, str(period_ns), str(ROUNDS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     profiler = None
     if options:
@@ -51,12 +51,12 @@ def run(options, period_ns, program):
     probed.stdin.write("\n")
     probed.stdin.flush()
     calls = [tuple(map(int, probed.stdout.readline().split())) for _ in range(ROUNDS)]
-    ns, runs = spent(program) if profiler else (0, 0)
+    each = [spent(name) for name in program.split()] if profiler else []
     if profiler:
         profiler.send_signal(signal.SIGINT)
         profiler.communicate()
     probed.communicate()
-    return statistics.median(cpu / n for n, cpu in calls), ns / runs if runs else 0
+    return statistics.median(cpu / n for n, cpu in calls), sum(ns / runs for ns, runs in each if runs)
 
 
 def main():
@@ -65,7 +65,10 @@ def main():
     print("| probe | ns per call | of these, BPF |\n|---|--:|--:|")
     for values in VALUES:
         call, own = run(["-F", "1", "--probe", f"{probe}({values})"], 0, "dp_begin_span")
-        print(f"| `--probe`, `{values}` | {call - bare:,.0f} | {own:,.0f} |", flush=True)
+        print(f"| `--probe label:`, `{values}` | {call - bare:,.0f} | {own:,.0f} |", flush=True)
+    for values in "", *(f"({values})" for values in VALUES):
+        call, own = run(["-F", "1", "--probe", f"span:{PROBED}:probed{values} min=1s"], 0, "dp_begin_span dp_end_span")
+        print(f"| `--probe span:`, `{values}` | {call - bare:,.0f} | {own:,.0f} |", flush=True)
     call, own = run(["-e", f"uprobe:{PROBED}:probed"], 0, "dp_sample_uprobe")
     print(f"| `-e uprobe:`, a sample | {call - bare:,.0f} | {own:,.0f} |\n")
     print("| samples a second | ns per sample | more with a label |\n|--:|--:|--:|")

@@ -2,10 +2,10 @@
 /*
  * usage: programs_loaded [-t|-l]
  *
- * Loads each BPF program of the profiler separately, set up as in a run, and prints its sizes,
- * tab-separated: instructions in the object, instructions processed by the verifier, and bytes
- * after the kernel's translation and after its JIT compiler; with -t also the time to load it, in
- * milliseconds, with -l as with calls that label samples. Needs root.
+ * Loads each BPF program of the profiler separately, but dp_end_span with dp_begin_span, set up as in a
+ * run, and prints its sizes, tab-separated: instructions in the object, instructions processed by the
+ * verifier, and bytes after the kernel's translation and after its JIT compiler; with -t also the time to
+ * load it, in milliseconds, with -l as with calls that label samples, those of exceptions too. Needs root.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -31,15 +31,23 @@ static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program,
 {
 	bool is_uprobe = program == bpf->progs.dp_sample_uprobe;
 	bool is_switch = program == bpf->progs.dp_switch;
+	bool is_crash = program == bpf->progs.dp_crash;
+	bool is_trace = program == bpf->progs.dp_sample_trace;
 	struct session_options options = {
 		.n_cpus = 1,
 		.needs = {
 			.programs = 1U << (is_uprobe ? DP_EVENT_UPROBE :
 					   is_switch ? DP_EVENT_OFF_CPU :
+					   is_crash  ? DP_EVENT_CRASH :
+					   is_trace  ? DP_EVENT_TRACE :
 						       DP_EVENT_CPU),
 			.levels = is_uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS,
 			.rings_per_cpu = 1,
-			.has_spans = with_spans || program == bpf->progs.dp_begin_span,
+			.has_spans = with_spans || program == bpf->progs.dp_begin_span ||
+				     program == bpf->progs.dp_end_span,
+			.has_span_times = program == bpf->progs.dp_end_span,
+			.has_values = with_spans && is_uprobe,
+			.has_exceptions = with_spans && is_uprobe,
 		},
 		.inherit = true,
 		.unwind = DP_UNWIND_AUTO,
@@ -54,6 +62,10 @@ static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program,
 	knobs_set(bpf, &options);
 	bpf_object__for_each_program(other, bpf->obj)
 		bpf_program__set_autoload(other, other == program);
+	/* Which keeps more of each call then. */
+	bpf_program__set_autoload(bpf->progs.dp_begin_span,
+				  program == bpf->progs.dp_begin_span ||
+					  program == bpf->progs.dp_end_span);
 	filter_done(&filter);
 }
 

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "binaries/foreign_file.h"
 #include "binaries/load.h"
+#include "kernel/exception_probes.h"
 #include "kernel/proc_maps.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -30,6 +31,7 @@ static void binary_free(struct binary *binary)
 	if (!binary)
 		return;
 	unmap_bytes(binary);
+	exception_probe_free(binary->probe);
 	if (binary->is_foreign)
 		foreign_file_close(steal_fd(&binary->module->fd));
 	elf_facts_done(&binary->elf);
@@ -154,6 +156,7 @@ static void binary_let_go(struct binary_store *store, struct binary *b)
 		return;
 	}
 	unmap_bytes(b);
+	b->probe = exception_probe_free(b->probe);
 	b->closed_ns = clock_now_ns();
 	b->next_closed = store->closed;
 	store->closed = b;

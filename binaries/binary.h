@@ -34,13 +34,15 @@ struct binary {
 	/* Of its mapped file or its module's memory; NULL: closed, or only helpers read it */
 	const uint8_t *bytes;
 	size_t n_bytes;
-	bool is_foreign;            /* reading the bytes may take long (stored_file_is_foreign()) */
-	bool is_loading;            /* its file is being read, or its first table is being built */
-	uint64_t asked_ns;          /* loading started then */
-	int err;                    /* why it could not be loaded; it is then in no store. Or 0 */
-	bool is_unopened;           /* opening the file failed */
-	struct binary *same;        /* another binary of the same file; or NULL */
-	struct table *table;        /* owned by the store; NULL: no unwind information */
+	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
+	bool is_loading;     /* its file is being read, or its first table is being built */
+	uint64_t asked_ns;   /* loading started then */
+	int err;             /* why it could not be loaded; it is then in no store. Or 0 */
+	bool is_unopened;    /* opening the file failed */
+	struct binary *same; /* another binary of the same file; or NULL */
+	struct table *table; /* owned by the store; NULL: no unwind information */
+	/* Where it throws C++ exceptions; NULL: it does not, or they are not wanted */
+	struct exception_probe *probe;
 	uid_t user;                 /* whose process has mapped it first */
 	size_t n_users;             /* mappings of processes and of snapshots, and jobs */
 	uint64_t idle_from;         /* when it was first seen without users; 0: it has some */
@@ -61,14 +63,15 @@ struct binary_store {
 	struct binary *closed;    /* only reports still refer to these; the newest first */
 	struct binary *vdso;
 	bool vdso_tried;
-	struct disk_cache *cache;         /* NULL: no cache */
-	struct workers *workers;          /* NULL: callers wait for a binary to be loaded */
-	struct cpu_budget *cpu_budget;    /* the host's, of workers; NULL: no limit */
-	struct parsers *parsers;          /* the host's. NULL: files are parsed in this process */
-	struct job_cache *job_cache;      /* the same cache for jobs; NULL: none needed it yet */
-	STAILQ_HEAD(, job) deferred;      /* for copies of a binary that is being loaded */
-	STAILQ_HEAD(, job) done;          /* finished, but others have to be applied first */
-	size_t n_jobs;                    /* unfinished ones */
+	struct disk_cache *cache;      /* NULL: no cache */
+	struct workers *workers;       /* NULL: callers wait for a binary to be loaded */
+	struct cpu_budget *cpu_budget; /* the host's, of workers; NULL: no limit */
+	struct parsers *parsers;       /* the host's. NULL: files are parsed in this process */
+	struct job_cache *job_cache;   /* the same cache for jobs; NULL: none needed it yet */
+	STAILQ_HEAD(, job) deferred;   /* for copies of a binary that is being loaded */
+	STAILQ_HEAD(, job) done;       /* finished, but others have to be applied first */
+	size_t n_jobs;                 /* unfinished ones */
+	struct exception_probes *exceptions; /* the host's, to be set in files; NULL: none */
 	const struct module_users *users; /* of sampled modules; NULL: only the store uses them */
 	/* Whether the user has interrupted the startup, which stops building tables; or NULL */
 	bool (*is_interrupted)(const void *arg);
@@ -145,6 +148,12 @@ struct binary *binary_store_find(const struct binary_store *store, uint64_t inod
  * long.
  */
 int binary_read_before(const struct binary *binary, uint64_t end, void *ret, size_t size);
+
+/* Whether it has the variable by which threads publish their contexts. NULL: no. */
+static inline bool binary_has_context(const struct binary *binary)
+{
+	return binary && binary->table && binary->table->labels_form == DP_LABELS_CONTEXT;
+}
 
 /*
  * Called for each mapping of a process that begins or ends. NULL is allowed. A binary that could

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "kernel/exception_probes.h"
 #include "log/clock.h"
 #include "log/log.h"
 
@@ -260,6 +261,7 @@ static void finish_first_table(struct binary_store *store, struct table_job *j)
 	int err = j->err;
 
 	b->is_loading = false;
+	b->probe = steal_ptr(j->probe);
 	if (err == -ENODATA)
 		log_debug("%s has no unwind information", b->module->path);
 	else if (err == -EFBIG)
@@ -364,6 +366,7 @@ int load_binary(struct binary_store *store, struct binary *b, pid_t pid, int pat
 		j->mapping = *mapping;
 	j->asker = pid;
 	j->pid = store->symbols ? pid : 0;
+	j->exceptions = exception_probes_hold(store->exceptions);
 	b->is_loading = true;
 	b->asked_ns = clock_now_ns();
 	submit(store, j);

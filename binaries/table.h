@@ -39,9 +39,9 @@ struct table {
 	struct binary *binary; /* the one that it is built from */
 	uint32_t cell;         /* of its struct dp_image; DP_CELL_NONE: not in the pool */
 	uint32_t n_cells;
-	bool is_filling; /* the cells are reserved, but the image is still being built */
-	bool is_leaving; /* evicted, but snapshots still refer to it */
-	bool has_labels; /* its image marks labels */
+	bool is_filling;      /* the cells are reserved, but the image is still being built */
+	bool is_leaving;      /* evicted, but snapshots still refer to it */
+	uint32_t labels_form; /* as in struct dp_image */
 	struct dp_runtime_image *runtime; /* a copy of its image's; NULL: none, or not known yet */
 	uint32_t runtime_kind;            /* as in struct dp_image */
 	bool is_lost;       /* it cannot be rebuilt, for example if the file has changed */

@@ -13,8 +13,10 @@
 #include "binaries/file_budget.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
+#include "cache/stored_file.h"
 #include "elf/debug_search.h"
 #include "elf/mapped_file.h"
+#include "kernel/exception_probes.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/finders.h"
@@ -138,6 +140,8 @@ struct table_job *table_job_free(struct table_job *j)
 	elf_facts_done(&j->facts);
 	image_done(&j->image);
 	job_cache_drop(j->cache);
+	exception_probe_free(j->probe);
+	exception_probes_drop(j->exceptions);
 	parsers_drop(j->parsers);
 	free(j->path);
 	free(j);
@@ -190,6 +194,7 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 		[PARSE_SAME] = "is not compared with a file of the same build id",
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
 		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
+		[PARSE_CXX] = "throws C++ exceptions that are not seen, if it does",
 	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 	const char *why = parser_failure(err);
@@ -424,6 +429,17 @@ static int get_image(struct table_job *j, bool is_changed)
 	return err < 0 ? err : 0;
 }
 
+/* Whether or not it has a table. */
+static void probe_exceptions(struct table_job *j)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+
+	if (ask(j, PARSE_CXX, j->fd, -1, &result) < 0)
+		return;
+	exception_probes_set(j->exceptions, j->fd, !j->is_foreign && stored_file_is_local(j->fd),
+			     j->path, &result.cxx, &j->probe);
+}
+
 static int make_table(struct table_job *j)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
@@ -444,6 +460,8 @@ static int make_table(struct table_job *j)
 
 void table_job_run(struct table_job *j)
 {
+	if (j->step == TABLE_JOB_MAKE && j->exceptions && j->fd >= 0)
+		probe_exceptions(j);
 	j->err = j->step == TABLE_JOB_READ ? read_file(j) : make_table(j);
 	if (j->err < 0 || j->step == TABLE_JOB_MAKE)
 		close_files(j);

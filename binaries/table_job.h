@@ -22,6 +22,9 @@
  * by then the caller knows whether a file with the same build id already has one.
  */
 
+struct exception_probe;
+struct exception_probes;
+
 /* Identifies a file without reading it. */
 struct file_id {
 	uint64_t device, inode;
@@ -71,7 +74,9 @@ struct table_job {
 	int original_fd;             /* the file that has a table already; -1: none */
 	struct parsers *parsers;     /* NULL: the file is parsed in this process */
 	struct job_cache *cache;     /* NULL: no cache */
-	uint64_t changed_ns;         /* the cache is valid if the file has not changed since */
+	/* To be set in the file, if it throws; NULL: they are not wanted */
+	struct exception_probes *exceptions;
+	uint64_t changed_ns; /* the cache is valid if the file has not changed since */
 
 	/* Output: 0 or a negative errno of the last step, and its results */
 	int err;
@@ -86,6 +91,8 @@ struct table_job {
 	bool is_kept; /* the image is from the cache */
 	struct image image;
 	uint64_t took; /* ns, to build the image */
+	/* Where it throws, with its first table; or NULL */
+	struct exception_probe *probe;
 
 	/* For workers, between the steps */
 	bool is_parsed; /* origin is set */
@@ -108,7 +115,7 @@ struct table_job *table_job_free(struct table_job *job);
  * Runs the job's step. Its errors are those of opening the file and of parsers_ask(); if a parser
  * fails, -EBADMSG, as for a damaged file, or -EAGAIN if it may not be the file's fault. After the second step, or an error, the job has no file
  * open. The caller
- * takes over module_fd, debug_fd, the facts and the image, and clears them in the job.
+ * takes over module_fd, debug_fd, the facts, the image and the probe, and clears them in the job.
  */
 void table_job_run(struct table_job *job);
 

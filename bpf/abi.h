@@ -91,7 +91,7 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 #define DP_OUTCOMES(X)                                                                             \
 	X(COMPLETE, "complete",                                                                    \
 	  "the walk reached a frame whose return address is undefined: the proven root")           \
-	X(NO_PROCESS, "no_process", "the process's mappings were not known yet")                   \
+	X(NO_PROCESS, "no_process", "the process's mappings were not known")                       \
 	X(NO_MAPPING, "no_mapping", "an address lies in no known executable mapping")              \
 	X(NO_TABLE, "no_table",                                                                    \
 	  "an address lies in code without any unwind information, such as JIT code")              \
@@ -151,18 +151,27 @@ enum dp_sides {
 	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")                         \
 	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")            \
 	X(RUBY, "ruby", "a function of Ruby, by the frames of its interpreter")                    \
-	X(PHP, "php", "a function of PHP, by the frames of its interpreter")
+	X(PHP, "php", "a function of PHP, by the frames of its interpreter")                       \
+	X(STACK_TOP, "stack_top", "return address on top of the stack, from a call to no code")    \
+	X(PERL, "perl", "a function of Perl, by the contexts of its interpreter")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
 #undef X
+
+/* Only user space finds such frames (samples/crash_walk.h), so the kernel need not ask. */
+#ifdef __bpf__
+#define DP_METHOD_IS_STACK_TOP(method) 0
+#else
+#define DP_METHOD_IS_STACK_TOP(method) ((method) == DP_METHOD_STACK_TOP)
+#endif
 
 /*
  * True if the frame's address is a return address, with the call in front of it; else it is exact.
  */
 #define DP_METHOD_IS_CALLER(method)                                                                \
 	((method) == DP_METHOD_TABLE || (method) == DP_METHOD_FRAME_POINTER ||                     \
-	 (method) == DP_METHOD_JIT)
+	 (method) == DP_METHOD_JIT || DP_METHOD_IS_STACK_TOP(method))
 
 /* A frame: its method in the top byte, its address in the others. */
 #define DP_METHOD_SHIFT 56
@@ -328,6 +337,7 @@ struct dp_saves {
 #define DP_MAX_SLOT ((1 << DP_SLOT_BITS) - 1)
 #define DP_SAVES_APART 0x80000000U
 
+#include "bpf/tls_layout.h"
 #include "bpf/image_layout.h"
 #include "bpf/hotspot_layout.h"
 #include "bpf/v8_layout.h"
@@ -388,7 +398,8 @@ struct dp_snapshot {
  */
 #define DP_CPU_LEVELS 1
 #define DP_UPROBE_LEVELS 4
-#define DP_WALL_LEVELS 2 /* a task switch, interrupted by the CPU's sampling event */
+/* A task switch or a crash, interrupted by the CPU's sampling event; or an event of the kernel and a crash */
+#define DP_WALL_LEVELS 2
 
 /* Samples that could not be sent, by CPU. */
 struct dp_losses {
@@ -408,6 +419,8 @@ enum dp_event {
 	DP_EVENT_CPU,
 	DP_EVENT_UPROBE,
 	DP_EVENT_OFF_CPU,
+	DP_EVENT_CRASH,
+	DP_EVENT_TRACE, /* of the kernel: tracepoints and functions */
 	DP_N_EVENTS,
 };
 

@@ -9,6 +9,7 @@
  *   enum dp_register           the registers of a sample, by their DWARF numbers
  *   DP_REG_PC, _SP, _FP        those that a walk carries
  *   DP_REG_RESULT              where a system call, and a function, returns its result
+ *   DP_REG_RESULT_NEXT         where the second word of a function's result is
  *   DP_REG_BYTECODE            where HotSpot's interpreter has the address of its bytecode
  *   DP_ARGUMENT_REGISTERS(X)   X(enumerator) for each that has an argument of a call, in their order;
  *                              further ones are above the return address
@@ -19,6 +20,7 @@
  *   DP_THREAD_BASE_WORD        name of the base of thread-local storage
  *   DP_THREAD_BLOCKS           where, from that base, the C library has the address of the blocks of
  *                              modules (TLS ABI: dtv)
+ *   DP_TLS_IS_DISTANCE(word)   of a TLS descriptor: is it a distance from that base, not an address?
  *   DP_CALL_SIZE               bytes that a call pushes
  *   DP_CALL_RA                 where a call puts the return address: a struct dp_where
  *   DP_IS_CALL_RA(where)       is it that place?
@@ -35,6 +37,8 @@
  *   DP_MAX_CPUS                the most CPUs of a kernel
  *   DP_KERNEL_START            the lowest kernel address
  *   DP_ELF_MACHINE             of its ELF files
+ *   DP_PROBED_FROM(byte)       how far from a function's start, which has that byte, a probe of it
+ *                              has been hit
  *   DP_SYSCALL_SIZE, _CODE     size of a system call instruction, and its bytes as a number
  *
  * and the paths of the other headers of the folder:

@@ -7,12 +7,7 @@
  * meanwhile. What is read need not make sense: each loop is bounded.
  */
 
-#include "bpf/walk_state.h"
-
-/* Glibc's dtv_t, which has the address of a block, and what to free. */
-#define CHAIN_BLOCK_SIZE 16
-/* In place of an address: the thread has not used the block yet. */
-#define CHAIN_NO_BLOCK (~0ULL)
+#include "bpf/tls.h"
 
 static __always_inline __u64 chain_word(const struct walk_runtime *r, __u32 at)
 {
@@ -25,42 +20,21 @@ static __always_inline int chain_read_word(struct walk *w, __u64 *ret, __u64 add
 	return port_read_user(w, ret, sizeof(*ret), address);
 }
 
-/* The address of the variable in its module's block; CHAIN_NO_BLOCK: there is none. */
-static __always_inline int chain_module_variable(struct walk *w, __u64 *ret)
-{
-	struct walk_runtime *r = &w->runtime;
-	__u64 at = r->bias + r->chain.variable, module, blocks;
-
-	if (chain_read_word(w, &module, at) < 0 ||
-	    chain_read_word(w, &blocks, r->self + DP_THREAD_BLOCKS) < 0 ||
-	    chain_read_word(w, ret, blocks + module * CHAIN_BLOCK_SIZE) < 0 ||
-	    chain_read_word(w, &module, at + sizeof(module)) < 0)
-		return -1;
-	if (*ret != CHAIN_NO_BLOCK)
-		*ret += module;
-	return 0;
-}
-
-/* The address of the variable. Returns 0 or negative. */
+/* The address of the variable; 0: the thread has none yet. Returns 0 or negative. */
 static __always_inline int chain_variable(struct walk *w, __u64 *ret)
 {
 	struct walk_runtime *r = &w->runtime;
+	int found;
 
-	if (r->chain.place == DP_CHAIN_GLOBAL) {
-		*ret = r->bias + r->chain.variable;
+	*ret = r->bias + r->chain.variable;
+	if (r->chain.place == DP_TLS_NONE)
 		return 0;
-	}
-	r->self = port_thread_base(w);
-	if (r->self == 0)
-		return -1;
-	*ret = r->chain.variable;
-	if (r->chain.place == DP_CHAIN_TLS_MODULE)
-		return chain_module_variable(w, ret);
-	if (r->chain.place == DP_CHAIN_TLS_SLOT &&
-	    chain_read_word(w, ret, r->bias + r->chain.variable) < 0)
-		return -1;
-	*ret += r->self;
-	return 0;
+	w->tls.at.value = r->chain.variable;
+	w->tls.at.kind = r->chain.place;
+	w->tls.bias = r->bias;
+	found = tls_find(w);
+	*ret = found == 0 ? w->tls.address : 0;
+	return found < 0 ? -1 : 0;
 }
 
 /* Finds the end of the array. Returns 0 or negative. */
@@ -85,7 +59,7 @@ static __always_inline int chain_find(struct walk *w)
 	r->at = 0;
 	if (chain_variable(w, &at) < 0)
 		return -1;
-	if (at == CHAIN_NO_BLOCK)
+	if (at == 0)
 		return 0;
 	if (chain_read_word(w, &at, at) < 0)
 		return -1;

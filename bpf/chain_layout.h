@@ -7,19 +7,10 @@
  * and what a frame has. Part of abi.h.
  */
 
-/* Where the variable is. */
-enum dp_chain_place {
-	DP_CHAIN_GLOBAL,     /* at an address of the file */
-	DP_CHAIN_TLS_OFFSET, /* thread-local: so far from the thread's base, */
-	DP_CHAIN_TLS_SLOT,   /* as far as the word at an address of the file says, */
-	DP_CHAIN_TLS_MODULE, /* or in the block of a module, by its number and an offset, which are there */
-	DP_N_CHAIN_PLACES,
-};
-
 /* Offsets are those of members. `or 0`: one more than the offset; 0: there is none. */
 struct dp_chain {
-	__u64 variable; /* see enum dp_chain_place */
-	__u32 place;
+	__u64 variable; /* its address in the file; with a place, a dp_tls.value */
+	__u32 place;    /* enum dp_tls_kind */
 	__u32 first; /* the innermost frame: in the structure that the variable leads to, or 0: it leads
 		      * to the frame itself */
 	__u32 stack; /* of an array: in that structure, its start, and its number of words */

@@ -12,6 +12,7 @@
 #include "bpf/names.bpf.h"
 #include "bpf/rate.bpf.h"
 #include "bpf/runtime.bpf.h"
+#include "bpf/signal.bpf.h"
 #include "bpf/spans.bpf.h"
 #include "bpf/task.bpf.h"
 #include "bpf/values.bpf.h"
@@ -49,8 +50,8 @@ const volatile __u32 dp_verify;
 const volatile __u32 dp_levels; /* DP_CPU_LEVELS, DP_WALL_LEVELS, or DP_UPROBE_LEVELS */
 
 /*
- * Index in dp_rings of the first ring for blocked threads. Not 0 if a CPU's sampling event may
- * interrupt the program that sends them: it would find the ring locked.
+ * Index in dp_rings of the first ring for blocked threads and crashes. Not 0 if a CPU's sampling
+ * event may interrupt the program that sends them: it would find the ring locked.
  */
 const volatile __u32 dp_off_cpu_rings;
 
@@ -85,9 +86,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct dp_losses);
 } dp_losses SEC(".maps");
-
-/* Both names as words, for a fast comparison. */
-#define NAMES_WORDS (2 * DP_COMM_SIZE / sizeof(__u64))
 
 struct scratch {
 	__u64 busy;
@@ -229,7 +227,7 @@ static __always_inline __u64 wakeup_flags(void *ring)
 
 static __always_inline __u32 sample_ring_number(const struct dp_sample *sample)
 {
-	return sample->cpu + (sample->event == DP_EVENT_OFF_CPU ? dp_off_cpu_rings : 0);
+	return sample->cpu + (sample->event >= DP_EVENT_OFF_CPU ? dp_off_cpu_rings : 0);
 }
 
 static __always_inline void *sample_ring(const struct dp_sample *sample)
@@ -239,6 +237,7 @@ static __always_inline void *sample_ring(const struct dp_sample *sample)
 	return bpf_map_lookup_elem(&dp_rings, &key);
 }
 
+#include "bpf/span_times.bpf.h"
 #include "bpf/stack_copy.bpf.h"
 
 /* True if this sample is to be verified. */
@@ -337,12 +336,7 @@ static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 	if (size < 0)
 		w->out.sample.kernel_error = (__s16)size;
 	else
-		w->out.sample.n_kernel = (__u16)(size / sizeof(__u64));
-}
-
-static __always_inline __u64 name_word(const struct walk *w, __u32 i)
-{
-	return port_u64(w->out.names.comm + i * sizeof(__u64));
+		w->out.sample.n_kernel = (__u8)(size / sizeof(__u64));
 }
 
 /* True if the last sample on this ring had other names. */
@@ -362,8 +356,8 @@ static __always_inline void names_remember(struct scratch *s, __u32 ring_number)
 		s->sent_names[i] = name_word(&s->walk, i);
 }
 
-/* Sends the sample, of a probe or of another event. True if the ring had room. */
-static __always_inline bool sample_output(struct scratch *s, bool is_probe)
+/* Sends the sample, of a probe, of a signal, or of another event. True if the ring had room. */
+static __always_inline bool sample_output(struct scratch *s, bool is_probe, const void *siginfo)
 {
 	struct walk *w = &s->walk;
 	__u32 ring_number = sample_ring_number(&w->out.sample);
@@ -378,11 +372,13 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe)
 	n += sample_put_labels(w, n);
 	if (is_probe && dp_has_values)
 		n += sample_put_values(w, scratch_key(s), n);
-	if (!is_probe && dp_has_spans) {
+	/* Of other probes, their own values are in the same place. */
+	if ((!is_probe || dp_has_exceptions) && dp_has_spans) {
 		w->out.span = s->is_walked;
-		span_find(w);
-		n += (__u32)sample_put_span(w, port_opaque(n));
+		n += sample_put_probed(w, n);
 	}
+	if (siginfo)
+		n += sample_put_signal(w, siginfo, n);
 	n = port_opaque(n);
 	if (dp_runtimes) {
 		n += sample_put_runtime(w, n);
@@ -408,7 +404,7 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe)
 
 static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 {
-	if (!sample_output(s, false))
+	if (!sample_output(s, false, NULL))
 		count_loss(cpu, true);
 }
 
@@ -451,10 +447,10 @@ static __always_inline __u64 current_pid_tgid(void)
 }
 
 /*
- * True if the current task is to be sampled. *ret_cell then points to the cell of its tables, or is
- * NULL. A newly forked child is wanted because its parent is, until user space knows it.
+ * True if the current task is to be sampled, on some CPU. *ret_cell then points to the cell of its
+ * tables, or is NULL. A newly forked child is wanted because its parent is, until user space knows it.
  */
-static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
+static __always_inline bool is_wanted_somewhere(__u64 pid_tgid, const __u32 **ret_cell)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 	__u32 pid = pid_tgid >> 32;
@@ -470,6 +466,11 @@ static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
 	task = BPF_CORE_READ(task, real_parent);
 	parent = dp_pid_namespace == 0 ? read_number(task, tgid) : process_in_namespace(task);
 	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
+}
+
+static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
+{
+	return passes_cpu_filter() && is_wanted_somewhere(pid_tgid, ret_cell);
 }
 
 /* Read again rather than kept, so that the verifier processes the code in between only once. */
@@ -583,11 +584,13 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	if (dp_has_values)
 		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), time_ns);
 	sample_user_stack(s, cell, mode);
-	if (!sample_output(s, true))
+	if (!sample_output(s, true, NULL))
 		count_loss(cpu, true);
 	scratch_release(s);
 	return 0;
 }
 
 #include "bpf/begin_span.bpf.h"
+#include "bpf/crash.bpf.h"
 #include "bpf/off_cpu.bpf.h"
+#include "bpf/trace.bpf.h"

@@ -65,8 +65,13 @@ static __always_inline bool is_comm_wanted(const struct task_struct *task)
 	return !bpf_map_lookup_elem(&dp_other_comms, comm);
 }
 
+static __always_inline bool passes_cpu_filter(void)
+{
+	return !dp_by_cpu || is_cpu_wanted(bpf_get_smp_processor_id());
+}
+
 /*
- * True if the current task passes all filters, cheapest first.
+ * True if the current task passes all filters but that of CPUs, cheapest first.
  *
  * The user is the one that /proc and ps show: real_cred. The kernel may replace cred during a
  * system call, and bpf_get_current_uid_gid() returns an id in the task's own user namespace.
@@ -75,8 +80,6 @@ static __always_inline bool passes_filters(__u32 tid)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 
-	if (dp_by_cpu && !is_cpu_wanted(bpf_get_smp_processor_id()))
-		return false;
 	if (dp_by_user && task->real_cred->euid.val != dp_user)
 		return false;
 	if (dp_by_thread && !bpf_map_lookup_elem(&dp_threads, &tid))

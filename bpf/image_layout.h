@@ -11,7 +11,7 @@
  * Changes with the layout of images and with what is known of code, because images are kept on
  * disk.
  */
-#define DP_IMAGE_VERSION 12
+#define DP_IMAGE_VERSION 13
 
 /*
  * Rows of an image are grouped by pages of its address space, and within a page by blocks, short
@@ -134,7 +134,9 @@ struct dp_anchor {
 	/* a pointer to Go's map[string]string, up to Go 1.23 */                                   \
 	X(GO_MAP, "go_map")                                                                        \
 	/* a []struct{ key, value string }, since Go 1.24 */                                       \
-	X(GO_LIST, "go_list")
+	X(GO_LIST, "go_list")                                                                      \
+	/* a struct dp_thread_record, to which dp_image.context leads */                           \
+	X(CONTEXT, "thread_context")
 
 #define X(name, word) DP_LABELS_##name,
 enum dp_labels_form { DP_LABELS_FORMS(X) DP_N_LABELS_FORMS };
@@ -159,13 +161,14 @@ struct dp_image {
 	__u32 programs;
 	__u32 starts; /* __u16[]: the most frequent states at block starts */
 	/*
-	 * With a form: a program, counted from `programs`, that computes the address of the
+	 * With a form of Go: a program, counted from `programs`, that computes the address of the
 	 * thread's current labels, or 0
 	 */
 	__u32 labels;
 	__u16 labels_form; /* enum dp_labels_form */
 	/* enum dp_runtime_kind; of a known one, a struct dp_runtime_image follows */
 	__u16 runtime_kind;
+	struct dp_tls context; /* with DP_LABELS_CONTEXT: the variable; otherwise all 0 */
 };
 
 DP_ASSERT(1 << DP_MIN_BLOCK_BITS <= DP_BLOCK_ROWS, "a block can always be short enough");
@@ -175,6 +178,6 @@ DP_ASSERT(DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS <= DP_WORD_RA_SHIFT,
 DP_ASSERT(DP_N_RA <= 1 << (64 - DP_WORD_RA_SHIFT), "and so does the place of its return address");
 DP_ASSERT(DP_BLOCK_MAX_SIZE <= 255, "with the longest block as stride, anchors reach all");
 DP_ASSERT(sizeof(struct dp_page) == 8, "dp_page is one cell");
-DP_ASSERT(sizeof(struct dp_image) == 56, "dp_image is seven cells");
+DP_ASSERT(sizeof(struct dp_image) == 72, "dp_image is nine cells");
 
 #endif

@@ -67,6 +67,7 @@ struct pid {
 } DP_CORE;
 
 struct signal_struct {
+	unsigned int flags;
 	struct pid *pids[4]; /* by enum pid_type */
 } DP_CORE;
 

@@ -19,7 +19,9 @@
 #define DP_FIELD_USES(X)                                                                           \
 	X(CPU, "CPU time")                                                                         \
 	X(UPROBE, "-e uprobe:")                                                                    \
+	X(TRACE, "-e tracepoint:")                                                                 \
 	X(OFF_CPU, "--off-cpu, --wall")                                                            \
+	X(CRASH, "--crashes")                                                                      \
 	X(DUMP, "dump")                                                                            \
 	X(USER, "-u")                                                                              \
 	X(CONTAINER, "anything, in a PID namespace of its own")
@@ -30,10 +32,12 @@ enum dp_field_use { DP_FIELD_USES(X) DP_N_FIELD_USES };
 
 #define X(name, what) DP_FOR_##name = 1 << DP_FIELD_USE_##name,
 enum dp_field_for {
-	DP_FIELD_USES(X) DP_FOR_SAMPLES = DP_FOR_CPU | DP_FOR_UPROBE | DP_FOR_OFF_CPU,
+	DP_FIELD_USES(X) DP_FOR_HITS = DP_FOR_UPROBE | DP_FOR_TRACE,
+	DP_FOR_SAMPLES = DP_FOR_CPU | DP_FOR_HITS | DP_FOR_OFF_CPU | DP_FOR_CRASH,
 	DP_FOR_ALL = DP_FOR_SAMPLES | DP_FOR_DUMP,
 	DP_FOR_SWITCHES = DP_FOR_OFF_CPU | DP_FOR_DUMP,
-	DP_FOR_TASKS = DP_FOR_CPU | DP_FOR_SWITCHES, /* a uprobe hits user code */
+	/* a uprobe hits user code */
+	DP_FOR_TASKS = DP_FOR_CPU | DP_FOR_TRACE | DP_FOR_CRASH | DP_FOR_SWITCHES,
 	DP_FOR_NOTHING = 0,
 };
 #undef X
@@ -56,7 +60,7 @@ enum dp_field_for {
 	X(task_struct, sas_ss_size, DP_FOR_SAMPLES, NULL)                                          \
 	X(task_struct, sas_ss_sp, DP_FOR_SAMPLES, NULL)                                            \
 	X(task_struct, se, DP_FOR_SWITCHES, NULL)                                                  \
-	X(task_struct, signal, DP_FOR_CONTAINER, NULL)                                             \
+	X(task_struct, signal, DP_FOR_CONTAINER | DP_FOR_CRASH, NULL)                              \
 	X(task_struct, tgid, DP_FOR_ALL, NULL)                                                     \
 	X(task_struct, thread, DP_FOR_ALL, NULL)                                                   \
 	X(task_struct, thread_info, DP_FOR_DUMP, NULL)                                             \
@@ -76,6 +80,7 @@ enum dp_field_for {
 	X(return_instance, stack, DP_FOR_NOTHING, DP_LOST_URETPROBES)                              \
 	X(cred, euid, DP_FOR_USER, NULL)                                                           \
 	X(kuid_t, val, DP_FOR_USER, NULL)                                                          \
+	X(signal_struct, flags, DP_FOR_CRASH, NULL)                                                \
 	X(signal_struct, pids, DP_FOR_CONTAINER, NULL)                                             \
 	X(pid, level, DP_FOR_CONTAINER, NULL)                                                      \
 	X(pid, numbers, DP_FOR_CONTAINER, NULL)                                                    \

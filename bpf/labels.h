@@ -7,6 +7,7 @@
  * where they are (struct dp_image).
  */
 
+#include "bpf/context.h"
 #include "bpf/program.h"
 
 /* A Go string. */
@@ -190,7 +191,10 @@ static __always_inline void labels_read_map(struct walk *w, __u64 at)
 	labels_leave_out(w, w->labels.left);
 }
 
-/* Finds the labels and their form by the image of the mapping. Returns their address, or 0. */
+/*
+ * Finds the labels and their form by the image of the mapping. Returns their address, or 0. Of a
+ * context, w->tls says where it is.
+ */
 static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 {
 	const struct dp_mapping *m =
@@ -201,10 +205,15 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 	if (!m || m->image < DP_FIRST_CELL)
 		return 0;
 	cell = m->image;
+	w->tls.bias = m->bias;
 	image = port_pool(w, cell);
 	if (!image || image->labels_form == DP_LABELS_NONE)
 		return 0;
 	*ret_form = image->labels_form;
+	if (image->labels_form == DP_LABELS_CONTEXT) {
+		w->tls.at = image->context;
+		return 0;
+	}
 	cell += image->programs + image->labels;
 	w->at.mapping = w->labels.mapping;
 	w->program.is_elsewhere = 1;
@@ -215,9 +224,12 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 	return *walk_value(w, 0);
 }
 
+/* A context is to be read in place of labels. */
+#define LABELS_ARE_CONTEXT 2
+
 /*
  * Reads the labels of the thread whose stack was (or was to be) walked into w->labels.head. The
- * thread is interrupted, so they do not change. Returns 1 if there are any.
+ * thread is interrupted, so they do not change. Returns 1 if there are any, or LABELS_ARE_CONTEXT.
  */
 PORT_GLOBAL int labels_read(struct walk *w)
 {
@@ -226,9 +238,11 @@ PORT_GLOBAL int labels_read(struct walk *w)
 
 	if (!w)
 		return 0;
-	w->labels.head = (struct dp_labels){ 0 };
+	w->labels.head = (struct dp_labels){ .part.type = DP_RECORD_LABELS };
 	w->labels.size = 0;
 	at = labels_find(w, &form);
+	if (form == DP_LABELS_CONTEXT)
+		return LABELS_ARE_CONTEXT;
 	if (at == 0)
 		return 0;
 	if (form == DP_LABELS_GO_LIST)
@@ -236,6 +250,14 @@ PORT_GLOBAL int labels_read(struct walk *w)
 	else
 		labels_read_map(w, at);
 	return w->labels.head.n > 0 || w->labels.head.n_left_out > 0;
+}
+
+/* The same, or the context. Not in one function: the kernel's stack has no room for its calls. */
+static __always_inline int labels_or_context_read(struct walk *w)
+{
+	int found = labels_read(w);
+
+	return found == LABELS_ARE_CONTEXT ? context_read(w) : found;
 }
 
 #endif

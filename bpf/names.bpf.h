@@ -27,4 +27,12 @@ static __always_inline void names_read(struct walk *w)
 	name_read(w->out.names.thread_name, task);
 }
 
+/* Both names as words, for a fast comparison. */
+#define NAMES_WORDS (2 * DP_COMM_SIZE / sizeof(__u64))
+
+static __always_inline __u64 name_word(const struct walk *w, __u32 i)
+{
+	return port_u64(w->out.names.comm + i * sizeof(__u64));
+}
+
 #endif

@@ -15,7 +15,7 @@
 const volatile __u64 dp_min_block_ns;
 const volatile __u64 dp_max_block_ns;
 const volatile __u32 dp_states;  /* bits by enum dp_state */
-const volatile __u32 dp_own_pid; /* left out: it waits for samples */
+const volatile __u32 dp_own_pid; /* left out: it waits for samples; of events, it causes more */
 
 /* The tracepoint passes the state: since 5.18. */
 const volatile bool dp_has_prev_state;
@@ -178,7 +178,7 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 	else
 		sample_user_stack(s, cell, regs_of_task(&s->walk));
 	sample_kernel_stack(&s->walk, ctx);
-	b->is_lost = !sample_output(s, false);
+	b->is_lost = !sample_output(s, false, NULL);
 	scratch_release(s);
 }
 

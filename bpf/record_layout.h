@@ -13,6 +13,12 @@ enum dp_record_type {
 	DP_RECORD_LABELS,
 	DP_RECORD_RUNTIME,
 	DP_RECORD_VALUES,
+	DP_RECORD_CRASH,
+	DP_RECORD_CONTEXT,
+	DP_RECORD_THROWN,
+	DP_RECORD_SPANS,
+	DP_RECORD_SPAN_BEGIN,
+	DP_RECORD_SPAN_END,
 };
 
 /*
@@ -26,17 +32,24 @@ struct dp_part {
 };
 
 #include "bpf/label_layout.h"
+#include "bpf/context_layout.h"
 #include "bpf/runtime_layout.h"
 #include "bpf/value_layout.h"
 #include "bpf/span_layout.h"
+#include "bpf/crash_layout.h"
 
 /* What user space has to do with a sample. */
 enum dp_sample_flags {
-	DP_SAMPLE_LATE = 1,    /* finish the walk: the tables were not in the kernel yet */
-	DP_SAMPLE_VERIFY = 2,  /* verify the walk; without chunks there was no room for them */
-	DP_SAMPLE_LABELS = 4,  /* labels follow in a struct dp_labels, the next part */
-	DP_SAMPLE_RUNTIME = 8, /* a runtime's frames are in a struct dp_runtime, the last part */
-	DP_SAMPLE_VALUES = 16, /* a probe's values are in a struct dp_values, before that */
+	DP_SAMPLE_LATE = 1,     /* finish the walk: the tables were not in the kernel yet */
+	DP_SAMPLE_VERIFY = 2,   /* verify the walk; without chunks there was no room for them */
+	DP_SAMPLE_LABELS = 4,   /* labels follow in a struct dp_labels, the next part */
+	DP_SAMPLE_RUNTIME = 8,  /* a runtime's frames are in a struct dp_runtime, the last part */
+	DP_SAMPLE_VALUES = 16,  /* a probe's values are in a struct dp_values, before that */
+	DP_SAMPLE_CRASH = 32,   /* a signal is in a struct dp_crash, between these two */
+	DP_SAMPLE_CONTEXT = 64, /* in place of labels, a struct dp_context is the next part */
+	/* Those of a C++ exception are in another struct dp_values, before a probe's. */
+	DP_SAMPLE_THROWN = 128,
+	DP_SAMPLE_SPANS = 256, /* probed calls are in a struct dp_spans, in place of values */
 };
 
 /*
@@ -49,11 +62,11 @@ enum dp_sample_flags {
  *   | pid                       | tid                       |
  *   | time_ns                                               |
  *   | snapshot                                              |
- *   +-------------+-------------+------+------+------+------+
- *   | n_user      | n_kernel    | out- | event| n_   | state|
- *   |             |             | come |      |chunks|      |
  *   +-------------+------+------+------+------+------+------+
- *   | kernel_error| flags| level| weight                    |
+ *   | n_user      | n_   | level| out- | event| n_   | state|
+ *   |             |kernel|      | come |      |chunks|      |
+ *   +-------------+------+------+------+------+------+------+
+ *   | kernel_error| flags       | weight                    |
  *   | fault_address                                         |
  *   +-------------------------------------------------------+
  *   | n_user - n_same frames: method << 56 | address        |
@@ -67,7 +80,9 @@ struct dp_sample {
 	__u32 pid, tid;
 	__u64 time_ns;  /* CLOCK_MONOTONIC */
 	__u64 snapshot; /* id of the snapshot used for the walk; 0: none */
-	__u16 n_user, n_kernel;
+	__u16 n_user;
+	__u8 n_kernel;
+	__u8 level;         /* see DP_CPU_LEVELS */
 	__u8 outcome;       /* enum dp_outcome */
 	__u8 event;         /* enum dp_event */
 	__u8 n_chunks;      /* number of DP_RECORD_CHUNK parts of this sample, sent before it on the
@@ -76,8 +91,7 @@ struct dp_sample {
 			     * among several of its kind */
 	__s16 kernel_error; /* why the kernel stack is missing: negative errno or
 	                     * DP_KERNEL_HIDDEN */
-	__u8 flags;         /* enum dp_sample_flags */
-	__u8 level;         /* see DP_CPU_LEVELS */
+	__u16 flags;        /* enum dp_sample_flags */
 	__u32 weight; /* number of events that it stands for: 1 / the probability of taking it, or
 		       * the period of the perf event */
 	__u64 fault_address; /* of DP_READ_FAULT: the unreadable address */
@@ -147,12 +161,68 @@ struct dp_off_cpu_end {
 	__u64 end_ns;  /* when the thread was back on a CPU, or ended */
 };
 
+/*
+ * The probed calls on the stack of a sample, innermost first: when each began, which identifies it
+ * among those of its thread; 0: one that is not known, or a walk that ended before the root.
+ *
+ *   +-------------+-------------+---------------------------+
+ *   | part                      | n                         |
+ *   | root                                                  |
+ *   +-------------------------------------------------------+
+ *   | n times                                               |
+ *   +-------------------------------------------------------+
+ */
+struct dp_spans {
+	struct dp_part part; /* DP_RECORD_SPANS */
+	__u32 n;             /* at most DP_MAX_SPANS + 1 */
+	__u64 root; /* the CFA that the walk has passed last, which tells stacks apart; 0: it has not
+		     * reached the root */
+};
+
+/*
+ * A call that a sample has met for the first time. Its values are a struct dp_values at the end.
+ *
+ *   +-------------+-------------+---------------------------+
+ *   | part                      | tid                       |
+ *   | begin_ns                                              |
+ *   +-------------------------------------------------------+
+ *   | struct dp_values                                      |
+ *   +-------------------------------------------------------+
+ */
+struct dp_span_begin {
+	struct dp_part part; /* DP_RECORD_SPAN_BEGIN */
+	__u32 tid;
+	__u64 begin_ns; /* CLOCK_MONOTONIC */
+};
+
+/*
+ * What has become of such a call. It may be on another ring than its begin.
+ *
+ *   +-------------+-------------+---------------------------+
+ *   | part                      | tid                       |
+ *   | begin_ns                                              |
+ *   | end_ns                                                |
+ *   | how                       | 0                         |
+ *   +---------------------------+---------------------------+
+ */
+struct dp_span_end {
+	struct dp_part part; /* DP_RECORD_SPAN_END */
+	__u32 tid;
+	__u64 begin_ns, end_ns;
+	__u32 how; /* enum dp_span_how */
+	__u32 zero;
+};
+
 DP_ASSERT(sizeof(struct dp_part) == 4, "dp_part is half a word");
 DP_ASSERT(sizeof(struct dp_sample) == 56, "frames follow the sample's header");
+DP_ASSERT(DP_MAX_KERNEL_FRAMES < 1 << 8, "n_kernel has room");
 DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");
 DP_ASSERT(sizeof(struct dp_chunk) == 32 + sizeof(struct dp_regs),
 	  "bytes follow the chunk's header");
 DP_ASSERT(sizeof(struct dp_off_cpu_end) == 24, "an interval's end is three words");
+DP_ASSERT(sizeof(struct dp_spans) == 16 && sizeof(struct dp_span_begin) == 16,
+	  "times, and values, follow their head");
+DP_ASSERT(sizeof(struct dp_span_end) == 32, "a call's end is four words");
 DP_ASSERT(sizeof(struct dp_sample) + 8 * (DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES) < 1 << 16 &&
 		  sizeof(struct dp_chunk) + DP_CHUNK_SIZE < 1 << 16,
 	  "a part's size has room");

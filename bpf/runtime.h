@@ -9,6 +9,7 @@
 
 #include "bpf/chain.h"
 #include "bpf/lookup.h"
+#include "bpf/perl.h"
 #include "bpf/python.h"
 #include "bpf/v8.h"
 
@@ -45,6 +46,9 @@ PORT_GLOBAL int runtime_read(struct walk *w)
 	case DP_RUNTIME_RUBY:
 	case DP_RUNTIME_PHP:
 		chain_read(w, runtime);
+		break;
+	case DP_RUNTIME_PERL:
+		perl_read(w, runtime);
 		break;
 	default:
 		return 0;

@@ -22,7 +22,9 @@
 	X(V8, "v8")                                                                                \
 	/* Ruby (MRI), and PHP: struct dp_chain */                                                 \
 	X(RUBY, "ruby")                                                                            \
-	X(PHP, "php")
+	X(PHP, "php")                                                                              \
+	/* Perl: struct dp_perl */                                                                 \
+	X(PERL, "perl")
 
 #define X(name, word) DP_RUNTIME_##name,
 enum dp_runtime_kind { DP_RUNTIMES(X) DP_N_RUNTIMES };
@@ -62,8 +64,8 @@ enum dp_runtime_outcome { DP_RUNTIME_OUTCOMES(X) DP_N_RUNTIME_OUTCOMES };
  * A frame of a runtime: its code, the position in it, and a tag that other code at the same address
  * has not. For Python: the code object; the instruction pointer or number of the last instruction
  * (struct dp_python), with a bit for the first frame of its evaluation loop; and python_tag(). For
- * Chains: the members of struct dp_chain, with that bit, and chain_tag(). HotSpot and V8: see their
- * layouts. There a frame stands for a native one, whose number is in its position.
+ * Chains: the members of struct dp_chain, with that bit, and chain_tag(). HotSpot, V8 and Perl: see
+ * their layouts. Of the first two, a frame stands for a native one, whose number is in its position.
  */
 struct dp_runtime_frame {
 	__u64 code;
@@ -138,15 +140,20 @@ static inline __u64 python_tag(__u64 name_hash, __u32 first_line)
 	return name_hash + first_line * 0x9e3779b97f4a7c15ULL;
 }
 
-/* Code of the runtime in its file: its evaluation loops, or what stands between two of them. */
+/*
+ * Code of the runtime in its file: its evaluation loops, what stands between two of them, or (calls) what
+ * native code begins one with.
+ */
 struct dp_runtime_range {
 	__u64 start, end; /* end exclusive; the unused ones are empty */
-	__u64 is_loop;
+	__u32 is_loop;
+	__u32 calls;
 };
 
 #define DP_RUNTIME_RANGES 24
 
 #include "bpf/chain_layout.h"
+#include "bpf/perl_layout.h"
 
 /* What user space needs besides, to name Python's frames: offsets of members, and sizes. */
 struct dp_python_names {
@@ -170,12 +177,14 @@ struct dp_runtime_image {
 		struct dp_python python;
 		struct dp_chain chain;
 		struct dp_v8 v8;
+		struct dp_perl perl;
 	};
 	union {
 		struct dp_python_names names;
 		struct dp_ruby_names ruby;
 		struct dp_php_names php;
 		struct dp_v8_names v8_names;
+		struct dp_perl_names perl_names;
 	};
 	struct dp_runtime_range ranges[DP_RUNTIME_RANGES];
 };

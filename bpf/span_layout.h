@@ -8,6 +8,8 @@
  */
 
 #define DP_MAX_SPAN_PLACES 8
+/* Calls that are kept per thread, a power of two. */
+#define DP_MAX_SPANS 8
 #define DP_MAX_SPAN_THREADS 4096
 #define DP_MAX_SPAN_PROCESSES 1024
 #define DP_MAX_SPAN_OWNERS 65536
@@ -17,6 +19,7 @@ struct dp_span_place {
 	__u64 size;
 	__s64 cold;      /* where the other part begins, from the function's start */
 	__u64 cold_size; /* 0: there is none */
+	__u64 begun;     /* DP_PROBED_FROM() */
 };
 
 struct dp_span_places {
@@ -25,5 +28,42 @@ struct dp_span_places {
 
 /* The cookie of a place: the number of its list of arguments, and that of the place. */
 #define DP_SPAN_COOKIE(list, place) ((__u64)(place) << 16 | (list))
+
+/*
+ * Times of calls are counted by steps: four for each power of two of nanoseconds, so that a step ends
+ * at most 25 % above its start. The last four are not used: a power of two bounds an index.
+ */
+#define DP_SPAN_STEPS 256
+
+static inline __u32 dp_span_step(__u64 ns)
+{
+	__u32 log = 0;
+
+	for (__u32 shift = 32; shift > 0; shift /= 2)
+		log += ns >> log >> shift ? shift : 0;
+	return log < 2 ? (__u32)ns : (log - 1) * 4 + (__u32)(ns >> (log - 2) & 3);
+}
+
+/* The shortest time of a step. */
+static inline __u64 dp_span_step_start(__u32 step)
+{
+	return step < 4 ? step : (__u64)(4 + step % 4) << (step / 4 - 1);
+}
+
+/* What a CPU has counted. */
+struct dp_span_times {
+	__u64 n_begun;
+	__u64 n_long;    /* that have returned after the least time, or later */
+	__u64 n_unknown; /* that have returned, but had begun unseen, or were forgotten */
+	__u64 n_returned[DP_SPAN_STEPS];
+};
+
+/* How a call has ended whose samples wait for that. */
+enum dp_span_how {
+	DP_SPAN_RETURNED,
+	DP_SPAN_REPLACED,  /* another call has its place on the stack; it had ended by then */
+	DP_SPAN_FORGOTTEN, /* there was no room for it */
+	DP_N_SPAN_HOWS,
+};
 
 #endif

@@ -13,26 +13,35 @@
 
 #include "bpf/values.bpf.h"
 
-/* A constant of the loaded program, as the options are. */
+/* Constants of the loaded program, as the options are. */
 const volatile bool dp_has_spans;
+/* What matters is how long calls take (span_times.bpf.h): samples have no values. */
+const volatile bool dp_has_span_times;
 
-/* Calls that are kept per thread, a power of two. */
-#define SPANS 8
+#define SPANS DP_MAX_SPANS
 #define SPAN_CELLS (WALK_SPAN_CELLS - sizeof(struct dp_values) / DP_CELL_SIZE)
 
 struct span_key {
 	__u64 cfa; /* 0: none */
 	__u32 place;
-	__u32 n_cells; /* of its values */
+	__u16 n_cells; /* of its values */
+	/* With dp_has_span_times: */
+	__u8 is_sent; /* user space has its begin */
+	__u8 is_over; /* it has returned, or is just returning */
 };
 
 struct span {
+	__u64 end_ns; /* once it is over */
+	struct dp_span_begin begin;
 	struct dp_values head;
 	__u64 cells[SPAN_CELLS];
 };
 DP_ASSERT(__builtin_offsetof(struct span, cells) ==
 		  __builtin_offsetof(struct span, head) + sizeof(struct dp_values),
 	  "the values follow their head");
+DP_ASSERT(__builtin_offsetof(struct span, head) ==
+		  __builtin_offsetof(struct span, begin) + sizeof(struct dp_span_begin),
+	  "and this the begin, so that one copy sends both");
 
 /* Written by the thread alone. The event that samples it may interrupt that. */
 struct thread_spans {
@@ -86,9 +95,9 @@ struct {
 #define SPAN_UNKNOWN (SPANS + 1)
 
 /*
- * Where a call is kept: in place of one with the same CFA, which is over; else where there is room;
- * else in place of one below it, which is over too unless it is on another stack; else in place of
- * the outermost one.
+ * Where a call is kept: in place of one with the same CFA, which is over; else where there is room,
+ * or one has returned; else in place of one below it, which is over too unless it is on another stack;
+ * else in place of the outermost one.
  */
 static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa)
 {
@@ -99,6 +108,8 @@ static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa
 		__u64 other = t->keys[port_index(i, SPANS)].cfa;
 		__u32 rank = other == cfa ? 4 : other == 0 ? 3 : other < cfa ? 2 : 1;
 
+		if (dp_has_span_times && rank < 3 && t->keys[port_index(i, SPANS)].is_over)
+			rank = 3;
 		if (rank > best_rank || (rank == 1 && best_rank == 1 && other > best_cfa)) {
 			best = i;
 			best_rank = rank;
@@ -150,41 +161,6 @@ static __always_inline bool span_is_own(const struct span_key *kept, __u32 pid, 
 	return owner && *owner == tid;
 }
 
-/* Keeps the values of a call that begins. */
-static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
-{
-	struct thread_spans *t = thread_spans_of(pid_tgid);
-	__u64 cookie = bpf_get_attach_cookie(ctx), cfa = DP_FRAME_CFA(REGS_SP(ctx));
-	__u32 n_cells, place = (__u32)(cookie >> 16) & (DP_MAX_SPAN_PLACES - 1);
-	struct span_key *key;
-	struct span *s;
-	__u32 chosen;
-
-	if (!t)
-		return;
-	chosen = port_index(span_choose(t, cfa), SPANS);
-	key = &t->keys[chosen];
-	s = &t->of[chosen];
-	*(volatile __u64 *)&key->cfa = 0;
-	REGS_COPY(&t->regs, ctx);
-	span_own(cfa, pid_tgid, place);
-	span_code_note(pid_tgid >> 32, place, t->regs.reg[DP_REG_PC]);
-	values_fill(&t->values, &t->regs, (__u32)cookie & 0xffff, 0, SPAN_CELLS);
-	t->values.head.part = (struct dp_part){
-		DP_RECORD_VALUES,
-		(__u16)(sizeof(s->head) + t->values.n_cells * DP_CELL_SIZE),
-	};
-	key->place = place;
-	n_cells = t->values.n_cells;
-	n_cells = port_opaque(n_cells);
-	key->n_cells = n_cells;
-	if (n_cells > SPAN_CELLS ||
-	    bpf_probe_read_kernel(&s->head, sizeof(s->head) + n_cells * DP_CELL_SIZE,
-				  &t->values.head) < 0)
-		return;
-	*(volatile __u64 *)&key->cfa = cfa;
-}
-
 struct span_search {
 	struct walk *w;
 	const struct dp_span_places *places;
@@ -193,8 +169,12 @@ struct span_search {
 	__u32 found;
 };
 
-static __always_inline bool span_has(const struct dp_span_place *place, __u64 offset)
+/* Where the thread is at less than place->begun, the probe may not have been hit. */
+static __always_inline bool span_has(const struct dp_span_place *place, __u64 offset,
+				     bool is_caller)
 {
+	if (!is_caller && offset < place->begun)
+		return false;
 	return offset < place->size || offset - (__u64)place->cold < place->cold_size;
 }
 
@@ -209,8 +189,7 @@ static __always_inline __u32 span_place_of(const struct dp_span_places *places,
 		__u64 start = code->start[port_index(i, DP_MAX_SPAN_PLACES)];
 		__u64 offset = DP_FRAME_ADDRESS(frame) - start - is_caller;
 
-		/* At its first instruction, the probe may not have been hit. */
-		if (start && (is_caller || offset) && span_has(place, offset))
+		if (start && span_has(place, offset, is_caller))
 			return i + 1;
 	}
 	return 0;

@@ -14,6 +14,9 @@ const volatile bool dp_has_values;
 /* The times of calls are wanted. */
 const volatile bool dp_has_times;
 
+/* What is thrown is wanted. */
+const volatile bool dp_has_exceptions;
+
 /* A call of a thread, by the stack pointer when it has returned: recursive ones differ in it. */
 struct call {
 	__u64 thread;
@@ -77,7 +80,12 @@ DP_ASSERT(DP_VALUES_CELLS < VALUES_ROOM, "every value has room");
 struct values {
 	__u32 n_cells;
 	__u32 room; /* cells that may be used, less than VALUES_ROOM */
-	__u64 time_ns;
+	union {
+		__u64 time_ns; /* of DP_BASE_TIME */
+		__u64 record;  /* address, of DP_BASE_RECORD and DP_BASE_LOCATED */
+	};
+	__u64 length; /* of the next text, if that could be read */
+	__u64 has_length;
 	struct dp_values head;
 	__u64 cells[VALUES_ROOM + VALUES_TEXT_CELLS + 1];
 };
@@ -92,6 +100,45 @@ struct {
 	__type(key, __u32);
 	__type(value, struct values);
 } dp_values SEC(".maps");
+
+/* By the number of a list of arguments. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct dp_whats);
+} dp_whats SEC(".maps");
+
+/* What an object has for its virtual functions: ~T(), deleting ~T(), what(). */
+#define VTABLE_WHAT (2 * sizeof(__u64))
+/* A standard exception's pointer to its message, of libstdc++ and libc++. */
+#define OBJECT_MESSAGE sizeof(__u64)
+
+/*
+ * Finds the class whose what() an object has: enum dp_what and 1; 0: none of these. The object's
+ * vtable tells: one that a program derives from such a class without another what() has the class's
+ * own, and its members at the same place. Compared with what the class's vtable has in this
+ * process, as the address of a function may be that of a stub in a program that is not
+ * position-independent.
+ */
+PORT_GLOBAL int what_find(__u64 object, __u64 pc, __u32 list)
+{
+	const struct dp_whats *whats = bpf_map_lookup_elem(&dp_whats, &list);
+	__u64 vtable, what, known;
+
+	if (!whats || bpf_probe_read_user(&vtable, sizeof(vtable), (const void *)object) < 0 ||
+	    bpf_probe_read_user(&what, sizeof(what), (const void *)(vtable + VTABLE_WHAT)) < 0)
+		return 0;
+	for (__u32 i = 0; i < DP_N_WHATS; i++) {
+		__s64 at = whats->at[port_index(i, DP_MAX_WHATS)];
+
+		if (at != 0 &&
+		    bpf_probe_read_user(&known, sizeof(known), (const void *)(pc + at)) == 0 &&
+		    known == what)
+			return (int)i + 1;
+	}
+	return 0;
+}
 
 struct values_ref {
 	const struct dp_regs *regs;
@@ -137,9 +184,15 @@ static __always_inline int value_follow(const struct dp_argument *a, __u64 *valu
 	return 0;
 }
 
+/* Addresses of the kernel are in the upper half. */
+static __always_inline bool is_of_kernel(__u64 address)
+{
+	return (__s64)address < 0;
+}
+
 /* Reads the text at *value into n_room cells. *value becomes its size. */
 static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to, __u32 n_room,
-				      __u64 *value)
+				      __u64 *value, bool may_be_of_kernel)
 {
 	__u32 room = n_room * DP_CELL_SIZE;
 	long size;
@@ -149,7 +202,10 @@ static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to
 	room = port_opaque(room) & (2 * DP_TEXT_CUT + 1);
 	if (room > DP_TEXT_CUT + 1)
 		return -1;
-	size = bpf_probe_read_user_str(to, room, (const void *)*value);
+	if (may_be_of_kernel && is_of_kernel(*value))
+		size = bpf_probe_read_kernel_str(to, room, (const void *)*value);
+	else
+		size = bpf_probe_read_user_str(to, room, (const void *)*value);
 	if (size < 0)
 		return -1;
 	*value = size > 0 ? size - 1 : 0;
@@ -158,31 +214,123 @@ static __always_inline int value_text(struct values_ref *ref, __u32 i, __u64 *to
 	return 0;
 }
 
-static long values_step(__u32 i, void *ctx)
+/* The same for as many bytes as the value in front of it has said, of which none ends the text. */
+static __always_inline int value_bytes(struct values_ref *ref, __u32 i, __u64 *to, __u32 n_room,
+				       __u64 *value)
 {
-	struct values_ref *ref = ctx;
+	__u64 length = ref->v->length;
+	__u32 size = n_room * DP_CELL_SIZE;
+	bool is_cut;
+
+	if (!ref->v->has_length)
+		return -1;
+	if (size > DP_TEXT_CUT)
+		size = DP_TEXT_CUT;
+	is_cut = length > size;
+	if (!is_cut)
+		size = (__u32)length;
+	size = port_opaque(size) & DP_TEXT_CUT;
+	if (bpf_probe_read_user(to, size, (const void *)*value) < 0)
+		return -1;
+	*value = size;
+	if (is_cut)
+		ref->v->head.cut |= 1 << i;
+	return 0;
+}
+DP_ASSERT((DP_TEXT_CUT & (DP_TEXT_CUT + 1)) == 0, "a mask bounds a text");
+
+/* A length has a->size bytes: what else is in its register is none of it. */
+static __always_inline void value_keep_length(struct values *v, const struct dp_argument *a,
+					      __u64 value, int err)
+{
+	__u32 unused = (64 - 8 * a->size) & 63;
+
+	v->length = value << unused >> unused;
+	v->has_length = err == 0;
+}
+
+/*
+ * The message of an object: its class (what_find()), and true if it is the text at *value, which is
+ * 0 if that cannot be read.
+ */
+static __always_inline bool value_what(const struct values_ref *ref, __u64 *value)
+{
+	__u64 object = *value;
+	__u32 found = (__u32)what_find(object, ref->regs->reg[DP_REG_PC], ref->v->head.list);
+
+	*value = found;
+	if (found == 0 || found > DP_WHAT_FIXED)
+		return false;
+	if (bpf_probe_read_user(value, sizeof(*value), (const void *)(object + OBJECT_MESSAGE)) < 0)
+		*value = 0;
+	return true;
+}
+
+#include "bpf/fields.bpf.h"
+
+/* The word of an argument, of a text its address; 0 if it cannot be read. */
+static __always_inline int value_find(struct values_ref *ref, const struct dp_argument *a,
+				      __u64 *ret, bool of_event)
+{
+	int err = of_event ? field_base(ref->v, a, ret) : value_base(ref, a, ret);
+
+	if (err == 0)
+		err = of_event ? field_follow(a, ret) : value_follow(a, ret);
+	if (err < 0)
+		*ret = 0;
+	return err;
+}
+
+/* text: enum dp_text. of_event: in the kernel's memory. Of those of a size, none is there. */
+static __always_inline int value_take_text(struct values_ref *ref, __u32 i, __u32 text, __u64 *to,
+					   __u32 n_room, __u64 *value, bool of_event)
+{
+	return text == DP_TEXT_SIZED ? value_bytes(ref, i, to, n_room, value) :
+				       value_text(ref, i, to, n_room, value, of_event);
+}
+
+/* of_event: of the kernel, else of user code; a constant. */
+static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_event)
+{
 	struct values *v = ref->v;
 	const struct dp_argument *a = &ref->list->of[port_index(i, DP_MAX_ARGUMENTS)];
 	__u32 at = v->n_cells;
 	__u32 n_room = v->room - at - (v->head.n - i);
 	__u64 *to = &v->cells[port_index(at, VALUES_ROOM)];
+	__u32 text = a->is_text;
 	__u64 value;
-	int err = value_base(ref, a, &value);
+	int err = value_find(ref, a, &value, of_event);
 
-	if (err == 0)
-		err = value_follow(a, &value);
-	if (err == 0 && a->is_text)
-		err = value_text(ref, i, to + 1, n_room, &value);
+	if (dp_has_exceptions && !of_event && err == 0 && a->is_what)
+		text = value_what(ref, &value) ? DP_TEXT_ENDED : DP_TEXT_NONE;
+	if (text == DP_TEXT_LENGTH) {
+		value_keep_length(v, a, value, err);
+		return;
+	}
+	if (err == 0 && text != DP_TEXT_NONE)
+		err = value_take_text(ref, i, text, to + 1, n_room, &value,
+				      of_event && a->base != DP_BASE_SYSCALL);
 	if (err < 0) {
 		v->head.unread |= 1 << i;
-		value = 0;
+		text = DP_TEXT_NONE;
 	}
 	*to = value;
 	v->n_cells++;
-	if (a->is_text) {
+	if (text != DP_TEXT_NONE) {
 		v->head.texts |= 1 << i;
 		v->n_cells += (value + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
 	}
+}
+
+static long values_step(__u32 i, void *ctx)
+{
+	value_take(ctx, i, false);
+	return 0;
+}
+
+static long fields_step(__u32 i, void *ctx)
+{
+	value_take(ctx, i, true);
 	return 0;
 }
 
@@ -216,6 +364,33 @@ static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, _
 		values_fill(v, &w->in.regs, list, time_ns, DP_VALUES_CELLS);
 }
 
+/*
+ * Reads the values of an event of the kernel. Its record is what the program's context points to:
+ * the tracepoint's, or the arguments. Only by way of memory does the address become a number to the
+ * verifier. Not inlined, to keep it off the program's own stack.
+ */
+static __noinline int fields_read(void *ctx, __u32 key, __u32 list)
+{
+	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+	struct values_ref ref = { NULL, v, bpf_map_lookup_elem(&dp_arguments, &list) };
+	__u32 n;
+
+	if (!v)
+		return 0;
+	v->room = DP_VALUES_CELLS;
+	v->head = (struct dp_values){ .list = (__u16)list };
+	v->n_cells = 0;
+	v->record = (__u64)ctx;
+	if (!ref.list)
+		return 0;
+	n = ref.list->n;
+	if (n > DP_MAX_ARGUMENTS)
+		n = DP_MAX_ARGUMENTS;
+	v->head.n = n;
+	bpf_loop(n, fields_step, &ref, 0);
+	return 0;
+}
+
 /* Appends the values after n frames. Returns the cells that they take. */
 static __always_inline __u32 sample_put_values(struct walk *w, __u32 key, __u32 n)
 {
@@ -226,12 +401,13 @@ static __always_inline __u32 sample_put_values(struct walk *w, __u32 key, __u32 
 	if (!v || n > DP_MAX_FRAMES + WALK_LABELS_CELLS)
 		return 0;
 	cells = sizeof(v->head) / DP_CELL_SIZE + v->n_cells;
-	v->head.part = (struct dp_part){ DP_RECORD_VALUES, (__u16)(cells * DP_CELL_SIZE) };
+	v->head.part = (struct dp_part){ dp_has_exceptions ? DP_RECORD_THROWN : DP_RECORD_VALUES,
+					 (__u16)(cells * DP_CELL_SIZE) };
 	cells = port_opaque(cells);
 	if (cells > DP_MAX_KERNEL_FRAMES ||
 	    bpf_probe_read_kernel(&w->out.frames[n], cells * DP_CELL_SIZE, &v->head) < 0)
 		return 0;
-	w->out.sample.flags |= DP_SAMPLE_VALUES;
+	w->out.sample.flags |= dp_has_exceptions ? DP_SAMPLE_THROWN : DP_SAMPLE_VALUES;
 	return cells;
 }
 

@@ -235,8 +235,23 @@ struct walk_labels {
 	__u64 old;   /* of the old buckets, which come next; 0: none */
 	__u32 n_old;
 	__u32 size; /* used part of `bytes` */
-	struct dp_labels head;
+	union {
+		struct dp_labels head;
+		struct dp_context context; /* what the bytes are then: see context.h */
+	};
 	__u8 bytes[DP_LABELS_MAX_SIZE + WALK_LABEL_SLACK];
+};
+
+/* A thread-local variable: see tls.h. */
+struct walk_tls {
+	struct dp_tls at;
+	__u64 bias; /* of its file */
+	__u64 address;
+	__u64 words[3]; /* the module's number, the offset in its block, the blocks' generation */
+	__u64 blocks;   /* the list of all modules' blocks: see tls_seek_block() */
+	__u64 first[2];
+	__u64 n_blocks;
+	__u64 entry; /* where it has the module's block */
 };
 
 /* Code whose frame may be incomplete: its next bytes. */
@@ -268,6 +283,25 @@ struct walk_v8 {
 	struct dp_v8 layout;
 	__u64 shared, offset;
 	__u8 bytes[2 * DP_V8_READ_SIZE]; /* a word may be read at any offset */
+};
+
+/* Perl's contexts, and what is known of the next function: see perl.h. */
+struct walk_perl {
+	struct dp_perl layout;
+	__u64 stack;     /* the next one; 0: there is none */
+	__u64 first;     /* of this one, the outermost context */
+	__u64 statement; /* of the next function; 0: it is not known */
+	__u64 op;        /* that runs, until the innermost function is found; or 0 */
+	__u64 start;     /* the function's first op */
+	__u32 left;      /* contexts of this stack, */
+	__u32 last;      /* the index of its innermost one, */
+	__u32 last_sub;  /* and that of a function that is complete */
+	__u32 saved;
+	__u32 kind; /* of the context that was read last */
+	__u32 zero;
+	/* What is read: a word may be read at any offset */
+	__u8 context[2 * DP_PERL_MAX_READ];
+	__u8 bytes[2 * DP_PERL_MAX_READ];
 };
 
 /* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
@@ -313,6 +347,8 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     208 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one
  *     0.5 K   hotspot to v8    JIT code
+ *     0.1 K   tls              runtimes, contexts
+ *     0.7 K   perl             samples of it
  *
  * The large arrays are direct members: in a structure of their own, each access would take one more
  * instruction.
@@ -336,6 +372,8 @@ struct walk {
 	struct walk_hotspot hotspot;
 	struct walk_code code;
 	struct walk_v8 v8;
+	struct walk_tls tls;
+	struct walk_perl perl;
 };
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)

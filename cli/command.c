@@ -40,6 +40,23 @@ void command_list_names(FILE *to)
 		fprintf(to, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
 }
 
+char *command_add_names(int key, const char *text, void *input)
+{
+	char *more = NULL;
+	size_t size;
+	FILE *to;
+
+	if (key != ARGP_KEY_HELP_POST_DOC)
+		return (char *)text;
+	to = open_memstream(&more, &size);
+	if (!to)
+		return (char *)text;
+	command_list_names(to);
+	fprintf(to, "\n%s", text);
+	fclose(to);
+	return more;
+}
+
 void command_list(FILE *to)
 {
 	fputs("Usage: dwarfprof [record] [OPTION...] -p PID|-t TID|-a|-- CMD [ARG...]\n"

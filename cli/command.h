@@ -52,6 +52,9 @@ const struct command *command_find(const char *name);
 void command_list(FILE *to);
 void command_list_names(FILE *to);
 
+/* The help_filter of an argp: without a command, --help is about all of them. */
+char *command_add_names(int key, const char *text, void *input);
+
 /*
  * Parses the command line with the command's argp; input is that of its parser. Messages begin
  * with the command's name. Shows help and version, and ends the program then; for wrong usage with

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "profiler/label_probe.h"
 
@@ -14,7 +15,7 @@
 void event_options_set(struct options *o, struct argp_state *state, const struct event *event)
 {
 	struct profiler_options *r = &o->record.profiler;
-	bool adds = r->event.source->has_period && event->source->has_period;
+	bool adds = event_may_join(&r->event, event);
 
 	for (size_t i = 0; o->event_given && i < profiler_n_events(r); i++)
 		if (event_is_same(profiler_event(r, i), event))
@@ -26,8 +27,9 @@ void event_options_set(struct options *o, struct argp_state *state, const struct
 			   event->source->pattern);
 	if (o->event_given && !adds)
 		argp_error(state,
-			   "--off-cpu, --wall and -e exclude each other, as do events of -e that "
-			   "are not counted; --wall has both kinds of time");
+			   "--off-cpu, --wall, --exceptions and -e exclude each other, as do "
+			   "events of -e that are not all counted, all tracepoints or all kprobes; "
+			   "--wall has both kinds of time");
 	if (adds && r->n_others == EVENT_MAX - 1)
 		argp_error(state, "-e takes up to %d events", EVENT_MAX);
 	if (o->event_given && adds)
@@ -62,16 +64,53 @@ static void parse_one(struct options *o, struct argp_state *state, const char *t
 	event_options_set(o, state, &event);
 }
 
+/* The events refer to the text. */
+static void keep_text(struct options *o, struct argp_state *state, char **text)
+{
+	if (array_reserve(o->event_texts, o->n_event_texts, o->event_texts_size) < 0)
+		argp_failure(state, EXIT_CODE_FAILED, ENOMEM, "-e");
+	else
+		o->event_texts[o->n_event_texts++] = steal_ptr(*text);
+}
+
+/* One event, or as many as a glob matches. */
+static void parse_some(struct options *o, struct argp_state *state, const char *text)
+{
+	_cleanup_(event_texts_done) struct event_texts all;
+	char why[EVENT_TEXT_SIZE];
+	int err = event_expand(text, &all, why);
+
+	if (err == -EINVAL)
+		argp_error(state, "-e %s: %s", text, why);
+	if (err < 0)
+		argp_failure(state, EXIT_CODE_FAILED, -err, "-e %s", text);
+	if (all.n == 0)
+		parse_one(o, state, text);
+	for (size_t i = 0; i < all.n; i++) {
+		const char *one = all.items[i];
+
+		keep_text(o, state, &all.items[i]);
+		parse_one(o, state, one);
+	}
+}
+
 void event_options_parse(struct options *o, struct argp_state *state, char *text)
 {
 	char *end;
 
-	while (!event_has_commas(text) && (end = strchr(text, ','))) {
+	while (!event_has_commas(text) && (end = event_find_comma(text))) {
 		*end = '\0';
-		parse_one(o, state, text);
+		parse_some(o, state, text);
 		text = end + 1;
 	}
-	parse_one(o, state, text);
+	parse_some(o, state, text);
+}
+
+void event_options_done(struct options *o)
+{
+	while (o->n_event_texts > 0)
+		free(o->event_texts[--o->n_event_texts]);
+	free(o->event_texts);
 }
 
 void event_options_set_probe(struct options *o, struct argp_state *state, const char *text)
@@ -99,6 +138,22 @@ void event_options_set_redaction(struct options *o, struct argp_state *state, co
 	o->record.profiler.label_sources.redaction = &o->redaction;
 }
 
+/* --crashes: they are the event, or beside another one. */
+static void add_crashes(struct options *o, struct argp_state *state)
+{
+	struct profiler_options *r = &o->record.profiler;
+
+	if (!o->event_given)
+		event_options_set(o, state, &(struct event){ .source = &event_crash });
+	if (r->n_others > 0)
+		argp_error(state, "--crashes goes with one event: give one -e");
+	o->output.only_crashes = r->event.source == &event_crash;
+	r->crashes = !o->output.only_crashes;
+	if (r->crashes && r->sides == DP_SIDES_KERNEL)
+		argp_error(state,
+			   "-K and --crashes exclude each other: crashes have no kernel stack");
+}
+
 static void check_periods(const struct options *o, struct argp_state *state,
 			  const struct event *event)
 {
@@ -119,21 +174,42 @@ static void check_periods(const struct options *o, struct argp_state *state,
 			s->name, MIN_PERIOD_HZ);
 }
 
-void event_options_complete(const struct options *o, struct argp_state *state)
+static void check_probe(const struct profiler_options *r, struct argp_state *state)
 {
-	const struct profiler_options *r = &o->record.profiler;
+	const unsigned int probes = EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE);
+	const struct event_source *s = r->event.source;
+	uint64_t min_ns;
+
+	if (s->programs & probes && !s->has_exceptions)
+		argp_error(state,
+			   "--probe is for CPU and off-CPU samples and exceptions, not -e %s:",
+			   s->name);
+	if ((r->crashes || s == &event_crash) && label_probe_is_span(r->label_probe, &min_ns))
+		argp_error(state,
+			   "--probe span: and crashes exclude each other: a call that crashes does "
+			   "not end; `--probe label:' does not need that");
+}
+
+void event_options_complete(struct options *o, struct argp_state *state)
+{
+	struct profiler_options *r = &o->record.profiler;
 	bool at_rate = false;
 
+	if (o->output.crashes)
+		add_crashes(o, state);
+	if (r->event.source->user_only && r->sides == DP_SIDES_KERNEL)
+		argp_error(state,
+			   "-K and -e %s exclude each other: its samples have no kernel stack",
+			   r->event.source->name);
 	for (size_t i = 0; i < profiler_n_events(r); i++) {
 		check_periods(o, state, profiler_event(r, i));
 		at_rate |= profiler_event(r, i)->source->at_rate;
 	}
-	if (r->value && (!r->event.source->has_values ||
+	if (r->value && (!r->event.argument || !r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
-		argp_error(state, "--value is for -e uprobe:, uretprobe: and usdt: with values");
-	if (r->label_probe && r->event.source->programs & EVENT_BIT(DP_EVENT_UPROBE))
-		argp_error(state, "--probe is for CPU and off-CPU samples, not -e %s:",
-			   r->event.source->name);
+		argp_error(state, "--value is for events of -e with values, such as uprobe:");
+	if (r->label_probe)
+		check_probe(r, state);
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)
@@ -141,4 +217,6 @@ void event_options_complete(const struct options *o, struct argp_state *state)
 			state,
 			"-F is for CPU time, --wall and the events of CPUs' counters; the others "
 			"take none");
+	if (r->max_rate == 0)
+		r->max_rate = r->event.source->max_rate;
 }

@@ -13,8 +13,12 @@
 void event_options_set(struct options *options, struct argp_state *state,
 		       const struct event *event);
 
-/* Adds the events of an -e: "page-faults,context-switches", or one "uprobe:". */
+/*
+ * Adds the events of an -e: "page-faults,context-switches", or one "uprobe:". event_options_done()
+ * frees what they refer to.
+ */
 void event_options_parse(struct options *options, struct argp_state *state, char *text);
+void event_options_done(struct options *options);
 
 /* Sets the --probe, of which there is one. */
 void event_options_set_probe(struct options *options, struct argp_state *state, const char *text);
@@ -22,7 +26,10 @@ void event_options_set_probe(struct options *options, struct argp_state *state, 
 void event_options_set_redaction(struct options *options, struct argp_state *state,
 				 const char *regex);
 
-/* Checks the rates of the events, after parsing. */
-void event_options_complete(const struct options *options, struct argp_state *state);
+/*
+ * After parsing: adds the event of --crashes, checks rates and what events do not go with, and sets
+ * their own limit if none is given.
+ */
+void event_options_complete(struct options *options, struct argp_state *state);
 
 #endif

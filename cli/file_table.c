@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_tls.h"
 #include "log/clock.h"
 #include "tables/decode.h"
 
@@ -44,8 +45,11 @@ static int coverage_add(const struct image_row *row, void *arg)
 static int build(struct file_table *table)
 {
 	uint64_t start = clock_now_ns();
-	int err = image_build(&table->elf.cfi, &table->elf.code, &table->image);
+	struct image_extent extent = table->elf.code;
+	int err;
 
+	elf_tls_find(&table->elf, DP_CONTEXT_VARIABLE, &extent.context);
+	err = image_build(&table->elf.cfi, &extent, &table->image);
 	table->build_ns = clock_now_ns() - start;
 	return err == -ENODATA ? 0 : err;
 }

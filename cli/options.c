@@ -24,6 +24,8 @@ enum {
 	OPTION_BTF = 256,
 	OPTION_BY,
 	OPTION_COMM,
+	OPTION_CRASHES,
+	OPTION_EXCEPTIONS,
 	OPTION_FORMAT,
 	OPTION_KILL,
 	OPTION_MAX_BLOCK,
@@ -96,14 +98,15 @@ static const struct argp_option sampling_options[] = {
 	  "sampled at a rate",
 	  2 },
 	{ "event", 'e', "EVENT", 0,
-	  "what to sample instead of CPU time: @; several that are counted may be given, "
-	  "separated by commas",
+	  "what to sample instead of CPU time: @; several that are counted, or several "
+	  "tracepoints, may be given, separated by commas",
 	  2 },
 	{ "count", 'c', "N", 0, "every Nth of these events, rather than each or at a rate", 2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,
 	  "sample CPU time and the time that threads are off the CPU, in one profile", 2 },
+	{ "exceptions", OPTION_EXCEPTIONS, NULL, 0, "sample where C++ exceptions are thrown", 2 },
 	{ "min-block", OPTION_MIN_BLOCK, "TIME", 0,
 	  "leave out shorter blocks: 100 or 100us, 5ms, 1s (1us)", 2 },
 	{ "max-block", OPTION_MAX_BLOCK, "TIME", 0, "leave out longer blocks", 2 },
@@ -113,8 +116,10 @@ static const struct argp_option sampling_options[] = {
 	  2 },
 	{ "value", OPTION_VALUE, "NAME", 0,
 	  "weigh samples by a number that -e reads, such as bytes, instead of counting them", 2 },
-	{ "probe", OPTION_PROBE, "label:PATH:NAME(VALUES)", 0,
-	  "give samples taken during calls of these functions the values as labels", 2 },
+	{ "probe", OPTION_PROBE, "KIND:PATH:NAME(VALUES)", 0,
+	  "label: give samples taken during calls of these functions the values as labels; "
+	  "span:... min=TIME: only samples in calls that take at least that long",
+	  2 },
 	{ "redact", OPTION_REDACT, "REGEX", 0,
 	  "put <redacted> in the place of what matches in values and labels", 2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
@@ -139,6 +144,9 @@ static const struct argp_option argp_options[] = {
 		 "and --comm narrow it down, and imply -a on their own)",
 	  .group = 1 },
 	{ "duration", 'd', "TIME", 0, "how long to sample: 30, 30s, 500ms, 5m (until Ctrl-C)", 2 },
+	{ "crashes", OPTION_CRASHES, "FILE", OPTION_ARG_OPTIONAL,
+	  "describe each signal that ends a process with a core dump, and its stack (on stderr)",
+	  2 },
 	{ "kill", OPTION_KILL, NULL, 0,
 	  "end the command when sampling ends, instead of waiting for it", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
@@ -255,10 +263,6 @@ void options_complete(struct options *o, struct argp_state *state)
 		argp_error(state, "nothing to profile: give -p PID, -a, or -- CMD");
 	if (kinds > 1)
 		argp_error(state, "-p, -t, -a and -- CMD exclude each other");
-	if (r->event.source->user_only && r->sides == DP_SIDES_KERNEL)
-		argp_error(state,
-			   "-K and -e %s exclude each other: its samples have no kernel stack",
-			   r->event.source->name);
 	if (r->verify && r->sides == DP_SIDES_KERNEL)
 		argp_error(state,
 			   "-K and --verify exclude each other: --verify compares user stacks");
@@ -286,6 +290,9 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_WALL:
 		event_options_set(o, state, &(struct event){ .source = &event_wall });
+		return 0;
+	case OPTION_EXCEPTIONS:
+		event_options_set(o, state, &(struct event){ .source = &event_exceptions });
 		return 0;
 	case OPTION_MIN_BLOCK:
 	case OPTION_MAX_BLOCK:
@@ -364,6 +371,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (quantity_parse_duration(arg, &o->record.duration_ns) < 0)
 			argp_error(state, "-d takes a time such as 30, 30s, 500ms or 5m, not '%s'",
 				   arg);
+		return 0;
+	case OPTION_CRASHES:
+		o->output.crashes = arg ? arg : OUTPUT_STDERR;
 		return 0;
 	case OPTION_KILL:
 		o->record.kill = true;
@@ -510,24 +520,6 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	return parse_part(key, arg, state);
 }
 
-/* Without a command, --help is about all of them. */
-static char *add_commands(int key, const char *text, void *input)
-{
-	char *more = NULL;
-	size_t size;
-	FILE *to;
-
-	if (key != ARGP_KEY_HELP_POST_DOC)
-		return (char *)text;
-	to = open_memstream(&more, &size);
-	if (!to)
-		return (char *)text;
-	command_list_names(to);
-	fprintf(to, "\n%s", text);
-	fclose(to);
-	return more;
-}
-
 /* Joins the words with spaces, as typed. NULL if out of memory. */
 static char *join_words(char **argv)
 {
@@ -575,7 +567,7 @@ const struct argp options_record = {
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such "
 	       "process; 5 no samples. The exit code of a profiled command takes precedence: "
 	       "126 if it cannot be executed, 127 if it is not found.",
-	.help_filter = add_commands,
+	.help_filter = command_add_names,
 };
 
 void options_parse(struct options *ret, int argc, char **argv)
@@ -590,6 +582,7 @@ void options_done(struct options *options)
 	free(options->tids);
 	filter_done(&options->filter);
 	redaction_done(&options->redaction);
+	event_options_done(options);
 	free(options->command_line);
 	output_options_done(&options->output);
 }

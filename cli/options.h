@@ -21,6 +21,9 @@ struct options {
 	bool hz_given;                /* -F was given */
 	bool event_given;             /* -e, --off-cpu or --wall was given */
 	struct redaction redaction;   /* --redact; record.profiler.label_sources points to it */
+	/* Owned; events refer to them: what a glob of -e stood for. */
+	char **event_texts;
+	size_t n_event_texts, event_texts_size;
 	/* Owned; record.profiler.target.pids, tids and filter point to them. */
 	pid_t *pids, *tids;
 	struct filter filter;

@@ -94,6 +94,28 @@ static const struct report_format *choose_format(const struct output_options *o,
 	return o->own && strcmp(format->name, "text") == 0 ? o->own : format;
 }
 
+/* What can be left out if nobody has asked for it. */
+static bool needs_default(const struct output_options *o)
+{
+	return o->n == 0 && (!o->only_crashes || o->format);
+}
+
+static void add_crashes(struct output_options *o, struct argp_state *state)
+{
+	output_options_add(o, state, o->crashes);
+	o->requests[o->n - 1].format = &report_crashes;
+}
+
+static void complete_request(struct output_options *o, struct argp_state *state,
+			     struct output_request *request)
+{
+	if (request->format)
+		return;
+	request->format = choose_format(o, state, request->path);
+	request->by = o->by;
+	request->wide = o->wide;
+}
+
 void output_options_complete(struct output_options *o, struct argp_state *state)
 {
 	size_t n_stdout = 0;
@@ -101,8 +123,10 @@ void output_options_complete(struct output_options *o, struct argp_state *state)
 	if (o->format && o->n > 1)
 		argp_error(state,
 			   "--format goes with one -o; with several, extensions select formats");
-	if (o->n == 0)
+	if (needs_default(o))
 		output_options_add(o, state, NULL);
+	if (o->crashes)
+		add_crashes(o, state);
 	for (size_t i = 0; i < o->n; i++) {
 		n_stdout += is_stdout(o->requests[i].path);
 		for (size_t j = 0; j < i; j++)
@@ -110,9 +134,7 @@ void output_options_complete(struct output_options *o, struct argp_state *state)
 			    strcmp(o->requests[i].path, o->requests[j].path) == 0)
 				argp_error(state, "two reports cannot go to '%s'",
 					   o->requests[i].path);
-		o->requests[i].format = choose_format(o, state, o->requests[i].path);
-		o->requests[i].by = o->by;
-		o->requests[i].wide = o->wide;
+		complete_request(o, state, &o->requests[i]);
 	}
 	if (n_stdout > 1)
 		argp_error(state, "two reports cannot go to stdout");

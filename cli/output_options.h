@@ -18,6 +18,8 @@ struct output_options {
 	bool wide;
 	/* The command's own default format for stdout, instead of `text`; NULL: none. */
 	const struct report_format *own;
+	const char *crashes; /* where --crashes writes; NULL: not given */
+	bool only_crashes;   /* nothing else is sampled: without -o, there is no other report */
 	struct output_request *requests;
 	size_t n, size;
 };

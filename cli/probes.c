@@ -88,15 +88,20 @@ static void write_usdt(const struct probe_catalog *c, const char *file)
 	}
 }
 
+static bool is_same_function(const struct probe_catalog *c, size_t a, size_t b)
+{
+	return strcmp(c->functions[a].name, c->functions[b].name) == 0 &&
+	       catalog_parameters_are_same(c, a, b);
+}
+
 static void write_functions(const struct probe_catalog *c, const char *file)
 {
 	for (size_t i = 0, n; i < c->n_functions; i += n) {
-		const char *name = c->functions[i].name;
-
-		for (n = 1; i + n < c->n_functions && strcmp(name, c->functions[i + n].name) == 0;)
+		for (n = 1; i + n < c->n_functions && is_same_function(c, i, i + n);)
 			n++;
 		printf("uprobe:%s:", file);
-		text_print_plain(stdout, name);
+		text_print_plain(stdout, c->functions[i].name);
+		catalog_print_parameters(c, i, stdout);
 		end_line(n);
 	}
 }
@@ -118,14 +123,33 @@ static json_t *json_usdt(const struct usdt_place *p)
 	return json;
 }
 
-static json_t *json_function(const struct listed_function *f)
+/* null: none are known. */
+static json_t *json_parameters(const struct probe_catalog *c, size_t function)
 {
+	const struct enumerators *list = c->parameters ? &c->parameters[function] : NULL;
+	json_t *json = list && list->n > 0 ? json_array() : json_null();
+
+	for (size_t i = 0; list && i < list->n; i++) {
+		const char *word = value_type_word((enum value_type)list->of[i].value);
+		json_t *parameter = json_object();
+
+		json_object_set_new(parameter, "name", json_text(list->of[i].name));
+		json_object_set_new(parameter, "type", word ? json_string(word) : json_null());
+		json_array_append_new(json, parameter);
+	}
+	return json;
+}
+
+static json_t *json_function(const struct probe_catalog *c, size_t function)
+{
+	const struct listed_function *f = &c->functions[function];
 	json_t *json = json_object();
 
 	json_object_set_new(json, "name", json_text(f->name));
 	json_object_set_new(json, "symbol", json_text(f->symbol));
 	json_object_set_new(json, "offset", json_hex(f->offset));
 	json_object_set_new(json, "size", json_integer((json_int_t)f->size));
+	json_object_set_new(json, "parameters", json_parameters(c, function));
 	return json;
 }
 
@@ -136,7 +160,7 @@ static int write_json(const struct probe_catalog *c)
 	for (size_t i = 0; i < c->n_usdt; i++)
 		json_array_append_new(usdt, json_usdt(&c->usdt[i]));
 	for (size_t i = 0; i < c->n_functions; i++)
-		json_array_append_new(functions, json_function(&c->functions[i]));
+		json_array_append_new(functions, json_function(c, i));
 	json_object_set_new(json, "path", json_text(c->path));
 	json_object_set_new(json, "usdt", usdt);
 	json_object_set_new(json, "functions", functions);

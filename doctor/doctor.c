@@ -20,13 +20,12 @@
 #include "doctor/examination.h"
 #include "doctor/probe.h"
 #include "doctor/proven.h"
-#include "elf/mapped_file.h"
+#include "doctor/readable.h"
 #include "kernel/event.h"
 #include "kernel/kernel_types.h"
-#include "kernel/proc_maps.h"
-#include "kernel/proc_stat.h"
 #include "kernel/refusal.h"
 #include "kernel/session.h"
+#include "kernel/tracer.h"
 #include "kernel/uprobe.h"
 #include "process/sideband.h"
 #include "sandbox/parsers.h"
@@ -137,6 +136,8 @@ static void examine_sysctls(struct examination *e)
 		{ "kernel.perf_event_mlock_kb", (SIDEBAND_PAGES + 1) * 4, INT32_MAX, 516,
 		  CAP_IPC_LOCK, "rings for perf's records, per CPU" },
 		{ "net.core.bpf_jit_enable", 1, 2, 1, 0, "fast BPF programs" },
+		/* Pages that it watches have no access rights until their thread touches them. */
+		{ "kernel.numa_balancing", 0, 0, 0, 0, "whole stacks, on machines with NUMA" },
 		{ "kernel.yama.ptrace_scope", 0, 0, 0, CAP_SYS_PTRACE,
 		  "pages of binaries and stacks made resident" },
 	};
@@ -257,8 +258,14 @@ static const char *program_need(const char *name)
 		return "-e uprobe:, uretprobe:, usdt:";
 	if (strcmp(name, "dp_begin_span") == 0)
 		return "--probe";
+	if (strcmp(name, "dp_sample_trace") == 0)
+		return "-e tracepoint:, fentry:, kprobe:, wakeups";
+	if (strcmp(name, "dp_end_span") == 0)
+		return "--probe span:";
 	if (strcmp(name, "dp_switch") == 0)
 		return "--off-cpu, --wall";
+	if (strcmp(name, "dp_crash") == 0)
+		return "--crashes";
 	if (strcmp(name, "dp_dump") == 0)
 		return "dump";
 	return "what its name says";
@@ -347,6 +354,8 @@ static void examine_bpf(struct examination *e)
 	examination_try(e, "program on a perf event", probe_attach(), FINDING_MISSING,
 			ALL "samples by time");
 	examine_uprobe(e);
+	examination_try(e, "program at a function", tracer_try_function(), FINDING_LIMITED,
+			"-e fentry:");
 }
 
 static void examine_events(struct examination *e)
@@ -366,6 +375,10 @@ static void examine_events(struct examination *e)
 	examination_try(e, "cpu-clock", clock, FINDING_MISSING, ALL "samples by time");
 	examination_try(e, "records of processes", probe_sideband(), FINDING_MISSING,
 			ALL "mappings, forks, exits");
+	f = examination_try(e, "tracefs", probe_tracefs(), FINDING_LIMITED,
+			    "-e tracepoint: with values, of system calls");
+	if (f->state == FINDING_LIMITED && !f->fix)
+		examination_set(e, &f->fix, "sudo mount -t tracefs nodev /sys/kernel/tracing");
 }
 
 static void examine_limits(struct examination *e)
@@ -501,38 +514,13 @@ static void examine_surroundings(struct examination *e)
 				"sudo mount -o remount,hidepid=0 /proc, or CAP_SYS_PTRACE");
 }
 
-/*
- * Opens the file of a process's first code mapping. -ENOEXEC if there is none: a kernel thread, or
- * a process that has ended.
- */
-static int open_program(pid_t pid)
-{
-	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
-	struct proc_map map;
-	int err = proc_maps_open(&maps, pid);
-
-	if (err < 0)
-		return err;
-	while (proc_maps_next(&maps, &map) > 0)
-		if (map.executable && map.inode != 0 && map.name[0] == '/')
-			return mapped_file_open(pid, map.start, map.end, map.inode, map.name);
-	return -ENOEXEC;
-}
-
 /* How many of the processes with memory have readable mappings and a readable program? */
-static void examine_processes(struct examination *e)
+static void examine_processes(struct examination *e, const char *helper)
 {
-	_cleanup_free_ struct proc_stat *all = NULL;
-	size_t n = 0, n_read = 0, n_refused = 0;
-	int err = proc_stat_read_all(&all, &n);
+	size_t n_read, n_refused;
 	struct finding *f;
 
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		_cleanup_close_ int fd = open_program(all[i].pid);
-
-		n_read += fd >= 0;
-		n_refused += fd < 0 && fd != -ENOEXEC && fd != -ESRCH;
-	}
+	readable_count(helper, &n_read, &n_refused);
 	f = examination_add(e, "processes", n_refused == 0 ? FINDING_OK : FINDING_LIMITED,
 			    "mappings and programs that can be read");
 	examination_set(e, &f->value, "%zu of %zu", n_read, n_read + n_refused);
@@ -572,7 +560,7 @@ int doctor_examine(struct doctor *ret, const char *btf, const char *helper)
 	if (helper)
 		examine_parsers(&e, helper);
 	examine_surroundings(&e);
-	examine_processes(&e);
+	examine_processes(&e, helper);
 	if (e.err == 0)
 		summarize(&e);
 	else

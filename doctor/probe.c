@@ -15,6 +15,7 @@
 #include "kernel/kernel_types.h"
 #include "kernel/refusal.h"
 #include "kernel/session.h"
+#include "kernel/tracefs.h"
 #include "kernel/uprobe.h"
 #include "process/sideband.h"
 #include "dump.skel.h"
@@ -231,6 +232,13 @@ int probe_attach(void)
 		return program < 0 ? program : event;
 	link = bpf_link_create(program, event, BPF_PERF_EVENT, NULL);
 	return link < 0 ? -errno : 0;
+}
+
+int probe_tracefs(void)
+{
+	_cleanup_close_ int events = tracefs_open();
+
+	return events < 0 ? events : 0;
 }
 
 int probe_sideband(void)

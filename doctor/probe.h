@@ -44,5 +44,7 @@ int probe_attach(void);
  */
 int probe_sampling(bool hardware);
 int probe_sideband(void);
+/* Opens the list of tracepoints (tracefs.h). */
+int probe_tracefs(void);
 
 #endif

@@ -23,6 +23,7 @@ enum listed_kind {
 	LISTED_MAYBE_PART, /* which may be that of one of them */
 	LISTED_WHY,        /* none: its name is a sentence that says why there is nothing */
 	LISTED_HINT,       /* it has another name than was wanted, and may be meant */
+	LISTED_EXIT,       /* an instruction at which one of the functions may end */
 	LISTED_N_KINDS,
 };
 
@@ -30,8 +31,8 @@ struct listed_function {
 	enum listed_kind kind;
 	uint64_t offset, size; /* in the file; the size is 0 if it is not told */
 	const char *symbol;    /* within the list, as the next: any bytes */
-	const char *name;      /* as in the source; of a part, "" */
-	uint64_t of;           /* PART: where the function begins */
+	const char *name;      /* as in the source; of a part or an exit, "" */
+	uint64_t of;           /* PART, EXIT: where the function begins */
 };
 
 /* 0, -EFBIG above the size, -EINVAL if it has no symbol, or -ENOMEM. function_list_done() frees the list. */

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "log/log.h"
+#include "log/suggestion.h"
 
 DEFINE_CLEANUP(struct btf *, btf__free)
 
@@ -75,20 +76,25 @@ const struct kernel_field *kernel_field(size_t index)
 	return index < ARRAY_SIZE(fields) ? &fields[index] : NULL;
 }
 
-/* Also searches unnamed structures and unions inside the type. */
-static bool has_member(const struct btf *btf, const struct btf_type *t, const char *name)
+bool kernel_types_member(const struct btf *btf, const struct btf_type *t, const char *name,
+			 struct kernel_member *ret)
 {
 	const struct btf_member *m;
 	bool found = false;
 
-	if (btf_is_typedef(t))
+	if (t && btf_is_typedef(t))
 		t = btf__type_by_id(btf, t->type);
 	if (!t || !btf_is_composite(t))
 		return false;
 	m = btf_members(t);
-	for (int i = 0; !found && i < btf_vlen(t); i++)
+	for (uint32_t i = 0; !found && i < btf_vlen(t); i++) {
+		*ret = (struct kernel_member){ .type = m[i].type,
+					       .is_bits = btf_member_bitfield_size(t, i) > 0 };
 		found = m[i].name_off ? strcmp(btf__name_by_offset(btf, m[i].name_off), name) == 0 :
-					has_member(btf, btf__type_by_id(btf, m[i].type), name);
+					kernel_types_member(btf, btf__type_by_id(btf, m[i].type),
+							    name, ret);
+		ret->offset += btf_member_bit_offset(t, i) / 8;
+	}
 	return found;
 }
 
@@ -98,11 +104,30 @@ bool kernel_field_exists(const struct btf *btf, const struct kernel_field *field
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		int id = btf__find_by_name_kind(btf, field->type, kinds[i]);
+		struct kernel_member member;
 
-		if (id > 0 && has_member(btf, btf__type_by_id(btf, (uint32_t)id), field->member))
+		if (id > 0 && kernel_types_member(btf, btf__type_by_id(btf, (uint32_t)id),
+						  field->member, &member))
 			return true;
 	}
 	return false;
+}
+
+char *kernel_types_suggest(uint32_t kind, const char *prefix, const char *name)
+{
+	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(NULL);
+	struct suggestion suggestion = { .given = name };
+	uint32_t n = btf ? btf__type_cnt(btf) : 0;
+	size_t length = strlen(prefix);
+
+	for (uint32_t i = 1; i < n; i++) {
+		const struct btf_type *t = btf__type_by_id(btf, i);
+		const char *word = btf__name_by_offset(btf, t->name_off);
+
+		if (btf_kind(t) == kind && strncmp(word, prefix, length) == 0)
+			suggestion_consider(&suggestion, word + length);
+	}
+	return suggestion.word ? strdup(suggestion.word) : NULL;
 }
 
 void kernel_field_need(const struct kernel_field *field, char ret[KERNEL_FIELD_NEED_SIZE])

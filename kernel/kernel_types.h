@@ -5,10 +5,12 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "bpf/kernel_fields.h"
 
 struct btf;
+struct btf_type;
 
 /*
  * The running kernel's description of its types (BTF), by which libbpf relocates the programs.
@@ -43,6 +45,23 @@ bool kernel_field_exists(const struct btf *btf, const struct kernel_field *field
 /* Writes the uses that need the field, such as "CPU time, dump". */
 #define KERNEL_FIELD_NEED_SIZE 128
 void kernel_field_need(const struct kernel_field *field, char ret[KERNEL_FIELD_NEED_SIZE]);
+
+/* A member of a structure or union, also of unnamed ones in it. False: there is none. */
+struct kernel_member {
+	uint32_t type;   /* its number */
+	uint32_t offset; /* bytes from the start of the structure */
+	bool is_bits;    /* it is less than its type */
+};
+
+bool kernel_types_member(const struct btf *btf, const struct btf_type *type, const char *name,
+			 struct kernel_member *ret);
+
+/*
+ * The name that a wrong one most likely stands for, of the types of a kind (BTF_KIND_*) whose names
+ * begin with the prefix, and without that. The caller frees it. NULL: none is close, or there is no
+ * BTF.
+ */
+char *kernel_types_suggest(uint32_t kind, const char *prefix, const char *name);
 
 /*
  * Does the tracepoint sched_switch pass the state of the previous thread? Since Linux 5.18 it is

@@ -46,8 +46,15 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 	bpf->rodata->dp_states = options->states;
 	bpf->rodata->dp_own_pid = (uint32_t)getpid();
 	bpf->rodata->dp_has_prev_state = kernel_types_have_prev_state(options->btf);
-	bpf->rodata->dp_off_cpu_rings = (options->needs.rings_per_cpu - 1) * options->n_cpus;
 	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
+}
+
+/* If no CPU's event may interrupt them, they have the only rings. */
+static void set_rings(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	if (loads(options, DP_EVENT_OFF_CPU) || loads(options, DP_EVENT_CRASH))
+		bpf->rodata->dp_off_cpu_rings =
+			(options->needs.rings_per_cpu - 1) * options->n_cpus;
 }
 
 /* Without entries, it is not made. */
@@ -64,14 +71,39 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	bpf->rodata->dp_has_values = needs->has_values;
 	bpf->rodata->dp_has_times = needs->has_times;
 	bpf->rodata->dp_has_spans = needs->has_spans;
+	bpf->rodata->dp_has_span_times = needs->has_span_times;
+	bpf->rodata->dp_span_min_ns = needs->span_min_ns;
 	set_map(bpf->maps.dp_arguments,
-		needs->has_values || needs->has_spans ? DP_MAX_ARGUMENT_LISTS : 0);
+		needs->has_values || needs->has_spans || needs->has_exceptions ?
+			DP_MAX_ARGUMENT_LISTS :
+			0);
 	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
+	bpf->rodata->dp_has_exceptions = needs->has_exceptions;
 	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
+	set_map(bpf->maps.dp_span_times, needs->has_span_times ? 1 : 0);
 	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
+	set_map(bpf->maps.dp_whats, needs->has_exceptions ? DP_MAX_ARGUMENT_LISTS : 1);
 	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 1);
 	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 1);
 	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 1);
+}
+
+/* A stack with as many frames as there can be, and those of the kernel, has no room for values. */
+static unsigned int max_frames(const struct session_options *options)
+{
+	const unsigned int most = DP_MAX_FRAMES - DP_MAX_KERNEL_FRAMES;
+
+	return loads(options, DP_EVENT_TRACE) && options->needs.has_values &&
+			       options->max_frames > most ?
+		       most :
+		       options->max_frames;
+}
+
+/* With all processes, what the profiler does with a sample would be the next sample, without end. */
+static void leave_out_own(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	if (loads(options, DP_EVENT_TRACE) && options->all_processes)
+		bpf->rodata->dp_own_pid = (uint32_t)getpid();
 }
 
 void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
@@ -82,7 +114,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_all_processes = options->all_processes;
 	bpf->rodata->dp_inherit = options->inherit;
 	bpf->rodata->dp_unwind = options->unwind;
-	bpf->rodata->dp_max_frames = options->max_frames;
+	bpf->rodata->dp_max_frames = max_frames(options);
 	bpf->rodata->dp_levels = needs->levels;
 	bpf->rodata->dp_verify = options->verify;
 	bpf->rodata->dp_by_period = needs->by_period;
@@ -95,6 +127,8 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_pid_namespace = session_pid_namespace();
 	set_filter(bpf, options);
 	set_off_cpu(bpf, options);
+	set_rings(bpf, options);
+	leave_out_own(bpf, options);
 	bpf->rodata->dp_max_rate = options->max_rate;
 	if (options->max_rate > 0)
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
@@ -105,4 +139,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, loads(options, DP_EVENT_CPU));
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
 	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
+	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
+	bpf_program__set_autoload(bpf->progs.dp_sample_trace, loads(options, DP_EVENT_TRACE));
+	bpf_program__set_autoload(bpf->progs.dp_end_span, needs->has_span_times);
 }

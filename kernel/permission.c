@@ -19,6 +19,12 @@ bool permission_has(int capability)
 	return capability_in(sets.effective, capability);
 }
 
+bool permission_may_load(void)
+{
+	return permission_has(CAP_SYS_ADMIN) ||
+	       (permission_has(CAP_BPF) && permission_has(CAP_PERFMON));
+}
+
 /* Lists the capabilities that are needed, and those of them that are missing. */
 static void explain_capabilities(const int *needed, size_t n)
 {
@@ -65,8 +71,7 @@ static int read_sysctl(const char *path)
 int permission_explain_bpf(int err, const struct refusal *refusal, const char *btf)
 {
 	static const int needed[] = { CAP_BPF, CAP_PERFMON };
-	bool missing = !permission_has(CAP_SYS_ADMIN) &&
-		       (!permission_has(CAP_BPF) || !permission_has(CAP_PERFMON));
+	bool missing = !permission_may_load();
 
 	/*
 	 * The kernel returns EPERM if a capability is missing (bpf_prog_load(),
@@ -158,6 +163,28 @@ void permission_explain_uprobe(int err)
 
 	log_error("cannot set the uprobe: %s", strerror(-err));
 	if (err == -EACCES || err == -EPERM)
+		explain_capabilities(needed, ARRAY_SIZE(needed));
+}
+
+/* security_locked_down(), kernel_lockdown(7): this level forbids reading the kernel by BPF. */
+static bool is_locked_down(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	char modes[128] = "";
+
+	return file && fgets(modes, sizeof(modes), file) && strstr(modes, "[confidentiality]");
+}
+
+void permission_explain_trace(const char *what, int err)
+{
+	static const int needed[] = { CAP_BPF, CAP_PERFMON };
+
+	log_error("cannot sample %s: %s", what, strerror(-err));
+	if (err != -EACCES && err != -EPERM)
+		return;
+	if (is_locked_down())
+		log_detail("need: a kernel that is not started with lockdown=confidentiality");
+	else
 		explain_capabilities(needed, ARRAY_SIZE(needed));
 }
 

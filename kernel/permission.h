@@ -13,6 +13,8 @@ struct refusal;
 
 /* Is the capability in the effective set? */
 bool permission_has(int capability);
+/* Are those in it that loading programs takes? */
+bool permission_may_load(void);
 
 /*
  * Explains why libbpf could not load the BPF programs: what the kernel or the user lacks. Returns
@@ -30,6 +32,9 @@ bool permission_rate_is_too_high(unsigned int hz);
  */
 void permission_explain_perf(const char *what, int err, unsigned int hz);
 void permission_explain_uprobe(int err);
+
+/* Explains why a tracepoint or function of the kernel cannot be sampled. */
+void permission_explain_trace(const char *what, int err);
 
 /* Warns that the kernel hides its addresses: what that costs, and how to show them. */
 void permission_explain_kernel(void);

@@ -52,13 +52,29 @@ void proc_maps_strip_deleted(char *path)
 		path[size - strlen(mark)] = '\0';
 }
 
-int proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
+int proc_map_parse(char *line, struct proc_map *ret)
 {
 	struct proc_map map;
 	unsigned int major, minor;
 	char permissions[5] = ""; /* shorter ones have no x */
 	int name_at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &map.start,
+		   &map.end, permissions, &map.offset, &major, &minor, &map.inode, &name_at) != 7)
+		return -EBADMSG;
+	map.device = makedev(major, minor);
+	map.executable = permissions[2] == 'x';
+	decode_newlines(line + name_at);
+	proc_maps_strip_deleted(line + name_at);
+	map.name = line + name_at;
+	*ret = map;
+	return 0;
+}
+
+int proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
+{
 	ssize_t n;
+	int err;
 
 	errno = 0;
 	n = getline(&maps->line, &maps->line_size, maps->file);
@@ -66,15 +82,6 @@ int proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
 		return errno == 0 ? 0 : -errno;
 	if (maps->line[n - 1] == '\n')
 		maps->line[n - 1] = '\0';
-	if (sscanf(maps->line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-		   &map.start, &map.end, permissions, &map.offset, &major, &minor, &map.inode,
-		   &name_at) != 7)
-		return -EBADMSG;
-	map.device = makedev(major, minor);
-	map.executable = permissions[2] == 'x';
-	decode_newlines(maps->line + name_at);
-	proc_maps_strip_deleted(maps->line + name_at);
-	map.name = maps->line + name_at;
-	*ret = map;
-	return 1;
+	err = proc_map_parse(maps->line, ret);
+	return err < 0 ? err : 1;
 }

@@ -28,14 +28,18 @@ struct proc_maps {
 };
 
 /*
- * Opens a process's maps. Returns 0, -ESRCH if the process does not exist or has ended, -EACCES if
- * its maps may not be read, or another negative errno.
+ * Opens a process's maps: those of others may be locked (sandbox/list_fetchers.h). Returns 0,
+ * -ESRCH if the process does not exist or has ended, -EACCES if its maps may not be read, or
+ * another negative errno.
  */
 int proc_maps_open(struct proc_maps *ret, pid_t pid);
 void proc_maps_close(struct proc_maps *maps);
 
 /* Reads the next line. Returns 1, 0 at the end, or a negative errno. */
 int proc_maps_next(struct proc_maps *maps, struct proc_map *ret);
+
+/* Reads a line without its end, which is changed: the name is in it. 0 or -EBADMSG. */
+int proc_map_parse(char *line, struct proc_map *ret);
 
 /*
  * Removes the suffix " (deleted)", which the kernel appends to the path of a deleted file

@@ -45,7 +45,7 @@ struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
 	__u64 frames
-		[]; /* n_user, then n_kernel; then sample_labels(), sample_values(), sample_runtime() */
+		[]; /* n_user, then n_kernel; then the parts below, in the order of SAMPLE_PARTS */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&
@@ -66,21 +66,30 @@ static const struct {
 	size_t head; /* its fixed fields */
 } SAMPLE_PARTS[] = {
 	{ DP_SAMPLE_LABELS, DP_RECORD_LABELS, sizeof(struct dp_labels) },
+	{ DP_SAMPLE_CONTEXT, DP_RECORD_CONTEXT, sizeof(struct dp_context) },
+	{ DP_SAMPLE_THROWN, DP_RECORD_THROWN, sizeof(struct dp_values) },
 	{ DP_SAMPLE_VALUES, DP_RECORD_VALUES, sizeof(struct dp_values) },
+	{ DP_SAMPLE_SPANS, DP_RECORD_SPANS, sizeof(struct dp_spans) },
+	{ DP_SAMPLE_CRASH, DP_RECORD_CRASH, sizeof(struct dp_crash) },
 	{ DP_SAMPLE_RUNTIME, DP_RECORD_RUNTIME, sizeof(struct dp_runtime) },
 };
 
 #define N_SAMPLE_PARTS (sizeof(SAMPLE_PARTS) / sizeof(*SAMPLE_PARTS))
 
-/* Are its fixed fields there, and as many frames of a runtime as it says? */
+/* Are its fixed fields there, and as many frames of a runtime, or calls, as it says? */
 static inline bool sample_part_is_whole(const struct dp_part *part)
 {
+	const void *whole = part; /* and as aligned as all parts */
+
 	for (size_t i = 0; i < N_SAMPLE_PARTS; i++)
 		if (part->type == SAMPLE_PARTS[i].type && part->size < SAMPLE_PARTS[i].head)
 			return false;
+	if (part->type == DP_RECORD_SPANS)
+		return (part->size - sizeof(struct dp_spans)) / sizeof(__u64) >=
+		       ((const struct dp_spans *)whole)->n;
 	return part->type != DP_RECORD_RUNTIME ||
 	       (part->size - sizeof(struct dp_runtime)) / sizeof(struct dp_runtime_frame) >=
-		       ((const struct dp_runtime *)part)->n;
+		       ((const struct dp_runtime *)whole)->n;
 }
 
 /* A part behind the frames; NULL: the sample has none. */
@@ -103,10 +112,46 @@ static inline const struct dp_labels *sample_labels(const struct named_sample *n
 	return sample_part(named, DP_SAMPLE_LABELS);
 }
 
+/* What the thread was working on; NULL: not known. */
+static inline const struct dp_context *sample_context(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_CONTEXT);
+}
+
 /* The values of a probe; NULL: none. */
 static inline const struct dp_values *sample_values(const struct named_sample *named)
 {
 	return sample_part(named, DP_SAMPLE_VALUES);
+}
+
+/* The signal that has ended the process; NULL: none. */
+static inline const struct dp_crash *sample_crash(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_CRASH);
+}
+
+/* The values of a C++ exception; NULL: none. */
+static inline const struct dp_values *sample_thrown(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_THROWN);
+}
+
+/* The probed calls on its stack; NULL: none is known. They are as many as it says. */
+static inline const struct dp_spans *sample_spans(const struct named_sample *named)
+{
+	return sample_part(named, DP_SAMPLE_SPANS);
+}
+
+/* Where the name of an exception's type is if that was not in memory; 0: it was, or is none. */
+static inline __u64 sample_unread_type(const struct named_sample *named)
+{
+	const struct dp_values *thrown = sample_thrown(named);
+	const void *cells = thrown ? thrown + 1 : NULL;
+
+	if (!thrown || !(thrown->unread & 1U << DP_ARGUMENT_TYPE) ||
+	    thrown->part.size < sizeof(*thrown) + (DP_ARGUMENT_TYPE + 1) * DP_CELL_SIZE)
+		return 0;
+	return ((const __u64 *)cells)[DP_ARGUMENT_TYPE];
 }
 
 /* The frames of a runtime; NULL: none. They are as many as it says. */
@@ -118,9 +163,9 @@ static inline const struct dp_runtime *sample_runtime(const struct named_sample 
 /* Could a value not be read? */
 static inline bool named_sample_lacks(const struct named_sample *named)
 {
-	const struct dp_values *values = sample_values(named);
+	const struct dp_values *values = sample_values(named), *thrown = sample_thrown(named);
 
-	return values && values->unread;
+	return (values && values->unread) || (thrown && thrown->unread);
 }
 
 /* No kernel sends others. There are no words for them, and recordings of them cannot be read. */

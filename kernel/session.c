@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "kernel/exception_probes.h"
 #include "kernel/filter.h"
 #include "kernel/kernel_types.h"
 #include "kernel/knobs.h"
@@ -144,6 +145,7 @@ static void choose_uprobe(struct session *s)
 	s->uprobe_multi = type != 0;
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_span, type);
 }
 
 /*
@@ -162,6 +164,8 @@ static int load(struct session *s, const struct refusal *refusal, const char *bt
 	if (segments_err == 0)
 		segments_err = outer_map_wait(&segments);
 	close_made(s);
+	if (err < 0 && !refusal_program(refusal) && tracer_explain_load(&s->tracer, err))
+		return -EOPNOTSUPP;
 	if (err < 0)
 		return permission_explain_bpf(err, refusal, btf);
 	if (rings_err < 0)
@@ -169,6 +173,21 @@ static int load(struct session *s, const struct refusal *refusal, const char *bt
 	else if (segments_err < 0)
 		log_error("cannot make room for tables: %s", strerror(-segments_err));
 	return rings_err < 0 ? rings_err : segments_err;
+}
+
+static int make_exception_probes(struct session *s)
+{
+	const struct exception_fds fds = {
+		.program = bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
+		.is_multi = s->uprobe_multi,
+		.arguments = bpf_map__fd(s->bpf->maps.dp_arguments),
+		.whats = bpf_map__fd(s->bpf->maps.dp_whats),
+	};
+	int err = exception_probes_new(&fds, &s->exceptions);
+
+	if (err < 0)
+		log_error("cannot prepare probes of exceptions: %s", strerror(-err));
+	return err;
 }
 
 static int open_and_load(struct session *s, const struct session_options *options,
@@ -183,7 +202,9 @@ static int open_and_load(struct session *s, const struct session_options *option
 		.filter = options->filter,
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
-		.uprobe_fds = { -1, -1, -1 },
+		.uprobe_fds = { -1, -1, -1, -1 },
+		.tracer = TRACER_NONE,
+		.counts_missed = options->all_processes && !filter_is_set(options->filter),
 		.rings.epoll_fd = -1,
 	};
 	pool_init(&s->pool, add_segment, s);
@@ -201,11 +222,18 @@ static int open_and_load(struct session *s, const struct session_options *option
 	knobs_set(s->bpf, options);
 	if (options->needs.programs & 1U << DP_EVENT_UPROBE || options->needs.has_spans)
 		choose_uprobe(s);
-	err = load(s, refusal, options->btf);
+	if (options->needs.programs & 1U << DP_EVENT_TRACE)
+		err = tracer_prepare(&s->tracer, s->bpf->progs.dp_sample_trace,
+				     options->needs.tracer, options->needs.function,
+				     options->needs.has_several);
+	if (err == 0)
+		err = load(s, refusal, options->btf);
 	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
 		permission_explain_kernel();
 	if (err == 0)
 		err = set_cgroup(s);
+	if (err == 0 && options->needs.has_exceptions)
+		err = make_exception_probes(s);
 	if (err < 0)
 		session_close(s);
 	return err;
@@ -228,6 +256,7 @@ int session_open(struct session *ret, const struct session_options *options)
 void session_close(struct session *s)
 {
 	session_stop(s);
+	exception_probes_drop(s->exceptions);
 	free(s->links);
 	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
@@ -240,8 +269,11 @@ void session_close(struct session *s)
 	for (size_t i = 0; i < s->pool.n_segments; i++)
 		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
 	pool_done(&s->pool);
+	tracer_done(&s->tracer);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ .uprobe_fds = { -1, -1, -1 }, .rings.epoll_fd = -1 };
+	*s = (struct session){ .uprobe_fds = { -1, -1, -1, -1 },
+			       .tracer = TRACER_NONE,
+			       .rings.epoll_fd = -1 };
 }
 
 int session_publish(struct session *s, pid_t pid, uint32_t cell)
@@ -386,6 +418,39 @@ int session_label_calls(struct session *s, const struct uprobe_places *places,
 	return attach_places(s, s->bpf->progs.dp_begin_span, places, &s->uprobe_fds[2]);
 }
 
+int session_end_calls(struct session *s, const struct uprobe_places *exits)
+{
+	return attach_places(s, s->bpf->progs.dp_end_span, exits, &s->uprobe_fds[3]);
+}
+
+static void add_times(struct dp_span_times *to, const struct dp_span_times *from)
+{
+	to->n_begun += from->n_begun;
+	to->n_long += from->n_long;
+	to->n_unknown += from->n_unknown;
+	for (size_t i = 0; i < DP_SPAN_STEPS; i++)
+		to->n_returned[i] += from->n_returned[i];
+}
+
+int session_span_times(const struct session *s, struct dp_span_times *ret)
+{
+	int n_cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct dp_span_times *of = NULL;
+	const uint32_t zero = 0;
+
+	*ret = (struct dp_span_times){ 0 };
+	if (n_cpus < 0)
+		return n_cpus;
+	of = calloc((size_t)n_cpus, sizeof(*of));
+	if (!of)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_span_times), &zero, of) < 0)
+		return -errno;
+	for (int i = 0; i < n_cpus; i++)
+		add_times(ret, &of[i]);
+	return 0;
+}
+
 int session_set_arguments(struct session *s, const struct dp_arguments *lists, size_t n)
 {
 	int err = n > DP_MAX_ARGUMENT_LISTS ? -E2BIG : 0;
@@ -407,6 +472,19 @@ int session_sample_perf(struct session *s, int fd)
 	return err;
 }
 
+int session_sample_exceptions(struct session *s)
+{
+	return exception_probes_start(s->exceptions);
+}
+
+int session_sample_trace(struct session *s, const struct tracer_place *place, unsigned int number)
+{
+	struct bpf_link *link;
+	int err = tracer_attach(&s->tracer, place, number, &link);
+
+	return err < 0 ? err : link_add(s, link);
+}
+
 int session_sample_off_cpu(struct session *s)
 {
 	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_switch));
@@ -416,9 +494,20 @@ int session_sample_off_cpu(struct session *s)
 	return err;
 }
 
+int session_sample_crashes(struct session *s)
+{
+	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_crash));
+
+	if (err < 0)
+		permission_explain_perf("the signals of processes", err, 0);
+	return err;
+}
+
 void session_stop(struct session *s)
 {
 	cpu_events_stop(&s->cpus);
+	exception_probes_stop(s->exceptions);
+	tracer_tell(&s->tracer);
 	while (s->n_links > 0)
 		bpf_link__destroy(s->links[--s->n_links]);
 	for (size_t i = 0; i < ARRAY_SIZE(s->uprobe_fds); i++)
@@ -428,7 +517,7 @@ void session_stop(struct session *s)
 
 uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)
 {
-	uint64_t total = s->rings.n_refused;
+	uint64_t total = s->rings.n_refused + (s->counts_missed ? tracer_missed(&s->tracer) : 0);
 
 	*ret_time_ns = 0;
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {

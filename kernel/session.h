@@ -11,7 +11,9 @@
 #include "kernel/cpu_events.h"
 #include "kernel/pool.h"
 #include "kernel/rings.h"
+#include "kernel/tracer.h"
 
+struct exception_probes;
 struct filter;
 struct uprobe_places;
 
@@ -40,8 +42,14 @@ struct session {
 	struct bpf_link **links;
 	size_t n_links, links_size;
 	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
-	/* -1: none; of the places, of the begins of their calls, of the calls that label samples */
-	int uprobe_fds[3];
+	/*
+	 * -1: none; of the places, of the begins of their calls, of the calls that label samples, of
+	 * where these end
+	 */
+	int uprobe_fds[4];
+	struct exception_probes *exceptions; /* NULL: not needed */
+	struct tracer tracer;
+	bool counts_missed; /* hits that the tracer missed are lost samples: all would be sampled */
 	unsigned int n_cpus; /* see cpus.h */
 	unsigned int n_rings;
 	const struct filter *filter;
@@ -60,15 +68,20 @@ struct session {
 
 /* What the events of a session need. */
 struct session_needs {
-	unsigned int programs;      /* to load, bits by enum dp_event: only uprobes, or others */
+	unsigned int programs;      /* to load, bits by enum dp_event */
 	unsigned int levels;        /* the most walks in progress on a CPU: see DP_CPU_LEVELS */
-	unsigned int rings_per_cpu; /* 2: off-CPU samples have their own ones */
+	unsigned int rings_per_cpu; /* 2: off-CPU samples and crashes have their own ones */
 	bool user_only;             /* none happens in the kernel */
 	bool has_several;           /* samples have the number of their event */
 	bool by_period;             /* samples stand for as many events as the kernel has counted */
-	bool has_values;            /* uprobes read values: session_set_arguments() */
+	bool has_values;            /* hits have values: session_set_arguments() */
 	bool has_times;             /* and the times of calls: session_time_calls() */
 	bool has_spans;             /* calls label samples: session_label_calls() */
+	bool has_exceptions;        /* uprobes read what is thrown: session_sample_exceptions() */
+	enum tracer_kind tracer;    /* of DP_EVENT_TRACE */
+	char function[TRACER_NAME_SIZE]; /* of TRACER_FENTRY */
+	bool has_span_times;             /* if they take long enough: session_end_calls() */
+	uint64_t span_min_ns;            /* the least time of these */
 };
 
 struct session_options {
@@ -137,19 +150,42 @@ int session_time_calls(struct session *session, const struct uprobe_places *plac
 int session_label_calls(struct session *session, const struct uprobe_places *places,
 			const struct dp_span_places *code);
 /*
+ * Before that, with needs.has_span_times: the places at which the calls return. Their cookies are those of
+ * the calls' own places. As above.
+ */
+int session_end_calls(struct session *session, const struct uprobe_places *exits);
+/* The sum of what all CPUs have counted of these calls so far. 0 or a negative errno. */
+int session_span_times(const struct session *session, struct dp_span_times *ret);
+/*
  * Before that, with needs.has_values or has_spans: the values that are read there. A place's cookie
  * is the number of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
  */
 int session_set_arguments(struct session *session, const struct dp_arguments *lists, size_t n);
+/*
+ * With needs.has_exceptions: starts sampling where C++ runtimes throw, in files that are given to
+ * session->exceptions before and later. Logs errors. 0 or a negative errno.
+ */
+int session_sample_exceptions(struct session *session);
+/*
+ * Starts sampling a tracepoint or a function of the kernel. number: of the event among several, and
+ * of the list of its values. 0 or a negative errno.
+ */
+int session_sample_trace(struct session *session, const struct tracer_place *place,
+			 unsigned int number);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
+/* Starts sampling threads when a signal ends their process with a core dump. */
+int session_sample_crashes(struct session *session);
 /*
  * Takes a sample whenever a perf event (perf_event_open(2)) overflows. The session takes ownership
  * of the descriptor and enables the event. The session must have been opened with the program of
  * DP_EVENT_CPU. 0 or a negative errno.
  */
 int session_sample_perf(struct session *session, int fd);
-/* Stops sampling. Records that are already in the rings can still be read. */
+/*
+ * Stops sampling. Records that are already in the rings can still be read. Warns of hits that a
+ * tracer has missed.
+ */
 void session_stop(struct session *session);
 
 /* Returns the number of samples lost so far, unsent or unreadable, and their blocked time. */

@@ -3,8 +3,10 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -72,4 +74,42 @@ int uprobe_multi_works(void)
 int uprobe_attach_multi(int program, const struct uprobe_places *places)
 {
 	return create_link(program, places);
+}
+
+/* The type of uprobes among perf's events. Negative errno: the kernel has none. */
+static int read_perf_type(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	int type;
+
+	if (!file)
+		return -errno;
+	return fscanf(file, "%d", &type) == 1 ? type : -EINVAL;
+}
+
+/* PERF_UPROBE_REF_CTR_OFFSET_SHIFT, kernel/events/core.c */
+#define COUNTER_SHIFT 32
+
+int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .perf_event.bpf_cookie = places->cookies ? places->cookies[i] : 0);
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.config = places->counters ? places->counters[i] << COUNTER_SHIFT : 0,
+		.uprobe_path = (uintptr_t)places->link,
+		.probe_offset = places->offsets[i],
+	};
+	_cleanup_close_ int event = -1;
+	int type = read_perf_type();
+
+	if (type < 0)
+		return type;
+	attr.type = (uint32_t)type;
+	/* In all processes: then a CPU has to be named, and any stands for all. */
+	event = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (event < 0)
+		return -errno;
+	/* It keeps the event. */
+	return bpf_link_create(program, event, BPF_PERF_EVENT, &opts);
 }

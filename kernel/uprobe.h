@@ -2,6 +2,9 @@
 #ifndef DP_KERNEL_UPROBE_H
 #define DP_KERNEL_UPROBE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct uprobe_places;
 
 /*
@@ -18,5 +21,8 @@ int uprobe_multi_works(void);
 
 /* Attaches a program. Returns the link's descriptor, or a negative errno. Closing it detaches. */
 int uprobe_attach_multi(int program, const struct uprobe_places *places);
+
+/* The same for one of the places, by a perf event: of a program without that type. */
+int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i);
 
 #endif

@@ -236,6 +236,17 @@ static bool has_event(const struct profiler_options *r, const struct event *even
 	return false;
 }
 
+/* Cuts it off a list of which *list is the rest; NULL: there is no more. */
+static char *next_event(char **list)
+{
+	char *event = *list, *comma = event ? event_find_comma(event) : NULL;
+
+	if (comma)
+		*comma = '\0';
+	*list = comma ? comma + 1 : NULL;
+	return event;
+}
+
 /* Several events are separated by commas. A function's name may have commas, too. */
 static int parse_events(struct profiler_options *r, char *text)
 {
@@ -244,18 +255,18 @@ static int parse_events(struct profiler_options *r, char *text)
 
 	if (err == 0 || !strchr(text, ','))
 		return err;
-	err = event_parse(strsep(&text, ","), &r->event);
-	while (err == 0 && (word = strsep(&text, ","))) {
+	err = event_parse(next_event(&text), &r->event);
+	while (err == 0 && (word = next_event(&text))) {
 		struct event event;
 
 		err = event_parse(word, &event);
 		if (err < 0 || has_event(r, &event))
 			continue;
-		if (r->n_others == EVENT_MAX - 1 || !event.source->has_period)
+		if (r->n_others == EVENT_MAX - 1 || !event_may_join(&r->event, &event))
 			return -EINVAL;
 		r->others[r->n_others++] = event;
 	}
-	return err == 0 && r->n_others > 0 && !r->event.source->has_period ? -EINVAL : err;
+	return err;
 }
 
 /* Copies what is used later: the host's structure may be freed, or of another version. */
@@ -300,6 +311,7 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 	if (err < 0)
 		return err;
 	p->profiled.states = p->profiled.event.source->states;
+	p->profiled.max_rate = p->profiled.event.source->max_rate;
 	if (p->profiled.max_frames > DP_MAX_FRAMES || p->profiled.table_memory < POOL_MIN_MEMORY ||
 	    p->profiled.table_memory > POOL_MAX_MEMORY)
 		return -EINVAL;

@@ -7,20 +7,17 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "kernel/proc_maps.h"
 #include "kernel/proc_stat.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/mapping.h"
+#include "process/process_list.h"
 #include "process/process_snapshot.h"
 #include "process/unrecorded.h"
 #include "sandbox/fetchers.h"
 
 /* Time until mappings that could not be read are tried again. */
 #define RETRY_NS UINT64_C(1000000000)
-
-/* Higher addresses are the kernel's; [vsyscall] is among them. */
-#define USER_ADDRESS_END (UINT64_C(1) << DP_METHOD_SHIFT)
 
 void process_table_init(struct process_table *table, struct pool *pool,
 			struct binary_store *binaries, int (*publish)(void *, pid_t, uint32_t),
@@ -50,6 +47,7 @@ static void process_forget_code(struct process *p)
 
 static void process_free(struct process_table *table, struct process *p)
 {
+	process_list_cancel(table, p);
 	history_done(&p->mappings);
 	process_forget_code(p);
 	HASH_DEL(table->processes, p);
@@ -61,6 +59,7 @@ void process_table_done(struct process_table *table)
 	struct process *p, *next;
 
 	hotspot_tell_unknown(table);
+	process_lists_tell(table);
 	snapshot_store_done(&table->snapshots);
 	free(table->refused);
 	HASH_ITER(hh, table->processes, p, next)
@@ -96,81 +95,6 @@ static struct process *process_new(struct process_table *table, pid_t pid)
 	return p;
 }
 
-/* Adds a mapping, and ends the parts of older ones that it covers. */
-static int mapping_add(struct process *p, const struct mapping *m)
-{
-	p->changed = true;
-	p->has_pending |= m->is_pending;
-	return history_add(&p->mappings, m);
-}
-
-static void mappings_end(struct process *p, uint64_t time)
-{
-	history_end(&p->mappings, time);
-	p->changed = true;
-}
-
-/* Files of earlier lines, by their inodes: most lines of a long list are of the same ones. */
-#define N_FILES 64
-
-struct known_file {
-	dev_t device;
-	uint64_t inode;
-	struct binary *binary;
-};
-
-static int add_line(struct process_table *table, struct process *p, const struct proc_map *map,
-		    uint64_t time, struct known_file files[N_FILES])
-{
-	struct known_file *file = &files[map->inode % N_FILES];
-	struct mapping m = { map->start, map->end, map->offset, .born = time, .died = TIME_NEVER };
-
-	if (file->binary && file->device == map->device && file->inode == map->inode)
-		mapping_resolve_as(table, p, &m, file->binary, map->name);
-	else
-		mapping_resolve(table, p, &m, map->inode, map->name);
-	if (m.binary && map->inode != 0)
-		*file = (struct known_file){ map->device, map->inode, m.binary };
-	return mapping_add(p, &m);
-}
-
-static int process_read_maps(struct process_table *table, struct process *p, uint64_t time)
-{
-	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
-	struct known_file files[N_FILES] = { 0 };
-	uint64_t start = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct proc_map map;
-	size_t n = 0;
-	int err;
-
-	/* The first thread may have exited: /proc then shows nothing through it. */
-	p->thread = proc_stat_live_thread(p->pid);
-	if (p->thread == 0)
-		return -ESRCH;
-	err = proc_maps_open(&maps, p->thread);
-	if (err < 0)
-		return err;
-	while ((err = proc_maps_next(&maps, &map)) > 0) {
-		if (!map.executable || map.end > USER_ADDRESS_END)
-			continue;
-		err = add_line(table, p, &map, time, files);
-		if (err < 0)
-			return err;
-		n++;
-	}
-	unrecorded_note(p, n);
-	p->as_of = time;
-	p->read = clock_now_ns();
-	p->read_ns = process_is_large(p) ? clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start : 0;
-	return err;
-}
-
-/* With very many mappings, at a tenth of the time. */
-static bool process_may_be_read(const struct process *p)
-{
-	return p->read_ns == 0 || clock_now_ns() >= p->read + 10 * p->read_ns;
-}
-
 int process_table_add(struct process_table *table, pid_t pid)
 {
 	struct process *p = process_table_find(table, pid);
@@ -181,7 +105,7 @@ int process_table_add(struct process_table *table, pid_t pid)
 	p = process_new(table, pid);
 	if (!p)
 		return -ENOMEM;
-	err = process_read_maps(table, p, 0);
+	err = process_list_read(table, p, 0, true);
 	if (err < 0)
 		process_free(table, p);
 	return err;
@@ -209,7 +133,7 @@ static int process_enter(struct process_table *table, struct process *p, pid_t p
 	left = p->left;
 	p->left = TIME_NEVER;
 	p->exited = TIME_NEVER;
-	err = process_read_maps(table, p, left);
+	err = process_list_read(table, p, left, true);
 	if (err < 0)
 		p->left = left;
 	return err;
@@ -251,8 +175,10 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 		met = process_table_meet(table, r->pid, r->time);
 		return met < 0 ? met : 0;
 	}
-	if (!p || p->is_replaced || p->left != TIME_NEVER || r->end > USER_ADDRESS_END)
+	if (!p || p->is_replaced || p->left != TIME_NEVER || r->end > PROCESS_ADDRESS_END)
 		return 0;
+	if (p->list)
+		return process_list_defer(table, p, r);
 	mapping_resolve(table, p, &m, r->inode, r->name);
 	if (unrecorded_unmaps(p))
 		process_table_doubt(p, r->time);
@@ -261,7 +187,7 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 		p->has_pending |= m.is_pending;
 		return history_add_past(&p->mappings, &m);
 	}
-	return mapping_add(p, &m);
+	return process_add_mapping(p, &m);
 }
 
 /* Another process has the PID. What was known is kept for samples in flight. */
@@ -269,7 +195,8 @@ static int process_replace(struct process_table *table, struct process *p, uint6
 {
 	int err = table->publish(table->arg, p->pid, 0);
 
-	mappings_end(p, time);
+	process_list_cancel(table, p);
+	process_end_mappings(p, time);
 	snapshot_retire(&table->snapshots, p->snapshot, clock_now_ns());
 	p->snapshot = NULL;
 	p->changed = false;
@@ -296,11 +223,12 @@ static int process_begin_anew(struct process_table *table, struct process *p, ui
 {
 	int err;
 
-	mappings_end(p, time);
+	process_list_cancel(table, p);
+	process_end_mappings(p, time);
 	process_forget_code(p);
 	p->known_from = time;
 	p->exited = TIME_NEVER;
-	err = process_read_maps(table, p, time);
+	err = process_list_read(table, p, time, true);
 	process_doubt_all(p, err, time);
 	return err == -ENOMEM ? err : 0;
 }
@@ -312,7 +240,8 @@ static int process_give_away(struct process_table *table, struct process *p, uin
 		return process_replace(table, p, time);
 	if (!table->filter)
 		return process_begin_anew(table, p, time);
-	mappings_end(p, time);
+	process_list_cancel(table, p);
+	process_end_mappings(p, time);
 	p->known_from = p->left = time; /* until a sample passes the filter */
 	p->exited = TIME_NEVER;
 	return 0;
@@ -328,7 +257,7 @@ static int inherit_mappings(struct process *p, const struct process *from, uint6
 		struct mapping m = *mappings[i];
 
 		m.born = time;
-		err = mapping_add(p, &m);
+		err = process_add_mapping(p, &m);
 	}
 	return err;
 }
@@ -338,15 +267,18 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	struct process *from = process_table_find(table, parent);
 	struct process *p = process_table_find(table, child);
 	bool followed = from && !from->is_replaced && from->left == TIME_NEVER;
+	int err;
 
 	if (parent == child)
 		return 0;
 	if (!followed || !table->inherit)
 		return p && !p->is_replaced ? process_give_away(table, p, time) : 0;
-	if (p) /* the PID was used before */
-		mappings_end(p, time);
-	else
+	if (p) { /* the PID was used before */
+		process_list_cancel(table, p);
+		process_end_mappings(p, time);
+	} else {
 		p = process_new(table, child);
+	}
 	if (!p)
 		return -ENOMEM;
 	process_forget_code(p);
@@ -360,8 +292,15 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	p->is_replaced = false;
 	p->sampled_from = from->sampled_from;
 	p->max_mappings = from->max_mappings;
+	p->is_unread = from->is_unread;
 	p->changed = true;
-	return inherit_mappings(p, from, time);
+	err = inherit_mappings(p, from, time);
+	/* By the time that the parent's list tells what the child has, the parent may have changed it. */
+	if (err == 0 && (from->list || from->is_unread)) {
+		err = process_list_read(table, p, time, from->is_unread);
+		process_doubt_all(p, err, time);
+	}
+	return err == -ENOMEM ? err : 0;
 }
 
 void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time)
@@ -373,9 +312,11 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 		p = process_new(table, pid);
 	if (!p || p->is_replaced)
 		return;
+	process_list_on_exec(table, p, time);
 	if (time >= p->as_of) {
-		mappings_end(p, time);
+		process_end_mappings(p, time);
 		process_forget_code(p);
+		p->is_unread = p->list != NULL;
 	}
 	p->left = wanted ? TIME_NEVER : time;
 	/* If a thread other than the first calls exec, it ends the first and takes its number. */
@@ -460,13 +401,13 @@ void process_table_resync(struct process_table *table, uint64_t time)
 			process_replace(table, p, time);
 			continue;
 		}
-		mappings_end(p, time);
-		if (!process_may_be_read(p)) {
+		if (!p->list && !process_list_is_due(p)) {
+			process_end_mappings(p, time);
 			p->as_of = time;
 			process_table_doubt(p, time);
 			continue;
 		}
-		err = process_read_maps(table, p, time);
+		err = process_list_read(table, p, time, true);
 		process_doubt_all(p, err, time);
 		if (err < 0 && p->exited == TIME_NEVER)
 			p->exited = time;
@@ -475,17 +416,20 @@ void process_table_resync(struct process_table *table, uint64_t time)
 
 /* Time from a first doubt to reading the mappings: a file may be half written. */
 #define DOUBT_NS UINT64_C(1000000000)
+/* A user's thousands of lists that are refused are asked for so many at a time. */
+#define MAX_AWAITED_AGAIN 64
 
 static void process_settle_doubt(struct process_table *table, struct process *p, uint64_t now)
 {
-	if (p->doubted == 0 || p->doubted + DOUBT_NS > now || !process_may_be_read(p))
+	if (p->doubted == 0 || p->doubted + DOUBT_NS > now || !process_list_is_due(p) ||
+	    (p->list_err < 0 && table->n_awaited >= MAX_AWAITED_AGAIN))
 		return;
 	p->doubted = 0;
 	if (p->is_replaced || p->left != TIME_NEVER)
 		return;
-	log_debug("process %d: unexpected code, reading its mappings again", p->pid);
-	mappings_end(p, now);
-	process_doubt_all(p, process_read_maps(table, p, now), now);
+	if (!p->is_unread)
+		log_debug("process %d: unexpected code, reading its mappings again", p->pid);
+	process_doubt_all(p, process_list_read(table, p, now, false), now);
 }
 
 struct settling {
@@ -540,6 +484,8 @@ bool process_is_pending(const struct process *p, uint64_t time)
 {
 	struct pending_search search = { .time = time };
 
+	if (process_list_decides(p, time))
+		return true;
 	if (!p->has_pending)
 		return false;
 	history_each(&p->mappings, look_for_pending, &search);

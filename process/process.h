@@ -44,12 +44,15 @@ struct process {
 	uint64_t looked_back;   /* and when the last one was for samples before it */
 	bool changed;           /* the mappings are newer than the snapshot */
 	bool has_pending;       /* some mappings' binaries are not known yet */
-	size_t n_held;          /* number of samples that wait for them */
-	uint64_t sampled_from;  /* earlier samples do not belong to the profiled program */
-	uint64_t known_from;    /* the process had started by then */
-	uint64_t exited;        /* its last thread may have exited then; TIME_NEVER: it runs */
-	uint64_t left;          /* when it no longer passed the filter; TIME_NEVER: it passes */
-	bool is_replaced;       /* another process has had its PID since */
+	bool is_unread;         /* its mappings are not known */
+	int list_err;           /* why they could not be read the last time; 0: they could */
+	struct process_list *list; /* they are being read (process_list.h); NULL: they are not */
+	size_t n_held;             /* number of samples that wait for them */
+	uint64_t sampled_from;     /* earlier samples do not belong to the profiled program */
+	uint64_t known_from;       /* the process had started by then */
+	uint64_t exited;           /* its last thread may have exited then; TIME_NEVER: it runs */
+	uint64_t left;             /* when it no longer passed the filter; TIME_NEVER: it passes */
+	bool is_replaced;          /* another process has had its PID since */
 	UT_hash_handle hh;
 };
 
@@ -68,6 +71,11 @@ struct process_table {
 	struct binary_store *binaries;
 	struct fetchers *fetchers;      /* read memory of processes; NULL: done here */
 	struct fetchers *name_fetchers; /* the same for the thread that looks up names */
+	struct list_fetchers *lists;    /* read lists of mappings; NULL: done here */
+	size_t n_awaited;               /* lists that are being read, */
+	size_t deferred_bytes;          /* and records that wait for them */
+	bool lists_ended;               /* some came, or were given up (process_lists_apply()), */
+	bool lists_left;                /* and perhaps others */
 	struct snapshot_store snapshots;
 	struct jitted_store jitted;
 	/* Tells the kernel the cell of a process's snapshot; 0: none any more. */
@@ -85,6 +93,7 @@ struct process_table {
 	struct packed_reported packed;
 	uint64_t looked;         /* when it last searched for processes that are gone */
 	size_t n_unreadable;     /* processes left out, as a warning has said */
+	size_t n_unlisted;       /* whose lists did not come, so far */
 	size_t n_unknown_jvms;   /* JVMs that cannot be read */
 	bool has_warned;         /* of snapshots without room */
 	bool has_warned_of_file; /* of a file that cannot be opened without a capability */
@@ -96,8 +105,9 @@ void process_table_init(struct process_table *table, struct pool *pool,
 void process_table_done(struct process_table *table);
 
 /*
- * Adds a running process with its current mappings, and makes its tables. Returns 0, -ESRCH if
- * there is no such process, -EACCES if its maps may not be read, or another errno.
+ * Adds a running process with its current mappings, which may have to be awaited (process_list.h),
+ * and makes its tables. Returns 0, -ESRCH if there is no such process, -EACCES if its maps may not
+ * be read, or another errno.
  */
 int process_table_add(struct process_table *table, pid_t pid);
 
@@ -156,7 +166,7 @@ void process_table_resync(struct process_table *table, uint64_t time);
  */
 void process_table_settle(struct process_table *table);
 
-/* True if the process had a mapping of a pending binary at that time. */
+/* True if the process had a mapping of a pending binary at that time, or they are being read. */
 bool process_is_pending(const struct process *process, uint64_t time);
 
 /* Makes new snapshots for all processes that changed, and publishes them to the kernel. */
@@ -171,6 +181,20 @@ void process_table_forget(struct process_table *table, uint64_t before);
 /* True if the binary's cookie is readable in memory and different. */
 bool process_cookie_differs(const struct process_table *table, const struct process *process,
 			    const struct mapping *mapping);
+
+/* Adds a mapping, and ends the parts of older ones that it covers. 0 or -ENOMEM. */
+static inline int process_add_mapping(struct process *process, const struct mapping *mapping)
+{
+	process->changed = true;
+	process->has_pending |= mapping->is_pending;
+	return history_add(&process->mappings, mapping);
+}
+
+static inline void process_end_mappings(struct process *process, uint64_t time)
+{
+	history_end(&process->mappings, time);
+	process->changed = true;
+}
 
 /* The mapping that contained an address at a time, or NULL. */
 static inline const struct mapping *process_find(const struct process *process, uint64_t address,

@@ -52,7 +52,7 @@ int process_look_back(struct process_table *table, struct process *p, uint64_t t
 	uint64_t pause = pause_of(table, p->mappings.n_living + p->mappings.n_past);
 	uint64_t now = pause > 0 ? clock_now_ns() : 0;
 
-	if (now < p->looked_back + pause)
+	if (p->is_unread || now < p->looked_back + pause)
 		return -EAGAIN;
 	p->looked_back = now;
 	return process_snapshot(table, p, time, ret);
@@ -69,11 +69,13 @@ static void log_no_room(struct process_table *table)
 int process_publish(struct process_table *table, struct process *p, uint64_t now)
 {
 	struct snapshot *s = NULL;
-	int err;
+	int err = 0;
 
-	do
-		err = make(table, p, TIME_NEVER - 1, true, &s);
-	while (err < 0 && table_store_shed(&table->binaries->tables));
+	/* Without one, its samples say that its mappings are not known, and wait until they are. */
+	if (!p->is_unread)
+		do
+			err = make(table, p, TIME_NEVER - 1, true, &s);
+		while (err < 0 && table_store_shed(&table->binaries->tables));
 	p->changed = err < 0; /* so that it is tried again */
 	if (err < 0)
 		log_no_room(table);

@@ -33,7 +33,7 @@ int process_publish(struct process_table *table, struct process *process, uint64
  */
 int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
 		     struct snapshot **ret);
-/* The same for a sample. -EAGAIN: it is not the time for one yet. */
+/* The same for a sample. -EAGAIN: it is not the time for one yet, or the mappings are not known. */
 int process_look_back(struct process_table *table, struct process *process, uint64_t time,
 		      struct snapshot **ret);
 

@@ -148,12 +148,21 @@ static void snapshot_find_labels(struct snapshot *s)
 	for (size_t i = 0; i < s->n_mappings && s->labels == 0; i++) {
 		const struct mapping *m = &s->mappings[i];
 
-		if (!m->binary || !m->binary->table || !m->binary->table->has_labels)
+		if (!m->binary || !m->binary->table ||
+		    m->binary->table->labels_form == DP_LABELS_NONE)
 			continue;
 		s->has_labels = true;
 		if (m->image >= DP_FIRST_CELL)
 			s->labels = (uint32_t)i + 1;
 	}
+}
+
+bool snapshot_has_context(const struct snapshot *s)
+{
+	for (size_t i = 0; s->has_labels && i < s->n_mappings; i++)
+		if (binary_has_context(s->mappings[i].binary))
+			return true;
+	return false;
 }
 
 /* Finds the first mapping whose image is in the pool and describes a runtime. */

@@ -97,6 +97,16 @@ int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *
 		 size_t n, const struct dp_hotspot *hotspot, bool cookies, struct snapshot **ret);
 struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *snapshot);
 
+/* The binary whose labels the kernel reads in this snapshot, or NULL; which may be NULL. */
+static inline const struct binary *snapshot_labelled(const struct snapshot *snapshot)
+{
+	return snapshot && snapshot->labels > 0 ? snapshot->mappings[snapshot->labels - 1].binary :
+						  NULL;
+}
+
+/* Whether threads may publish their contexts: the kernel may read them (snapshot_labelled()), or not. */
+bool snapshot_has_context(const struct snapshot *snapshot);
+
 /* True if a table has been added or evicted since. */
 bool snapshot_is_outdated(const struct snapshot *snapshot);
 

@@ -13,6 +13,7 @@
 #include "kernel/permission.h"
 #include "kernel/proc_stat.h"
 #include "log/log.h"
+#include "process/process_list.h"
 
 /* Finds the process of a thread, and whether it has memory; kernel threads have none. */
 static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)
@@ -168,20 +169,25 @@ static int add_tids(struct process_table *table, const pid_t *tids, size_t n_tid
 	return err;
 }
 
-static int add_all(struct process_table *table)
+/* is_sampling: it is not the time to apply lists. */
+static int add_all(struct process_table *table, bool is_sampling)
 {
 	_cleanup_free_ struct proc_stat *all = NULL;
 	size_t n, n_refused = 0;
 	int err = proc_stat_read_all(&all, &n);
 
-	for (size_t i = 0; err == 0 && i < n; i++)
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		if (!table->filter || filter_matches_process(table->filter, all[i].pid))
 			err = add_found(table, all[i].pid, &n_refused);
+		/* Tables are made meanwhile. */
+		if (!is_sampling)
+			process_lists_advance(table);
+	}
 	warn_refused(table, n_refused);
 	return err;
 }
 
-int target_add(struct process_table *table, const struct target *t)
+static int add(struct process_table *table, const struct target *t)
 {
 	if (t->n_tids > 0)
 		return add_tids(table, t->tids, t->n_tids);
@@ -189,13 +195,51 @@ int target_add(struct process_table *table, const struct target *t)
 		return add_pids(table, t->pids, t->n_pids);
 	table->all = true;
 	table->filter = filter_by_process(t->filter) ? t->filter : NULL;
-	return add_all(table);
+	return add_all(table, false);
+}
+
+/* With threads, all processes are those of the named ones. */
+static bool is_named(const struct target *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->n_pids; i++)
+		if (t->pids[i] == pid)
+			return true;
+	return t->n_tids > 0;
+}
+
+/* Who has read the mappings can tell only now that they could not be read. */
+static int check_lists(struct process_table *table, const struct target *t)
+{
+	struct process *p, *next;
+	size_t n_refused = 0;
+
+	HASH_ITER(hh, table->processes, p, next) {
+		bool is_refused = p->list_err == -EACCES || p->list_err == -EPERM;
+
+		n_refused += p->list_err < 0 && p->list_err != -ESRCH;
+		if (!is_named(t, p->pid) || (!is_refused && p->list_err != -ESRCH))
+			continue;
+		permission_explain_process(p->pid, p->list_err);
+		return is_refused ? -EPERM : p->list_err;
+	}
+	warn_refused(table, n_refused);
+	return 0;
+}
+
+int target_add(struct process_table *table, const struct target *t)
+{
+	int err = add(table, t);
+
+	if (err < 0)
+		return err;
+	process_lists_settle(table);
+	return binary_store_is_cancelled(table->binaries) ? -ECANCELED : check_lists(table, t);
 }
 
 int target_look_again(struct process_table *table)
 {
 	if (table->all)
-		return add_all(table);
+		return add_all(table, true);
 	return table->inherit ? add_children(table) : 0;
 }
 

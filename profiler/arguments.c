@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "symbols/string_layout.h"
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
@@ -173,9 +174,25 @@ static int read_result(struct reader *r, struct argument *a)
 		a->form.unit = "nanoseconds";
 	} else if (is_word(r->at, n, RESULT)) {
 		a->how.reg = DP_REG_RESULT;
+		if (path_length(r->at) > n)
+			return read_path(r, a);
 	} else {
 		return fail(r, "ret, what the function returns, or time, how long it took");
 	}
+	r->at += n;
+	return 0;
+}
+
+/* The name of a field, or argN, and of members. */
+static int read_field(struct reader *r, struct argument *a)
+{
+	size_t n = path_length(r->at);
+
+	if (n == 0 || n >= sizeof(a->path))
+		return fail(r, "the name of a field, or arg1, arg2, ...");
+	if (is_argument(r->at, strspn(r->at, NAME_CHARACTERS)))
+		a->number = (unsigned int)strtoul(r->at + 3, NULL, 10);
+	memcpy(a->path, r->at, n);
 	r->at += n;
 	return 0;
 }
@@ -186,6 +203,8 @@ static int read_base(struct reader *r, struct argument *a)
 	int64_t number = 0;
 	size_t n;
 
+	if (r->kind == PROBE_KERNEL)
+		return read_field(r, a);
 	if (r->kind == PROBE_RETURN)
 		return read_result(r, a);
 	n = strspn(r->at, NAME_CHARACTERS);
@@ -227,9 +246,90 @@ static int read_steps(struct reader *r, struct dp_argument *how)
 	}
 }
 
-static bool has_steps(const struct dp_argument *how)
+/* The word that is `offset` behind the address. False: it takes too many dereferences. */
+static bool load(struct dp_argument *how, int32_t offset)
 {
-	return how->n_derefs > 0 || how->add != 0;
+	if (how->n_derefs == DP_MAX_DEREFS)
+		return false;
+	how->derefs[how->n_derefs++] = (int32_t)how->add + offset;
+	how->add = 0;
+	how->size = sizeof(uint64_t);
+	return true;
+}
+
+/* The word behind one: the next in memory, or the next argument. False: there is none. */
+static bool next_word(const struct argument *a, struct argument_length *ret)
+{
+	const struct dp_argument *first = &a->how;
+
+	ret->how = *first;
+	ret->number = a->number;
+	if (first->add != 0)
+		return false;
+	if (first->n_derefs > 0) {
+		ret->how.derefs[first->n_derefs - 1] += (int32_t)sizeof(uint64_t);
+		return true;
+	}
+	if (a->number) {
+		ret->number++;
+		return ret->number <= USDT_MAX_ARGUMENTS;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(registers); i++) {
+		if (registers[i] == first->reg) {
+			ret->how = (struct dp_argument){ 0 };
+			set_argument(&ret->how, (int64_t)i + 2);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A text whose address and length are two words, one behind the other. */
+static int set_both(struct reader *r, struct argument *a, bool length_is_first)
+{
+	struct dp_argument first = a->how;
+	unsigned int number = a->number;
+
+	if (!next_word(a, &a->length))
+		return fail(r, "argN or ->OFFSET in front of this type, which has two words");
+	if (!length_is_first)
+		return 0;
+	a->how = a->length.how;
+	a->number = a->length.number;
+	a->length.how = first;
+	a->length.number = number;
+	return 0;
+}
+
+/* A text by position: where it is, and how long. */
+static int set_text(struct reader *r, struct argument *a)
+{
+	const struct string_layout object = STRING_LAYOUT_CXX11;
+	int err = 0;
+
+	if (r->kind == PROBE_KERNEL && a->form.type != VALUE_STR)
+		return fail(r, "str, the only text that can be read of an event of the kernel");
+	switch (a->form.type) {
+	case VALUE_STD_STRING:
+		a->length.how = a->how;
+		a->length.number = a->number;
+		if (!load(&a->how, object.pointer) || !load(&a->length.how, object.length))
+			return fail(r, "at most 8 dereferences, of which a std::string takes one");
+		break;
+	case VALUE_GO_STR:
+		return fail(r,
+			    "a parameter's name in front of gostr: Go's calls use other registers");
+	case VALUE_STD_STRING_VIEW: /* of libstdc++ */
+	case VALUE_RUST_STR:
+		err = set_both(r, a, a->form.type == VALUE_STD_STRING_VIEW);
+		a->length.how.size = sizeof(uint64_t);
+		break;
+	default:
+		break;
+	}
+	a->how.is_text = a->form.type == VALUE_STR ? DP_TEXT_ENDED : DP_TEXT_SIZED;
+	a->how.size = sizeof(uint64_t);
+	return err;
 }
 
 static int read_type(struct reader *r, enum value_type *ret)
@@ -239,7 +339,7 @@ static int read_type(struct reader *r, enum value_type *ret)
 	FILE *to;
 
 	skip_spaces(r);
-	n = strspn(r->at, NAME_CHARACTERS);
+	n = strspn(r->at, NAME_CHARACTERS ":");
 	*ret = value_type_find(r->at, n);
 	if (*ret < VALUE_N_TYPES) {
 		r->at += n;
@@ -283,8 +383,81 @@ static void name_by_text(struct value_form *form, const char *from, const char *
 		memcpy(form->name, from, n);
 }
 
+/* A value without its type: from an argument or parameter, and the steps from there. */
+static int read_value(struct reader *r, struct argument *ret)
+{
+	int err = read_base(r, ret);
+
+	if (err == 0 && (!ret->path[0] || r->kind == PROBE_KERNEL) &&
+	    ret->how.base == DP_BASE_REGISTER)
+		err = read_steps(r, &ret->how);
+	return err;
+}
+
+/* What a number is read as: of other sums than of addresses, all of a register. */
+static void set_size(struct dp_argument *how, enum value_type type)
+{
+	how->size = (uint8_t)(how->add ? sizeof(uint64_t) : value_type_size(type));
+}
+
+/* VALUE, VALUE:TYPE, or a number. */
+static int read_length_value(struct reader *r, struct argument *ret)
+{
+	int64_t number;
+	int err;
+
+	*ret = (struct argument){ .form = { .type = VALUE_U64 } };
+	skip_spaces(r);
+	if (isdigit((unsigned char)*r->at)) {
+		ret->how.base = DP_BASE_CONSTANT;
+		err = read_number(r, INT32_MAX, &number);
+		ret->how.add = err < 0 ? 0 : number;
+		return err;
+	}
+	err = read_value(r, ret);
+	ret->form.type = VALUE_U64;
+	if (err == 0 && !ret->path[0] && take(r, ":"))
+		err = read_type(r, &ret->form.type);
+	return err;
+}
+
+/* `[LENGTH]` behind bytes. */
+static int read_length(struct reader *r, struct argument_length *ret)
+{
+	struct argument length;
+	enum value_kind kind;
+	int err;
+
+	if (!take(r, "["))
+		return fail(r, "how many bytes: [NUMBER] or [VALUE]");
+	err = read_length_value(r, &length);
+	if (err < 0)
+		return err;
+	kind = value_type_kind(length.form.type);
+	if (kind != VALUE_IS_UNSIGNED && kind != VALUE_IS_SIGNED)
+		return fail(r, "an integer in front, such as arg2:u32");
+	if (!take(r, "]"))
+		return fail(r, "']'");
+	set_size(&length.how, length.form.type);
+	ret->how = length.how;
+	ret->number = length.number;
+	memcpy(ret->path, length.path, sizeof(ret->path));
+	return 0;
+}
+
+/* The result has its type in debug information, if there is some. */
+static void set_default(const struct reader *r, struct argument *a)
+{
+	if (r->kind != PROBE_RETURN || a->path[0] || a->how.base != DP_BASE_REGISTER ||
+	    argument_has_steps(&a->how))
+		return;
+	strcpy(a->path, RESULT);
+	a->has_default = true;
+}
+
 static int read_argument(struct reader *r, struct argument *ret)
 {
+	bool is_parameter;
 	const char *text;
 	int err;
 
@@ -294,23 +467,25 @@ static int read_argument(struct reader *r, struct argument *ret)
 		return err;
 	skip_spaces(r);
 	text = r->at;
-	err = read_base(r, ret);
-	if (err == 0 && !ret->path[0] && ret->how.base == DP_BASE_REGISTER)
-		err = read_steps(r, &ret->how);
+	err = read_value(r, ret);
 	if (err < 0)
 		return err;
 	name_by_text(&ret->form, text, r->at);
-	if (ret->number && !has_steps(&ret->how))
+	if ((ret->number || r->kind == PROBE_KERNEL) && !argument_has_steps(&ret->how))
 		ret->form.type = VALUE_N_TYPES;
 	if (take(r, ":"))
 		err = read_type(r, &ret->form.type);
-	if (err < 0 || ret->form.type == VALUE_N_TYPES || ret->path[0])
+	else
+		set_default(r, ret);
+	if (err == 0 && ret->form.type == VALUE_BYTES)
+		err = read_length(r, &ret->length);
+	is_parameter = ret->path[0] && r->kind != PROBE_KERNEL && !ret->has_default;
+	if (err < 0 || ret->form.type == VALUE_N_TYPES || is_parameter)
 		return err;
-	ret->how.is_text = value_type_kind(ret->form.type) == VALUE_IS_TEXT;
-	ret->how.size =
-		(uint8_t)(ret->how.is_text || ret->how.add ? sizeof(uint64_t) :
-							     value_type_size(ret->form.type));
-	return err;
+	if (value_type_kind(ret->form.type) == VALUE_IS_TEXT)
+		return set_text(r, ret);
+	set_size(&ret->how, ret->form.type);
+	return 0;
 }
 
 int arguments_parse(const char *list, enum probe_kind kind, struct arguments *ret,
@@ -319,7 +494,7 @@ int arguments_parse(const char *list, enum probe_kind kind, struct arguments *re
 	struct reader r = { kind, list + 1, ret_why };
 	int err = 0;
 
-	*ret = (struct arguments){ 0 };
+	*ret = (struct arguments){ .kind = kind };
 	do {
 		if (ret->n == DP_MAX_ARGUMENTS)
 			return fail(&r, "at most 16 values");
@@ -328,126 +503,4 @@ int arguments_parse(const char *list, enum probe_kind kind, struct arguments *re
 	if (err == 0 && (!take(&r, ")") || *r.at))
 		err = fail(&r, "'->OFFSET', '+OFFSET', ':TYPE', ',' or, at the end, ')'");
 	return err;
-}
-
-bool arguments_have_time(const struct arguments *arguments)
-{
-	for (size_t i = 0; i < arguments->n; i++)
-		if (arguments->of[i].how.base == DP_BASE_TIME)
-			return true;
-	return false;
-}
-
-bool arguments_have_names(const struct arguments *arguments)
-{
-	for (size_t i = 0; i < arguments->n; i++)
-		if (arguments->of[i].path[0])
-			return true;
-	return false;
-}
-
-void arguments_wanted(const struct arguments *arguments,
-		      struct parameter_wanted ret[DP_MAX_ARGUMENTS])
-{
-	for (size_t i = 0; i < arguments->n; i++) {
-		memcpy(ret[i].path, arguments->of[i].path, sizeof(ret[i].path));
-		ret[i].type = arguments->of[i].form.type;
-	}
-}
-
-void arguments_resolve(struct arguments *arguments,
-		       const struct parameter parameters[DP_MAX_ARGUMENTS],
-		       const struct enumerator *names)
-{
-	for (size_t i = 0; i < arguments->n; i++) {
-		struct argument *a = &arguments->of[i];
-
-		if (!a->path[0])
-			continue;
-		a->how = parameters[i].how;
-		a->form.type = (enum value_type)parameters[i].type;
-		a->form.n_names = parameters[i].n_names;
-		if (a->form.n_names > 0) {
-			a->form.names = names;
-			names += a->form.n_names;
-		}
-		a->path[0] = '\0';
-	}
-}
-
-/* The steps from an argument of a place, which is a pointer. -EINVAL: they are too many. */
-static int join(const struct dp_argument *base, struct dp_argument *steps)
-{
-	struct dp_argument how = *base;
-
-	if (steps->n_derefs > 0) {
-		int64_t first = how.add + steps->derefs[0];
-
-		if (how.n_derefs + steps->n_derefs > DP_MAX_DEREFS || first != (int32_t)first)
-			return -EINVAL;
-		memcpy(how.derefs + how.n_derefs, steps->derefs,
-		       steps->n_derefs * sizeof(*steps->derefs));
-		how.derefs[how.n_derefs] = (int32_t)first;
-		how.n_derefs += steps->n_derefs;
-		how.add = 0;
-		how.size = steps->size;
-	}
-	how.add += steps->add;
-	how.is_text = steps->is_text;
-	*steps = how;
-	return 0;
-}
-
-static enum value_type narrow(enum value_type wanted, enum value_type own)
-{
-	enum value_kind kind = wanted < VALUE_N_TYPES ? value_type_kind(wanted) : VALUE_IS_SIGNED;
-
-	if (wanted == VALUE_N_TYPES)
-		return own;
-	if (value_type_size(wanted) <= value_type_size(own))
-		return wanted;
-	return kind == VALUE_IS_HEX ? value_type_of(kind, value_type_size(own)) : own;
-}
-
-static int place_one(struct argument *a, const struct usdt_place *place,
-		     char why[ARGUMENTS_WHY_SIZE])
-{
-	const struct usdt_argument *own = &place->arguments[a->number - 1];
-	bool is_pointer = has_steps(&a->how) || a->how.is_text;
-
-	if (a->number > place->n_arguments)
-		snprintf(why, ARGUMENTS_WHY_SIZE, "it has %u arguments", place->n_arguments);
-	else if (own->type >= VALUE_N_TYPES)
-		snprintf(why, ARGUMENTS_WHY_SIZE, "it is no integer or not where one can be read");
-	else if (is_pointer && value_type_size((enum value_type)own->type) < sizeof(uint64_t))
-		snprintf(why, ARGUMENTS_WHY_SIZE, "it is no pointer: it has %zu bytes",
-			 value_type_size((enum value_type)own->type));
-	else if (join(&own->how, &a->how) < 0)
-		snprintf(why, ARGUMENTS_WHY_SIZE, "it takes too many dereferences");
-	else if (!is_pointer)
-		a->form.type = narrow(a->form.type, (enum value_type)own->type);
-	a->number = 0;
-	return why[0] ? -EINVAL : 0;
-}
-
-int arguments_place(struct arguments *arguments, const struct usdt_place *place,
-		    char ret_why[ARGUMENTS_WHY_SIZE])
-{
-	int err = 0;
-
-	ret_why[0] = '\0';
-	for (size_t i = 0; err == 0 && i < arguments->n; i++)
-		err = place_one(&arguments->of[i], place, ret_why);
-	return err;
-}
-
-void arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,
-			struct value_forms *ret_forms)
-{
-	*ret = (struct dp_arguments){ .n = (uint32_t)arguments->n };
-	*ret_forms = (struct value_forms){ .n = arguments->n };
-	for (size_t i = 0; i < arguments->n; i++) {
-		ret->of[i] = arguments->of[i].how;
-		ret_forms->of[i] = arguments->of[i].form;
-	}
 }

@@ -8,6 +8,14 @@
 #include "symbols/parameters.h"
 #include "symbols/usdt.h"
 
+/* Where values are read: other ones are there. */
+enum probe_kind {
+	PROBE_CALL,
+	PROBE_RETURN, /* `ret`, and `time`, which the call took */
+	PROBE_STATIC, /* `argN`, what a USDT probe has */
+	PROBE_KERNEL, /* fields of the record of an event of the kernel (trace_values.h) */
+};
+
 /*
  * The values that a probe is to read, as users write them behind a function: `(size=arg1:u64,
  * path=request->path)`. Each is NAME=VALUE:TYPE; the name or the type may be left out.
@@ -15,23 +23,33 @@
 struct argument {
 	struct value_form form; /* its type is VALUE_N_TYPES if debug information is to tell it */
 	struct dp_argument how; /* of an argument by position */
-	unsigned int number;    /* of a static probe's, from 1: `how` has the steps from there */
-	char path[PARAMETER_PATH_SIZE]; /* of one by name (parameters.h); "": it is by position */
+	/* Of a static probe's, from 1: `how` has the steps from there; of a kernel event's, too. */
+	unsigned int number;
+	/* Of one by name (parameters.h), and of each of a kernel event; "": it is by position */
+	char path[PARAMETER_PATH_SIZE];
+	bool has_default; /* without debug information, `how` is right nevertheless */
+	/* Of a DP_TEXT_SIZED, in the same way */
+	struct argument_length {
+		struct dp_argument how;
+		unsigned int number;
+		char path[PARAMETER_PATH_SIZE];
+	} length;
 };
 
+/* Is it more than a register or argument: memory, or a sum? */
+static inline bool argument_has_steps(const struct dp_argument *how)
+{
+	return how->n_derefs > 0 || how->add != 0;
+}
+
 struct arguments {
+	enum probe_kind kind;
+	uint32_t line; /* they are read where this line of the source begins; 0: elsewhere */
 	size_t n;
 	struct argument of[DP_MAX_ARGUMENTS];
 };
 
 #define ARGUMENTS_WHY_SIZE 512
-
-/* Where values are read: other ones are there. */
-enum probe_kind {
-	PROBE_CALL,
-	PROBE_RETURN, /* `ret`, and `time`, which the call took */
-	PROBE_STATIC, /* `argN`, what a USDT probe has */
-};
 
 /*
  * Where the list begins, its parenthesis; NULL: there is none. A list has a name, type, dereference
@@ -47,10 +65,12 @@ int arguments_parse(const char *list, enum probe_kind kind, struct arguments *re
 bool arguments_have_time(const struct arguments *arguments);
 
 /*
- * Are some by name? arguments_resolve() makes them such by position, at one place. Their forms refer
- * to the names of values.
+ * Are some by name? arguments_resolve() makes them such by position, at one place, if all are found but
+ * those that have a default. Their forms refer to the names of values. arguments_set_defaults() does it where
+ * nothing is known. False: not all have one.
  */
 bool arguments_have_names(const struct arguments *arguments);
+bool arguments_set_defaults(struct arguments *arguments);
 void arguments_wanted(const struct arguments *arguments,
 		      struct parameter_wanted ret[DP_MAX_ARGUMENTS]);
 void arguments_resolve(struct arguments *arguments,
@@ -58,14 +78,10 @@ void arguments_resolve(struct arguments *arguments,
 		       const struct enumerator *names);
 
 /*
- * Makes them such by position, at one place of a USDT probe. 0, or -EINVAL, and what is wrong. A type
- * that is wider than an argument becomes as narrow.
+ * What the kernel is to read, and how it is written: a length in front of each text that has one. 0, or
+ * -ENOSPC if these are more than DP_MAX_ARGUMENTS.
  */
-int arguments_place(struct arguments *arguments, const struct usdt_place *place,
-		    char ret_why[ARGUMENTS_WHY_SIZE]);
-
-/* What the kernel is to read, and how it is written. */
-void arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,
-			struct value_forms *ret_forms);
+int arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,
+		       struct value_forms *ret_forms);
 
 #endif

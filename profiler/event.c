@@ -2,6 +2,7 @@
 #include "profiler/event.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -13,11 +14,13 @@ static const struct event_source *const sources[] = {
 	&event_uprobe,
 	&event_uretprobe,
 	&event_usdt,
+	&event_exceptions,
 	&event_page_faults,
 	&event_minor_faults,
 	&event_major_faults,
 	&event_context_switches,
 	&event_cpu_migrations,
+	&event_wakeups,
 	&event_cycles,
 	&event_instructions,
 	&event_cache_references,
@@ -25,6 +28,11 @@ static const struct event_source *const sources[] = {
 	&event_branches,
 	&event_branch_misses,
 	&event_raw,
+	&event_crash,
+	&event_tracepoint,
+	&event_raw_tracepoint,
+	&event_fentry,
+	&event_kprobe,
 };
 
 bool event_has_periods(const struct event *event, unsigned int period)
@@ -34,8 +42,11 @@ bool event_has_periods(const struct event *event, unsigned int period)
 
 void event_name(const struct event *event, char ret[EVENT_NAME_SIZE])
 {
-	snprintf(ret, EVENT_NAME_SIZE, "%s%s", event->source->name,
-		 event->argument ? event->argument : "");
+	const char *argument = event->argument ? event->argument : "";
+
+	snprintf(ret, EVENT_NAME_SIZE, "%s%s%.*s", event->source->name,
+		 event->argument && *event->source->argument == ':' ? ":" : "",
+		 (int)strcspn(argument, "("), argument);
 }
 
 /* The argument in an event that is this source's, or "" if it has none; NULL: it is another's. */
@@ -82,6 +93,18 @@ bool event_has_commas(const char *text)
 	return has;
 }
 
+char *event_find_comma(char *text)
+{
+	int depth = 0;
+
+	for (; *text; text++) {
+		depth += (*text == '(') - (*text == ')');
+		if (*text == ',' && depth == 0)
+			return text;
+	}
+	return NULL;
+}
+
 bool event_is_same(const struct event *a, const struct event *b)
 {
 	if (a->source != b->source)
@@ -89,6 +112,51 @@ bool event_is_same(const struct event *a, const struct event *b)
 	if (a->source->is_same)
 		return a->source->is_same(a->argument, b->argument);
 	return !a->argument || strcmp(a->argument, b->argument) == 0;
+}
+
+bool event_may_join(const struct event *a, const struct event *b)
+{
+	return (a->source->has_period && b->source->has_period) ||
+	       (a->source == b->source && a->source->is_several);
+}
+
+static int add_prefix(const struct event_source *s, char **argument)
+{
+	char *whole;
+
+	if (asprintf(&whole, "%s:%s", s->name, *argument) < 0)
+		return -ENOMEM;
+	free(*argument);
+	*argument = whole;
+	return 0;
+}
+
+int event_expand(const char *text, struct event_texts *ret, char ret_why[EVENT_TEXT_SIZE])
+{
+	int err = 0;
+
+	*ret = (struct event_texts){ 0 };
+	ret_why[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		const struct event_source *s = sources[i];
+		const char *argument = s->expand ? find_argument(s, text) : NULL;
+
+		if (!argument)
+			continue;
+		err = s->expand(argument, ret, ret_why);
+		for (size_t j = 0; err == 0 && j < ret->n; j++)
+			err = add_prefix(s, &ret->items[j]);
+		break;
+	}
+	if (err < 0)
+		event_texts_done(ret);
+	return err;
+}
+
+void event_texts_done(struct event_texts *texts)
+{
+	while (texts->n > 0)
+		free(texts->items[--texts->n]);
 }
 
 void event_list(FILE *to)

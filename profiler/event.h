@@ -6,10 +6,14 @@
 #include <stdio.h>
 
 #include "bpf/abi.h"
+#include "kernel/event.h"
+#include "kernel/tracer.h"
+#include "report/report.h"
 #include "report/sample.h"
 #include "samples/label_values.h"
 #include "samples/probed_code.h"
 
+struct event_texts;
 struct profiler_options;
 struct parsers;
 struct session;
@@ -26,7 +30,10 @@ struct event_text {
 	struct value_forms
 		*lists; /* by the number of the list of arguments; the taker frees them */
 	size_t n_lists;
-	struct probed_code code; /* whose calls label samples (label_probe.h) */
+	struct value_forms *thrown; /* of exceptions; NULL: none; the taker frees them */
+	struct probed_code code;    /* whose calls label samples (label_probe.h) */
+	struct report_keys keys;    /* of these labels, as in `lists` */
+	char called[256];           /* what these are calls of */
 };
 
 /*
@@ -57,9 +64,13 @@ struct event_source {
 	 * events may be sampled at once.
 	 */
 	bool has_period;
+	bool is_several;         /* several of this source alone may be sampled at once */
+	enum tracer_kind tracer; /* of DP_EVENT_TRACE */
 	const char *counts;  /* the unit of its counts: "page_faults"; NULL: samples or events */
 	bool user_only;      /* never happens in the kernel */
-	const char *missing; /* why a target may have no samples, after "which" */
+	bool has_exceptions; /* it is that C++ exceptions are thrown, wherever a runtime does so */
+	unsigned int max_rate; /* samples per process and second if options do not say; 0: all */
+	const char *missing;   /* why a target may have no samples, after "which" */
 	/*
 	 * Validates an argument: 0, -EINVAL, or the error of reading the file in front of the first
 	 * colon. May be NULL if there is a colon before the argument.
@@ -72,6 +83,11 @@ struct event_source {
 	bool (*has_values)(const struct event_source *source, const char *argument);
 	/* Also the times of calls? NULL: no */
 	bool (*has_times)(const struct event_source *source, const char *argument);
+	/*
+	 * What an argument with a glob stands for, as arguments of this source: event_expand(). NULL:
+	 * it takes none.
+	 */
+	int (*expand)(const char *argument, struct event_texts *ret, char ret_why[EVENT_TEXT_SIZE]);
 	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
 	bool (*is_same)(const char *a, const char *b);
 	/* Starts the event. The parsers read files, NULL: this process does. Logs errors. 0 or a
@@ -86,8 +102,9 @@ struct event {
 	const char *argument; /* NULL: the source has none */
 };
 
-/* Enough for the name of an event that is counted: "page-faults", "r1c2". */
-#define EVENT_NAME_SIZE 32
+/* Enough for the name of an event that may be one of several: "page-faults", "r1c2". */
+#define EVENT_NAME_SIZE 128
+/* The name of an event in reports, without its values. */
 void event_name(const struct event *event, char ret[EVENT_NAME_SIZE]);
 
 extern const struct event_source event_cpu;
@@ -96,6 +113,7 @@ extern const struct event_source event_wall;
 extern const struct event_source event_uprobe;
 extern const struct event_source event_uretprobe;
 extern const struct event_source event_usdt;
+extern const struct event_source event_exceptions;
 extern const struct event_source event_page_faults;
 extern const struct event_source event_minor_faults;
 extern const struct event_source event_major_faults;
@@ -108,6 +126,12 @@ extern const struct event_source event_cache_misses;
 extern const struct event_source event_branches;
 extern const struct event_source event_branch_misses;
 extern const struct event_source event_raw;
+extern const struct event_source event_crash;
+extern const struct event_source event_wakeups;
+extern const struct event_source event_tracepoint;
+extern const struct event_source event_raw_tracepoint;
+extern const struct event_source event_fentry;
+extern const struct event_source event_kprobe;
 
 /* Do its samples stand for as many events as the kernel has counted for each? */
 bool event_has_periods(const struct event *event, unsigned int period);
@@ -120,9 +144,27 @@ int event_parse(const char *text, struct event *ret);
 
 /* May what follows a comma belong to the event that the text begins with? */
 bool event_has_commas(const char *text);
+/* The first comma in a list of events that is not between parentheses; NULL: there is none. */
+char *event_find_comma(char *text);
 
 /* Are they the same but for how they are written? */
 bool event_is_same(const struct event *a, const struct event *b);
+
+/* May they be sampled at once? */
+bool event_may_join(const struct event *a, const struct event *b);
+
+/*
+ * The events that a text with a glob stands for: `tracepoint:sched:sched_process_*`, with values for
+ * each. None if it has no glob. 0, -EINVAL, and what is wrong, or another negative errno.
+ * event_texts_done() frees *ret.
+ */
+struct event_texts {
+	char *items[EVENT_MAX];
+	size_t n;
+};
+
+int event_expand(const char *text, struct event_texts *ret, char ret_why[EVENT_TEXT_SIZE]);
+void event_texts_done(struct event_texts *texts);
 
 /* Writes "cpu, off-cpu, wall, uprobe:PATH:NAME, page-faults". */
 void event_list(FILE *to);

@@ -142,14 +142,14 @@ static int attach(struct session *session, struct parsers *parsers,
 	*ret = (struct event_text){ 0 };
 	for (size_t i = 0; i < profiler_n_events(o); i++) {
 		const struct event *event = profiler_event(o, i);
+		size_t length = strlen(ret->name);
 
 		event_name(event, texts[i]);
 		names[i] = texts[i];
-		if (i > 0) {
-			strncat(ret->name, ",", sizeof(ret->name) - strlen(ret->name) - 1);
+		snprintf(ret->name + length, sizeof(ret->name) - length, "%s%s", i > 0 ? "," : "",
+			 names[i]);
+		if (i > 0)
 			strncat(ret->how, ", ", sizeof(ret->how) - strlen(ret->how) - 1);
-		}
-		strncat(ret->name, names[i], sizeof(ret->name) - strlen(ret->name) - 1);
 		kinds[i] = describe(o, event, ret->how, sizeof(ret->how));
 	}
 	return session_sample_events(session, kinds, names, profiler_n_events(o));

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
@@ -18,35 +19,128 @@
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/profiler.h"
+#include "samples/spans.h"
 #include "sandbox/parsers.h"
 
-#define KIND "label:"
+#define LABEL "label:"
+#define SPAN "span:"
+#define MIN " min="
+#define FORMS LABEL "PATH:NAME(VALUES) or " SPAN "PATH:NAME(VALUES) min=TIME"
 
-static int split(const char *text, struct probe_parts *ret, char ret_why[ARGUMENTS_WHY_SIZE])
+struct label_probe {
+	struct probe_parts parts;
+	bool is_span;
+	uint64_t min_ns;
+};
+
+static void label_probe_done(struct label_probe *probe)
+{
+	probe_parts_done(&probe->parts);
+}
+
+static int fail(char ret_why[ARGUMENTS_WHY_SIZE], const char *why)
+{
+	snprintf(ret_why, ARGUMENTS_WHY_SIZE, "%s", why);
+	return -EINVAL;
+}
+
+/* No time has a larger number, whatever its unit. */
+#define MAX_NUMBER 1e9
+
+/* Parses "100us", "5ms" or "1.5s". */
+static bool parse_time(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *suffix;
+		double ns;
+	} units[] = { { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	size_t digits = strspn(text, "0123456789.");
+	char *end;
+	double value;
+
+	if (digits == 0)
+		return false;
+	value = strtod(text, &end);
+	if (value > MAX_NUMBER)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (end != text + digits || strcmp(end, units[i].suffix) != 0)
+			continue;
+		*ret_ns = (uint64_t)(value * units[i].ns);
+		return true;
+	}
+	return false;
+}
+
+/* Takes the time from behind the values, of which one may have that name. False: it is none. */
+static bool take_min(char *text, uint64_t *ret_ns)
+{
+	char *values = strrchr(text, ')'), *min = strstr(values ?: text, MIN);
+
+	*ret_ns = 0;
+	if (!min)
+		return true;
+	if (!parse_time(min + strlen(MIN), ret_ns))
+		return false;
+	while (min > text && min[-1] == ' ')
+		min--;
+	*min = '\0';
+	return true;
+}
+
+static int split_span(const char *text, struct label_probe *ret, char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	_cleanup_free_ char *copy = strdup(text);
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	if (!take_min(copy, &ret->min_ns))
+		return fail(ret_why, "min= takes a time: 100us, 5ms, 1s");
+	err = probe_parts_split(copy, PROBE_CALL, &ret->parts, ret_why);
+	for (size_t i = 0; err == 0 && i < ret->parts.arguments.n; i++)
+		if (strcmp(ret->parts.arguments.of[i].form.name, SPANS_LABEL) == 0)
+			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
+	return err;
+}
+
+static int split(const char *text, struct label_probe *ret, char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	int err;
 
-	*ret = (struct probe_parts){ 0 };
-	snprintf(ret_why, ARGUMENTS_WHY_SIZE, "it must be " KIND "PATH:NAME(VALUES)");
-	if (strncmp(text, KIND, strlen(KIND)) != 0)
-		return -EINVAL;
-	text += strlen(KIND);
-	err = probe_parts_split(text + strspn(text, " "), PROBE_CALL, ret, ret_why);
-	if (err == 0 && ret->arguments.n == 0) {
-		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "there must be values: NAME(x=arg1)");
-		err = -EINVAL;
-	}
+	*ret = (struct label_probe){ .is_span = strncmp(text, SPAN, strlen(SPAN)) == 0 };
+	if (!ret->is_span && strncmp(text, LABEL, strlen(LABEL)) != 0)
+		return fail(ret_why, "it must be " FORMS);
+	text = strchr(text, ':') + 1;
+	text += strspn(text, " ");
+	err = ret->is_span ? split_span(text, ret, ret_why) :
+			     probe_parts_split(text, PROBE_CALL, &ret->parts, ret_why);
+	if (err == -EINVAL && ret_why[0] == '\0')
+		return fail(ret_why, "it must be " FORMS);
+	if (err == 0 && !ret->is_span && ret->parts.arguments.n == 0)
+		return fail(ret_why, "there must be values: NAME(x=arg1)");
+	if (err == 0 && ret->parts.is_line)
+		return fail(ret_why, "calls are of functions, not of a line");
 	return err;
 }
 
 int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE])
 {
-	_cleanup_(probe_parts_done) struct probe_parts parts;
-	int err = split(text, &parts, ret_why);
+	_cleanup_(label_probe_done) struct label_probe probe;
 
-	if (err == -EINVAL && ret_why[0] == '\0')
-		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "it must be " KIND "PATH:NAME(VALUES)");
-	return err;
+	return split(text, &probe, ret_why);
+}
+
+bool label_probe_is_span(const char *text, uint64_t *ret_min_ns)
+{
+	_cleanup_(label_probe_done) struct label_probe probe = { 0 };
+	char why[ARGUMENTS_WHY_SIZE];
+
+	*ret_min_ns = 0;
+	if (!text || split(text, &probe, why) < 0)
+		return false;
+	*ret_min_ns = probe.min_ns;
+	return probe.is_span;
 }
 
 static void note_size(struct probed_code *code, const struct listed_function *f)
@@ -99,6 +193,17 @@ static int note(struct probed_code *code, const struct listed_function *f)
 	}
 }
 
+/* Before which address a probe may not have been hit. */
+static int note_start(int fd, uint64_t offset, struct dp_span_place *place)
+{
+	uint8_t byte = 0;
+
+	if (pread(fd, &byte, 1, (off_t)offset) < 0)
+		return -errno;
+	place->begun = DP_PROBED_FROM(byte);
+	return 0;
+}
+
 /* -ENODATA: where a function ends is not known; -E2BIG: there are too many parts. */
 static int find_code(const struct uprobe_places *places, struct probed_code *ret)
 {
@@ -109,8 +214,10 @@ static int find_code(const struct uprobe_places *places, struct probed_code *ret
 	if (fstat(places->fd, &st) < 0)
 		return -errno;
 	*ret = (struct probed_code){ .device = st.st_dev, .inode = st.st_ino, .n = places->n };
-	for (size_t i = 0; i < places->n; i++)
+	for (size_t i = 0; err == 0 && i < places->n; i++) {
 		ret->starts[i] = places->offsets[i];
+		err = note_start(places->fd, places->offsets[i], &ret->places.of[i]);
+	}
 	for (size_t at = 0; err == 0 && function_list_next(&places->functions, &at, &f);)
 		err = note(ret, &f);
 	for (size_t i = 0; err == 0 && i < places->n; i++)
@@ -119,14 +226,40 @@ static int find_code(const struct uprobe_places *places, struct probed_code *ret
 	return err;
 }
 
-static void find_build_id(struct parsers *parsers, int fd, char ret[ELF_BUILD_ID_SIZE])
+/* Is code at an offset of the file Go's? */
+static bool is_go(const struct elf_facts *facts, uint64_t offset)
 {
-	const struct parse_request request = { .kind = PARSE_FACTS, .fd = fd, .other = -1 };
+	for (size_t i = 0; i < facts->n_segments; i++) {
+		const struct elf_segment *s = &facts->segments[i];
+		uint64_t address = s->address + (offset - s->offset);
+
+		if (offset - s->offset < s->file_size && address >= facts->go_start &&
+		    address < facts->go_end)
+			return true;
+	}
+	return false;
+}
+
+/* What else is to be known of the file. */
+static int find_facts(struct parsers *parsers, const struct label_probe *probe,
+		      const struct uprobe_places *places, char ret_build_id[ELF_BUILD_ID_SIZE])
+{
+	const struct parse_request request = { .kind = PARSE_FACTS, .fd = places->fd, .other = -1 };
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	clockid_t clock = 0;
 
-	if (parsers_ask(parsers, &request, &clock, &result) == 0)
-		memcpy(ret, result.facts.origin.build_id, ELF_BUILD_ID_SIZE);
+	if (parsers_ask(parsers, &request, &clock, &result) < 0)
+		return 0;
+	memcpy(ret_build_id, result.facts.origin.build_id, ELF_BUILD_ID_SIZE);
+	for (size_t i = 0; probe->is_span && i < places->n; i++) {
+		if (!is_go(&result.facts, places->offsets[i]))
+			continue;
+		log_error("%s in %s is Go's: its stacks move, so calls cannot be told apart; "
+			  "`--probe " LABEL "' does not need that",
+			  probe->parts.name, probe->parts.path);
+		return -EOPNOTSUPP;
+	}
+	return 0;
 }
 
 static int measure(const struct probe_parts *parts, const struct uprobe_places *places,
@@ -153,11 +286,22 @@ static int list_with_parts(void *parsers, int fd, const struct function_query *q
 	return probe_catalog_list(parsers, fd, &wanted, ret);
 }
 
-static int find(struct parsers *parsers, const struct probe_parts *parts,
+static int list_with_ends(void *parsers, int fd, const struct function_query *query,
+			  struct function_list *ret)
+{
+	struct function_query wanted = *query;
+
+	wanted.has_ends = true;
+	return list_with_parts(parsers, fd, &wanted, ret);
+}
+
+static int find(struct parsers *parsers, const struct label_probe *probe,
 		struct uprobe_places *places, struct probe_lists *lists)
 {
-	const struct uprobe_reader reader = { probe_file_open, list_with_parts, parsers_explain,
-					      parsers };
+	const struct uprobe_reader reader = { probe_file_open,
+					      probe->is_span ? list_with_ends : list_with_parts,
+					      parsers_explain, parsers };
+	const struct probe_parts *parts = &probe->parts;
 	int err = uprobe_places_find(parts->path, parts->name, &reader, places);
 
 	if (err == 0 && places->n > DP_MAX_SPAN_PLACES) {
@@ -165,66 +309,203 @@ static int find(struct parsers *parsers, const struct probe_parts *parts,
 			  parts->path, places->n, parts->name, DP_MAX_SPAN_PLACES);
 		err = -E2BIG;
 	}
-	if (err == 0)
+	if (err == 0 && parts->arguments.n > 0)
 		err = probe_lists_make(parsers, &parts->arguments, places, lists);
+	if (err == 0 && !places->cookies)
+		places->cookies = calloc(places->n, sizeof(*places->cookies));
+	if (err == 0 && !places->cookies)
+		err = -ENOMEM;
 	for (size_t i = 0; err == 0 && i < places->n; i++)
 		places->cookies[i] = DP_SPAN_COOKIE(places->cookies[i], i);
 	return err;
 }
 
-static int attach(struct session *session, struct parsers *parsers, const struct probe_parts *parts,
+/* Where the calls of places end. */
+struct exits {
+	uint64_t *offsets, *cookies;
+	size_t n;
+};
+
+static void exits_done(struct exits *e)
+{
+	free(e->offsets);
+	free(e->cookies);
+}
+
+/* Functions have several symbols, which list the same. */
+static bool has_exit(const struct exits *e, uint64_t offset)
+{
+	for (size_t i = 0; i < e->n; i++)
+		if (e->offsets[i] == offset)
+			return true;
+	return false;
+}
+
+static int take_exits(const struct uprobe_places *places, size_t of, struct exits *e)
+{
+	struct listed_function f;
+	size_t n = e->n;
+
+	for (size_t at = 0; function_list_next(&places->functions, &at, &f);) {
+		if (f.kind != LISTED_EXIT || f.of != places->offsets[of] || has_exit(e, f.offset))
+			continue;
+		if (e->n == UPROBE_MAX_PLACES)
+			return -E2BIG;
+		e->offsets[e->n] = f.offset;
+		e->cookies[e->n++] = places->cookies[of];
+	}
+	return e->n > n ? 0 : -ENODATA;
+}
+
+/* Before the calls' own places: a call whose begin is seen is to be seen to end. */
+static int attach_exits(struct session *session, const struct probe_parts *parts,
+			const struct uprobe_places *places)
+{
+	_cleanup_(exits_done) struct exits e = {
+		.offsets = calloc(UPROBE_MAX_PLACES, sizeof(*e.offsets)),
+		.cookies = calloc(UPROBE_MAX_PLACES, sizeof(*e.cookies)),
+	};
+	struct uprobe_places ends = *places;
+	int err = e.offsets && e.cookies ? 0 : -ENOMEM;
+
+	for (size_t i = 0; err == 0 && i < places->n; i++)
+		err = take_exits(places, i, &e);
+	if (err == -ENODATA)
+		log_error("cannot tell where calls of %s in %s return; `--probe " LABEL
+			  "' does not need that",
+			  parts->name, parts->path);
+	else if (err == -E2BIG)
+		log_error("calls of %s in %s return at more than %d places", parts->name,
+			  parts->path, UPROBE_MAX_PLACES);
+	if (err < 0)
+		return err;
+	log_debug("calls of %s return at %zu places", parts->name, e.n);
+	ends.offsets = e.offsets;
+	ends.cookies = e.cookies;
+	ends.n = e.n;
+	return session_end_calls(session, &ends);
+}
+
+static int attach(struct session *session, struct parsers *parsers, const struct label_probe *probe,
 		  struct event_text *ret)
 {
 	_cleanup_uprobe_places_ struct uprobe_places places = UPROBE_PLACES_NONE;
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
-	int err = find(parsers, parts, &places, &lists);
+	int err = find(parsers, probe, &places, &lists);
 
 	if (err == 0)
-		err = measure(parts, &places, &ret->code);
+		err = measure(&probe->parts, &places, &ret->code);
 	if (err == 0)
-		find_build_id(parsers, places.fd, ret->code.build_id);
+		err = find_facts(parsers, probe, &places, ret->code.build_id);
 	if (err == 0)
 		err = session_set_arguments(session, lists.lists, lists.n);
+	if (err == 0 && probe->is_span)
+		err = attach_exits(session, &probe->parts, &places);
 	if (err == 0)
 		err = session_label_calls(session, &places, &ret->code.places);
 	if (err < 0)
 		return err;
 	ret->lists = steal_ptr(lists.forms);
 	ret->n_lists = lists.n;
+	snprintf(ret->called, sizeof(ret->called), "%s", probe->parts.name);
 	return 0;
 }
 
 static int attach_text(struct session *session, struct parsers *parsers, const char *text,
 		       struct event_text *ret)
 {
-	_cleanup_(probe_parts_done) struct probe_parts parts;
+	_cleanup_(label_probe_done) struct label_probe probe;
 	char why[ARGUMENTS_WHY_SIZE];
-	int err = split(text, &parts, why);
+	int err = split(text, &probe, why);
 
 	if (err < 0) {
 		log_error("--probe %s: %s", text, why);
 		return err;
 	}
-	return attach(session, parsers, &parts, ret);
+	return attach(session, parsers, &probe, ret);
+}
+
+/* Which samples count. */
+static void set_spans(const struct profiler_options *o, const struct event_text *text,
+		      const struct value_labels *labels, struct spans *ret)
+{
+	ret->name = text->called;
+	ret->code = &text->code;
+	ret->values = labels;
+	/* Those of exceptions are redacted later, with the names of types (type_names.h). */
+	ret->redaction = o->event.source->has_exceptions ? NULL : o->label_sources.redaction;
+	(void)label_probe_is_span(o->label_probe, &ret->min_ns);
+	ret->times.name = ret->name;
+	ret->times.min_ns = ret->min_ns;
+}
+
+static void list_keys(struct event_text *event)
+{
+	const struct value_forms *list = event->lists;
+
+	event->keys.n = 0;
+	for (size_t i = 0; event->n_lists > 0 && i < list->n; i++)
+		if (!list->of[i].is_length)
+			event->keys.of[event->keys.n++] = list->of[i].name;
+}
+
+/* The events. CPUs' come last, so that samples do not pile up before the reader starts. */
+static int attach_events(struct session *session, struct parsers *parsers,
+			 const struct profiler_options *o, struct event_text *ret)
+{
+	int err = o->crashes ? session_sample_crashes(session) : 0;
+	size_t length;
+
+	if (err == 0)
+		err = o->event.source->attach(session, parsers, o, ret);
+	length = strlen(ret->how);
+	if (err == 0 && o->crashes)
+		snprintf(ret->how + length, sizeof(ret->how) - length,
+			 ", and when a signal ends a process");
+	return err;
 }
 
 int label_probe_attach(struct session *session, struct parsers *parsers,
 		       const struct profiler_options *o, struct event_text *ret,
-		       struct value_labels *ret_labels)
+		       struct value_labels *ret_labels, struct spans *ret_spans)
 {
 	struct event_text probe = { 0 };
+	uint64_t min_ns;
 	int err = 0;
 
 	if (o->label_probe)
 		err = attach_text(session, parsers, o->label_probe, &probe);
 	if (err == 0)
-		err = o->event.source->attach(session, parsers, o, ret);
+		err = attach_events(session, parsers, o, ret);
 	if (o->label_probe) {
 		ret->code = probe.code;
 		ret->lists = probe.lists;
 		ret->n_lists = probe.n_lists;
+		list_keys(ret);
+		memcpy(ret->called, probe.called, sizeof(ret->called));
 	}
 	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);
+	ret_labels->thrown = ret->thrown;
 	ret_labels->code = o->label_probe ? &ret->code : NULL;
+	ret_labels->are_of_spans = label_probe_is_span(o->label_probe, &min_ns);
+	if (ret_labels->are_of_spans)
+		set_spans(o, ret, ret_labels, ret_spans);
 	return err;
+}
+
+void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals)
+{
+	struct dp_span_times counted;
+
+	if (!spans_are_wanted(spans))
+		return;
+	if (session_span_times(session, &counted) < 0) {
+		log_warning("the times of calls cannot be read");
+		return;
+	}
+	spans->times.n_begun = counted.n_begun;
+	spans->times.n_long += counted.n_long;
+	spans->times.n_unbegun = counted.n_unknown;
+	memcpy(spans->times.n_returned, counted.n_returned, sizeof(counted.n_returned));
+	totals->calls = &spans->times;
 }

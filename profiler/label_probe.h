@@ -8,22 +8,31 @@ struct event_text;
 struct parsers;
 struct profiler_options;
 struct session;
+struct spans;
+struct totals;
 
 /*
  * A probe whose values label the samples that are taken while its call is on the stack:
- * `label:PATH:NAME(VALUES)`.
+ * `label:PATH:NAME(VALUES)`; or `span:PATH:NAME[(VALUES)] [min=TIME]`, with which only samples count that are
+ * taken during calls of at least that time.
  */
 
 /* 0, or -EINVAL, and what is wrong. */
 int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE]);
 
+/* Is it one for calls of at least *ret_min_ns? text: one that has been checked, or NULL. */
+bool label_probe_is_span(const char *text, uint64_t *ret_min_ns);
+
 /*
  * Attaches options->label_probe, if there is one, and then the event. Sets how the values of both are
- * written; *ret_labels refers to *ret. The parsers read files, NULL: this process does. Logs errors. 0 or a
- * negative errno.
+ * written, and which samples count; *ret_labels and *ret_spans refer to *ret. The parsers read files, NULL:
+ * this process does. Logs errors. 0 or a negative errno.
  */
 int label_probe_attach(struct session *session, struct parsers *parsers,
 		       const struct profiler_options *options, struct event_text *ret,
-		       struct value_labels *ret_labels);
+		       struct value_labels *ret_labels, struct spans *ret_spans);
+
+/* With such a probe, when all samples are reported: adds the kernel's count of its calls to the totals. */
+void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals);
 
 #endif

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/needs.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/label_probe.h"
 #include "profiler/profiler.h"
 
 static unsigned int max(unsigned int a, unsigned int b)
 {
 	return a > b ? a : b;
+}
+
+static void add_tracer(struct session_needs *session, const struct event *event)
+{
+	const char *name = event->argument ? event->argument : "";
+
+	session->tracer = event->source->tracer;
+	snprintf(session->function, sizeof(session->function), "%.*s", (int)strcspn(name, "("),
+		 name);
 }
 
 static void add(struct needs *needs, const struct event *event, const struct profiler_options *o)
@@ -17,11 +30,15 @@ static void add(struct needs *needs, const struct event *event, const struct pro
 	session->levels = max(session->levels, s->levels);
 	session->rings_per_cpu = max(session->rings_per_cpu, s->rings_per_cpu);
 	session->user_only &= s->user_only;
-	session->has_values |=
-		event->argument && s->has_values && s->has_values(s, event->argument);
+	session->has_values |= (event->argument || !s->argument) && s->has_values &&
+			       s->has_values(s, event->argument);
+	session->has_exceptions |= s->has_exceptions;
 	session->has_times |= event->argument && s->has_times && s->has_times(s, event->argument);
 	session->by_period |= event_has_periods(event, o->period);
 	needs->states |= s->states;
+	needs->finds_own_frames |= s->states || s->programs & EVENT_BIT(DP_EVENT_TRACE);
+	if (s->programs & EVENT_BIT(DP_EVENT_TRACE))
+		add_tracer(session, event);
 	if (s->cpu_has_time)
 		needs->cpu_value_ns = 1000000000 / o->hz;
 	if (s->has_period)
@@ -32,7 +49,7 @@ static void add(struct needs *needs, const struct event *event, const struct pro
 
 struct needs needs_of(const struct profiler_options *o)
 {
-	const unsigned int both = EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU);
+	const unsigned int of_threads = EVENT_BIT(DP_EVENT_OFF_CPU) | EVENT_BIT(DP_EVENT_CRASH);
 	size_t n = profiler_n_events(o);
 	struct needs needs = {
 		.session = { .levels = DP_CPU_LEVELS,
@@ -45,13 +62,22 @@ struct needs needs_of(const struct profiler_options *o)
 				     o->event.source->counts,
 	};
 
+	needs.session.has_span_times =
+		label_probe_is_span(o->label_probe, &needs.session.span_min_ns);
 	for (size_t i = 0; i < n; i++)
 		add(&needs, profiler_event(o, i), o);
-	/* Each may interrupt the other, whatever their sources say. */
-	if ((needs.session.programs & both) == both) {
+	if (o->crashes)
+		needs.session.programs |= EVENT_BIT(DP_EVENT_CRASH);
+	/* A CPU's event may interrupt the others, whatever their sources say. */
+	if ((needs.session.programs & EVENT_BIT(DP_EVENT_CPU)) &&
+	    (needs.session.programs & of_threads)) {
 		needs.session.levels = max(needs.session.levels, DP_WALL_LEVELS);
 		needs.session.rings_per_cpu = max(needs.session.rings_per_cpu, 2);
 	}
+	/* A function of the kernel may be sampled where its thread is preempted by one that crashes. */
+	if ((needs.session.programs & EVENT_BIT(DP_EVENT_CRASH)) &&
+	    (needs.session.programs & EVENT_BIT(DP_EVENT_TRACE)))
+		needs.session.levels = max(needs.session.levels, DP_WALL_LEVELS);
 	return needs;
 }
 

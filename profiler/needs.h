@@ -15,6 +15,7 @@ struct profiler_options;
 struct needs {
 	struct session_needs session;
 	unsigned int states;   /* the default states of sampled blocked threads; 0: none are */
+	bool finds_own_frames; /* kernel stacks begin in our program: names tell how far */
 	uint64_t cpu_value_ns; /* the time that a CPU sample stands for; 0: it is an event */
 	/* As in struct report_context */
 	unsigned int hz;

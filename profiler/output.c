@@ -137,6 +137,20 @@ static int open_existing(const char *path, char **ret_beside)
 	return S_ISLNK(st.st_mode) ? open_link(path) : open_place(place);
 }
 
+/* Never the same file as another output's, even if it is: nothing there is overwritten. */
+static int open_stderr(const char *path, struct output *ret)
+{
+	int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	*ret = (struct output){ .path = path, .is_shared = true, .file = file };
+	if (file)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? -errno : -ENOMEM;
+}
+
 int output_open(const char *path, struct output *ret)
 {
 	struct output o = { .path = path, .made = true };
@@ -148,6 +162,8 @@ int output_open(const char *path, struct output *ret)
 		*ret = (struct output){ .file = stdout, .device = st.st_dev, .inode = st.st_ino };
 		return 0;
 	}
+	if (strcmp(path, OUTPUT_STDERR) == 0)
+		return open_stderr(path, ret);
 	fd = make(path);
 	if (fd == -EEXIST) {
 		o.made = false;
@@ -174,7 +190,7 @@ int output_begin(struct output *o)
 	struct stat st;
 
 	o->begun = true;
-	if (!o->path)
+	if (!o->path || o->is_shared)
 		return 0;
 	if (o->beside) {
 		if (rename(o->beside, o->path) < 0)

@@ -21,6 +21,7 @@
  */
 struct output {
 	const char *path;
+	bool is_shared; /* with messages: it is stderr */
 	FILE *file;
 	/* Which file is, or was, at path; the same for all paths to it. */
 	dev_t device;
@@ -29,6 +30,9 @@ struct output {
 	bool made;    /* the file at path was created here */
 	bool begun;
 };
+
+/* What this path leads to is written as it is, at the place where others write. */
+#define OUTPUT_STDERR "/dev/stderr"
 
 /*
  * Opens the file, or stdout if path is NULL. `path` must outlive the output. 0, -EOWNERDEAD for

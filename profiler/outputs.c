@@ -88,11 +88,12 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid)
 	return 0;
 }
 
-static bool is_regular(const struct output *output)
+/* A regular file that reports are not to share. */
+static bool is_own(const struct output *output)
 {
 	struct stat st;
 
-	return fstat(fileno(output->file), &st) == 0 && S_ISREG(st.st_mode);
+	return !output->is_shared && fstat(fileno(output->file), &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* Two paths may lead to the same file, and the reports would overwrite each other. */
@@ -100,7 +101,7 @@ static int check_distinct(const struct outputs *outputs)
 {
 	for (size_t i = 0; i < outputs->n; i++)
 		for (size_t j = 0; j < i; j++)
-			if (is_regular(&outputs->files[i]) &&
+			if (is_own(&outputs->files[i]) && is_own(&outputs->files[j]) &&
 			    outputs->files[i].device == outputs->files[j].device &&
 			    outputs->files[i].inode == outputs->files[j].inode) {
 				log_error("two reports cannot go to one file: %s and %s",
@@ -200,7 +201,8 @@ void outputs_tell(const struct outputs *outputs, const struct output_request *re
 		const char *path = outputs->paths[i], *use = requests[i].format->use;
 		double size;
 
-		if (!path || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		if (!path || strcmp(path, OUTPUT_STDERR) == 0 || stat(path, &st) < 0 ||
+		    !S_ISREG(st.st_mode))
 			continue;
 		size = (double)st.st_size;
 		log_info("wrote %s (%.*f %s)%s%s", path, size < 1e3 ? 0 : 1,
@@ -230,6 +232,14 @@ bool outputs_use_stdout(const struct outputs *outputs)
 {
 	for (size_t i = 0; i < outputs->n; i++)
 		if (!outputs->paths[i])
+			return true;
+	return false;
+}
+
+bool outputs_use_stderr(const struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->n; i++)
+		if (outputs->files[i].is_shared)
 			return true;
 	return false;
 }

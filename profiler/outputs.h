@@ -58,7 +58,8 @@ void outputs_tell(const struct outputs *outputs, const struct output_request *re
 /* Frees the reports. Close the files first. */
 void outputs_done(struct outputs *outputs);
 
-/* Does a report go to stdout? */
+/* Does a report go to stdout? To stderr? */
 bool outputs_use_stdout(const struct outputs *outputs);
+bool outputs_use_stderr(const struct outputs *outputs);
 
 #endif

@@ -9,8 +9,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
+#include "profiler/parameter_source.h"
 #include "profiler/usdt_places.h"
 #include "sandbox/parsers.h"
 
@@ -127,6 +129,31 @@ static int read_functions(struct parsers *parsers, int fd, const char *file, con
 	return err;
 }
 
+/* Functions without debug information have none that are known. */
+static int read_parameters(struct parsers *parsers, int fd, const char *file,
+			   struct probe_catalog *c)
+{
+	struct parameter_source source = {
+		.parsers = parsers, .path = file, .fd = fd, .debug_fd = -1
+	};
+	int err = 0;
+
+	if (c->n_functions == 0 || c->n_functions > CATALOG_MAX_DESCRIBED)
+		return 0;
+	c->parameters = calloc(c->n_functions, sizeof(*c->parameters));
+	if (!c->parameters)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_functions && (err == 0 || err == -ENODATA); i++) {
+		_cleanup_(parse_result_done) struct parse_result result = { 0 };
+
+		err = parameter_source_ask(&source, NULL, 0, c->functions[i].offset, &result);
+		c->parameters[i] = result.names;
+		result.names = (struct enumerators){ 0 };
+	}
+	parameter_source_done(&source);
+	return err == -ENOMEM ? err : 0;
+}
+
 int probe_catalog_read(struct parsers *parsers, const char *file, const char *pattern,
 		       struct probe_catalog *ret)
 {
@@ -139,6 +166,8 @@ int probe_catalog_read(struct parsers *parsers, const char *file, const char *pa
 		err = read_usdt(parsers, at.fd, file, pattern, ret);
 	if (err == 0)
 		err = read_functions(parsers, at.fd, file, pattern, ret);
+	if (err == 0)
+		err = read_parameters(parsers, at.fd, file, ret);
 	if (err == -ENOMEM)
 		log_error("cannot list the probes of %s: %s", file, strerror(-err));
 	if (err < 0)
@@ -148,9 +177,13 @@ int probe_catalog_read(struct parsers *parsers, const char *file, const char *pa
 
 void probe_catalog_done(struct probe_catalog *c)
 {
+	for (size_t i = 0; c->parameters && i < c->n_functions; i++)
+		enumerators_done(&c->parameters[i]);
+	free(c->parameters);
 	free(c->functions);
 	free(c->usdt);
 	function_list_done(&c->list);
+	c->parameters = NULL;
 	c->functions = NULL;
 	c->usdt = NULL;
 	c->n_functions = c->n_usdt = 0;
@@ -167,4 +200,28 @@ void catalog_usdt_arguments(const struct usdt_place *place, char ret[CATALOG_ARG
 		n += (size_t)snprintf(ret + n, CATALOG_ARGUMENTS_SIZE - n, "%sarg%zu:%s",
 				      i > 0 ? ", " : "", i + 1, word ?: "?");
 	}
+}
+
+void catalog_print_parameters(const struct probe_catalog *c, size_t function, FILE *to)
+{
+	const struct enumerators *list = c->parameters ? &c->parameters[function] : NULL;
+
+	for (size_t i = 0; list && i < list->n; i++) {
+		fputs(i > 0 ? ", " : "(", to);
+		text_print_plain(to, list->of[i].name);
+		fprintf(to, ":%s", value_type_word((enum value_type)list->of[i].value) ?: "?");
+	}
+	if (list && list->n > 0)
+		fputc(')', to);
+}
+
+bool catalog_parameters_are_same(const struct probe_catalog *c, size_t a, size_t b)
+{
+	const struct enumerators *x, *y;
+
+	if (!c->parameters)
+		return true;
+	x = &c->parameters[a];
+	y = &c->parameters[b];
+	return x->n == y->n && (x->n == 0 || memcmp(x->of, y->of, x->n * sizeof(*x->of)) == 0);
 }

@@ -3,7 +3,9 @@
 #define DP_PROFILER_PROBE_CATALOG_H
 
 #include <limits.h>
+#include <stdio.h>
 
+#include "symbols/enumerator.h"
 #include "symbols/function_search.h"
 #include "symbols/usdt.h"
 
@@ -18,7 +20,12 @@ struct probe_catalog {
 	struct listed_function *functions; /* by name and place, each by one of its names */
 	size_t n_functions, functions_size;
 	struct function_list list; /* what they refer to */
+	struct enumerators
+		*parameters; /* of each function (parameters_list()); NULL: not looked for */
 };
+
+/* Of more functions, parameters are not looked for. */
+#define CATALOG_MAX_DESCRIBED 64
 
 /*
  * Lists those of a file, found as that of a uprobe (uprobe_places.h), that a pattern stands for: of
@@ -32,6 +39,12 @@ void probe_catalog_done(struct probe_catalog *catalog);
 
 /* Are both the same but for their places? */
 bool catalog_usdt_is_same(const struct usdt_place *a, const struct usdt_place *b);
+
+/* Writes the parameters of a function, `(route:std::string, code:s32)`; nothing if none are known. */
+void catalog_print_parameters(const struct probe_catalog *catalog, size_t function, FILE *to);
+
+/* Are the names and types of two functions' parameters the same? */
+bool catalog_parameters_are_same(const struct probe_catalog *catalog, size_t a, size_t b);
 
 /* Searches functions (struct uprobe_reader): `parsers` read the file; NULL: this process does. */
 int probe_catalog_list(void *parsers, int fd, const struct function_query *query,

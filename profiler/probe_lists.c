@@ -5,71 +5,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/debug_search.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
+#include "profiler/argument_place.h"
+#include "profiler/parameter_source.h"
 #include "sandbox/parsers.h"
 
-/* The file of the places, and its debug file. */
-struct source {
-	struct parsers *parsers;
-	const char *path;
-	int fd, debug_fd;
-};
-
-static int ask(const struct source *s, struct parse_request *request, struct parse_result *ret)
-{
-	clockid_t clock = 0;
-
-	request->fd = s->fd;
-	return parsers_ask(s->parsers, request, &clock, ret);
-}
-
-static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
-{
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	struct parse_request request = { .kind = PARSE_DEBUG, .other = fd };
-
-	(void)wanted;
-	return ask(arg, &request, &result) == 0 && result.is_so;
-}
-
-/* Without one, the file itself has to have the debug information. */
-static void find_debug_file(struct source *s)
-{
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	struct parse_request request = { .kind = PARSE_FACTS, .other = -1 };
-	const struct debug_reader reader = { .belongs = is_debug_file, .arg = s };
-	struct debug_wanted wanted;
-
-	if (ask(s, &request, &result) < 0)
-		return;
-	wanted = (struct debug_wanted){ result.facts.origin.build_id, result.debug_link,
-					result.debug_link_checksum };
-	s->debug_fd = debug_search(s->fd, &wanted, &reader);
-}
-
-static int ask_parameters(struct source *s, const struct parameter_wanted *wanted, size_t n,
-			  uint64_t offset, struct parse_result *ret)
-{
-	struct parse_request request = { .kind = PARSE_PARAMETERS,
-					 .other = s->debug_fd,
-					 .offset = offset,
-					 .wanted = wanted,
-					 .n_wanted = n };
-	int err = ask(s, &request, ret);
-
-	if (err != -ENODATA || s->debug_fd >= 0)
-		return err;
-	find_debug_file(s);
-	request.other = s->debug_fd;
-	return s->debug_fd < 0 ? -ENODATA : ask(s, &request, ret);
-}
-
-static int explain(const struct source *s, uint64_t offset, int err)
+static int explain(const struct parameter_source *s, uint64_t offset, int err)
 {
 	if (err == -ENODATA)
 		log_error("%s has no debug information of the function at 0x%" PRIx64, s->path,
@@ -82,21 +26,24 @@ static int explain(const struct source *s, uint64_t offset, int err)
 }
 
 /* Makes arguments by name such by position, for one place, with names of values that are in *ret. */
-static int resolve(struct source *s, struct arguments *arguments, uint64_t offset,
+static int resolve(struct parameter_source *s, struct arguments *arguments, uint64_t offset,
 		   struct parse_result *ret)
 {
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS] = { 0 };
 	int err;
 
 	arguments_wanted(arguments, wanted);
-	err = ask_parameters(s, wanted, arguments->n, offset, ret);
+	err = parameter_source_ask(s, wanted, arguments->n, offset, ret);
+	if (err < 0 && err != -ENOMEM && arguments_set_defaults(arguments))
+		return 0;
 	if (err < 0)
 		return explain(s, offset, err);
 	for (size_t i = 0; i < arguments->n; i++) {
-		if (!ret->parameters[i].why[0])
+		if (!ret->parameters[i].why[0] || arguments->of[i].has_default)
 			continue;
 		log_error("cannot read %s in the function at 0x%" PRIx64 " of %s: %s",
-			  wanted[i].path, offset, s->path, ret->parameters[i].why);
+			  wanted[i].path[0] ? wanted[i].path : wanted[i].length, offset, s->path,
+			  ret->parameters[i].why);
 		return -EINVAL;
 	}
 	arguments_resolve(arguments, ret->parameters, ret->names.of);
@@ -139,15 +86,18 @@ static int keep_names(struct value_forms *forms)
 	return failed ? -ENOMEM : 0;
 }
 
-/* Returns the number of the list, -E2BIG, or -ENOMEM. */
+/* Returns the number of the list, -E2BIG, -ENOSPC, or -ENOMEM. */
 static int add_list(struct probe_lists *l, const struct arguments *arguments)
 {
 	struct value_forms forms;
 	struct dp_arguments list;
 	size_t i = 0;
+	int err;
 
 	memset(&list, 0, sizeof(list));
-	arguments_describe(arguments, &list, &forms);
+	err = arguments_describe(arguments, &list, &forms);
+	if (err < 0)
+		return err;
 	while (i < l->n && !is_same(l, i, &list, &forms))
 		i++;
 	if (i == DP_MAX_ARGUMENT_LISTS)
@@ -168,13 +118,17 @@ static int set_list(struct probe_lists *l, const struct arguments *arguments, ui
 
 	if (number == -E2BIG)
 		log_error("the arguments of these functions are in too many different places");
+	if (number == -ENOSPC)
+		log_error(
+			"there may be at most %d values; texts of C++, Rust or Go and bytes count as two",
+			DP_MAX_ARGUMENTS);
 	if (number < 0)
 		return number;
 	*ret_cookie = (uint64_t)number;
 	return 0;
 }
 
-static int make_each(struct source *s, const struct arguments *arguments,
+static int make_each(struct parameter_source *s, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
 	bool have_names = arguments_have_names(arguments);
@@ -207,15 +161,14 @@ static int begin(struct uprobe_places *places, struct probe_lists *ret)
 int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
-	struct source s = {
+	struct parameter_source s = {
 		.parsers = parsers, .path = places->path, .fd = places->fd, .debug_fd = -1
 	};
 	int err = begin(places, ret);
 
 	if (err == 0)
 		err = make_each(&s, arguments, places, ret);
-	if (s.debug_fd >= 0)
-		close(s.debug_fd);
+	parameter_source_done(&s);
 	return err;
 }
 
@@ -243,7 +196,7 @@ static bool has_number(const struct value_forms *forms, const char *name)
 	for (size_t i = 0; i < forms->n; i++) {
 		enum value_kind kind = value_type_kind(forms->of[i].type);
 
-		if (strcmp(forms->of[i].name, name) == 0)
+		if (!forms->of[i].is_length && strcmp(forms->of[i].name, name) == 0)
 			return kind == VALUE_IS_UNSIGNED || kind == VALUE_IS_SIGNED;
 	}
 	return false;

@@ -32,11 +32,24 @@ void probe_parts_done(struct probe_parts *parts)
 	free(parts->name);
 }
 
+static bool are_by_name(const struct arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->n; i++) {
+		const struct argument *a = &arguments->of[i];
+
+		if (!a->path[0] || (a->form.type == VALUE_BYTES && !a->length.path[0] &&
+				    a->length.how.base != DP_BASE_CONSTANT))
+			return false;
+	}
+	return true;
+}
+
 int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_parts *ret,
 		      char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	const char *name = find_name(argument), *values;
 	struct source_line line;
+	int err = 0;
 
 	*ret = (struct probe_parts){ .kind = kind };
 	ret_why[0] = '\0';
@@ -51,11 +64,18 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 	ret->name = values ? strndup(name, (size_t)(values - name)) : strdup(name);
 	if (!ret->path || !ret->name)
 		return -ENOMEM;
-	if (kind != PROBE_STATIC && (values || kind == PROBE_RETURN) &&
-	    source_line_parse(ret->name, &line)) {
-		snprintf(ret_why, ARGUMENTS_WHY_SIZE,
-			 "values and returns are of functions, not of a line");
+	ret->is_line = kind != PROBE_STATIC && source_line_parse(ret->name, &line);
+	if (ret->is_line && kind == PROBE_RETURN) {
+		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "returns are of functions, not of a line");
 		return -EINVAL;
 	}
-	return values ? arguments_parse(values, kind, &ret->arguments, ret_why) : 0;
+	if (values)
+		err = arguments_parse(values, kind, &ret->arguments, ret_why);
+	ret->arguments.line = ret->is_line ? line.line : 0;
+	if (err == 0 && ret->is_line && !are_by_name(&ret->arguments)) {
+		snprintf(ret_why, ARGUMENTS_WHY_SIZE,
+			 "arg1, arg2, ... are where a function begins: at a line, give names");
+		err = -EINVAL;
+	}
+	return err;
 }

@@ -8,6 +8,7 @@
 struct probe_parts {
 	enum probe_kind kind;
 	char *path, *name;
+	bool is_line; /* the name is FILE:LINE */
 	struct arguments arguments;
 };
 

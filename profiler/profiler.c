@@ -15,6 +15,7 @@
 #include "log/log.h"
 #include "loop/loop.h"
 #include "process/cpu_watch.h"
+#include "process/process_list.h"
 #include "process/sideband.h"
 #include "process/watch.h"
 #include "profiler/label_probe.h"
@@ -26,6 +27,7 @@
 #include "samples/drain.h"
 #include "samples/event_label.h"
 #include "samples/label_values.h"
+#include "samples/type_names.h"
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
 #include "samples/verify_queue.h"
@@ -219,18 +221,16 @@ int profiler_attach(struct profiler *p, pid_t launched)
 	return err;
 }
 
-/*
- * With blocked threads, the thread that reads the rings looks up kernel functions, and must not
- * wait.
- */
+/* The thread that reads the rings may look up kernel functions, and must not wait then. */
 static int open_kallsyms(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
 
 	if (!o->symbols || o->sides == DP_SIDES_USER)
 		return -ENODATA;
-	return p->needs.states ? kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms) :
-				 kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
+	if (!p->needs.finds_own_frames)
+		return kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
+	return kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms);
 }
 
 void profiler_lend(struct profiler *p, struct thread_set *set)
@@ -239,21 +239,9 @@ void profiler_lend(struct profiler *p, struct thread_set *set)
 	set->unwinder = p->unwinder;
 }
 
-/* How long tables are waited for if others do not get ready. */
-#define LOOK_AGAIN_MS 500
-
 void profiler_look_again(struct profiler *p)
 {
-	/* Some tables have been waited for already. */
-	bool is_slow = p->stores.binaries.n_jobs > 0;
-
-	process_table_resync(&p->stores.table, clock_now_ns());
-	if (!is_slow) {
-		stores_settle(&p->stores);
-		return;
-	}
-	(void)binary_store_wait(&p->stores.binaries, LOOK_AGAIN_MS);
-	process_table_settle(&p->stores.table);
+	stores_look_again(&p->stores);
 }
 
 void profiler_describe(struct profiler *p, struct report_context *ret)
@@ -269,6 +257,7 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.started_real_ns = clock_real_ns(),
 		.target = p->target,
 		.event = p->event.name,
+		.keys = &p->event.keys,
 		.hz = p->needs.hz,
 		.period = p->needs.period,
 		.counts = p->needs.counts,
@@ -281,25 +270,19 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 	};
 }
 
-static int close_module(void *arg, struct module *module)
+static int close_module(void *queue, struct module *module)
 {
-	struct profiler *p = arg;
-
-	return report_queue_close_module(p->report_queue, module);
+	return report_queue_close_module(queue, module);
 }
 
-static uint64_t oldest_use_ns(void *arg)
+static uint64_t oldest_use_ns(void *queue)
 {
-	struct profiler *p = arg;
-
-	return report_queue_oldest_ns(p->report_queue);
+	return report_queue_oldest_ns(queue);
 }
 
-static int release_object(void *arg, void (*fn)(void *object), void *object)
+static int release_object(void *queue, void (*fn)(void *object), void *object)
 {
-	struct profiler *p = arg;
-
-	return report_queue_call(p->report_queue, fn, object);
+	return report_queue_call(queue, fn, object);
 }
 
 /* Connects the rings with the reports. */
@@ -314,17 +297,23 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->users = (struct module_users){ .close = close_module,
 					  .oldest_ns = oldest_use_ns,
 					  .release = release_object,
-					  .arg = p };
+					  .arg = p->report_queue };
 	p->stores.binaries.users = &p->users;
 	if (p->kallsyms)
-		kallsyms_set_release(p->kallsyms, release_object, p);
-	if (o->verify)
+		kallsyms_set_release(p->kallsyms, release_object, p->report_queue);
+	if (p->needs.session.has_exceptions)
+		err = type_names_install(p->stores.parsers, o->label_sources.redaction,
+					 p->report_queue);
+	if (err == 0 && o->verify)
 		err = verify_queue_new(o->max_frames, o->names, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
+	p->drain.label_sources.keys = p->stores.thread_keys;
+	if (p->needs.session.has_exceptions)
+		p->drain.label_sources.redaction = NULL; /* type_names_install() */
 	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
@@ -344,6 +333,8 @@ static int watch_all(struct profiler *p)
 
 	if (err == 0 && p->stores.binaries.workers)
 		err = loop_add(&p->loop, workers_fd(p->stores.binaries.workers), NULL, NULL);
+	if (err == 0)
+		err = process_lists_listen(&p->stores.table, &p->loop);
 	if (err == 0)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
 	fds = sideband_fds(p->sideband, &n);
@@ -402,7 +393,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	p->started = clock_now_ns();
 	if (err == 0)
 		err = label_probe_attach(&p->session, p->stores.parsers, p->options, &p->event,
-					 &p->value_labels);
+					 &p->value_labels, &p->drain.spans);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
@@ -432,7 +423,8 @@ static uint64_t longest_wait(const struct profiler *p, uint64_t now)
 {
 	const struct profiler_options *o = p->options;
 	bool are_few = p->needs.hz > 0 && p->needs.hz <= REST_MAX_HZ && p->needs.states == 0;
-	bool are_polled = o->target.n_tids > 0 || o->verify > 0 || p->stores.binaries.n_jobs > 0;
+	bool are_polled = o->target.n_tids > 0 || o->verify > 0 || p->stores.binaries.n_jobs > 0 ||
+			  p->stores.table.n_awaited > 0;
 
 	return are_few && !are_polled && drain_may_rest(&p->drain, now) ? REST_NS : DRAIN_EVERY_NS;
 }
@@ -529,6 +521,7 @@ int profiler_finish(struct profiler *p)
 	p->drain.totals.pages_requested += fetchers_touched(p->stores.fetchers);
 	if (err == 0)
 		err = drain_finish_off_cpu(&p->drain, p->stopped);
+	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
 	if (err == 0 && p->verify)
 		verify_queue_finish(p->verify);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)
@@ -592,6 +585,7 @@ struct profiler *profiler_free(struct profiler *p)
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
 	value_forms_free(p->event.lists, p->event.n_lists);
+	value_forms_free(p->event.thrown, 1);
 	free(p->event.code.maybe);
 	free(p);
 	return NULL;

@@ -74,8 +74,12 @@ struct profiler_options {
 	uint64_t min_block_ns; /* shorter and longer blocks are left out */
 	uint64_t max_block_ns;
 	const char *value; /* the name of a value of the event, to be samples' weight; or NULL */
-	/* A probe whose calls label samples (label_probe.h), not with a uprobe event; or NULL */
+	/*
+	 * A probe whose calls label samples (label_probe.h), not with an event that is a probe; or
+	 * NULL
+	 */
 	const char *label_probe;
+	bool crashes;          /* sampled, too, beside one event of another kind */
 	unsigned int max_rate; /* samples per process and second; 0: no limit */
 
 	struct label_sources label_sources; /* the host's, in addition to the built-in ones */

@@ -120,8 +120,8 @@ static void show_progress(const struct record *r)
 {
 	const struct totals *t = profiler_totals(r->profiler);
 
-	/* The command writes to the same terminal. */
-	if (r->options->profiler.target.command)
+	/* The command, or a report, writes to the same terminal. */
+	if (r->options->profiler.target.command || outputs_use_stderr(&r->outputs))
 		return;
 	log_progress("%.0f s, %" PRIu64 " samples, %.1f %% of user stacks complete, %" PRIu64
 		     " lost (Ctrl-C to end)",
@@ -284,8 +284,13 @@ static int exit_code(const struct record *r, int err)
 	return has_none ? EXIT_CODE_NO_SAMPLES : exit_code_of(err);
 }
 
-static void tell_no_samples(const struct profiler_options *o)
+static void tell_no_samples(const struct profiler_options *o, uint64_t n_outside)
 {
+	if (n_outside > 0) {
+		log_error("no samples: none of %" PRIu64 " is in a call that took long enough",
+			  n_outside);
+		return;
+	}
 	log_error("no samples: the target %s%s", o->event.source->missing,
 		  o->sides == DP_SIDES_KERNEL ? ", in the kernel" : "");
 }
@@ -314,6 +319,7 @@ static int wait_for_command(struct record *r, int err, int code)
 int record_run(const struct record_options *options)
 {
 	struct record r = { .options = options, .launch = { .go = -1, .failed = -1 } };
+	uint64_t n_outside = 0;
 	bool has_run;
 	int err, code;
 
@@ -325,12 +331,14 @@ int record_run(const struct record_options *options)
 		outputs_tell(&r.outputs, options->outputs);
 	has_run = options->profiler.target.command && r.launch.pid > 0 && r.launch.go < 0;
 	code = exit_code(&r, err);
+	if (r.profiler)
+		n_outside = profiler_totals(r.profiler)->outside;
 	profiler_free(r.profiler);
 	outputs_done(&r.outputs);
 	if (has_run)
 		code = wait_for_command(&r, err, code);
 	if (err == 0 && code == EXIT_CODE_NO_SAMPLES && (!has_run || r.launch.has_died))
-		tell_no_samples(&options->profiler);
+		tell_no_samples(&options->profiler, n_outside);
 	launch_done(&r.launch);
 	return code;
 }

@@ -184,7 +184,9 @@ static int begin_thread(struct beginning *b, const struct thread_snapshot *t,
 					    .ran_ns = s->thread.ran_ns,
 					    .tid = s->thread.tid,
 					    .weight = 1 };
+	const struct value_labels *value_labels = b->resting->labels;
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	struct span_list calls = { 0 };
 	struct sample sample;
 	int err;
 
@@ -203,9 +205,11 @@ static int begin_thread(struct beginning *b, const struct thread_snapshot *t,
 	}
 	b->n++;
 	thread_snapshot_sample(t, s, b->started, b->frames, &sample);
-	err = value_labels_of_resting(b->resting->labels, t->snapshot, &sample, &labels);
+	err = value_labels_of_resting(value_labels, t->snapshot, &sample, &labels);
 	sample.labels = labels;
-	return err < 0 ? err : off_cpu_add(b->intervals, &sample);
+	if (value_labels && value_labels->are_of_spans)
+		span_list_take(value_labels->code, NULL, t->snapshot, &sample, &calls);
+	return err < 0 ? err : off_cpu_add(b->intervals, &sample, &calls);
 }
 
 /*

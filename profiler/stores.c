@@ -10,15 +10,20 @@
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "process/process_list.h"
 #include "profiler/confined.h"
 #include "profiler/profiler.h"
+#include "samples/thread_keys.h"
 #include "sandbox/fetchers.h"
+#include "sandbox/list_fetchers.h"
 #include "sandbox/parsers.h"
 #include "symbols/name_reader.h"
 #include "symbols/names.h"
 
 /* If no table is finished for this long, those that are missing are not waited for. */
 #define TABLE_PATIENCE_NS UINT64_C(5000000000)
+/* How long tables are waited for if others do not get ready. */
+#define LOOK_AGAIN_MS 500
 /* Interval of calls to is_interrupted() while tables are built. */
 #define WAIT_MS 50
 
@@ -36,7 +41,9 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 	if (ret->parsers && permission_has(CAP_SYS_PTRACE)) {
 		(void)fetchers_new(ret->parsers, &ret->fetchers);
 		(void)fetchers_new(ret->parsers, &ret->name_fetchers);
+		(void)list_fetchers_new(ret->parsers, &ret->lists);
 	}
+	(void)thread_keys_new(ret->parsers, permission_has(CAP_SYS_PTRACE), &ret->thread_keys);
 	/* Likewise, only this process may open what they have. */
 	if (ret->parsers && permission_has(CAP_DAC_READ_SEARCH))
 		(void)parsers_use_finders(ret->parsers);
@@ -48,8 +55,10 @@ void stores_end(struct stores *stores)
 	if (stores->named)
 		names_set_reader(stores->named, NULL, NULL);
 	stores->named = NULL;
+	stores->thread_keys = thread_keys_free(stores->thread_keys);
 	stores->fetchers = fetchers_free(stores->fetchers);
 	stores->name_fetchers = fetchers_free(stores->name_fetchers);
+	stores->lists = list_fetchers_free(stores->lists);
 	stores->parsers = parsers_drop(stores->parsers);
 }
 
@@ -76,6 +85,7 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 	ret->binaries.symbols = o->symbols;
 	ret->binaries.parsers = ret->parsers;
 	ret->binaries.cpu_budget = o->cpu_budget;
+	ret->binaries.exceptions = session ? session->exceptions : NULL;
 	if (o->cache)
 		ret->binaries.cache = image_cache_open_default(&ret->cache);
 	if (o->symbols)
@@ -83,6 +93,7 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 	process_table_init(&ret->table, pool, &ret->binaries, publish, session);
 	ret->table.fetchers = ret->fetchers;
 	ret->table.name_fetchers = ret->name_fetchers;
+	ret->table.lists = ret->lists;
 	ret->table.inherit = o->target.inherit;
 	ret->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	binary_store_start_workers(&ret->binaries);
@@ -111,4 +122,19 @@ void stores_settle(struct stores *stores)
 			ended = clock_now_ns();
 	process_table_settle(&stores->table);
 	hotspot_settle(&stores->table);
+}
+
+void stores_look_again(struct stores *stores)
+{
+	/* Some tables have been waited for already. */
+	bool is_slow = stores->binaries.n_jobs > 0;
+
+	process_table_resync(&stores->table, clock_now_ns());
+	process_lists_settle(&stores->table);
+	if (!is_slow) {
+		stores_settle(stores);
+		return;
+	}
+	(void)binary_store_wait(&stores->binaries, LOOK_AGAIN_MS);
+	process_table_settle(&stores->table);
 }

@@ -13,11 +13,13 @@ struct session;
 
 /* Known processes and their binaries, with their unwind tables. */
 struct stores {
-	struct parsers *parsers;        /* NULL: files are parsed in this process */
-	struct names *named;            /* whose reader namers are, or NULL */
-	struct fetchers *fetchers;      /* NULL: memory is read in this process */
-	struct fetchers *name_fetchers; /* of the thread that looks up names */
-	struct pool *pool;              /* the session's, or the own one */
+	struct parsers *parsers;         /* NULL: files are parsed in this process */
+	struct names *named;             /* whose reader namers are, or NULL */
+	struct fetchers *fetchers;       /* NULL: memory is read in this process */
+	struct fetchers *name_fetchers;  /* of the thread that looks up names */
+	struct list_fetchers *lists;     /* NULL: lists of mappings are read in this process */
+	struct thread_keys *thread_keys; /* what processes say of themselves */
+	struct pool *pool;               /* the session's, or the own one */
 	struct pool own_pool;    /* in the memory of this process: the kernel does not read it */
 	struct disk_cache cache; /* in use if binaries.cache points to it */
 	struct binary_store binaries;
@@ -46,5 +48,8 @@ void stores_done(struct stores *stores);
  * other ones are wanted.
  */
 void stores_settle(struct stores *stores);
+
+/* The same with mappings that are read again. If some tables were left, it waits for few. */
+void stores_look_again(struct stores *stores);
 
 #endif

@@ -17,7 +17,8 @@
 	X(JAVA, "java", "jvm", DP_METHOD_JAVA, "magenta", 245, 170, 185)                           \
 	X(JAVASCRIPT, "javascript", "v8js", DP_METHOD_JAVASCRIPT, "yellow", 205, 225, 120)         \
 	X(RUBY, "ruby", "ruby", DP_METHOD_RUBY, "red", 250, 150, 140)                              \
-	X(PHP, "php", "php", DP_METHOD_PHP, "purple", 195, 180, 240)
+	X(PHP, "php", "php", DP_METHOD_PHP, "purple", 195, 180, 240)                               \
+	X(PERL, "perl", "perl", DP_METHOD_PERL, "lightblue", 150, 205, 235)
 
 #define X(name, word, otel, method, firefox, red, green, blue) FRAME_##name,
 enum frame_kind { FRAME_NATIVE, FRAME_KERNEL, FRAME_LANGUAGES(X) FRAME_N_KINDS };

@@ -16,6 +16,7 @@
 #include "report/outcome.h"
 #include "report/report.h"
 #include "report/scripts.h"
+#include "report/span_times.h"
 #include "report/speedscope.h"
 #include "report/verified.h"
 #include "report/viewer.h"
@@ -127,6 +128,42 @@ static int put_started(const struct report_context *context, FILE *to)
 	return put_row("started", text, to);
 }
 
+/* How long the calls took in which the samples are. */
+static int put_calls(const struct totals *totals, FILE *to)
+{
+	const struct span_times *calls = totals->calls;
+	char from[SPAN_TIME_SIZE], to_time[SPAN_TIME_SIZE];
+	struct span_row row;
+	uint32_t step = 0;
+	int err;
+
+	span_times_format(calls->min_ns, from);
+	fputs("<tr><td>calls of ", to);
+	err = markup_put_text(calls->name, to);
+	fputs("<td class=\"n\">", to);
+	markup_put_count(calls->n_begun, to);
+	fputs("<td>", to);
+	markup_put_count(calls->n_long, to);
+	fprintf(to, " took at least %s, ", from);
+	markup_put_count(span_times_left(calls), to);
+	fputs(" were not seen to return\n", to);
+	put_number_row("samples in none of these", totals->outside, to);
+	put_number_row("samples, perhaps in one", totals->in_unknown, to);
+	while (span_times_next_power(calls, &step, &row)) {
+		span_times_format(row.start_ns, from);
+		span_times_format(row.end_ns, to_time);
+		fprintf(to, "<tr><td>%s to %s<td class=\"n\">", from, to_time);
+		markup_put_count(row.n_returned, to);
+		fputs("<td>", to);
+		if (row.n_left > 0) {
+			markup_put_count(row.n_left, to);
+			fputs(" or longer, not seen to return", to);
+		}
+		fputc('\n', to);
+	}
+	return err;
+}
+
 /* Writes the numbers of outcomes, and further facts. */
 static int put_details(const struct report_context *context, const struct totals *totals, FILE *to)
 {
@@ -160,6 +197,8 @@ static int put_details(const struct report_context *context, const struct totals
 		verified_print(totals->verified, to);
 		fputc('\n', to);
 	}
+	if (err == 0 && totals->calls)
+		err = put_calls(totals, to);
 	fprintf(to, "<tr><td>viewer<td colspan=\"2\">%s\n</table></div>\n", viewer_name);
 	return err;
 }

@@ -10,6 +10,7 @@
 #include "report/own_label.h"
 #include "report/profile.h"
 #include "report/report.h"
+#include "report/span_times.h"
 #include "report/symbolized.h"
 #include "report/value.h"
 #include "report/verified.h"
@@ -58,13 +59,14 @@ static json_t *json_frame(const struct symbolized_frame *symbolized)
 {
 	bool in_module = symbolized->kind == SYMBOLIZED_USER && symbolized->module;
 	const char *module = symbolized->binary;
+	bool has_address = !in_module && (symbolized->address > 0 || !module);
 	json_t *json = json_object();
 
 	/* Kernel modules are named, as in the stream of samples. */
 	if (module && strcmp(module, REPORT_KERNEL) == 0)
 		module = NULL;
 	json_object_set_new(json, "address",
-			    in_module ? json_null() : json_hex(symbolized->address));
+			    has_address ? json_hex(symbolized->address) : json_null());
 	json_object_set_new(json, "symbol",
 			    symbolized->is_named ? json_text(symbolized->name) : json_null());
 	json_object_set_new(json, "module", json_text_or_null(module));
@@ -198,6 +200,37 @@ static json_t *json_verified(const struct verified *verified)
 	return json;
 }
 
+/* How long the calls took in which the samples are. */
+static json_t *json_calls(const struct totals *totals)
+{
+	const struct span_times *calls = totals->calls;
+	json_t *json = json_object(), *steps = json_array();
+	struct span_row row;
+	uint32_t step = 0;
+
+	json_object_set_new(json, "name", json_text(calls->name));
+	json_object_set_new(json, "min_ns", json_number(calls->min_ns));
+	json_object_set_new(json, "count", json_number(calls->n_begun));
+	json_object_set_new(json, "long", json_number(calls->n_long));
+	json_object_set_new(json, "not_returned", json_number(span_times_left(calls)));
+	json_object_set_new(json, "not_begun", json_number(calls->n_unbegun));
+	json_object_set_new(json, "samples_outside", json_number(totals->outside));
+	json_object_set_new(json, "samples_unknown", json_number(totals->in_unknown));
+	while (span_times_next(calls, &step, &row)) {
+		json_t *of = json_object();
+
+		json_object_set_new(of, "from_ns", json_number(row.start_ns));
+		json_object_set_new(of, "to_ns",
+				    row.end_ns < UINT64_MAX ? json_number(row.end_ns) :
+							      json_null());
+		json_object_set_new(of, "returned", json_number(row.n_returned));
+		json_object_set_new(of, "at_least", json_number(row.n_left));
+		json_array_append_new(steps, of);
+	}
+	json_object_set_new(json, "times", steps);
+	return json;
+}
+
 static json_t *json_totals(const struct report_context *context, const struct totals *totals)
 {
 	const struct value measured = value_measured(context);
@@ -213,6 +246,8 @@ static json_t *json_totals(const struct report_context *context, const struct to
 	json_object_set_new(json, "lost_ns",
 			    value_is_time(&measured) ? json_number(totals->lost_ns) : json_null());
 	json_object_set_new(json, "verified", json_verified(totals->verified));
+	if (totals->calls)
+		json_object_set_new(json, "calls", json_calls(totals));
 	return json;
 }
 

@@ -2,9 +2,11 @@
 #ifndef DP_REPORT_LABEL_H
 #define DP_REPORT_LABEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A fact about a sample besides its stack: a key with a text or a number, which may have a unit. */
 struct label {
@@ -13,6 +15,15 @@ struct label {
 	int64_t number;
 	const char *unit; /* of a number: "bytes", "nanoseconds"; "": none */
 };
+
+/* Those of the span that a sample belongs to, which differ in nearly each sample. */
+#define LABEL_TRACE_ID "trace_id"
+#define LABEL_SPAN_ID "span_id"
+
+static inline bool label_is_of_span(const char *key)
+{
+	return strcmp(key, LABEL_TRACE_ID) == 0 || strcmp(key, LABEL_SPAN_ID) == 0;
+}
 
 /* `route=/login`, `size=4096 bytes` */
 void label_print(const struct label *label, FILE *to);

@@ -143,6 +143,14 @@ int label_list_add(struct label_list *list, const struct label *label)
 	return 0;
 }
 
+bool label_list_has_key(const struct label_list *list, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n && i < list->n; i++)
+		if (strcmp(list->bytes + list->starts[i], key) == 0)
+			return true;
+	return false;
+}
+
 /* Takes a text of `size` bytes from a record. False: the record is too short. */
 static bool take_text(const char **at, size_t *left, size_t size, struct text *ret)
 {
@@ -253,4 +261,27 @@ int label_set_new(const struct label_list *list, struct label_set **ret)
 	}
 	*ret = set;
 	return 0;
+}
+
+static int add_set(struct label_list *list, const struct label_set *set)
+{
+	struct label label;
+	size_t at = 0;
+	int err = 0;
+
+	while (err == 0 && label_set_next(set, &at, &label))
+		err = label_list_add(list, &label);
+	list->is_cut |= set && set->is_cut;
+	return err;
+}
+
+int label_set_join(const struct label_set *a, const struct label_set *b, struct label_set **ret)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	int err = add_set(&list, a);
+
+	*ret = NULL;
+	if (err == 0)
+		err = add_set(&list, b);
+	return err < 0 ? err : label_set_new(&list, ret);
 }

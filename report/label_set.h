@@ -37,6 +37,9 @@ bool label_set_next(const struct label_set *set, size_t *at, struct label *ret);
 /* Is there a label with this key and text? */
 bool label_set_has(const struct label_set *set, const char *key, const char *text);
 
+/* Makes one of all labels of two, which may be NULL. 0 or -ENOMEM; the caller frees *ret. */
+int label_set_join(const struct label_set *a, const struct label_set *b, struct label_set **ret);
+
 /* A set being built; all zero is an empty one. */
 struct label_list {
 	char *bytes; /* labels, in the form of a set */
@@ -53,6 +56,9 @@ void label_list_done(struct label_list *list);
 
 /* Copies its arguments. Bytes that are not UTF-8 become question marks. 0 or -ENOMEM. */
 int label_list_add(struct label_list *list, const struct label *label);
+
+/* Whether one of the first n labels has this key. */
+bool label_list_has_key(const struct label_list *list, size_t n, const char *key);
 
 /* Adds those of a sample's record. 0, -ENOMEM, or -EBADMSG if it has fewer than it says. */
 int label_list_add_raw(struct label_list *list, const struct dp_labels *raw);

@@ -324,15 +324,10 @@ static bool find_span(const struct label_set *labels, uint8_t trace_id[16], uint
 	size_t at = 0;
 
 	while (label_set_next(labels, &at, &label)) {
-		has_trace |= parse_id(&label, "trace_id", 16, trace_id);
-		has_span |= parse_id(&label, "span_id", 8, span_id);
+		has_trace |= parse_id(&label, LABEL_TRACE_ID, 16, trace_id);
+		has_span |= parse_id(&label, LABEL_SPAN_ID, 8, span_id);
 	}
 	return has_trace && has_span;
-}
-
-static bool is_id(const char *key)
-{
-	return strcmp(key, "trace_id") == 0 || strcmp(key, "span_id") == 0;
 }
 
 /* A label with the key of one of our attributes would be taken for it, so it gets another key. */
@@ -345,7 +340,8 @@ static int add_labels(struct otlp *otlp, const struct label_set *labels, bool ha
 	while (err == 0 && label_set_next(labels, &at, &label)) {
 		_cleanup_free_ char *key = NULL;
 
-		if (resource_label_has_key(label.key) || (has_link && is_id(label.key)) ||
+		if (resource_label_has_key(label.key) ||
+		    (has_link && label_is_of_span(label.key)) ||
 		    (otlp->report.context.n_several > 0 && strcmp(label.key, REPORT_EVENT) == 0))
 			continue;
 		if (asprintf(&key, "%s%s", is_own_attribute(label.key) ? "label:" : "", label.key) <

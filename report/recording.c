@@ -18,6 +18,7 @@
 #include "report/block_stream.h"
 #include "report/bytes.h"
 #include "report/report.h"
+#include "report/span_times.h"
 #include "report/value.h"
 #include "symbols/kallsyms.h"
 
@@ -559,6 +560,10 @@ static int recording_finish(struct report *report, const struct totals *totals)
 
 	if (err == 0)
 		err = put_lost(r, totals);
+	if (err == 0 && totals->calls) {
+		span_times_put(totals, b);
+		err = put_record(r, RECORDING_CALLS, b);
+	}
 	b->size = 0;
 	bytes_put_number(b, totals->samples);
 	bytes_put_number(b, totals->duration_ns);

@@ -41,6 +41,7 @@ enum recording_tag {
 	RECORDING_COMPILED, /* a JIT function: name, file, line */
 	RECORDING_LABELS,   /* 1 if cut; then keys and texts, zero-terminated */
 	RECORDING_NUMBERS,  /* numeric labels: key, unit, number */
+	RECORDING_CALLS,    /* a probed function, and how long its calls took */
 	RECORDING_N_TAGS,
 };
 

@@ -13,6 +13,7 @@
 #include "report/intern_table.h"
 #include "report/recording.h"
 #include "report/recording_context.h"
+#include "report/span_times.h"
 #include "symbols/kallsyms.h"
 
 struct slot {
@@ -35,6 +36,8 @@ struct recording_reader {
 	struct label_set *labels;
 	uint64_t time_ns, first_ns, last_ns;
 	struct totals totals, before; /* before: of the recordings before this one */
+	struct span_times calls;      /* of all so far */
+	char called[256];             /* what these are calls of */
 	uint64_t n_read; /* samples of this one, also outside the time that is wanted */
 	uint64_t started_ns, started_real_ns; /* of this one */
 	int64_t shift_ns;                     /* to its clock from that of the first one */
@@ -348,6 +351,16 @@ static int read_totals(struct recording_reader *r, struct view *v)
 	return 0;
 }
 
+static void read_calls(struct recording_reader *r, struct view *v)
+{
+	view_text(v, r->called, sizeof(r->called));
+	r->calls.name = r->called;
+	r->totals.outside = r->before.outside;
+	r->totals.in_unknown = r->before.in_unknown;
+	r->totals.calls = &r->calls;
+	span_times_add(&r->calls, &r->totals, v);
+}
+
 static int read_record(struct recording_reader *r, uint64_t tag, struct view *record)
 {
 	int err = 0;
@@ -372,6 +385,9 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 		return read_sample(r, record);
 	case RECORDING_FORGET:
 		intern_table_forget(&r->interned);
+		break;
+	case RECORDING_CALLS:
+		read_calls(r, record);
 		break;
 	case RECORDING_TOTALS:
 		err = read_totals(r, record);

@@ -36,6 +36,12 @@ struct report_parts {
 	void *arg;
 };
 
+/* The keys of the labels that are values of a probe's call (struct sample.probed). */
+struct report_keys {
+	const char *of[DP_MAX_ARGUMENTS];
+	size_t n;
+};
+
 /* What was profiled, for the head of a report. The caller keeps the strings. */
 struct report_context {
 	const char *target;     /* "python3 (PID 4711)" */
@@ -51,6 +57,7 @@ struct report_context {
 	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
 	bool main_value;                  /* of several values, only the count and the last */
 	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
+	const struct report_keys *keys;   /* NULL: none; the probe is set when sampling starts */
 	bool wide;                        /* lines may be wider than a terminal */
 	bool symbols;                     /* look names up */
 	const struct names *names;        /* for modules and kallsyms: how names are shown */
@@ -106,9 +113,10 @@ struct report_format {
 const char *report_kernel_label(const struct report *report, uint64_t address, size_t i,
 				char buffer[FRAME_LABEL_SIZE]);
 
-/* Formats of one command, without a name: `dwarfprof dump` and `dwarfprof top`. */
+/* Those that are not chosen by name: of `dwarfprof dump`, of `dwarfprof top`, of --crashes. */
 extern const struct report_format report_stacks;
 extern const struct report_format report_top;
+extern const struct report_format report_crashes;
 
 /* The format with that name, or NULL. */
 const struct report_format *report_format_by_name(const char *name);

@@ -57,7 +57,8 @@ struct report_queue {
 	bool keeps_names;
 	pthread_t thread;
 	bool has_thread;
-	pthread_mutex_t lock; /* protects all that follows */
+	struct label_finisher *finisher; /* NULL: none */
+	pthread_mutex_t lock;            /* protects all that follows */
 	pthread_cond_t more;
 	TAILQ_HEAD(item_list, item) items;
 	size_t n_samples;
@@ -84,10 +85,15 @@ static void locate_frames(struct report_queue *q, struct sample *sample)
 static int add_sample(struct report_queue *q, struct item *item)
 {
 	struct verification *verification = item->sample.verification;
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	int err = 0;
 
 	if (verification)
 		item->sample.verified = verification->wait(verification);
+	if (q->finisher && item->sample.labels)
+		err = q->finisher->finish(q->finisher, item->sample.labels, &labels);
+	if (labels)
+		item->sample.labels = labels;
 	locate_frames(q, &item->sample);
 	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
 		struct totals totals = totals_since(&item->totals, &q->slots[i].before);
@@ -267,6 +273,13 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
 	return err;
 }
 
+void report_queue_set_finisher(struct report_queue *q, struct label_finisher *finisher)
+{
+	pthread_mutex_lock(&q->lock);
+	q->finisher = finisher;
+	pthread_mutex_unlock(&q->lock);
+}
+
 static int add_item(struct report_queue *q, struct item *item)
 {
 	int err;
@@ -390,6 +403,7 @@ struct totals report_queue_totals(const struct report_queue *q, size_t i, const 
 	struct totals totals = totals_since(now, &q->slots[i].before);
 
 	totals.verified = now->verified;
+	totals.calls = now->calls;
 	return totals;
 }
 
@@ -445,6 +459,8 @@ struct report_queue *report_queue_free(struct report_queue *q)
 			item->fn(item->object);
 		remove_item(q, item);
 	}
+	if (q->finisher)
+		q->finisher->free(q->finisher);
 	pthread_cond_destroy(&q->more);
 	pthread_mutex_destroy(&q->lock);
 	free(q->slots);

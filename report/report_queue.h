@@ -26,6 +26,22 @@ struct report_queue;
 int report_queue_new(struct report **reports, size_t n_reports, struct names *names,
 		     bool keeps_names, struct report_queue **ret);
 
+/*
+ * Completes the labels of samples, as far as that may wait for other processes.
+ */
+struct label_finisher {
+	/*
+	 * Called by the queue's thread. *ret: a set in their place, which the queue frees; NULL:
+	 * they stay as they are. 0 or -ENOMEM.
+	 */
+	int (*finish)(struct label_finisher *finisher, const struct label_set *labels,
+		      struct label_set **ret);
+	void (*free)(struct label_finisher *finisher); /* called when that has ended */
+};
+
+/* The queue takes it over, before the first sample. */
+void report_queue_set_finisher(struct report_queue *queue, struct label_finisher *finisher);
+
 /* True if there is no room for more samples. */
 bool report_queue_is_full(struct report_queue *queue);
 

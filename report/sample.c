@@ -11,7 +11,9 @@
 
 /* These are all counters, and precede the other members. */
 #define N_COUNTERS (offsetof(struct totals, verified) / sizeof(uint64_t))
-_Static_assert(N_COUNTERS * sizeof(uint64_t) + sizeof(struct verified *) == sizeof(struct totals),
+_Static_assert(N_COUNTERS * sizeof(uint64_t) + sizeof(struct verified *) +
+			       sizeof(struct span_times *) ==
+		       sizeof(struct totals),
 	       "");
 
 void totals_count(struct totals *t, const struct sample *s)

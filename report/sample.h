@@ -13,6 +13,7 @@
 
 /* The input of reports: samples with their addresses resolved to binaries. */
 
+struct span_times;
 struct verification;
 struct verified;
 struct verified_stack;
@@ -47,6 +48,8 @@ struct sample {
 	                   * or 0 */
 	bool late;        /* walked in user space */
 	const struct label_set *labels; /* NULL: none */
+	/* Of a crash: the address of the frame whose call has these values of a probe; 0: none */
+	uint64_t probed;
 	/* On its way to the reports: what gives `verified`; NULL: not chosen */
 	struct verification *verification;
 	const struct verified_stack *verified; /* NULL: not chosen (verified.h) */
@@ -65,18 +68,21 @@ struct totals {
 	uint64_t frames_apart;    /* samples whose runtime's frames could not be put in place */
 	uint64_t cut_labels;      /* samples whose labels are missing or cut */
 	uint64_t unread;          /* samples of probes with values that were not in memory */
-	uint64_t pages_requested; /* stack pages that were not in memory, and have been read */
+	uint64_t outside;         /* samples left out: in no probed call that took long enough */
+	uint64_t in_unknown;      /* samples of which that is not known */
+	uint64_t pages_requested; /* that were not in memory, and have been read */
 	uint64_t duration_ns;
 	const struct verified *verified; /* NULL: not requested */
+	const struct span_times *calls;  /* NULL: not requested */
 };
 
 /* Counts a sample; what is about lost ones and times of day is left alone. */
 void totals_count(struct totals *totals, const struct sample *sample);
 
-/* The difference to an earlier state of the same totals, without verified. */
+/* The difference to an earlier state of the same totals, without verified and calls. */
 struct totals totals_since(const struct totals *now, const struct totals *before);
 
-/* Totals of both together, without verified. */
+/* Totals of both together, without verified and calls. */
 struct totals totals_sum(const struct totals *a, const struct totals *b);
 
 /* Samples with a user stack, on which the share of complete ones is based. */

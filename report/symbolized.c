@@ -101,6 +101,17 @@ static void set_label(const struct maker *m, const struct frame *frame,
 	ret->name = frame_label(frame, ret->has_start ? &ret->start : NULL, buffer);
 }
 
+/*
+ * In profiles, JIT code and functions of runtimes have a number instead, which means nothing outside of
+ * this process: 0.
+ */
+static uint64_t address_of(const struct frame *frame)
+{
+	if (frame_is_in_binary(frame))
+		return frame->offset;
+	return frame->module && frame->address > INT64_MAX ? 0 : frame->address;
+}
+
 static int put_user_frame(struct maker *m, const struct frame *frame)
 {
 	bool in_binary = frame_is_in_binary(frame);
@@ -114,7 +125,7 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 		.language = frame_kind(frame),
 		.module = in_binary ? frame->module : NULL,
 		.binary = frame_path(frame),
-		.address = in_binary ? frame->offset : frame->address,
+		.address = address_of(frame),
 		.is_call = !frame_is_exact(frame),
 		.is_sought =
 			in_binary && m->report->context.symbols && module_has_source(frame->module),
@@ -191,7 +202,7 @@ static int put_label(struct maker *m, const struct label *label)
 	return put(m, &symbolized);
 }
 
-/* In order from the root on. */
+/* In order from the root on. With spans' numbers, no two stacks would have equal roots. */
 static int put_labels(struct maker *m, const struct label_set *labels)
 {
 	size_t first = m->to->n, at = 0;
@@ -199,7 +210,8 @@ static int put_labels(struct maker *m, const struct label_set *labels)
 	int err = 0;
 
 	while (err == 0 && label_set_next(labels, &at, &label))
-		err = put_label(m, &label);
+		if (m->report->context.by || !label_is_of_span(label.key))
+			err = put_label(m, &label);
 	for (size_t i = first, last = m->to->n; i + 1 < last; i++) {
 		struct symbolized_frame symbolized = m->to->items[--last];
 

@@ -18,6 +18,7 @@
 #include "report/outcome.h"
 #include "report/profile.h"
 #include "report/report.h"
+#include "report/span_times.h"
 #include "report/symbolized.h"
 #include "report/terminal.h"
 #include "report/value.h"
@@ -179,6 +180,50 @@ static double percent(uint64_t value, double all)
 	return all > 0 ? 100 * (double)value / all : 0;
 }
 
+/* Prints a share, highlighted if it is large. */
+static void print_share(const struct colours *c, double share, FILE *to)
+{
+	const char *colour = share >= TEXT_HOT ? c->hot : share >= TEXT_WARM ? c->warm : "";
+
+	fprintf(to, "%s%6.1f %%%s", colour, share, *colour ? c->normal : "");
+}
+
+/* How long the calls took in which the samples are, and samples that are in none of them. */
+static int print_calls(const struct text *text, const struct totals *totals)
+{
+	const struct span_times *calls = totals->calls;
+	const struct colours *c = text->colours;
+	char from[SPAN_TIME_SIZE], to_time[SPAN_TIME_SIZE], min[SPAN_TIME_SIZE];
+	FILE *to = text->terminal.to;
+	struct span_row row;
+	uint32_t step = 0;
+	int err;
+
+	span_times_format(calls->min_ns, min);
+	fprintf(to,
+		"Left out: %" PRIu64 " samples in no call of at least %s, unknown: %" PRIu64 "\n",
+		totals->outside, min, totals->in_unknown);
+	fprintf(to, "\n%sCalls of ", c->bold);
+	err = print_plain(calls->name, to);
+	fprintf(to,
+		"%s: %" PRIu64 ", of at least %s: %" PRIu64 ", not seen to return: %" PRIu64 "\n",
+		c->normal, calls->n_begun, min, calls->n_long, span_times_left(calls));
+	if (calls->n_unbegun > 0)
+		fprintf(to, "  and %" PRIu64 " that began before, or were not kept\n",
+			calls->n_unbegun);
+	while (span_times_next_power(calls, &step, &row)) {
+		span_times_format(row.start_ns, from);
+		span_times_format(row.end_ns, to_time);
+		fprintf(to, "  %8s to %8s %10" PRIu64 " ", from, to_time, row.n_returned);
+		print_share(c, percent(row.n_returned, (double)calls->n_begun), to);
+		if (row.n_left > 0)
+			fprintf(to, "  %sand %" PRIu64 " or longer, not seen to return%s", c->dim,
+				row.n_left, c->normal);
+		fputc('\n', to);
+	}
+	return err;
+}
+
 static void print_kind(void *arg, const char *line)
 {
 	fprintf(arg, "  %s\n", line);
@@ -192,14 +237,6 @@ static int print_verified(const struct report_context *context, const struct ver
 	fputc('\n', to);
 	return verified_for_each_kind(verified, context->symbols, VERIFIED_SHOWN_KINDS, print_kind,
 				      to);
-}
-
-/* Prints a share, highlighted if it is large. */
-static void print_share(const struct colours *c, double share, FILE *to)
-{
-	const char *colour = share >= TEXT_HOT ? c->hot : share >= TEXT_WARM ? c->warm : "";
-
-	fprintf(to, "%s%6.1f %%%s", colour, share, *colour ? c->normal : "");
 }
 
 static int print_functions(const struct text *text, double all)
@@ -401,7 +438,9 @@ static int write_report(struct text *text, const struct totals *totals)
 		return err;
 	print_outcomes(text, totals);
 	print_scale(text, totals);
-	if (totals->verified)
+	if (totals->calls)
+		err = print_calls(text, totals);
+	if (err == 0 && totals->verified)
 		err = print_verified(&report->context, totals->verified, text->terminal.to);
 	if (err < 0)
 		return err;

@@ -14,6 +14,7 @@ static const struct {
 } rows[DP_N_EVENTS] = {
 	[DP_EVENT_CPU] = { NULL, "cpu", NANOSECONDS, false },
 	[DP_EVENT_OFF_CPU] = { "off-cpu", "off_cpu", NANOSECONDS, true },
+	[DP_EVENT_CRASH] = { "crash", NULL, NULL, false },
 };
 
 /* True if durations were measured. If those of one kind were, those of all were. */
@@ -163,10 +164,9 @@ const char *value_other_event(const struct report_context *context)
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++) {
 		if (!(context->events & EVENT_BIT(i)))
 			continue;
-		if (rows[i].event)
+		if (rows[i].event && rows[i].name)
 			other = rows[i].event;
-		else
-			has_main = true;
+		has_main |= !rows[i].event;
 	}
 	return has_main ? other : NULL;
 }

@@ -51,7 +51,7 @@ const char *value_event_name(const struct report_context *context, const struct 
 /* The number of a sample's event among several; 0 if there is one. */
 size_t value_event_number(const struct report_context *context, const struct sample *sample);
 
-/* The event that is sampled besides the run's own: "off-cpu"; NULL: none. */
+/* The event with a time that is sampled besides the run's own: "off-cpu"; NULL: none. */
 const char *value_other_event(const struct report_context *context);
 
 #endif

@@ -67,17 +67,12 @@ int exports_find_loop(const struct elf_file *file, const char *name,
 
 int exports_find_variable(const struct elf_file *file, const char *name, struct dp_chain *ret)
 {
-	static const enum dp_chain_place places[] = {
-		[ELF_TLS_OFFSET] = DP_CHAIN_TLS_OFFSET,
-		[ELF_TLS_SLOT] = DP_CHAIN_TLS_SLOT,
-		[ELF_TLS_MODULE] = DP_CHAIN_TLS_MODULE,
-	};
-	struct elf_tls tls;
+	struct dp_tls tls;
 
 	elf_tls_find(file, name, &tls);
-	if (tls.kind == ELF_TLS_NONE)
+	if (tls.kind == DP_TLS_NONE)
 		return -ENOENT;
-	ret->place = places[tls.kind];
+	ret->place = tls.kind;
 	ret->variable = tls.value;
 	return 0;
 }

@@ -6,7 +6,7 @@
 static const struct runtime_source *const sources[DP_N_RUNTIMES] = {
 	[DP_RUNTIME_PYTHON] = &runtime_python, [DP_RUNTIME_HOTSPOT] = &runtime_hotspot,
 	[DP_RUNTIME_V8] = &runtime_v8,         [DP_RUNTIME_RUBY] = &runtime_ruby,
-	[DP_RUNTIME_PHP] = &runtime_php,
+	[DP_RUNTIME_PHP] = &runtime_php,       [DP_RUNTIME_PERL] = &runtime_perl,
 };
 
 const struct runtime_source *runtime_source(unsigned int kind)

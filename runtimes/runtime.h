@@ -69,7 +69,7 @@ struct runtime_source {
 };
 
 extern const struct runtime_source runtime_python, runtime_hotspot, runtime_v8, runtime_ruby,
-	runtime_php;
+	runtime_php, runtime_perl;
 
 /* By enum dp_runtime_kind; NULL: there is none. */
 const struct runtime_source *runtime_source(unsigned int kind);

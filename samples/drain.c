@@ -9,8 +9,12 @@
 #include "base/cleanup.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "process/process_list.h"
 #include "process/process_snapshot.h"
 #include "process/target.h"
+#include "samples/crash_walk.h"
+#include "samples/own_frames.h"
+#include "samples/resolver.h"
 
 /* Replaced tables are kept this much longer: walks in progress have ended by then. */
 #define KEEP_NS UINT64_C(1000000000)
@@ -44,6 +48,7 @@ void drain_done(struct drain *d)
 	held_done(&d->held);
 	copies_done(&d->copies);
 	off_cpu_done(&d->intervals);
+	spans_done(&d->spans);
 	runtime_join_done(&d->runtime_join);
 	free(d->unknown_pids);
 	free(d->frames);
@@ -125,8 +130,17 @@ static int take_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 	return err < 0 ? err : go_on(d, end->end_ns);
 }
 
+static int take_span_end(struct drain *d, const struct dp_span_end *end)
+{
+	int err = spans_on_end(&d->spans, end);
+
+	return err < 0 ? err : go_on(d, end->end_ns);
+}
+
 static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 {
+	struct drain *d = arg;
+
 	switch (((const struct dp_part *)part)->type) {
 	case DP_RECORD_NAMES:
 		return take_sample(arg, part, size);
@@ -134,6 +148,10 @@ static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 		return take_chunk(arg, part);
 	case DP_RECORD_OFF_CPU_END:
 		return take_off_cpu_end(arg, part);
+	case DP_RECORD_SPAN_BEGIN:
+		return spans_are_wanted(&d->spans) ? spans_on_begin(&d->spans, part) : 0;
+	case DP_RECORD_SPAN_END:
+		return spans_are_wanted(&d->spans) ? take_span_end(d, part) : 0;
 	}
 	return 0;
 }
@@ -159,66 +177,11 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 	return session_read_rings(session, take_part, d);
 }
 
-/*
- * Resolves frames to binaries with the mappings of the walk, and notes that their tables were used.
- * If a mapping had ended by then but the kernel did not know, the frame in it is the last with a
- * correct address. The stack also ends where no call can have been made. p: the process, for a
- * stack that the kernel walked.
- */
-static size_t resolve_frames(struct drain *d, const struct snapshot *s, const struct process *p,
-			     struct unwinder_result *walk, const struct dp_sample *raw)
-{
-	const __u64 *frames = walk->frames;
-	bool in_doubt = p && s && s->n_ended != p->mappings.n_ended;
-	size_t n = walk->n_frames;
-	struct table *last = NULL;
-
-	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
-		struct frame *f = &d->frames[i];
-		const struct mapping *m = s ? snapshot_find(s, frame_code(frames[i])) : NULL;
-		const struct mapping *now = m;
-
-		last = NULL;
-		*f = (struct frame){ .address = DP_FRAME_ADDRESS(frames[i]),
-				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
-		if (m && in_doubt)
-			now = process_find(p, frame_code(frames[i]), raw->time_ns);
-		switch (return_check_frame(&d->return_check, s, now, (pid_t)raw->tid, walk, i)) {
-		case RETURN_CALLED:
-			break;
-		case RETURN_LANDS:
-			f->method = DP_METHOD_LANDING_PAD;
-			break;
-		case RETURN_NOT_CALLED:
-			walk->outcome = DP_NO_CALL;
-			return i;
-		}
-		if (now != m && !mapping_is_same_code(m, now)) {
-			walk->outcome = DP_TABLES_CHANGED;
-			n = i + 1;
-			m = NULL;
-		}
-		if (m && m->jitted) {
-			jitted_meet(m->jitted);
-			f->module = m->jitted->module;
-		}
-		if (!m || !m->binary)
-			continue;
-		f->module = m->binary->module;
-		binary_use(m->binary);
-		f->offset = f->address - m->bias;
-		last = m->binary->table;
-		table_use(last, raw->time_ns);
-	}
-	/* Only the last frame could not be left. */
-	if (walk->outcome == DP_TABLE_EVICTED && last)
-		table_want(&d->table->binaries->tables, last, raw->time_ns);
-	return n;
-}
-
 /* Counts and reports a complete sample. Takes over its verification. */
-static int report_known(struct drain *d, const struct sample *sample)
+static int report_known(void *arg, const struct sample *sample)
 {
+	struct drain *d = arg;
+
 	if (report_queue_is_full(d->report_queue)) {
 		verification_drop(sample->verification);
 		d->n_dropped++;
@@ -226,14 +189,30 @@ static int report_known(struct drain *d, const struct sample *sample)
 		return 0;
 	}
 	totals_count(&d->totals, sample);
+	d->totals.still_blocked += d->stopped_ns && sample->event == DP_EVENT_OFF_CPU &&
+				   sample->time_ns + sample->value_ns >= d->stopped_ns;
 	d->totals.frames_apart = d->runtime_join.n_apart;
 	return report_queue_add(d->report_queue, sample, &d->totals);
+}
+
+/* Now, or when it is known whether it is in a call that took long enough. */
+static int report_or_keep(struct drain *d, struct sample *sample, const struct span_list *calls)
+{
+	struct kept_sample *kept;
+	int err;
+
+	if (!spans_are_wanted(&d->spans))
+		return report_known(d, sample);
+	verification_drop(steal_ptr(sample->verification)); /* counted, but not kept */
+	err = kept_sample_new(sample, calls, &kept);
+	return err < 0 ? err : spans_keep(&d->spans, kept);
 }
 
 /* Ends an interval. Without a sample, it began before the profiled program ran. */
 static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 {
-	_cleanup_(off_cpu_interval_freep) struct off_cpu_interval *b = NULL;
+	_cleanup_(kept_sample_freep) struct kept_sample *b = NULL;
+	int err;
 
 	if (end->time_ns == 0) {
 		off_cpu_forget(&d->intervals, (pid_t)end->tid, end->end_ns);
@@ -243,10 +222,13 @@ static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 	if (!b)
 		return 0;
 	b->sample.value_ns = end->end_ns - end->time_ns;
-	return report_known(d, &b->sample);
+	if (!spans_are_wanted(&d->spans))
+		return report_known(d, &b->sample);
+	err = spans_see(&d->spans, b->sample.tid, &b->calls, end->end_ns);
+	return err < 0 ? err : spans_keep(&d->spans, steal_ptr(b));
 }
 
-/* p: see resolve_frames(). late: it was walked in user space. */
+/* p: see resolver_frames(). late: it was walked in user space. */
 static int report_sample(struct drain *d, struct queued *q, const struct snapshot *snapshot,
 			 const struct process *p, struct unwinder_result *walk, bool late)
 {
@@ -254,8 +236,13 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	const struct dp_sample *raw = &q->sample->sample;
 	const __u64 *kernel = q->sample->frames + raw->n_user;
 	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
-	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) : 0;
-	size_t n_user = resolve_frames(d, snapshot, p, walk, raw);
+	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) :
+		       raw->event == DP_EVENT_TRACE ?
+				 own_frames(d->intervals.kallsyms, kernel, raw->n_kernel) :
+				 0;
+	const struct resolver resolver = { &d->return_check, &d->table->binaries->tables };
+	size_t n_user = resolver_frames(&resolver, snapshot, p, walk, raw, d->frames);
+	struct span_list calls = { 0 };
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	const struct snapshot *in_kernel = snapshot;
 	int err;
@@ -281,10 +268,14 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	if (!snapshot || snapshot->id != raw->snapshot)
 		in_kernel = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	err = labels_new(&d->label_sources,
-			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample },
+			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample,
+						  &d->label_sources },
 			 &labels);
 	sample.labels = labels;
+	sample.probed = value_labels_frame(d->label_sources.values, snapshot, &sample);
 	d->totals.unread += named_sample_lacks(q->sample);
+	if (err == 0 && spans_are_wanted(&d->spans))
+		err = spans_find(&d->spans, sample_spans(q->sample), snapshot, &sample, &calls);
 	memcpy(sample.comm, names->comm, sizeof(names->comm));
 	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
 	if (err == 0 && d->verify && (raw->flags & DP_SAMPLE_VERIFY))
@@ -295,48 +286,25 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
 			    &sample);
 	if (!off_cpu)
-		return report_known(d, &sample);
+		return report_or_keep(d, &sample, &calls);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */
-	return off_cpu_add(&d->intervals, &sample);
-}
-
-/*
- * The kernel found other code than it knew, or no cookie, at the frame after those it sent. Has a
- * record explained that?
- */
-static bool is_code_known(const struct drain *d, const struct process *p,
-			  const struct dp_sample *raw, const struct unwinder_result *walk,
-			  const struct snapshot *snapshot)
-{
-	const struct snapshot *before = snapshot_store_find(&d->table->snapshots, raw->snapshot);
-	const struct mapping *m, *now;
-	uint64_t address;
-
-	if (!before || walk->n_frames <= raw->n_user)
-		return true;
-	address = frame_code(walk->frames[raw->n_user]);
-	m = snapshot_find(snapshot, address);
-	if (!mapping_is_same_code(snapshot_find(before, address), m))
-		return true;
-	if (raw->outcome != DP_TABLES_CHANGED)
-		return raw->outcome != DP_CODE_CHANGED;
-	/* Memory now shows the state at that time only if it is still the same mapping. */
-	now = process_find(p, address, TIME_NEVER - 1);
-	return !now || now->born != m->born || !process_cookie_differs(d->table, p, now);
+	return off_cpu_add(&d->intervals, &sample, &calls);
 }
 
 /* Finishes a sample with the mappings of its process at its time. */
 static int report_late(struct drain *d, struct queued *q, struct process *p,
 		       const struct unwinder_result *walked)
 {
+	const struct dp_crash *crash = sample_crash(q->sample);
 	struct unwinder_result walk = *walked;
 	struct snapshot *snapshot = NULL;
 	int err;
 
 	d->hurried_ns = d->read_ns;
 	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0)
-		walk = unwinder_walk(d->unwinder, q->copy, snapshot);
-	if (snapshot && !is_code_known(d, p, &q->sample->sample, &walk, snapshot)) {
+		walk = crash ? crash_walk(d->unwinder, crash, q->copy, snapshot) :
+			       unwinder_walk(d->unwinder, q->copy, snapshot);
+	if (snapshot && !resolver_knows_code(d->table, p, &q->sample->sample, &walk, snapshot)) {
 		walk = *walked;
 		process_table_doubt(p, q->time);
 	}
@@ -359,6 +327,7 @@ static int report_queued_sample(struct drain *d, struct queued *q)
 		.n_frames = raw->n_user,
 		.fault_address = raw->fault_address,
 	};
+	uint64_t wanted;
 	int err;
 
 	/* A launched command counts from its exec on. Later owners of its PID do not. */
@@ -368,10 +337,11 @@ static int report_queued_sample(struct drain *d, struct queued *q)
 		return report_late(d, q, p, &walk);
 	err = report_sample(d, q, snapshot_store_find(&d->table->snapshots, raw->snapshot), p,
 			    &walk, false);
-	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced) {
+	wanted = walk.outcome == DP_READ_FAULT ? walk.fault_address : sample_unread_type(q->sample);
+	if (p && wanted && !p->is_replaced) {
 		d->hurried_ns = d->read_ns;
 		d->totals.pages_requested += page_request(&d->pages, d->table->fetchers, p->thread,
-							  walk.fault_address, clock_now_ns());
+							  wanted, clock_now_ns());
 	}
 	return err;
 }
@@ -418,9 +388,10 @@ static int wait_for_tables(struct drain *d)
 	uint64_t end = clock_now_ns() + LAST_NS;
 	int err = 0;
 
-	while (err == 0 && d->held.n > 0 && d->table->binaries->n_jobs > 0 &&
-	       clock_now_ns() < end) {
-		if (binary_store_wait(d->table->binaries, WAIT_MS))
+	while (err == 0 && d->held.n > 0 && clock_now_ns() < end &&
+	       (d->table->binaries->n_jobs > 0 || d->table->n_awaited > 0)) {
+		if (binary_store_wait(d->table->binaries, WAIT_MS) ||
+		    process_lists_wait(d->table, d->sideband, WAIT_MS))
 			err = settle(d);
 		if (err == 0)
 			err = release_held(d, 0);
@@ -444,6 +415,27 @@ int drain_processes(struct drain *d)
 static uint64_t horizon(const struct drain *d)
 {
 	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - WALK_NS;
+}
+
+/* All samples from before this time have been reported, or wait for what became of calls. */
+static uint64_t settled(const struct drain *d)
+{
+	const struct queued *q = queue_first(&d->queue);
+	uint64_t time = horizon(d);
+
+	if (q && q->time < time)
+		time = q->time;
+	return held_oldest(&d->held) < time ? held_oldest(&d->held) : time;
+}
+
+/* Reports samples of which it is known in which calls they are; before a time, all. */
+static int release_kept(struct drain *d, uint64_t before)
+{
+	int err = spans_release(&d->spans, settled(d), before, report_known, d);
+
+	d->totals.outside = d->spans.n_outside;
+	d->totals.in_unknown = d->spans.n_unknown;
+	return err;
 }
 
 /* On return, everything from before d->read_ns has been queued. */
@@ -476,6 +468,8 @@ static int pass_boundary(struct drain *d, uint64_t time)
 	if (b.time_ns == 0 || time < b.time_ns)
 		return 0;
 	err = release_held(d, b.time_ns);
+	if (err == 0)
+		err = release_kept(d, b.time_ns);
 	if (err < 0)
 		return err;
 	totals = d->totals;
@@ -519,6 +513,8 @@ static void sweep(struct drain *d, uint64_t now, bool final)
 	if (q && q->time < oldest)
 		oldest = q->time;
 	copies_forget(&d->copies, oldest - KEEP_NS);
+	if (!final)
+		spans_forget(&d->spans, settled(d));
 	off_cpu_update(&d->intervals, oldest, now);
 	if (held_oldest(&d->held) < oldest)
 		oldest = held_oldest(&d->held);
@@ -532,12 +528,15 @@ int drain_run(struct drain *d, bool final)
 {
 	uint64_t now = clock_now_ns();
 	bool has_settled, sweeps = final || now >= d->swept_ns + SWEEP_NS;
-	int err = read_rings(d, now, final);
+	int err;
 
+	process_lists_look(d->table);
+	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is recorded by now. */
 	if (err == 0)
 		err = drain_processes(d);
 	has_settled = err == 0 && binary_store_collect(d->table->binaries);
+	has_settled |= err == 0 && process_lists_apply(d->table);
 	if (has_settled)
 		err = settle(d);
 	if (err == 0)
@@ -555,6 +554,8 @@ int drain_run(struct drain *d, bool final)
 		err = report_all(d, final);
 	if (err == 0 && final)
 		err = wait_for_tables(d);
+	if (err == 0 && !final)
+		err = release_kept(d, spans_limit(&d->spans, now));
 	if (sweeps)
 		sweep(d, now, final);
 	return err;
@@ -567,28 +568,31 @@ static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uin
 	struct dp_off_cpu_end end = { .tid = blocked->tid,
 				      .time_ns = blocked->since_ns,
 				      .end_ns = blocked->since_ns + time_ns };
-	uint64_t before = d->totals.samples;
-	int err;
 
 	if (blocked->is_lost) {
 		d->totals.lost++;
 		d->totals.lost_ns += time_ns * blocked->weight;
 		return 0;
 	}
-	err = report_off_cpu_end(d, &end);
-	d->totals.still_blocked += d->totals.samples - before;
-	return err;
+	return report_off_cpu_end(d, &end);
 }
 
 int drain_finish_off_cpu(struct drain *d, uint64_t stopped_ns)
 {
-	return session_each_blocked(d->session, stopped_ns, report_still_blocked, d);
+	int err;
+
+	d->stopped_ns = stopped_ns;
+	err = session_each_blocked(d->session, stopped_ns, report_still_blocked, d);
+	if (err == 0)
+		err = release_kept(d, UINT64_MAX);
+	spans_forget(&d->spans, UINT64_MAX);
+	return err;
 }
 
 bool drain_is_behind(const struct drain *d)
 {
 	const struct queued *first = queue_first(&d->queue);
 
-	return sideband_is_behind(d->sideband) ||
+	return sideband_is_behind(d->sideband) || d->table->lists_left ||
 	       (first && first->time + WALK_NS + REPORT_NS < clock_now_ns());
 }

@@ -16,6 +16,7 @@
 #include "samples/page_request.h"
 #include "samples/queue.h"
 #include "samples/runtime_join.h"
+#include "samples/spans.h"
 #include "samples/unwinder.h"
 #include "samples/verify_queue.h"
 
@@ -47,6 +48,8 @@ struct drain {
 	struct return_check return_check;
 	struct runtime_join runtime_join;
 	struct label_sources label_sources; /* the host's */
+	struct spans spans;                 /* the host sets what is its own */
+	uint64_t stopped_ns;                /* when sampling ended; 0: it goes on */
 	uint64_t cpu_value_ns;              /* value of a CPU sample; 0: an event */
 	struct page_requests pages;
 	/* Read from the rings, not reported yet */

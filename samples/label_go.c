@@ -9,11 +9,9 @@
 
 #include "samples/label_source.h"
 
-/* The binary whose labels the kernel reads, or NULL. */
-static const struct binary *snapshot_labelled(const struct snapshot *snapshot)
+static bool is_form_of_go(uint32_t form)
 {
-	return snapshot && snapshot->labels > 0 ? snapshot->mappings[snapshot->labels - 1].binary :
-						  NULL;
+	return form == DP_LABELS_GO_MAP || form == DP_LABELS_GO_LIST;
 }
 
 /* True if a frame is in a Go function of a binary. */
@@ -40,7 +38,7 @@ static bool has_other_go_frame(const struct sample *sample, const struct snapsho
 		const struct mapping *m = &snapshot->mappings[i];
 
 		if (m->binary && m->binary != known && m->binary->table &&
-		    m->binary->table->has_labels && has_go_frame(sample, m->binary))
+		    is_form_of_go(m->binary->table->labels_form) && has_go_frame(sample, m->binary))
 			return true;
 	}
 	return false;

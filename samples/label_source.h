@@ -7,12 +7,15 @@
 #include "report/label_set.h"
 #include "report/sample.h"
 
+struct label_sources;
+
 /* The sample that is to get labels. */
 struct label_context {
 	const struct named_sample *named; /* as the kernel sent it */
 	const struct snapshot *in_kernel; /* used by the kernel, or NULL */
 	const struct snapshot *walked;    /* used for its frames, or NULL */
 	const struct sample *sample;      /* as it will be reported, without labels */
+	const struct label_sources *host; /* whose sample it is; NULL: of none */
 };
 
 /*
@@ -32,5 +35,7 @@ struct label_source {
 };
 
 extern const struct label_source label_go;
+extern const struct label_source label_crash;
+extern const struct label_source label_trace;
 
 #endif

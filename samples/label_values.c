@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "samples/probed_code.h"
 
 #define UNREAD "<unread>"
@@ -21,31 +22,57 @@ struct words {
 	size_t left;
 };
 
-/* A text ends at a whole character of UTF-8. */
+#define LONGEST_CHARACTER 4
+
+/* Without the last character of UTF-8, which may have been cut, unless it is one byte. */
 static size_t whole_size(const char *text, size_t size)
 {
-	while (size > 0 && (text[size - 1] & 0xc0) == 0x80)
-		size--;
-	return size > 0 && (text[size - 1] & 0x80) ? size - 1 : size;
+	size_t begin = size;
+
+	while (begin > 0 && size - begin < LONGEST_CHARACTER - 1 &&
+	       (text[begin - 1] & 0xc0) == 0x80)
+		begin--;
+	return begin > 0 && (text[begin - 1] & 0xc0) == 0xc0 ? begin - 1 : size;
+}
+
+#define ESCAPED_SIZE 4
+
+/* Writes bytes that are no characters of a text as \xHH. */
+static void escape(const char *text, size_t size, char *to)
+{
+	for (size_t i = 0; i < size;) {
+		uint32_t c;
+		size_t n = text_character(text + i, &c);
+
+		if (n > 0 && n <= size - i && text[i]) {
+			memcpy(to, text + i, n);
+			to += n;
+			i += n;
+		} else {
+			to += snprintf(to, ESCAPED_SIZE + 1, "\\x%02x", (unsigned char)text[i++]);
+		}
+	}
+	*to = '\0';
 }
 
 /* Takes a text of `size` bytes from the words. */
 static int add_text(struct label_list *list, const struct value_form *form, struct words *words,
 		    uint64_t size, bool is_cut)
 {
-	char text[DP_TEXT_CUT + sizeof(CUT)];
+	char text[DP_TEXT_CUT + 1], escaped[DP_TEXT_CUT * ESCAPED_SIZE + sizeof(CUT)];
 	size_t n_words = (size + sizeof(*words->at) - 1) / sizeof(*words->at);
 
 	if (size > DP_TEXT_CUT || n_words > words->left)
 		return -EBADMSG;
 	memcpy(text, words->at, size);
+	text[size] = '\0';
 	words->at += n_words;
 	words->left -= n_words;
+	escape(text, is_cut ? whole_size(text, size) : size, escaped);
 	if (is_cut)
-		size = whole_size(text, size);
-	strcpy(text + size, is_cut ? CUT : "");
+		strcat(escaped, CUT);
 	list->is_cut |= is_cut;
-	return label_list_add(list, &(struct label){ .key = form->name, .text = text });
+	return label_list_add(list, &(struct label){ .key = form->name, .text = escaped });
 }
 
 /* Writes a value that is no number of a label, and no text of the program. */
@@ -70,6 +97,8 @@ static int add_word(struct label_list *list, const struct value_form *form, uint
 	struct label label = { .key = form->name, .unit = form->unit };
 	char text[32];
 
+	if (form->zero_is_none && word == 0)
+		return 0;
 	label.text = enumerator_name(form->names, form->n_names, value);
 	if (label.text)
 		return label_list_add(list, &label);
@@ -98,7 +127,7 @@ static int add_value(struct label_list *list, const struct value_form *form,
 	return add_word(list, form, word);
 }
 
-/* Passes over a value. False: the record is too short. */
+/* Passes over a value, whose word is *ret_word. False: the record is too short. */
 static bool skip_value(const struct dp_values *values, size_t i, struct words *words,
 		       uint64_t *ret_word)
 {
@@ -124,33 +153,39 @@ struct values {
 	size_t n;
 };
 
-static struct values values_of_sample(const struct value_labels *labels,
-				      const struct named_sample *named)
+static void values_open(struct values *v, const struct value_forms *forms)
 {
 	const size_t head_words = sizeof(struct dp_values) / sizeof(__u64);
-	struct values v = { .head = sample_values(named) };
 
-	if (!v.head || v.head->list >= labels->n_lists)
-		return v;
-	v.forms = &labels->lists[v.head->list];
-	v.words.at = (const void *)(v.head + 1);
-	v.words.left = v.head->part.size / sizeof(__u64) - head_words;
-	v.n = v.head->n < v.forms->n ? v.head->n : v.forms->n;
+	v->forms = forms;
+	v->words.at = (const void *)(v->head + 1);
+	v->words.left = v->head->part.size / sizeof(__u64) - head_words;
+	v->n = v->head->n < forms->n ? v->head->n : forms->n;
+}
+
+static struct values values_of(const struct value_labels *labels, const struct dp_values *head)
+{
+	struct values v = { .head = head };
+
+	if (v.head && v.head->list < labels->n_lists)
+		values_open(&v, &labels->lists[v.head->list]);
 	return v;
 }
 
 static bool is_weight(const struct value_labels *labels, const struct value_form *form)
 {
-	return labels->weight && strcmp(labels->weight, form->name) == 0;
+	return labels->weight && !form->is_length && strcmp(labels->weight, form->name) == 0;
 }
 
 static int add_unknown(const struct value_forms *forms, struct label_list *list)
 {
+	size_t n_own = list->n;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < forms->n; i++)
-		err = label_list_add(list,
-				     &(struct label){ .key = forms->of[i].name, .text = UNKNOWN });
+		if (!forms->of[i].is_length && !label_list_has_key(list, n_own, forms->of[i].name))
+			err = label_list_add(list, &(struct label){ .key = forms->of[i].name,
+								    .text = UNKNOWN });
 	return err;
 }
 
@@ -169,27 +204,66 @@ static bool may_be_hidden(const struct value_labels *labels, const struct label_
 	       probed_code_may_hide(labels->code, context->walked, context->sample);
 }
 
-static int add(const struct label_source *source, const struct label_context *context,
-	       struct label_list *list)
+/* What the program itself calls so is what it says. */
+static int add_each(const struct value_labels *labels, struct values *v, struct label_list *list)
 {
-	const struct value_labels *labels = source->arg;
-	struct values v = values_of_sample(labels, context->named);
+	size_t n_own = list->n;
 	int err = 0;
 
-	list->is_cut |= v.head && !v.forms;
-	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
-		return add_unseen(labels, context->walked, context->sample, list);
-	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
-		return add_unknown(v.forms, list);
-	for (size_t i = 0; err == 0 && i < v.n; i++) {
-		if (!is_weight(labels, &v.forms->of[i]))
-			err = add_value(list, &v.forms->of[i], v.head, i, &v.words);
-		else if (!skip_value(v.head, i, &v.words, &(uint64_t){ 0 }))
+	for (size_t i = 0; err == 0 && i < v->n; i++) {
+		const struct value_form *form = &v->forms->of[i];
+
+		if (form->is_length)
+			continue;
+		if (!is_weight(labels, form) && !label_list_has_key(list, n_own, form->name))
+			err = add_value(list, form, v->head, i, &v->words);
+		else if (!skip_value(v->head, i, &v->words, &(uint64_t){ 0 }))
 			err = -EBADMSG;
 	}
 	/* A damaged record must not end the profile. */
 	list->is_cut |= err == -EBADMSG;
 	return err == -EBADMSG ? 0 : err;
+}
+
+static int add_thrown(const struct value_labels *labels, const struct named_sample *named,
+		      struct label_list *list)
+{
+	struct values v = { .head = sample_thrown(named) };
+
+	if (!v.head || !labels->thrown)
+		return 0;
+	values_open(&v, labels->thrown);
+	return add_each(labels, &v, list);
+}
+
+static int add(const struct label_source *source, const struct label_context *context,
+	       struct label_list *list)
+{
+	const struct value_labels *labels = source->arg;
+	struct values v = values_of(labels, sample_values(context->named));
+	int err = add_thrown(labels, context->named, list);
+
+	if (err < 0 || labels->are_of_spans)
+		return err;
+	list->is_cut |= v.head && !v.forms;
+	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
+		return add_unseen(labels, context->walked, context->sample, list);
+	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
+		return add_unknown(v.forms, list);
+	return add_each(labels, &v, list);
+}
+
+int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
+			  struct label_list *list)
+{
+	struct values v = values_of(labels, values);
+
+	if (labels->n_lists == 0)
+		return 0;
+	if (!values)
+		return add_unknown(&labels->lists[0], list);
+	list->is_cut |= !v.forms;
+	return add_each(labels, &v, list);
 }
 
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
@@ -199,9 +273,10 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 	int err = 0;
 
 	*ret = NULL;
-	if (labels && labels->code && snapshot)
+	list.is_cut = snapshot && snapshot_has_context(snapshot);
+	if (labels && labels->code && !labels->are_of_spans && snapshot)
 		err = add_unseen(labels, snapshot, sample, &list);
-	if (err < 0 || list.n == 0)
+	if (err < 0 || (list.n == 0 && !list.is_cut))
 		return err;
 	return label_set_new(&list, ret);
 }
@@ -213,10 +288,14 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 
 	if (!labels || !labels->weight)
 		return named->sample.weight;
-	v = values_of_sample(labels, named);
-	for (size_t i = 0; i < v.n && skip_value(v.head, i, &v.words, &word); i++) {
+	v = values_of(labels, sample_values(named));
+	for (size_t i = 0; i < v.n; i++) {
 		const struct value_form *form = &v.forms->of[i];
 
+		if (form->is_length)
+			continue;
+		if (!skip_value(v.head, i, &v.words, &word))
+			return 0;
 		if (!is_weight(labels, form))
 			continue;
 		word = value_type_extend(form->type, word);
@@ -225,6 +304,14 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 		return word * named->sample.weight;
 	}
 	return 0;
+}
+
+uint64_t value_labels_frame(const struct value_labels *labels, const struct snapshot *snapshot,
+			    const struct sample *sample)
+{
+	if (sample->event != DP_EVENT_CRASH || !labels || !labels->code || !snapshot)
+		return 0;
+	return probed_code_frame(labels->code, snapshot, sample);
 }
 
 void value_forms_free(struct value_forms *lists, size_t n)

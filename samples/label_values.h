@@ -2,6 +2,7 @@
 #ifndef DP_SAMPLES_LABEL_VALUES_H
 #define DP_SAMPLES_LABEL_VALUES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "samples/label_source.h"
@@ -18,6 +19,8 @@ struct value_form {
 	const char *unit;               /* of a number: "nanoseconds"; "": none */
 	const struct enumerator *names; /* of values, for labels; NULL: it has none */
 	size_t n_names;
+	bool zero_is_none; /* the number 0 is no value, and no label */
+	bool is_length;    /* of the text behind it: it is no label, and has no word */
 };
 
 /* Of each list of arguments that the kernel reads (struct dp_arguments), by its number. */
@@ -30,29 +33,43 @@ struct value_forms {
 void value_forms_free(struct value_forms *lists, size_t n);
 
 /*
- * The source of labels with the values that a probe has read. A value that was not in memory is
+ * The source of labels with the values that probes have read. A value that was not in memory is
  * `<unread>`.
  */
 struct value_labels {
 	struct label_source source;
 	const struct value_forms *lists; /* the caller's */
 	size_t n_lists;
+	const struct value_forms *thrown; /* of exceptions, whatever their list; NULL: none */
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
 	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */
+	bool are_of_spans; /* samples get them when it is known how long calls took (spans.h) */
 };
 
 void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
 		       const char *weight);
 
 /*
- * The labels of a thread that was blocked before sampling began: of calls that are on its stack, nothing
- * is known. *ret is NULL if there are none; the caller frees it. 0 or -ENOMEM. NULL: no values are read.
+ * The labels of a thread that was blocked before sampling began: of calls that are on its stack, and of
+ * its context, nothing is known. *ret is NULL if there are none; the caller frees it. 0 or -ENOMEM. NULL: no
+ * values are read.
  */
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
 			    const struct sample *sample, struct label_set **ret);
 
+/* Adds the values of a call; NULL: they are not known. 0 or -ENOMEM. */
+int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
+			  struct label_list *list);
+
 /* How many events, or what sum of values, a sample stands for. NULL: no values are read. */
 uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);
+
+/*
+ * Of a crash: the address of the frame whose call has the values (struct sample). 0: there is none.
+ * NULL: no values are read, or the walk had no snapshot.
+ */
+uint64_t value_labels_frame(const struct value_labels *labels, const struct snapshot *snapshot,
+			    const struct sample *sample);
 
 #endif

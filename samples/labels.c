@@ -6,6 +6,8 @@
 
 static const struct label_source *const sources[] = {
 	&label_go,
+	&label_crash,
+	&label_trace,
 };
 
 static int add_labels(const struct label_source *const *items, size_t n,

@@ -15,21 +15,11 @@
 /* How often to search for threads that are gone. */
 #define LOOK_NS (10 * UINT64_C(1000000000))
 
-struct off_cpu_interval *off_cpu_interval_free(struct off_cpu_interval *b)
-{
-	uint64_t now = b ? clock_now_ns() : 0;
-
-	for (size_t i = 0; b && i < b->sample.n_user; i++)
-		if (b->frames[i].module)
-			module_drop(b->frames[i].module, now);
-	free(b);
-	return NULL;
-}
-
 static void interval_drop(struct off_cpu_intervals *intervals, struct off_cpu_interval *b)
 {
 	HASH_DEL(intervals->by_tid, b);
-	off_cpu_interval_free(b);
+	kept_sample_free(b->kept);
+	free(b);
 }
 
 void off_cpu_done(struct off_cpu_intervals *intervals)
@@ -43,7 +33,7 @@ void off_cpu_done(struct off_cpu_intervals *intervals)
 /* True if no thread has this TID. The record of its end was lost or is not read yet. */
 static bool has_ended(const struct off_cpu_interval *b)
 {
-	return tgkill(b->sample.pid, b->sample.tid, 0) < 0 && errno == ESRCH;
+	return tgkill(b->kept->sample.pid, b->tid, 0) < 0 && errno == ESRCH;
 }
 
 void off_cpu_update(struct off_cpu_intervals *intervals, uint64_t before, uint64_t now)
@@ -61,53 +51,39 @@ void off_cpu_update(struct off_cpu_intervals *intervals, uint64_t before, uint64
 	}
 }
 
-int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample)
+int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample,
+		const struct span_list *calls)
 {
-	size_t user_size = sample->n_user * sizeof(*sample->user);
-	size_t kernel_size = sample->n_kernel * sizeof(*sample->kernel);
-	size_t labels_size = label_set_size(sample->labels);
-	struct off_cpu_interval *b = malloc(sizeof(*b) + user_size + kernel_size + labels_size);
-	struct off_cpu_interval *old;
-	__u64 *kernel;
+	struct off_cpu_interval *b = calloc(1, sizeof(*b)), *old;
+	int err = b ? kept_sample_new(sample, calls, &b->kept) : -ENOMEM;
 
-	if (!b)
-		return -ENOMEM;
-	kernel = (__u64 *)(b->frames + sample->n_user);
-	b->sample = *sample;
-	b->ended_ns = 0;
-	if (user_size > 0)
-		memcpy(b->frames, sample->user, user_size);
-	if (kernel_size > 0)
-		memcpy(kernel, sample->kernel, kernel_size);
-	b->sample.user = b->frames;
-	b->sample.kernel = kernel;
-	if (labels_size > 0)
-		b->sample.labels = memcpy(kernel + sample->n_kernel, sample->labels, labels_size);
-
+	if (err < 0) {
+		free(b);
+		return err;
+	}
+	b->tid = sample->tid;
 	HASH_FIND(hh, intervals->by_tid, &sample->tid, sizeof(sample->tid), old);
 	if (old)
 		interval_drop(intervals, old);
-	HASH_ADD(hh, intervals->by_tid, sample.tid, sizeof(b->sample.tid), b);
-	if (!HASH_IS_ADDED(hh, b)) {
-		free(b);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < sample->n_user; i++)
-		if (b->frames[i].module)
-			module_hold(b->frames[i].module);
-	return 0;
+	HASH_ADD(hh, intervals->by_tid, tid, sizeof(b->tid), b);
+	if (HASH_IS_ADDED(hh, b))
+		return 0;
+	kept_sample_free(b->kept);
+	free(b);
+	return -ENOMEM;
 }
 
-struct off_cpu_interval *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid,
-				      uint64_t time_ns)
+struct kept_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)
 {
+	struct kept_sample *kept;
 	struct off_cpu_interval *b;
 
 	HASH_FIND(hh, intervals->by_tid, &tid, sizeof(tid), b);
-	if (!b || b->sample.time_ns != time_ns)
+	if (!b || b->kept->sample.time_ns != time_ns)
 		return NULL;
-	HASH_DEL(intervals->by_tid, b);
-	return b;
+	kept = steal_ptr(b->kept);
+	interval_drop(intervals, b);
+	return kept;
 }
 
 void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)
@@ -115,7 +91,7 @@ void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t tim
 	struct off_cpu_interval *b;
 
 	HASH_FIND(hh, intervals->by_tid, &tid, sizeof(tid), b);
-	if (b && b->sample.time_ns <= time_ns)
+	if (b && b->kept->sample.time_ns <= time_ns)
 		interval_drop(intervals, b);
 }
 

@@ -2,9 +2,8 @@
 #ifndef DP_SAMPLES_OFF_CPU_H
 #define DP_SAMPLES_OFF_CPU_H
 
-#include "base/cleanup.h"
 #include "base/hash.h"
-#include "report/sample.h"
+#include "samples/kept_sample.h"
 #include "symbols/kallsyms.h"
 
 /*
@@ -13,10 +12,10 @@
  */
 
 struct off_cpu_interval {
-	struct sample sample; /* owns its frames, which follow; its modules are held */
-	uint64_t ended_ns;    /* when the thread was found to be gone; 0: it was not */
-	UT_hash_handle hh;    /* by sample.tid */
-	struct frame frames[];
+	pid_t tid;
+	struct kept_sample *kept; /* owned */
+	uint64_t ended_ns;        /* when the thread was found to be gone; 0: it was not */
+	UT_hash_handle hh;        /* by tid */
 };
 
 struct off_cpu_intervals {
@@ -27,21 +26,17 @@ struct off_cpu_intervals {
 	uint64_t looked; /* when it last searched for ended threads */
 };
 
-/* Accepts NULL. Returns NULL. */
-struct off_cpu_interval *off_cpu_interval_free(struct off_cpu_interval *b);
-DEFINE_CLEANUP(struct off_cpu_interval *, off_cpu_interval_free)
-
 void off_cpu_done(struct off_cpu_intervals *intervals);
 
 /*
  * Stores a copy, which replaces the thread's previous one: that was too short or too long, or its
- * end was lost. 0 or -ENOMEM.
+ * end was lost. calls: the probed calls on its stack; NULL: none. 0 or -ENOMEM.
  */
-int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample);
+int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample,
+		const struct span_list *calls);
 
-/* Returns the interval of a thread that began at that time, which the caller frees; or NULL. */
-struct off_cpu_interval *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid,
-				      uint64_t time_ns);
+/* Returns the sample of a thread that blocked at that time, which the caller frees; or NULL. */
+struct kept_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);
 
 /* A thread has ended: frees its interval, unless another thread has its TID since. */
 void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);

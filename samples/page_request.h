@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /*
- * Pages of processes that a walk could not read because they were not in memory. The walker cannot
- * wait for them; user space reads them, so that the next walk finds them. An unmapped page cannot
+ * Pages of processes that a sample's program could not read because they were not in memory. It cannot
+ * wait for them; user space reads them, so that the next sample finds them. An unmapped page cannot
  * be read, and is not requested again soon.
  */
 

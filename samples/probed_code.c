@@ -20,8 +20,11 @@ static bool is_file(const struct probed_code *code, const struct mapping *m)
 	       (code->build_id[0] && strcmp(code->build_id, b->elf.origin.build_id) == 0);
 }
 
-static bool has(const struct dp_span_place *place, uint64_t offset)
+/* Where the thread is at less than place->begun, the call has not been seen by the probe. */
+static bool has(const struct dp_span_place *place, uint64_t offset, bool is_caller)
 {
+	if (!is_caller && offset < place->begun)
+		return false;
 	return offset < place->size || offset - (uint64_t)place->cold < place->cold_size;
 }
 
@@ -46,8 +49,7 @@ static enum place place_of(const struct probed_code *code, const struct snapshot
 	for (size_t i = 0; i < code->n; i++) {
 		uint64_t offset = in_file - code->starts[i];
 
-		/* At its first instruction, the call has not been seen by the probe. */
-		if ((offset > 0 || !is_exact) && has(&code->places.of[i], offset))
+		if (has(&code->places.of[i], offset, !is_exact))
 			return INSIDE;
 	}
 	for (size_t i = 0; i < code->n_maybe; i++)
@@ -79,4 +81,13 @@ bool probed_code_may_hide(const struct probed_code *code, const struct snapshot 
 	for (size_t i = 0; may_be && place == OUTSIDE && i < sample->n_user; i++)
 		place = place_of(code, snapshot, &sample->user[i]);
 	return place == MAYBE_INSIDE;
+}
+
+uint64_t probed_code_frame(const struct probed_code *code, const struct snapshot *snapshot,
+			   const struct sample *sample)
+{
+	for (size_t i = 0; i < sample->n_user; i++)
+		if (place_of(code, snapshot, &sample->user[i]) == INSIDE)
+			return sample->user[i].address;
+	return 0;
 }

@@ -44,4 +44,11 @@ bool probed_code_may_run(const struct probed_code *code, const struct snapshot *
 bool probed_code_may_hide(const struct probed_code *code, const struct snapshot *snapshot,
 			  const struct sample *sample);
 
+/*
+ * The address of the innermost frame in one of the functions, whose call labels the sample. 0:
+ * there is none.
+ */
+uint64_t probed_code_frame(const struct probed_code *code, const struct snapshot *snapshot,
+			   const struct sample *sample);
+
 #endif

@@ -12,6 +12,9 @@
 /* Bytes of an evaluation loop in which it has no frame of its own yet; no more than a few. */
 #define LOOP_BEGINNING 128
 
+/* docatch() of Perl, and the op that calls it, if that is no tail call. */
+#define MAX_CATCH_FRAMES 2
+
 /* What native frames are, and which groups of the runtime's frames replace them. */
 struct plan {
 	const struct dp_runtime_image *image;
@@ -50,13 +53,52 @@ static const struct dp_runtime_range *range_of(const struct plan *plan, const st
 	return NULL;
 }
 
+static bool is_loop(const struct plan *plan, const struct sample *sample, size_t i)
+{
+	const struct dp_runtime_range *r =
+		i < sample->n_user ? range_of(plan, &sample->user[i]) : NULL;
+
+	return r && r->is_loop;
+}
+
+/*
+ * If another loop runs what is left of this loop's innermost function, the number of frames between both,
+ * else 0. Where nobody else would catch what dies, Perl's eval begins one (docatch() in pp_ctl.c). Calls
+ * from native code have more frames, other code, or what is known to call.
+ */
+static size_t catch_size(const struct plan *plan, const struct sample *sample, size_t i)
+{
+	const struct dp_runtime_range *caller;
+	size_t n = 0;
+
+	if (plan->kind != DP_RUNTIME_PERL || !is_loop(plan, sample, i))
+		return 0;
+	while (n < MAX_CATCH_FRAMES && n < i && !is_loop(plan, sample, i - n - 1) &&
+	       sample->user[i - n - 1].module == plan->binary->module)
+		n++;
+	if (n == 0 || n == i || !is_loop(plan, sample, i - n - 1))
+		return 0;
+	caller = range_of(plan, &sample->user[i - n]);
+	return caller && caller->calls ? 0 : n;
+}
+
+/* True of a frame that users of the language do not know. */
+static bool is_folded(const struct plan *plan, const struct sample *sample, size_t i)
+{
+	const struct dp_runtime_range *r = range_of(plan, &sample->user[i]);
+
+	if (r && !r->calls)
+		return true;
+	for (size_t n = 1; n <= MAX_CATCH_FRAMES; n++)
+		if (catch_size(plan, sample, i + n) >= n)
+			return true;
+	return false;
+}
+
 static void count(struct plan *plan, const struct sample *sample)
 {
-	for (size_t i = 0; i < sample->n_user; i++) {
-		const struct dp_runtime_range *r = range_of(plan, &sample->user[i]);
-
-		plan->n_loops += r && r->is_loop;
-	}
+	for (size_t i = 0; i < sample->n_user; i++)
+		plan->n_loops += is_loop(plan, sample, i) && catch_size(plan, sample, i) == 0;
 	for (size_t i = 0; i < plan->n_frames; i++)
 		plan->n_groups += (plan->frames[i].position & DP_RUNTIME_ENTRY) != 0;
 }
@@ -84,12 +126,37 @@ static void skip_group(struct plan *plan)
 	}
 }
 
+/*
+ * True if it is not known which group has no loop: Perl's native code that calls a function again and
+ * again keeps its context meanwhile, and may itself have led to the innermost call.
+ */
+static bool is_ambiguous(const struct plan *plan)
+{
+	bool is_first = true, is_idle = false;
+
+	if (plan->kind != DP_RUNTIME_PERL)
+		return false;
+	for (size_t i = 0; i < plan->n_frames; i++) {
+		uint64_t position = plan->frames[i].position;
+
+		if (!(position & DP_RUNTIME_ENTRY))
+			continue;
+		if (is_first && position & DP_PERL_IDLE)
+			return false;
+		is_first = false;
+		is_idle |= (position & DP_PERL_IDLE) != 0;
+	}
+	return is_idle;
+}
+
 /* Decides which loops have groups. False: that is not known. */
 static bool fit(struct plan *plan, const struct dp_runtime *runtime, const struct sample *sample)
 {
 	if (runtime->outcome == DP_RUNTIME_COMPLETE && sample->outcome == DP_COMPLETE) {
 		/* Others make a function's frame before they enter the loop that executes it. */
 		if (plan->kind != DP_RUNTIME_PYTHON && plan->n_groups == plan->n_loops + 1) {
+			if (is_ambiguous(plan))
+				return false;
 			skip_group(plan);
 			return true;
 		}
@@ -133,10 +200,12 @@ static bool put_group(struct joined *j)
 	while (j->at < j->plan->n_frames) {
 		const struct dp_runtime_frame *f = &j->plan->frames[j->at++];
 
-		put(j, &(struct frame){ .address = f->code,
-					.offset = runtime_names_put(j->names, f),
-					.module = j->module,
-					.method = j->method });
+		/* 0: more of the function that is next, as a block that sort() calls */
+		if (f->code != 0)
+			put(j, &(struct frame){ .address = f->code,
+						.offset = runtime_names_put(j->names, f),
+						.module = j->module,
+						.method = j->method });
 		if (f->position & DP_RUNTIME_ENTRY)
 			return true;
 	}
@@ -148,10 +217,10 @@ static void put_all(struct joined *j, const struct sample *sample, bool keeps_na
 	size_t n_loops = 0;
 
 	for (size_t i = 0; i < sample->n_user; i++) {
-		const struct dp_runtime_range *r = range_of(j->plan, &sample->user[i]);
-		bool is_bare = r && r->is_loop && (n_loops++ < j->plan->n_bare || !put_group(j));
+		bool is_bare = is_loop(j->plan, sample, i) && catch_size(j->plan, sample, i) == 0 &&
+			       (n_loops++ < j->plan->n_bare || !put_group(j));
 
-		if (!r || is_bare || keeps_native)
+		if (!is_folded(j->plan, sample, i) || is_bare || keeps_native)
 			put(j, &sample->user[i]);
 	}
 }

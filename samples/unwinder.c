@@ -202,3 +202,30 @@ struct unwinder_result unwinder_walk(struct unwinder *r, const struct stack_copy
 	return unwinder_walk_memory(r, &copy->regs, 0, copy->in_syscall, read_copied, &copied,
 				    snapshot->id, snapshot->cell);
 }
+
+/* Puts a frame in front of the others. The outermost one makes room if there are too many. */
+static void put_first(struct walk *w, __u64 frame, struct unwinder_result *result)
+{
+	if (result->n_frames == w->in.max_frames) {
+		result->n_frames--;
+		result->outcome = DP_DEPTH_LIMIT;
+	}
+	memmove(w->out.frames + 1, w->out.frames, result->n_frames * sizeof(*w->out.frames));
+	w->out.frames[0] = frame;
+	result->n_frames++;
+}
+
+struct unwinder_result unwinder_walk_caller(struct unwinder *r, const struct stack_copy *copy,
+					    const struct snapshot *snapshot, uint64_t called)
+{
+	struct copied copied = { copy, snapshot };
+	/* Behind a call as behind a system call, the instruction in front is looked up. */
+	struct unwinder_result result = unwinder_walk_memory(r, &copy->regs, 0, true, read_copied,
+							     &copied, snapshot->id, snapshot->cell);
+
+	r->walk.out.frames[0] = DP_FRAME_ADDRESS(copy->regs.reg[DP_REG_PC]) |
+				(__u64)DP_METHOD_STACK_TOP << DP_METHOD_SHIFT;
+	put_first(&r->walk, DP_FRAME_ADDRESS(called), &result); /* DP_METHOD_LEAF */
+	result.runtime = NULL; /* its frames have numbers, which no longer fit */
+	return result;
+}

@@ -88,4 +88,13 @@ void unwinder_rule(struct unwinder *unwinder, uint64_t address, uint32_t cell, s
 struct unwinder_result unwinder_walk(struct unwinder *unwinder, const struct stack_copy *copy,
 				     const struct snapshot *snapshot);
 
+/*
+ * The same for a call that has led to an address without code: the registers are the caller's, with
+ * the return address as their pc. That frame is DP_METHOD_STACK_TOP, and the address is the
+ * innermost.
+ */
+struct unwinder_result unwinder_walk_caller(struct unwinder *unwinder,
+					    const struct stack_copy *copy,
+					    const struct snapshot *snapshot, uint64_t called);
+
 #endif

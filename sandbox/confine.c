@@ -174,7 +174,7 @@ static const int calls_of_fetcher[] = { SCMP_SYS(getrusage), SCMP_SYS(process_vm
 static const int calls_of_finder[] = { SCMP_SYS(fstatfs), SCMP_SYS(openat2), SCMP_SYS(statx) };
 
 /* Whether openat() is allowed at all, or who answers it listens at a descriptor. */
-enum opening { OPENS_NOTHING, OPENS_BY_OTHERS, OPENS_FOR_READING };
+enum opening { OPENS_NOTHING, OPENS_BY_OTHERS, OPENS_FOR_READING, OPENS_AND_ADDS };
 
 static int allow_opening(scmp_filter_ctx filter, enum opening opening)
 {
@@ -186,10 +186,11 @@ static int allow_opening(scmp_filter_ctx filter, enum opening opening)
 
 	if (opening == OPENS_BY_OTHERS)
 		err = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(openat), 0);
-	if (opening != OPENS_FOR_READING)
-		return err;
-	err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &reads);
-	return err ?: seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &adds);
+	if (opening == OPENS_FOR_READING || opening == OPENS_AND_ADDS)
+		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &reads);
+	if (err == 0 && opening == OPENS_AND_ADDS)
+		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &adds);
+	return err;
 }
 
 /*
@@ -311,7 +312,7 @@ bool confine_fetcher(struct confinement *ret)
 			.n_files = FEW_FILES,
 			.calls = calls_of_fetcher,
 			.n_calls = ARRAY_SIZE(calls_of_fetcher),
-			.opening = OPENS_NOTHING,
+			.opening = OPENS_FOR_READING,
 		},
 		ret);
 }
@@ -324,7 +325,7 @@ bool confine_finder(struct confinement *ret)
 			.n_files = PASSING_FILES,
 			.calls = calls_of_finder,
 			.n_calls = ARRAY_SIZE(calls_of_finder),
-			.opening = OPENS_FOR_READING,
+			.opening = OPENS_AND_ADDS,
 		},
 		ret);
 }

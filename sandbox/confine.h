@@ -47,9 +47,10 @@ struct confinement {
 void confine_self(struct confinement *ret, int *ret_opens);
 
 /*
- * Confines a process that reads the memory of others, for which it keeps CAP_SYS_PTRACE: false if it
- * does not have it. It has no Landlock layer, which would forbid that. It parses nothing of strangers, so the layers are
- * for what nobody expects.
+ * Confines a process that reads the memory of others, and their lists of mappings, for which it keeps
+ * CAP_SYS_PTRACE: false if it does not have it. It has no Landlock layer, which would forbid both
+ * (hook_ptrace_access_check(), security/landlock). So it can open any file for reading that everybody
+ * may read. It parses nothing of strangers: the layers are for what nobody expects.
  */
 bool confine_fetcher(struct confinement *ret);
 

@@ -2,11 +2,14 @@
 #include "sandbox/fetcher.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "log/clock.h"
 #include "sandbox/message.h"
 
@@ -51,6 +54,27 @@ void fetch_here(const struct fetch_request *request, struct fetch_reply *ret)
 	ret->n = n < 0 ? -errno : (int32_t)n;
 }
 
+int fetch_list(pid_t pid, int to)
+{
+	_cleanup_close_ int from = -1;
+	char path[32], part[FETCH_PAGE];
+	size_t n = 0;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	from = open(path, O_RDONLY | O_CLOEXEC);
+	if (from < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while ((got = read(from, part, sizeof(part))) > 0) {
+		n += (size_t)got;
+		if (n > FETCH_LIST_MAX)
+			return -EFBIG;
+		if (write(to, part, (size_t)got) != got)
+			return -ENOSPC;
+	}
+	return got < 0 ? -errno : (int)n;
+}
+
 /* By choice, as one that waits, and not because others wanted the CPU. */
 static long count_sleeps(void)
 {
@@ -60,12 +84,17 @@ static long count_sleeps(void)
 	return usage.ru_nvcsw;
 }
 
-static void fetch(const struct fetch_request *request, struct fetch_reply *ret)
+static void fetch(const struct fetch_request *request, int to, struct fetch_reply *ret)
 {
 	uint64_t began = clock_now_ns();
 	long n_sleeps = count_sleeps();
 
-	fetch_here(request, ret);
+	if (request->kind == FETCH_LIST) {
+		ret->kind = request->kind;
+		ret->n = fetch_list(request->pid, to);
+	} else {
+		fetch_here(request, ret);
+	}
 	ret->slept_ns = count_sleeps() == n_sleeps ? 0 : clock_now_ns() - began;
 }
 
@@ -76,7 +105,7 @@ int fetcher_run(int socket)
 	int fds[MESSAGE_MAX_FDS];
 
 	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
-		fetch(&request, &reply);
+		fetch(&request, fds[0], &reply);
 		message_close(fds);
 		if (message_send(socket, &reply, sizeof(reply), NULL, 0) < 0)
 			break;

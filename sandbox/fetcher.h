@@ -3,10 +3,12 @@
 #define DP_SANDBOX_FETCHER_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
- * A fetcher reads the memory of other processes until its socket is closed. Such a read may never end,
- * nor the process that does it: a page can be one of a file whose file system does not answer. It
+ * A fetcher reads the memory of other processes until its socket is closed, or lists of their
+ * mappings. Such a read may never end, nor the process that does it: a page can be one of a file
+ * whose file system does not answer, and then who waits for that page can have locked the list. It
  * parses nothing, has CAP_SYS_PTRACE, and no other capability (confine_fetcher()). A request is one
  * message, and so is a reply; replies are in the order of requests.
  */
@@ -14,12 +16,16 @@
 enum fetch_kind {
 	FETCH_READ,  /* so many bytes */
 	FETCH_TOUCH, /* a byte of each of so many pages, up to the first that cannot be read */
+	FETCH_LIST,  /* the list of mappings, into the file that comes with the request */
 	FETCH_N_KINDS,
 };
 
 /* DP_USER_PAGE_SIZE. Few stacks are deeper than that many pages. */
 #define FETCH_PAGE 4096u
 #define FETCH_MAX_PAGES 16u
+
+/* The longest list: vm.max_map_count is 65,530, and a line has some hundred bytes. */
+#define FETCH_LIST_MAX (16u << 20)
 
 struct fetch_request {
 	uint32_t kind; /* enum fetch_kind */
@@ -30,16 +36,25 @@ struct fetch_request {
 
 struct fetch_reply {
 	uint32_t kind;
-	int32_t n;         /* bytes, or pages; or a negative errno */
-	uint64_t slept_ns; /* how long it took if the memory had to be waited for; else 0 */
+	int32_t n;         /* bytes, or pages; or a negative errno: see fetch_list() */
+	uint64_t slept_ns; /* how long it took if it had to be waited for; else 0 */
 	uint8_t bytes[FETCH_PAGE];
 };
 
 /* Its scheduling priority, if it may have one. */
 #define FETCHER_NICE (-10)
 
-/* Does what is requested, in this process. It may never return. */
+/* Reads what is requested, but no list, in this process. It may never return. */
 void fetch_here(const struct fetch_request *request, struct fetch_reply *ret);
+
+/*
+ * Copies /proc/PID/maps (proc_pid_maps(5)) into a file. The kernel lets a thread wait for the lock
+ * that is needed, before Linux 6.17 or where a mapping is being changed (m_start(),
+ * fs/proc/task_mmu.c). May not return. Returns the number of bytes, -ESRCH if there is no such
+ * process, -EACCES if it may not be seen, -EFBIG for more than FETCH_LIST_MAX bytes, or another
+ * negative errno.
+ */
+int fetch_list(pid_t pid, int to);
 
 /* What the fetcher does. Returns an exit status. */
 int fetcher_run(int socket);

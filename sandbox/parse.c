@@ -5,9 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "elf/elf_tls.h"
 #include "runtimes/runtime.h"
 #include "sandbox/table_digest.h"
+#include "symbols/demangle.h"
 
 void parse_result_done(struct parse_result *r)
 {
@@ -17,6 +21,7 @@ void parse_result_done(struct parse_result *r)
 	free(r->usdt);
 	function_list_done(&r->functions);
 	jit_pieces_done(&r->pieces);
+	free(r->context);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -37,6 +42,7 @@ static int get_image(const struct elf_file *file, struct parse_result *ret)
 
 	extent.runtime_kind = runtime_find(file, &runtime);
 	extent.runtime = &runtime;
+	elf_tls_find(file, DP_CONTEXT_VARIABLE, &extent.context);
 	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;
@@ -61,6 +67,20 @@ static int compare(const struct elf_file *file, int other_fd, struct parse_resul
 	return 0;
 }
 
+/* Names belong to a parameter, as those of a list do to the first one. */
+static int get_parameters_at(const struct parse_request *request, int fd, uint64_t address,
+			     struct parse_result *ret)
+{
+	int err;
+
+	if (request->n_wanted > 0)
+		return parameters_find(fd, address, request->wanted, request->n_wanted,
+				       ret->parameters, &ret->names);
+	err = parameters_list(fd, address, &ret->names);
+	ret->parameters[0].n_names = (uint32_t)ret->names.n;
+	return err;
+}
+
 static int get_parameters(const struct parse_request *request, const struct elf_file *file,
 			  struct parse_result *ret)
 {
@@ -70,9 +90,8 @@ static int get_parameters(const struct parse_request *request, const struct elf_
 		const struct elf_segment *s = &file->segments[i];
 
 		if (request->offset >= s->offset && request->offset - s->offset < s->file_size)
-			return parameters_find(fd, request->offset - s->offset + s->address,
-					       request->wanted, request->n_wanted, ret->parameters,
-					       &ret->names);
+			return get_parameters_at(request, fd,
+						 request->offset - s->offset + s->address, ret);
 	}
 	return -ENODATA;
 }
@@ -100,6 +119,8 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 		return get_parameters(request, file, ret);
 	case PARSE_USDT:
 		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
+	case PARSE_CXX:
+		return cxx_runtime_find(file, request->fd, &ret->cxx) < 0 ? -ENODATA : 0;
 	case PARSE_FUNCTIONS:
 		return function_search(request->fd, &request->functions, &ret->functions);
 	default:
@@ -140,6 +161,37 @@ static int get_digest(int fd, struct parse_result *ret)
 	return err == 0 || err == -EFBIG ? err : -EBADMSG;
 }
 
+static int get_context(int fd, struct parse_result *ret)
+{
+	int err;
+
+	ret->context = malloc(sizeof(*ret->context));
+	if (!ret->context)
+		return -ENOMEM;
+	err = process_context_read(fd, ret->context);
+	if (err < 0)
+		parse_result_done(ret);
+	return err;
+}
+
+static int get_type(int fd, struct parse_result *ret)
+{
+	char mangled[PARSE_TYPE_SIZE];
+	ssize_t n = pread(fd, mangled, sizeof(mangled) - 1, 0);
+	_cleanup_free_ char *type = NULL;
+
+	if (n <= 0)
+		return -ENODATA;
+	mangled[n] = '\0';
+	type = demangle_type(mangled);
+	if (!type)
+		return -ENOMEM;
+	if (strlen(type) >= sizeof(ret->type))
+		return -ENODATA;
+	strcpy(ret->type, type);
+	return 0;
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
@@ -150,8 +202,12 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 	*ret = (struct parse_result){ 0 };
 	if (request->kind == PARSE_DIGEST)
 		return get_digest(request->fd, ret);
+	if (request->kind == PARSE_TYPE)
+		return get_type(request->fd, ret);
 	if (request->kind == PARSE_CONTAINER)
 		return container_file_read(request->fd, request->container_id, &ret->container);
+	if (request->kind == PARSE_CONTEXT)
+		return get_context(request->fd, ret);
 	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }

@@ -10,6 +10,8 @@
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "sandbox/container_file.h"
+#include "symbols/cxx_runtime.h"
+#include "sandbox/process_context.h"
 #include "symbols/function_search.h"
 #include "symbols/jit_reader.h"
 #include "symbols/parameters.h"
@@ -34,6 +36,9 @@ enum parse_kind {
 	PARSE_DIGEST,       /* of all its bytes, whatever they are */
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
+	PARSE_CONTEXT,      /* what does a process say of itself? In a copy of its memory */
+	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
+	PARSE_TYPE, /* a type as in the source: the file has the name in its std::type_info */
 	PARSE_N_KINDS,
 };
 
@@ -43,7 +48,7 @@ struct parse_request {
 	int other; /* FACTS, IMAGE, PARAMETERS: its debug file, for its unwind information or names; or -1 */
 	/* Whose process has them, of files that are only referred to (O_PATH): parsers_ask() alone reads these */
 	uid_t user;
-	/* PARAMETERS: where the function begins in the file, and at most DP_MAX_ARGUMENTS */
+	/* PARAMETERS: where the function begins in the file, and at most DP_MAX_ARGUMENTS; 0: a list of all */
 	uint64_t offset;
 	const struct parameter_wanted *wanted;
 	size_t n_wanted;
@@ -61,6 +66,9 @@ struct parse_request {
 	uint64_t cpu_ns, stuck_ns;
 };
 
+/* Longer names of types remain as they are. */
+#define PARSE_TYPE_SIZE 1024
+
 /* The name of a debug file, as in .gnu_debuglink. */
 #define PARSE_LINK_SIZE 256
 
@@ -74,7 +82,7 @@ struct parse_result {
 	bool is_so;
 	/* PARAMETERS */
 	struct parameter parameters[DP_MAX_ARGUMENTS];
-	struct enumerators names; /* of their values */
+	struct enumerators names; /* of their values, or the list of parameters_list() */
 	/* USDT */
 	struct usdt_place *usdt;
 	size_t n_usdt;
@@ -88,14 +96,19 @@ struct parse_result {
 	struct file_digest digest;
 	/* CONTAINER */
 	struct container_names container;
+	/* CONTEXT */
+	struct process_context *context;
+	struct cxx_runtime cxx;     /* CXX */
+	char type[PARSE_TYPE_SIZE]; /* TYPE */
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
- * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(), usdt_find(),
- * function_search(), file_digest_read() and container_file_read(); parse_result_done()
- * frees *ret, which is empty on failure.
+ * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(),
+ * usdt_find(), function_search(), file_digest_read(), container_file_read() and
+ * process_context_read(); -ENODATA: it has no C++ runtime, or no name of a type.
+ * parse_result_done() frees *ret, which is empty on failure.
  */
 int parse_here(const struct parse_request *request, struct parse_result *ret);
 void parse_result_done(struct parse_result *result);

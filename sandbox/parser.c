@@ -38,6 +38,8 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, r->pieces.bytes, r->pieces.n);
 	if (err == 0)
 		err = write_all(fd, r->names.of, r->names.n * sizeof(*r->names.of));
+	if (err == 0 && r->context)
+		err = write_all(fd, r->context, sizeof(*r->context));
 	return err;
 }
 
@@ -51,7 +53,8 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 		.offset = request->offset,
 		.wanted = request->wanted,
 		.n_wanted = request->n_wanted,
-		.functions = { request->pattern, request->has_hint == 1, request->has_parts == 1 },
+		.functions = { request->pattern, request->has_hint == 1, request->has_parts == 1,
+			       request->has_ends == 1 },
 		.jit_kind = request->jit_kind,
 		.position = request->position,
 		.style = request->style,
@@ -84,6 +87,9 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->n_names = (uint32_t)result.names.n;
 	ret->digest = result.digest;
 	ret->container = result.container;
+	ret->has_context = result.context != NULL;
+	ret->cxx = result.cxx;
+	memcpy(ret->type, result.type, sizeof(ret->type));
 	return err;
 }
 
@@ -142,11 +148,20 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       is_link(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
-	       container_names_are_sound(&r->container) && r->is_so <= 1 &&
+	       container_names_are_sound(&r->container) && cxx_runtime_is_sound(&r->cxx) &&
+	       memchr(r->type, '\0', sizeof(r->type)) && r->is_so <= 1 &&
 	       r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
-	       r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
+	       r->has_context <= 1 && r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
 	       r->n_pieces < JIT_PIECES_MAX &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
+}
+
+static bool is_argument(const struct dp_argument *how)
+{
+	return how->base <= DP_BASE_CONSTANT && how->reg < DP_N_REGISTERS &&
+	       how->n_derefs <= DP_MAX_DEREFS && how->size <= sizeof(uint64_t) &&
+	       how->is_text <= DP_TEXT_SIZED && how->index <= DP_N_REGISTERS && how->shift <= 3 &&
+	       how->is_what == 0;
 }
 
 /* Whatever they are, the kernel reads only the process that hits the probe. */
@@ -158,11 +173,8 @@ static bool are_parameters(const struct parameter parameters[DP_MAX_ARGUMENTS], 
 		const struct parameter *p = &parameters[i];
 
 		if (!is_printable(p->why, sizeof(p->why)) || p->type > VALUE_N_TYPES ||
-		    (p->type == VALUE_N_TYPES && p->why[0] == '\0') ||
-		    p->how.base > DP_BASE_CONSTANT || p->how.reg >= DP_N_REGISTERS ||
-		    p->how.n_derefs > DP_MAX_DEREFS || p->how.size > sizeof(uint64_t) ||
-		    p->how.is_text > 1 || p->how.index > DP_N_REGISTERS || p->how.shift > 3 ||
-		    p->how.zero[0] != 0 || p->n_names > ENUMERATION_MAX)
+		    (p->type == VALUE_N_TYPES && p->why[0] == '\0') || !is_argument(&p->how) ||
+		    !is_argument(&p->length) || p->length.is_text || p->n_names > ENUMERATION_MAX)
 			return false;
 		n += p->n_names;
 	}
@@ -235,7 +247,8 @@ static bool is_whole(const struct parser_reply *r, int file)
 					       (uint64_t)r->n_cells * DP_CELL_SIZE +
 					       r->n_usdt * sizeof(struct usdt_place) +
 					       r->functions_size + r->n_pieces +
-					       r->n_names * sizeof(struct enumerator);
+					       r->n_names * sizeof(struct enumerator) +
+					       r->has_context * sizeof(struct process_context);
 }
 
 static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
@@ -264,6 +277,27 @@ static int take_names(const struct parser_reply *r, int file, off_t *at, struct 
 	return err == 0 && !enumerators_are_sound(ret->of, ret->n) ? -EPROTO : err;
 }
 
+/* The last of the values. */
+static int take_context(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *context = NULL;
+	int err;
+
+	if (!r->has_context)
+		return 0;
+	err = read_values(file, at, 1, sizeof(*ret->context), &context);
+	ret->context = context;
+	return err == 0 && !process_context_is_sound(ret->context) ? -EPROTO : err;
+}
+
+/* Does it have what was asked for, and nothing that others have? */
+static bool is_of_kind(const struct parser_reply *r, enum parse_kind kind)
+{
+	return (kind == PARSE_IMAGE) == (r->n_cells > 0) &&
+	       (kind == PARSE_JIT || r->n_pieces == 0) &&
+	       (kind == PARSE_CONTEXT) == (r->has_context > 0);
+}
+
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
 		struct parse_result *ret)
 {
@@ -275,8 +309,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	if (is_parse_error(r->err))
 		return r->err;
 	if (!is_plausible(r, size) || !is_whole(r, file) ||
-	    !are_parameters(r->parameters, r->n_names) ||
-	    (kind == PARSE_IMAGE) != (r->n_cells > 0) || (kind != PARSE_JIT && r->n_pieces > 0))
+	    !are_parameters(r->parameters, r->n_names) || !is_of_kind(r, kind))
 		return -EPROTO;
 	ret->facts = r->facts;
 	ret->lacks_cfi = r->lacks_cfi;
@@ -286,6 +319,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	memcpy(ret->parameters, r->parameters, sizeof(ret->parameters));
 	ret->digest = r->digest;
 	ret->container = r->container;
+	ret->cxx = r->cxx;
+	memcpy(ret->type, r->type, sizeof(ret->type));
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;
 	if (err == 0 && !are_segments(segments, r->facts.n_segments))
@@ -302,6 +337,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 		err = read_values(file, &at, r->n_pieces, 1, &pieces);
 	if (err == 0)
 		err = take_names(r, file, &at, &ret->names);
+	if (err == 0)
+		err = take_context(r, file, &at, ret);
 	ret->pieces = (struct jit_pieces){ .bytes = pieces, .n = pieces ? r->n_pieces : 0 };
 	ret->position = (struct jit_position){ r->position, r->lines_at, r->has_times == 1,
 					       r->is_closed == 1 };

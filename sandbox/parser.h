@@ -14,6 +14,7 @@
  *
  *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
  *     | struct usdt_place * n_usdt | functions_size bytes | n_pieces | struct enumerator * n_names |
+ *     | struct process_context * has_context |
  */
 
 struct parser_request {
@@ -23,7 +24,8 @@ struct parser_request {
 	uint64_t offset;
 	uint64_t n_wanted;
 	uint32_t has_hint, has_parts; /* FUNCTIONS: of struct function_query, as pattern */
-	uint32_t jit_kind, style;
+	uint32_t has_ends;            /* as these */
+	uint32_t jit_kind, style, zero;
 	struct jit_position position;
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS];
 	char pattern[FUNCTION_PATTERN_SIZE];
@@ -48,6 +50,9 @@ struct parser_reply {
 	uint32_t n_names; /* of these together */
 	struct file_digest digest;
 	struct container_names container;
+	uint8_t has_context; /* 0 or 1 */
+	struct cxx_runtime cxx;
+	char type[PARSE_TYPE_SIZE];
 };
 
 /* What the parser does. Returns an exit status. */

@@ -348,6 +348,7 @@ static int send_request(const struct parser *parser, const struct parse_request 
 		.n_wanted = request->n_wanted,
 		.has_hint = request->functions.has_hint,
 		.has_parts = request->functions.has_parts,
+		.has_ends = request->functions.has_ends,
 		.jit_kind = request->jit_kind,
 		.style = request->style,
 		.position = request->position,
@@ -442,14 +443,16 @@ static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *r
 static const struct owner no_owner = { (dev_t)-1, (uid_t)-1, false };
 
 /*
- * A parser that gets files of two owners meets no others; nor does one that reads about a container: all
- * such files are root's, but have the words of many.
+ * A parser that gets files of two owners meets no others; nor does one that reads about a
+ * container, what a process says or the name of a type: all such files are this process's or
+ * root's, but have the words of many.
  */
 static bool is_to_be_alone(const struct parse_request *request, const struct owner *owner)
 {
 	struct stat st;
 
-	return request->kind == PARSE_CONTAINER ||
+	return request->kind == PARSE_CONTAINER || request->kind == PARSE_CONTEXT ||
+	       request->kind == PARSE_TYPE ||
 	       (request->other >= 0 && (file_stat(request->other, &st) < 0 ||
 					st.st_dev != owner->device || st.st_uid != owner->user));
 }

@@ -171,3 +171,24 @@ char *demangle_go(const char *name, enum names_demangle style)
 		return NULL;
 	return shown;
 }
+
+static bool demangle_type_into(struct sink *sink, const char *name)
+{
+	if (setjmp(sink->too_long) != 0)
+		return false;
+	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_TYPES, sink_add, sink);
+}
+
+char *demangle_type(const char *name)
+{
+	struct sink sink = { .size = 0 };
+	_cleanup_free_ char *text = NULL;
+
+	name += *name == '*';
+	if (strlen(name) > MAX_MANGLED)
+		return strdup(name);
+	text = sink.text = malloc(MAX_DEMANGLED);
+	if (!text)
+		return NULL;
+	return demangle_type_into(&sink, name) ? strndup(text, sink.size) : strdup(name);
+}

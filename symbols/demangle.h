@@ -24,4 +24,11 @@ char *demangle(const char *symbol, enum names_demangle style);
  */
 char *demangle_go(const char *name, enum names_demangle style);
 
+/*
+ * A type as in the source, of the name in its std::type_info (Itanium C++ ABI, 2.9.4), which may
+ * begin with `*` (gcc's libsupc++/typeinfo: it is compared by its address). What is no such name is
+ * returned unchanged. Returns a new string, or NULL if memory is short.
+ */
+char *demangle_type(const char *name);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "elf/elf_functions.h"
 #include "log/suggestion.h"
+#include "symbols/function_ends.h"
 #include "symbols/function_parts.h"
 #include "symbols/function_pattern.h"
 #include "symbols/line_places.h"
@@ -163,6 +164,8 @@ int function_search(int fd, const struct function_query *query, struct function_
 		err = add_hint(fd, query->pattern, &s.found);
 	if (err == 0 && query->has_parts)
 		err = function_parts_add(fd, &s.found);
+	if (err == 0 && query->has_ends)
+		err = function_ends_add(fd, &s.found);
 	if (err < 0)
 		function_list_done(&s.found);
 	*ret = s.found;

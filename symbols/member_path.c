@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "symbols/string_type.h"
+
 /* Damaged types may refer to themselves. */
 #define MAX_TYPES 64
 #define MAX_MEMBERS 65536
@@ -59,11 +61,38 @@ bool type_is_struct(Dwarf_Die *type)
 	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
+bool typed_place_add(struct typed_place *p, uint64_t offset, const struct typed_place *piece)
+{
+	if (p->n_pieces == TYPED_PLACE_PIECES)
+		return false;
+	p->pieces[p->n_pieces++] = (struct placed_piece){ offset, piece->is_address, piece->how };
+	p->is_address = true;
+	return true;
+}
+
+/* Goes on with the piece that begins where the value does. */
+static int choose_piece(struct typed_place *p)
+{
+	for (size_t i = 0; i < p->n_pieces; i++) {
+		const struct placed_piece *piece = &p->pieces[i];
+
+		if ((__s64)piece->offset != p->how.add)
+			continue;
+		p->how = piece->how;
+		p->is_address = piece->is_address;
+		p->n_pieces = 0;
+		return 0;
+	}
+	return fail(p, "that part of it is nowhere, or not at the begin of a register%.*s", "", 0);
+}
+
 /* Reads a word at the address, to be the value. */
 static int load(struct typed_place *p)
 {
-	if (!p->is_address)
-		return 0;
+	int err = p->n_pieces > 0 ? choose_piece(p) : 0;
+
+	if (err < 0 || !p->is_address)
+		return err;
 	if (p->how.n_derefs == DP_MAX_DEREFS || p->how.add < INT32_MIN || p->how.add > INT32_MAX)
 		return fail(p, "too many dereferences%.*s", "", 0);
 	p->how.derefs[p->how.n_derefs++] = (__s32)p->how.add;
@@ -86,7 +115,7 @@ static int follow_pointer(struct typed_place *p)
 	return 0;
 }
 
-static bool offset_of(Dwarf_Die *member, uint64_t *ret)
+bool type_member_offset(Dwarf_Die *member, uint64_t *ret)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word offset = 0;
@@ -119,7 +148,7 @@ static bool find_member(Dwarf_Die *type, const char *name, size_t n, int depth, 
 		uint64_t offset, inner_offset;
 
 		if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) &&
-		    offset_of(&member, &offset)) {
+		    type_member_offset(&member, &offset)) {
 			if (tag == DW_TAG_member && is_named(&member, name, n)) {
 				*ret = member;
 				*ret_offset = offset;
@@ -135,6 +164,12 @@ static bool find_member(Dwarf_Die *type, const char *name, size_t n, int depth, 
 		more = dwarf_siblingof(&member, &member);
 	}
 	return false;
+}
+
+bool type_find_member(Dwarf_Die *type, const char *name, size_t n, Dwarf_Die *ret,
+		      uint64_t *ret_offset)
+{
+	return find_member(type, name, n, 0, ret, ret_offset);
 }
 
 /* A struct may be only declared here, and defined in another unit. */
@@ -259,41 +294,97 @@ static enum value_type own_type(Dwarf_Die *type)
 	}
 }
 
-/* libstdc++'s strings have a pointer to their text, which ends with a zero. */
-static int enter_string(struct typed_place *p)
+/* Is it wanted as text, or may it be? */
+static bool may_be_text(enum value_type wanted)
 {
-	Dwarf_Die member;
-	uint64_t offset;
-
-	if (!type_is_struct(&p->type) ||
-	    !find_member(&p->type, "_M_dataplus", strlen("_M_dataplus"), 0, &member, &offset))
-		return 0;
-	return member_path_follow(p, "._M_dataplus._M_p");
+	return wanted == VALUE_N_TYPES || value_type_kind(wanted) == VALUE_IS_TEXT;
 }
 
-int typed_place_read(struct typed_place *p, enum value_type wanted, enum value_type *ret)
+/* A pointer to an object with a text stands for that text. */
+static int follow_to_string(struct typed_place *p, enum value_type wanted)
 {
-	bool is_array;
-	int err = 0, tag = dwarf_tag(&p->type);
+	struct string_layout layout;
+	Dwarf_Die target;
 
-	if (tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type)
-		err = follow_pointer(p);
-	if (err == 0)
-		err = enter_string(p);
-	if (err < 0)
+	if (dwarf_tag(&p->type) != DW_TAG_pointer_type || !may_be_text(wanted) ||
+	    !type_of(&p->type, &target) || !string_type_layout(&target, &layout))
+		return 0;
+	return follow_pointer(p);
+}
+
+/* Of VALUE_BYTES, the length is another value. */
+static int read_string(struct typed_place *p, const struct string_layout *layout,
+		       enum value_type wanted, enum value_type *ret)
+{
+	struct typed_place length = *p;
+	int err;
+
+	if (!p->is_address)
+		return fail(p, "the object with the text is in registers%.*s", "", 0);
+	p->how.add += layout->pointer;
+	err = load(p);
+	*ret = wanted == VALUE_N_TYPES ? layout->type : wanted;
+	if (err < 0 || !may_be_text(wanted))
 		return err;
+	p->how.is_text = DP_TEXT_SIZED;
+	if (wanted == VALUE_BYTES)
+		return 0;
+	if (layout->is_by_text) {
+		length = *p;
+		length.how.is_text = DP_TEXT_NONE;
+		length.is_address = true;
+	}
+	length.how.add += layout->length;
+	err = load(&length);
+	p->length = length.how;
+	p->length.size = sizeof(uint64_t);
+	return err;
+}
+
+/* What is neither a text with its length nor a reference. */
+static int read_plain(struct typed_place *p, enum value_type wanted, enum value_type *ret)
+{
+	bool is_array = dwarf_tag(&p->type) == DW_TAG_array_type;
+	int err;
+
 	*ret = wanted < VALUE_N_TYPES ? wanted : own_type(&p->type);
 	if (*ret == VALUE_N_TYPES && type_is_struct(&p->type))
 		return fail(p, "it is a struct: add ->MEMBER or .MEMBER%.*s", "", 0);
 	if (*ret == VALUE_N_TYPES)
-		return fail(p, "its type is no integer, pointer or text%.*s", "", 0);
-	is_array = dwarf_tag(&p->type) == DW_TAG_array_type;
-	p->how.is_text = value_type_kind(*ret) == VALUE_IS_TEXT;
+		return fail(
+			p,
+			"its type is no integer, enum, pointer, or text of C, C++, Rust or Go%.*s",
+			"", 0);
+	if (*ret > VALUE_BYTES)
+		return fail(
+			p,
+			"it is no string of C++, Rust or Go: str and bytes[LENGTH] are allowed%.*s",
+			"", 0);
+	if (*ret == VALUE_STR || *ret == VALUE_BYTES)
+		p->how.is_text = *ret == VALUE_STR ? DP_TEXT_ENDED : DP_TEXT_SIZED;
 	if (is_array && p->how.is_text)
-		return p->is_address ? 0 : fail(p, "the array is in registers%.*s", "", 0);
+		return p->is_address && p->n_pieces == 0 ?
+			       0 :
+			       fail(p, "the array is in registers%.*s", "", 0);
 	if (!p->is_address)
 		return 0;
 	err = load(p);
 	p->how.size = (__u8)value_type_size(*ret);
 	return err;
+}
+
+int typed_place_read(struct typed_place *p, enum value_type wanted, enum value_type *ret)
+{
+	struct string_layout layout;
+	int err = 0, tag = dwarf_tag(&p->type);
+
+	if (tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type)
+		err = follow_pointer(p);
+	if (err == 0)
+		err = follow_to_string(p, wanted);
+	if (err < 0)
+		return err;
+	if (string_type_layout(&p->type, &layout))
+		return read_string(p, &layout, wanted, ret);
+	return read_plain(p, wanted, ret);
 }

@@ -91,17 +91,12 @@ bool module_is_let_go(const struct module *module, uint64_t closed_ns, uint64_t 
 	return module->n_holds == 0 && module->dropped_ns < oldest_ns && closed_ns < oldest_ns;
 }
 
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 bool module_is_written_to(const struct module *module)
 {
 	struct stat st;
 
 	return module->fd >= 0 && (file_stat(module->fd, &st) < 0 || st.st_size != module->size ||
-				   !is_same_time(&st.st_mtim, &module->written));
+				   !file_time_is_same(&st.st_mtim, &module->written));
 }
 
 /*
@@ -114,8 +109,8 @@ static bool can_keep_locations(const struct module *module)
 
 	return module->names->cache.fd >= 0 && module->fd >= 0 && module->build_id[0] != '\0' &&
 	       module->debug_fd <= 0 && !file_is_reference(module->fd) &&
-	       fstat(module->fd, &st) == 0 && is_same_time(&st.st_mtim, &module->written) &&
-	       is_same_time(&st.st_ctim, &module->changed);
+	       fstat(module->fd, &st) == 0 && file_time_is_same(&st.st_mtim, &module->written) &&
+	       file_time_is_same(&st.st_ctim, &module->changed);
 }
 
 static int read_digest(void *arg, int fd, struct file_digest *ret)

@@ -3,23 +3,23 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "elf/decompressed.h"
 #include "elf/elf_open.h"
 #include "symbols/enumeration.h"
-#include "symbols/member_path.h"
-
-DEFINE_CLEANUP(Dwarf *, dwarf_end)
+#include "symbols/location_place.h"
+#include "symbols/passed.h"
 
 /* Damaged entries may refer to each other. */
 #define MAX_DEPTH 32
 #define MAX_ENTRIES (UINT64_C(1) << 26)
-
-#define OPTIMIZED_OUT "optimized out: it is nowhere when the function is entered"
+#define MAX_CHILDREN 65536
 
 struct search {
 	uint64_t address;
@@ -78,285 +78,187 @@ static bool find_in_units(Dwarf *dwarf, struct search *s)
 	return false;
 }
 
-/* Is it an object that C++ passes, and returns, by a pointer to it? */
-static bool is_by_reference(Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word convention;
-
-	return dwarf_formudata(dwarf_attr(type, DW_AT_calling_convention, &attribute),
-			       &convention) == 0 &&
-	       convention == DW_CC_pass_by_reference;
-}
-
-#define LARGEST_IN_REGISTERS 16
-
-/* Where the psABI (3.2.3) passes an argument. */
-enum passed {
-	PASSED_UNKNOWN,
-	PASSED_INTEGER,
-	PASSED_FLOAT,
-	PASSED_MEMORY, /* on the stack, in as many words as it has */
+/* Where values are read, in an open file. */
+struct place {
+	Elf *elf;
+	Dwarf *dwarf;
+	struct code_place at;
+	/* Of one within a function, the scopes around it, the innermost last; none where one is entered */
+	Dwarf_Die scopes[MAX_DEPTH];
+	size_t n_scopes;
 };
 
-static enum passed number_passed(Dwarf_Die *type, int size)
+static bool is_scope(int tag)
 {
-	Dwarf_Attribute attribute;
-	Dwarf_Word encoding = 0;
-
-	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding);
-	if (size <= 0 || size > 8)
-		return PASSED_UNKNOWN;
-	return encoding == DW_ATE_float ? PASSED_FLOAT : PASSED_INTEGER;
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+	       tag == DW_TAG_lexical_block;
 }
 
-static enum passed how_passed(Dwarf_Die *type, int size)
+static bool find_scopes(struct search *s, Dwarf_Die *parent, int depth, struct place *p)
 {
-	switch (dwarf_tag(type)) {
-	case DW_TAG_pointer_type:
-	case DW_TAG_reference_type:
-	case DW_TAG_rvalue_reference_type:
-	case DW_TAG_enumeration_type:
-	case DW_TAG_unspecified_type:
-		return PASSED_INTEGER;
-	case DW_TAG_base_type:
-		return number_passed(type, size);
-	case DW_TAG_structure_type:
-	case DW_TAG_class_type:
-	case DW_TAG_union_type:
-		if (is_by_reference(type))
-			return PASSED_INTEGER;
-		return size > LARGEST_IN_REGISTERS ? PASSED_MEMORY : PASSED_UNKNOWN;
-	default:
-		return PASSED_UNKNOWN;
-	}
-}
-
-/* 1 if the caller passes a pointer to where the result is to be, in front of the arguments. */
-static size_t hidden_registers(Dwarf_Die *function)
-{
-	Dwarf_Die type;
-
-	if (!type_of(function, &type) || !type_is_struct(&type))
-		return 0;
-	return is_by_reference(&type) || dwarf_bytesize(&type) > LARGEST_IN_REGISTERS;
-}
-
-/* What the arguments so far have taken. */
-struct passing {
-	size_t n_integers, n_floats, n_words;
-};
-
-/* Takes room for an argument. False: it is not known how much. */
-static bool pass(struct passing *p, Dwarf_Die *parameter, enum passed *ret)
-{
-	Dwarf_Die type;
-	int size;
-
-	if (!type_of(parameter, &type))
-		return false;
-	size = dwarf_bytesize(&type);
-	*ret = how_passed(&type, size);
-	if (*ret == PASSED_INTEGER && p->n_integers == DP_N_ARGUMENT_REGISTERS)
-		*ret = PASSED_MEMORY;
-	if (*ret == PASSED_FLOAT && p->n_floats == DP_N_FLOAT_ARGUMENT_REGISTERS)
-		*ret = PASSED_MEMORY;
-	p->n_integers += *ret == PASSED_INTEGER;
-	p->n_floats += *ret == PASSED_FLOAT;
-	if (*ret == PASSED_MEMORY)
-		p->n_words += size > 8 ? ((size_t)size + 7) / 8 : 1;
-	return *ret != PASSED_UNKNOWN;
-}
-
-/* psABI: where an argument is passed, by those in front of it. False: it is not known. */
-static bool set_by_position(struct typed_place *place, Dwarf_Die *function, Dwarf_Die *wanted)
-{
-#define X(name) DP_##name,
-	static const __u8 registers[] = { DP_ARGUMENT_REGISTERS(X) };
-#undef X
-	struct passing next = { .n_integers = hidden_registers(function) };
 	Dwarf_Die die;
-	int more;
+	int more = depth < MAX_DEPTH ? dwarf_child(parent, &die) : 1;
 
-	for (more = dwarf_child(function, &die); more == 0; more = dwarf_siblingof(&die, &die)) {
-		struct passing here = next;
-		enum passed how;
+	for (; more == 0 && s->budget > 0; more = dwarf_siblingof(&die, &die)) {
+		int tag = dwarf_tag(&die);
 
-		if (dwarf_tag(&die) != DW_TAG_formal_parameter)
-			continue;
-		if (!pass(&next, &die, &how))
-			return false;
-		if (die.addr != wanted->addr)
-			continue;
-		place->how.reg = how == PASSED_INTEGER ? registers[here.n_integers] : DP_REG_SP;
-		place->is_address = how == PASSED_MEMORY;
-		if (place->is_address)
-			place->how.add = DP_CALL_SIZE + 8 * (__s64)here.n_words;
-		return how != PASSED_FLOAT;
+		s->budget--;
+		if (is_scope(tag) && dwarf_haspc(&die, s->address) > 0) {
+			p->scopes[p->n_scopes++] = die;
+			(void)find_scopes(s, &die, depth + 1, p);
+			return true;
+		}
+		if (may_hold_functions(tag) && find_scopes(s, &die, depth + 1, p))
+			return true;
 	}
 	return false;
 }
 
-static bool is_register(const Dwarf_Op *op, int *ret)
+static bool find_scopes_in_units(struct search *s, struct place *p)
 {
-	if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)
-		*ret = op->atom - DW_OP_reg0;
-	else if (op->atom == DW_OP_regx)
-		*ret = (int)op->number;
-	else
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die, inner;
+
+	while (dwarf_get_units(p->dwarf, unit, &unit, NULL, NULL, &die, &inner) == 0) {
+		if (dwarf_haspc(&die, s->address) > 0 &&
+		    find_scopes(s, inner.addr ? &inner : &die, 0, p))
+			return dwarf_tag(&p->scopes[0]) == DW_TAG_subprogram;
+	}
+	return false;
+}
+
+/* By unwind information (DWARF 5 section 6.4). False: it has none, or another expression. */
+static bool find_cfa(Dwarf_CFI *cfi, struct code_place *at)
+{
+	Dwarf_Frame *frame;
+	Dwarf_Op *ops;
+	size_t n;
+	bool is_found;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, at->address, &frame) != 0)
 		return false;
-	return true;
-}
-
-/* The register that is the frame base, behind the prologue. */
-static bool frame_register(Dwarf_Die *function, int *ret)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Op *ops;
-	size_t n;
-
-	return dwarf_getlocation(dwarf_attr_integrate(function, DW_AT_frame_base, &attribute), &ops,
-				 &n) == 0 &&
-	       n == 1 && is_register(&ops[0], ret);
-}
-
-/*
- * Distance from the CFA of what is `offset` behind the frame base, which is the CFA itself, or the
- * frame pointer, as it will be behind the prologue. False: neither.
- */
-static bool cfa_distance(Dwarf_Die *function, int64_t offset, int64_t *ret)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Op *ops;
-	size_t n;
-	int reg;
-
-	if (frame_register(function, &reg)) {
-		*ret = offset - DP_FP_CFA;
-		return reg == DP_REG_FP;
+	is_found = dwarf_frame_cfa(frame, &ops, &n) == 0 && n == 1 && ops[0].atom == DW_OP_bregx &&
+		   ops[0].number < DP_REG_PC;
+	if (is_found) {
+		at->cfa_reg = (int)ops[0].number;
+		at->cfa_offset = (int64_t)ops[0].number2;
 	}
-	*ret = offset;
-	return dwarf_getlocation(dwarf_attr_integrate(function, DW_AT_frame_base, &attribute), &ops,
-				 &n) == 0 &&
-	       n == 1 && ops[0].atom == DW_OP_call_frame_cfa;
+	free(frame);
+	return is_found;
 }
 
-static int set_register(struct typed_place *p, int reg)
+/* Debug files have that section without its contents. */
+static bool has_eh_frame(Elf *elf)
 {
-	if (reg < 0 || reg >= DP_REG_PC) {
-		snprintf(p->why, PARAMETER_WHY_SIZE, "it is in no register for integers");
-		return -EINVAL;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header) ?
+					   elf_strptr(elf, names, header.sh_name) :
+					   NULL;
+
+		if (name && strcmp(name, ".eh_frame") == 0)
+			return header.sh_type != SHT_NOBITS;
 	}
-	p->how.reg = (__u8)reg;
+	return false;
+}
+
+static void set_cfa(struct place *p)
+{
+	Dwarf_CFI *cfi = has_eh_frame(p->elf) ? dwarf_getcfi_elf(p->elf) : NULL;
+
+	p->at.cfa_reg = -1;
+	if (!find_cfa(cfi, &p->at))
+		(void)find_cfa(dwarf_getcfi(p->dwarf), &p->at);
+	dwarf_cfi_end(cfi);
+}
+
+static void place_done(struct place *p)
+{
+	dwarf_end(p->dwarf);
+	elf_end(p->elf);
+}
+
+/* Errors as of parameters_find(). place_done() frees *ret, always. */
+static int place_find(int fd, uint64_t address, struct place *ret)
+{
+	struct search search = { .address = address, .budget = MAX_ENTRIES };
+
+	*ret = (struct place){ .elf = elf_open(fd), .at.address = address };
+	if (!ret->elf)
+		return -ENOEXEC;
+	if (!decompressed_debug_fits(ret->elf))
+		return -ENODATA;
+	ret->dwarf = dwarf_begin_elf(ret->elf, DWARF_C_READ, NULL);
+	if (!ret->dwarf)
+		return -ENODATA;
+	if (find_in_units(ret->dwarf, &search)) {
+		ret->at.function = search.found;
+		ret->at.is_entry = true;
+		ret->at.cfa_reg = DP_REG_SP;
+		ret->at.cfa_offset = DP_CALL_SIZE;
+		return 0;
+	}
+	if (!find_scopes_in_units(&search, ret))
+		return -ENODATA;
+	ret->at.function = ret->scopes[0];
+	set_cfa(ret);
 	return 0;
 }
 
-/* Memory at an offset from a register, as it is when the function is entered. False: it is not. */
-static bool set_memory(struct typed_place *p, Dwarf_Die *function, const Dwarf_Op *op,
-		       bool is_exact)
+/*
+ * Functions that are inlined in a line may begin where it does. They are not entered yet: names are the
+ * line's own.
+ */
+static void leave_inlined(struct place *p, uint32_t line)
 {
-	int64_t offset = (int64_t)op->number;
-	int reg;
+	for (size_t i = 1; i < p->n_scopes; i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Word call;
 
-	p->is_address = true;
-	if (op->atom == DW_OP_fbreg && cfa_distance(function, offset, &offset)) {
-		p->how.reg = DP_REG_SP;
-		p->how.add = DP_CALL_SIZE + offset;
-		return offset >= 0; /* below, there is only the function's own */
+		if (dwarf_tag(&p->scopes[i]) == DW_TAG_inlined_subroutine &&
+		    begins_at(&p->scopes[i], p->at.address) &&
+		    dwarf_formudata(dwarf_attr(&p->scopes[i], DW_AT_call_line, &attribute),
+				    &call) == 0 &&
+		    call == line) {
+			p->n_scopes = i;
+			return;
+		}
 	}
-	p->how.add = offset;
-	if (is_exact && op->atom == DW_OP_fbreg && frame_register(function, &reg))
-		return set_register(p, reg) == 0;
-	if (is_exact && op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
-		return set_register(p, op->atom - DW_OP_breg0) == 0;
+}
+
+static bool find_named(Dwarf_Die *scope, const char *name, size_t n, bool with_variables,
+		       Dwarf_Die *ret)
+{
+	int more = dwarf_child(scope, ret);
+
+	for (int i = 0; more == 0 && i < MAX_CHILDREN; i++, more = dwarf_siblingof(ret, ret)) {
+		const char *own = dwarf_diename(ret);
+		int tag = dwarf_tag(ret);
+
+		if ((tag == DW_TAG_formal_parameter ||
+		     (with_variables && tag == DW_TAG_variable)) &&
+		    own && strlen(own) == n && memcmp(own, name, n) == 0)
+			return true;
+	}
 	return false;
 }
 
-/* Does the value only lose bits that its type does not have? */
-static bool only_narrows(const Dwarf_Op *ops, size_t n)
+/* What a name means at the place: a parameter, or, within a function, also a variable. */
+static bool find_variable(struct place *p, const char *name, size_t n, Dwarf_Die *ret)
 {
-	for (size_t i = 0; i < n; i++) {
-		switch (ops[i].atom) {
-		case DW_OP_constu:
-		case DW_OP_and:
-		case DW_OP_convert:
-		case DW_OP_GNU_convert:
-			break;
-		default:
-			return false;
-		}
-	}
-	return true;
-}
-
-/* A value that is computed from a register. */
-static bool set_sum(struct typed_place *p, const Dwarf_Op *ops, size_t n)
-{
-	if (n < 2 || ops[0].atom < DW_OP_breg0 || ops[0].atom > DW_OP_breg31 ||
-	    ops[n - 1].atom != DW_OP_stack_value || !only_narrows(ops + 1, n - 2))
-		return false;
-	p->how.add = (__s64)ops[0].number;
-	return set_register(p, ops[0].atom - DW_OP_breg0) == 0;
-}
-
-/* Without a list, the location may hold only behind the prologue. */
-static int set_location(struct typed_place *p, Dwarf_Die *function, Dwarf_Die *parameter,
-			uint64_t address)
-{
-	const struct typed_place before = *p;
-	Dwarf_Attribute attribute;
-	Dwarf_Block block;
-	bool is_list;
-	size_t n = 0;
-	Dwarf_Op *ops;
-	int reg;
-
-	if (!dwarf_attr(parameter, DW_AT_location, &attribute) ||
-	    dwarf_getlocation_addr(&attribute, address, &ops, &n, 1) != 1 || n == 0 ||
-	    ops[0].atom == DW_OP_GNU_parameter_ref /* only its caller knows it */) {
-		snprintf(p->why, PARAMETER_WHY_SIZE, OPTIMIZED_OUT);
-		return -EINVAL;
-	}
-	is_list = dwarf_formblock(&attribute, &block) != 0;
-	if (n == 1 && is_register(&ops[0], &reg))
-		return set_register(p, reg);
-	if (n == 1 && set_memory(p, function, &ops[0], is_list))
-		return 0;
-	*p = before;
-	if (is_list && set_sum(p, ops, n))
-		return 0;
-	*p = before;
-	if (!is_list && set_by_position(p, function, parameter))
-		return 0;
-	snprintf(p->why, PARAMETER_WHY_SIZE,
-		 "where it is when the function is entered is not known");
-	return -EINVAL;
-}
-
-static bool set_constant(struct typed_place *p, Dwarf_Die *parameter)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word value;
-
-	/* Compilers write negative ones as DW_FORM_sdata, and others in as few bytes as they need. */
-	if (dwarf_formudata(dwarf_attr_integrate(parameter, DW_AT_const_value, &attribute),
-			    &value) != 0)
-		return false;
-	p->how.base = DP_BASE_CONSTANT;
-	p->how.add = (__s64)value;
-	return true;
-}
-
-static bool find_parameter(Dwarf_Die *function, const char *name, size_t n, Dwarf_Die *ret)
-{
-	int more;
-
-	for (more = dwarf_child(function, ret); more == 0; more = dwarf_siblingof(ret, ret)) {
-		const char *own = dwarf_diename(ret);
-
-		if (dwarf_tag(ret) == DW_TAG_formal_parameter && own && strlen(own) == n &&
-		    memcmp(own, name, n) == 0)
+	if (p->at.is_entry)
+		return find_named(&p->at.function, name, n, false, ret);
+	for (size_t i = p->n_scopes; i-- > 0;) {
+		if (find_named(&p->scopes[i], name, n, true, ret))
 			return true;
+		/* The names of an inlined function's caller are not known to it. */
+		if (dwarf_tag(&p->scopes[i]) == DW_TAG_inlined_subroutine)
+			return false;
 	}
 	return false;
 }
@@ -374,57 +276,145 @@ static int read_names(Dwarf_Die *type, const struct parameter_wanted *wanted, st
 	return err;
 }
 
-/* -EINVAL, explained, or -ENOMEM. */
-static int resolve(Dwarf_Die *function, uint64_t address, const struct parameter_wanted *wanted,
-		   struct parameter *ret, struct enumerators *names)
+/* 0, or -EINVAL, explained. */
+static int find_place(struct place *at, const char *name, size_t n, struct typed_place *p)
+{
+	Dwarf_Die variable;
+	int err;
+
+	if (!find_variable(at, name, n, &variable)) {
+		snprintf(p->why, PARAMETER_WHY_SIZE,
+			 at->at.is_entry ? "the function has no parameter %.*s" :
+					   "there is no variable %.*s at that place",
+			 (int)n, name);
+		return -EINVAL;
+	}
+	err = location_place(&at->at, &variable, p);
+	if (err == 0 && !type_of(&variable, &p->type)) {
+		snprintf(p->why, PARAMETER_WHY_SIZE, "its type is not known");
+		return -EINVAL;
+	}
+	return err;
+}
+
+static int find_result(Dwarf_Die *function, struct typed_place *p)
+{
+	if (passed_result(function, p) && type_of(function, &p->type))
+		return 0;
+	snprintf(p->why, PARAMETER_WHY_SIZE, "how the function returns it is not known");
+	return -EINVAL;
+}
+
+/* Finds "parameter->member" as a wanted type, or is_result->member. 0, or -EINVAL, explained. */
+static int find_value(struct place *at, const char *path, bool is_result, enum value_type wanted,
+		      struct typed_place *p, enum value_type *ret)
+{
+	size_t n = strcspn(path, "-.");
+	int err = is_result ? find_result(&at->at.function, p) : find_place(at, path, n, p);
+
+	if (err == 0)
+		err = member_path_follow(p, path + n);
+	return err < 0 ? err : typed_place_read(p, wanted, ret);
+}
+
+/* The length of a text: an integer. */
+static int find_length(struct place *at, const struct parameter_wanted *wanted,
+		       struct parameter *ret)
 {
 	struct typed_place place = { .why = ret->why };
-	size_t n = strcspn(wanted->path, "-.");
 	enum value_type type;
-	Dwarf_Die parameter;
-	int err = 0;
+	int err = find_value(at, wanted->length, wanted->is_result, VALUE_N_TYPES, &place, &type);
 
-	if (!find_parameter(function, wanted->path, n, &parameter)) {
-		snprintf(ret->why, sizeof(ret->why), "the function has no parameter %.*s", (int)n,
-			 wanted->path);
+	if (err < 0)
+		return err;
+	if (value_type_kind(type) != VALUE_IS_UNSIGNED &&
+	    value_type_kind(type) != VALUE_IS_SIGNED) {
+		snprintf(ret->why, sizeof(ret->why), "its length is no integer");
 		return -EINVAL;
 	}
-	if (!set_constant(&place, &parameter))
-		err = set_location(&place, function, &parameter, address);
-	if (err == 0 && !type_of(&parameter, &place.type)) {
-		snprintf(ret->why, sizeof(ret->why), "its type is not known");
-		return -EINVAL;
+	ret->length = place.how;
+	ret->length.size = (__u8)value_type_size(type);
+	return 0;
+}
+
+/* -EINVAL, explained, or -ENOMEM. */
+static int resolve(struct place *at, const struct parameter_wanted *wanted, struct parameter *ret,
+		   struct enumerators *names)
+{
+	struct typed_place place = { .why = ret->why };
+	enum value_type type;
+	int err;
+
+	if (wanted->length[0]) {
+		err = find_length(at, wanted, ret);
+		if (err < 0 || !wanted->path[0])
+			return err;
 	}
-	if (err == 0)
-		err = member_path_follow(&place, wanted->path + n);
-	if (err == 0)
-		err = typed_place_read(&place, (enum value_type)wanted->type, &type);
+	err = find_value(at, wanted->path, wanted->is_result, (enum value_type)wanted->type, &place,
+			 &type);
 	if (err < 0)
 		return err;
 	ret->type = type;
 	ret->how = place.how;
+	if (place.how.is_text == DP_TEXT_SIZED && wanted->type != VALUE_BYTES)
+		ret->length = place.length;
 	return read_names(&place.type, wanted, ret, names);
 }
 
 int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wanted, size_t n,
 		    struct parameter *ret, struct enumerators *ret_names)
 {
-	_cleanup_elf_ Elf *elf = elf_open(fd);
-	_cleanup_(dwarf_endp) Dwarf *dwarf = NULL;
-	struct search search = { .address = address, .budget = MAX_ENTRIES };
+	_cleanup_(place_done) struct place place;
+	int err = place_find(fd, address, &place);
 
-	if (!elf)
-		return -ENOEXEC;
-	if (!decompressed_debug_fits(elf))
-		return -ENODATA;
-	dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-	if (!dwarf || !find_in_units(dwarf, &search))
-		return -ENODATA;
+	if (err < 0)
+		return err;
+	if (n > 0)
+		leave_inlined(&place, wanted[0].line);
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = (struct parameter){ 0 };
-		if (wanted[i].path[0] &&
-		    resolve(&search.found, address, &wanted[i], &ret[i], ret_names) == -ENOMEM)
+		if ((wanted[i].path[0] || wanted[i].length[0]) &&
+		    resolve(&place, &wanted[i], &ret[i], ret_names) == -ENOMEM)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* Go describes results as parameters that the function sets (DWARF 5 section 4.1). */
+static bool is_result(Dwarf_Die *parameter)
+{
+	Dwarf_Attribute attribute;
+	bool is_set = false;
+
+	dwarf_formflag(dwarf_attr_integrate(parameter, DW_AT_variable_parameter, &attribute),
+		       &is_set);
+	return is_set;
+}
+
+int parameters_list(int fd, uint64_t address, struct enumerators *ret)
+{
+	_cleanup_(place_done) struct place place;
+	Dwarf_Die die;
+	int more, err = place_find(fd, address, &place);
+
+	if (err < 0)
+		return err;
+	more = dwarf_child(&place.at.function, &die);
+	for (int i = 0; more == 0 && err == 0 && i < MAX_CHILDREN;
+	     i++, more = dwarf_siblingof(&die, &die)) {
+		char why[PARAMETER_WHY_SIZE];
+		struct typed_place value = { .why = why };
+		const char *name = dwarf_diename(&die);
+		enum value_type type;
+
+		if (dwarf_tag(&die) != DW_TAG_formal_parameter || is_result(&die) || !name ||
+		    strpbrk(name, "-."))
+			continue;
+		if (find_value(&place, name, false, VALUE_N_TYPES, &value, &type) < 0)
+			type = VALUE_N_TYPES;
+		err = enumerators_add(ret, name, type);
+		if (ret->n == ENUMERATION_MAX)
+			break;
+	}
+	return err;
 }

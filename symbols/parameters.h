@@ -10,8 +10,8 @@
 #include "symbols/value_type.h"
 
 /*
- * Where the parameters of a function are when it is entered, by their names in debug information:
- * by their location lists, or, where these hold only behind the prologue, by the psABI.
+ * Where values of a program are, by their names in debug information: the parameters of a function when it
+ * is entered, its result when it has returned, and within it also its variables.
  */
 
 #define PARAMETER_PATH_SIZE 64
@@ -20,23 +20,35 @@
 /* A parameter, and members of what it is or points to: "req->method", "point.x". "": none, skipped. */
 struct parameter_wanted {
 	char path[PARAMETER_PATH_SIZE];
-	uint32_t type; /* enum value_type; VALUE_N_TYPES: as in the source */
+	char length[PARAMETER_PATH_SIZE]; /* the integer with the length of a text; "": none */
+	uint32_t type;                    /* enum value_type; VALUE_N_TYPES: as in the source */
+	uint32_t is_result;               /* whatever its name: what the function has returned */
+	uint32_t line;                    /* that begins there, whose names they are; 0: none */
 };
 
 struct parameter {
 	uint32_t type;    /* enum value_type */
 	uint32_t n_names; /* of its values: so many enumerators of the list are its own */
 	struct dp_argument how;
+	struct dp_argument length;    /* what was wanted, or that of a DP_TEXT_SIZED by itself */
 	char why[PARAMETER_WHY_SIZE]; /* it cannot be read; "": it can */
 };
 
 /*
- * Finds parameters of the function at an address of the file behind fd, or of the file of which that
- * is the debug file, and the enumerators of their types, in the same order; enumerators_done() frees
- * the list, which starts empty, also after an error. Returns 0, -ENODATA if it has no debug information of that function, -ENOEXEC if
- * it cannot be read, or -ENOMEM.
+ * Finds parameters of the function that begins at an address of the file behind fd, or of the file of which
+ * that is the debug file, or what the names mean at an address within a function, and the enumerators of
+ * their types, in the same order; enumerators_done() frees the list, which starts empty, also after an error.
+ * Returns 0, -ENODATA if it has no debug information of that function, -ENOEXEC if it cannot be read, or
+ * -ENOMEM.
  */
 int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wanted, size_t n,
 		    struct parameter *ret, struct enumerators *ret_names);
+
+/*
+ * Lists the parameters of a function in their order, at most ENUMERATION_MAX: their names, as those of
+ * enumerators whose values are their types (enum value_type): VALUE_N_TYPES if one cannot be read by its name
+ * alone. Errors as above; enumerators_done() frees the list, which starts empty.
+ */
+int parameters_list(int fd, uint64_t address, struct enumerators *ret);
 
 #endif

@@ -158,5 +158,5 @@ bool usdt_argument_is_sound(const struct usdt_argument *a)
 	return a->type <= VALUE_N_TYPES && a->how.base <= DP_BASE_CONSTANT &&
 	       a->how.reg < DP_N_REGISTERS && a->how.index <= DP_N_REGISTERS &&
 	       a->how.shift <= MAX_SHIFT && a->how.n_derefs <= 1 &&
-	       a->how.size <= sizeof(uint64_t) && !a->how.is_text && !a->how.zero[0];
+	       a->how.size <= sizeof(uint64_t) && !a->how.is_text && !a->how.is_what;
 }

@@ -27,7 +27,12 @@
 	X(PTR, "ptr", 8, HEX)                                                                      \
 	X(BOOL, "bool", 1, BOOL)                                                                   \
 	X(CHAR, "char", 1, CHAR)                                                                   \
-	X(STR, "str", 8, TEXT)
+	X(STR, "str", 8, TEXT)                                                                     \
+	X(BYTES, "bytes", 8, TEXT)                                                                 \
+	X(STD_STRING, "std::string", 8, TEXT)                                                      \
+	X(STD_STRING_VIEW, "std::string_view", 8, TEXT)                                            \
+	X(RUST_STR, "rust_str", 8, TEXT)                                                           \
+	X(GO_STR, "gostr", 8, TEXT)
 
 #define X(name, word, size, kind) VALUE_##name,
 enum value_type { VALUE_TYPES(X) VALUE_N_TYPES };
@@ -39,7 +44,7 @@ enum value_kind {
 	VALUE_IS_HEX,
 	VALUE_IS_BOOL,
 	VALUE_IS_CHAR,
-	VALUE_IS_TEXT, /* a pointer to bytes that end with a zero */
+	VALUE_IS_TEXT, /* a pointer to bytes; those of VALUE_STR end with a zero */
 };
 
 /* The type with this name of `length` bytes; VALUE_N_TYPES: there is none. */
@@ -51,7 +56,7 @@ const char *value_type_word(enum value_type type);
 size_t value_type_size(enum value_type type);
 enum value_kind value_type_kind(enum value_type type);
 
-/* Writes "u8, u16, ..., str". */
+/* Writes "u8, u16, ..., str, ...". */
 void value_types_list(FILE *to);
 
 /* The value in the low bytes of a word, zero- or sign-extended. */

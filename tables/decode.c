@@ -364,10 +364,25 @@ const char *image_labels_word(const struct image *image)
 	return words[image->cells ? image_head(image)->labels_form : DP_LABELS_NONE];
 }
 
+static void print_variable(const struct dp_tls *variable, FILE *to)
+{
+	static const char *const words[] = {
+		[DP_TLS_NONE] = "none",
+		[DP_TLS_OFFSET] = "offset",
+		[DP_TLS_SLOT] = "slot",
+		[DP_TLS_MODULE] = "module",
+		[DP_TLS_DESCRIPTOR] = "descriptor",
+	};
+
+	fprintf(to, "%s %" PRIx64, words[variable->kind], (uint64_t)variable->value);
+}
+
 void image_labels_print(const struct image *image, FILE *to)
 {
 	const struct dp_image *head = image_head(image);
 
-	if (head && head->labels_form != DP_LABELS_NONE)
+	if (head && head->labels_form == DP_LABELS_CONTEXT)
+		print_variable(&head->context, to);
+	else if (head && head->labels_form != DP_LABELS_NONE)
 		print_ops(image->cells + head->programs + head->labels, "", to);
 }

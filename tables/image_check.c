@@ -192,9 +192,16 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 	return true;
 }
 
-/* Without a form there need not be a program. */
+/* Only Go's labels have a program, and only contexts a variable. */
 static bool check_labels(const struct check *c)
 {
+	const struct dp_tls *context = &c->head->context;
+
+	if (c->head->labels_form == DP_LABELS_CONTEXT)
+		return context->kind > DP_TLS_NONE && context->kind < DP_N_TLS_KINDS &&
+		       context->zero == 0;
+	if (context->value != 0 || context->kind != DP_TLS_NONE || context->zero != 0)
+		return false;
 	if (c->head->labels_form == DP_LABELS_NONE)
 		return true;
 	return c->head->labels_form < DP_N_LABELS_FORMS && c->head->labels <= INT32_MAX &&

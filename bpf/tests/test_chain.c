@@ -30,7 +30,7 @@ static void begin_chain(void)
 	image->runtime_kind = DP_RUNTIME_PHP;
 	layout()->chain = (struct dp_chain){
 		.variable = VARIABLE - WORLD_LIBRARY,
-		.place = DP_CHAIN_GLOBAL,
+		.place = DP_TLS_NONE,
 		.frame_size = FRAME_SIZE,
 		.next = NEXT,
 		.code = CODE,
@@ -139,18 +139,19 @@ Test(chain, finds_thread_local_variables)
 
 	put_list();
 	w->port.thread_base = VARIABLE + 0x20;
-	c->place = DP_CHAIN_TLS_OFFSET;
+	c->place = DP_TLS_OFFSET;
 	c->variable = (uint64_t)-0x20;
 	expect_three();
-	c->place = DP_CHAIN_TLS_SLOT;
+	c->place = DP_TLS_SLOT;
 	c->variable = THREAD - WORLD_LIBRARY;
 	world_poke(w, THREAD, (uint64_t)-0x20);
 	expect_three();
 	/* The third block begins 0x18 bytes in front of the variable. */
-	c->place = DP_CHAIN_TLS_MODULE;
+	c->place = DP_TLS_MODULE;
 	world_poke(w, THREAD, 3);
 	world_poke(w, THREAD + 8, 0x18);
 	world_poke(w, w->port.thread_base + DP_THREAD_BLOCKS, FLAGS);
+	world_poke(w, FLAGS - 16, 3);
 	world_poke(w, FLAGS + 3 * 16, VARIABLE - 0x18);
 	expect_three();
 	world_poke(w, FLAGS + 3 * 16, ~0ULL);

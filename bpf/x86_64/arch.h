@@ -38,6 +38,7 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_REG_SP DP_RSP
 #define DP_REG_FP DP_RBP
 #define DP_REG_RESULT DP_RAX
+#define DP_REG_RESULT_NEXT DP_RDX
 #define DP_REG_BYTECODE DP_R13
 
 /* psABI 3.2.3 */
@@ -49,6 +50,8 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 
 #define DP_THREAD_BASE_WORD "fs_base"
 #define DP_THREAD_BLOCKS 8
+/* Variant II: blocks of programs are below the base. */
+#define DP_TLS_IS_DISTANCE(word) ((word) >> 63)
 
 /* A call pushes the return address, so it is always right below the CFA. */
 #define DP_CALL_SIZE 8
@@ -89,6 +92,12 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 
 /* <elf.h> */
 #define DP_ELF_MACHINE EM_X86_64
+
+/*
+ * Until the kernel handles a breakpoint, the address is that of the next byte: no instruction's, except behind
+ * a push of one byte. Then, the CFA is not the call's.
+ */
+#define DP_PROBED_FROM(byte) (((byte)&0xf8) == 0x50 ? 1 : 2)
 
 /* the bytes of `syscall` */
 #define DP_SYSCALL_SIZE 2

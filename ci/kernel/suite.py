@@ -46,6 +46,7 @@ FULL = {
     # Needs the viewer of HTML reports.
     "errors": ("Errors.test_a_full_disk_in_the_middle_of_a_report",),
     "damaged": (),
+    "crashes": (),
     # Needs Node.js.
     "dump": ("Stacks.test_are_those_of_programs_that_people_run",),
     "filters": (),
@@ -59,6 +60,8 @@ FULL = {
                "MaxRate.test_counts_of_a_storm", "MaxRate.test_what_is_rare_is_taken_whole",
                "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
     "resting": (),
+    # Perf is of another kernel.
+    "tracepoints": ("Tracepoints.test_as_many_as_perf_counts",),
     # Needs FUSE.
     "uprobes": ("Uprobes.test_a_file_of_a_server",),
     # Too many calls; the other one needs binutils.
@@ -78,6 +81,7 @@ SHORT = {
     "oracle-gcc-O2-nofp-pie": None,
     "profile": ("Folded.test_two_processes", "Folded.test_all_processes", "Stream.test_uprobe",
                 "Stream.test_kernel_stacks"),
+    "crashes": ("Crashes.test_faults", "Crashes.test_calls_of_no_code"),
     "command": ("Command.test_samples_are_of_the_command_alone", "Interrupt.test_kill_leaves_nothing_in_the_kernel"),
     "dump": ("Stacks.test_have_the_functions_that_the_threads_are_in",),
     "offcpu": ("Limits.test_states",),

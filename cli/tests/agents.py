@@ -22,6 +22,24 @@ CALLER = ("import os, sys, time\n"
           "        time.sleep(0.0005)\n"
           "    print('done', flush=True)\n")
 
+# In front of it: publishes which service it is, as OpenTelemetry's OTEP 4719 says.
+PUBLISHER = r"""
+import ctypes, mmap, os, struct, time
+def field(number, content):
+    return bytes([number << 3 | 2, len(content)]) + content
+def text(key, value):
+    return field(1, field(1, key) + field(2, field(1, value)))
+payload = field(1, text(b"service.name", b"shop") + text(b"service.instance.id", b"shop-7")
+                + text(b"k8s.pod.name", b"made-up"))
+fd = os.memfd_create("OTEL_CTX")
+os.ftruncate(fd, 4096)
+page = mmap.mmap(fd, 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
+at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+page[32:32 + len(payload)] = payload
+page[8:32] = struct.pack("<IIQQ", 2, len(payload), time.monotonic_ns(), at + 32)
+page[:8] = b"OTEL_CTX"
+"""
+
 
 def find_library(pid):
     with open(f"/proc/{pid}/maps") as maps:
@@ -42,8 +60,8 @@ class Agent(unittest.TestCase):
         self.config = os.path.join(directory.name, "agent.conf")
         self.out = os.path.join(directory.name, "out")
 
-    def caller(self):
-        process = subprocess.Popen([sys.executable, "-c", CALLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def caller(self, before=""):
+        process = subprocess.Popen([sys.executable, "-c", before + CALLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         harness.wait_for(lambda: "libc.so.6" in harness.read(f"/proc/{process.pid}/maps"))

@@ -11,9 +11,10 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import harness
-from agents import Agent, find_library, free_port
+from agents import PUBLISHER, Agent, find_library, free_port
 from check_agent_backends import Receiver
 from harness import dwarfprof, wait_for
 
@@ -173,6 +174,25 @@ class Containers(Labels):
             self.assertEqual({key: resource[key] for key in keys & resource.keys()}, {"service.name": comm, **labels}, path)
         names = {dict(labels).get("container_name") for labels in self.pushed()}
         self.assertEqual(names, {"db", "log", None})
+
+
+class Contexts(Labels):
+    def test_services_that_programs_say_they_are(self):
+        """Marked as such, and not in place of what is known of them. They are read soon after the first sample."""
+        caller = self.caller(PUBLISHER)
+        agent = self.agent(*self.of_calls(caller), "--store", self.store, "--interval", "1h")
+        for _ in range(20):
+            self.assertEqual(len(self.call(caller, 1)), 1)
+            time.sleep(0.2)
+        self.end(agent)
+        labels = [s["labels"] for s in sorted(self.samples(self.store), key=lambda s: s["time_ns"])]
+        self.assertEqual(len(labels), 20)
+        known = [of.get("service.origin") == "program" for of in labels]
+        self.assertTrue(known[-1], labels[-1])
+        self.assertEqual(known, sorted(known), "what is known stays so")
+        self.assertEqual({key: labels[-1].get(key) for key in ("service.name", "service.instance.id", "k8s.pod.name")},
+                         {"service.name": "shop", "service.instance.id": "shop-7", "k8s.pod.name": None})
+        self.assertEqual(labels[-1]["process.executable.path"], os.path.realpath(sys.executable))
 
 
 class Cardinality(Labels):

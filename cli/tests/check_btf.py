@@ -22,7 +22,8 @@ USUAL = "/sys/kernel/btf/vmlinux"
 # Some thread always blocks.
 OFF_CPU = ["-a", "-d", "1", "--off-cpu"]
 CONTAINED = ["unshare", "--pid", "--fork", "--mount-proc"]
-PROGRAMS = {"CPU": "dp_sample_cpu", "UPROBE": "dp_sample_uprobe", "OFF_CPU": "dp_switch", "DUMP": "dp_dump"}
+PROGRAMS = {"CPU": "dp_sample_cpu", "UPROBE": "dp_sample_uprobe", "TRACE": "dp_sample_trace", "OFF_CPU": "dp_switch",
+            "CRASH": "dp_crash", "DUMP": "dp_dump"}
 
 
 def read_fields():
@@ -30,7 +31,7 @@ def read_fields():
     of_architecture = os.path.join(os.path.dirname(HEADER), os.uname().machine, os.path.basename(HEADER))
     text = "".join(harness.read(path) for path in (HEADER, of_architecture)).replace("\\\n", " ")
     sets = {name: {name} for name in re.findall(r"X\((\w+), \"", text)}
-    for name, value in re.findall(r"DP_FOR_(\w+) = ([^,}]*)", text):
+    for name, value in re.findall(r"DP_FOR_(\w+) =\s+([^,}]*)", text):
         if name != "##name":
             sets.setdefault(name, set().union(*(sets[n] for n in re.findall(r"DP_FOR_(\w+)", value))))
     body = "".join(re.search(rf"#define {name}\(X\)(.*?)\n", text)[1] for name in ("DP_KERNEL_FIELDS", "DP_ARCH_FIELDS"))
@@ -77,7 +78,9 @@ class Btf(unittest.TestCase):
         sampled."""
         uprobe = f"uprobe:{program('inefficient')}:report"
         return {"CPU": ["-p", pid, "-d", "2"], "UPROBE": ["-p", pid, "-d", "1", "-e", uprobe],
+                "TRACE": ["-p", pid, "-d", "1", "-e", "raw_tracepoint:sched_switch"],
                 "OFF_CPU": ["-p", pid, "-d", "200ms", "--off-cpu"], "DUMP": ["dump", "-p", pid],
+                "CRASH": ["-p", pid, "-d", "200ms", "--crashes"],
                 "USER": ["-p", pid, "-u", "root", "-d", "200ms"], "CONTAINER": ["-a", "-d", "200ms"]}[use]
 
     def test_the_list_is_what_the_programs_look_up(self):

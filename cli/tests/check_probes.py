@@ -93,16 +93,29 @@ class Probes(unittest.TestCase):
         self.assertTrue(any(re.fullmatch(re.escape(f"usdt:{path}:valued:hit(arg1:u64, arg2:u64, ") + r".*\)  # 2 places", line)
                             for line in lines), lines)
         self.assertIn(f"uprobe:{path}:main", lines)
+        path = program("valued_strings-O0")
+        self.assertEqual(probes(path, "save").stdout.splitlines(), [f"uprobe:{path}:save(data:ptr, size:s32, id:u64, magic:str)"])
+        self.assertEqual(probes(path, "handle").stdout.splitlines(),
+                         [f"uprobe:{path}:handle(route:std::string, view:std::string_view, request:ptr, id:u64)"])
         lines = probes(program("valued_cplusplus-O2"), "*Server::*").stdout.splitlines()
         self.assertTrue(lines)
         for line in lines:
             self.assertIn("Server::", line)
 
+    def test_parameters(self):
+        """Of objects, there is no type; of functions without debug information, nothing."""
+        path = program("valued_cplusplus-O0")
+        found = {f["name"]: f["parameters"] for f in listed(path, "make")["functions"]}
+        self.assertEqual([list(p.values()) for p in found["make"]],
+                         [["ratio", None], ["route", "std::string"], ["code", "s32"], ["id", "u64"]])
+        self.assertEqual([f["parameters"] for f in listed(program("valued_usdt"), "main")["functions"]], [None])
+
     def test_names(self):
         path = program("valued_usdt")
         self.assertEqual(probes(path, "valued:c*").stdout.splitlines(), [f"usdt:{path}:valued:call(arg1:u64)"])
         self.assertEqual(probes(path, "mai?").stdout.splitlines(), [f"uprobe:{path}:main"])
-        self.assertEqual(probes("libc.so.6", "malloc").stdout.splitlines(), ["uprobe:libc.so.6:malloc"])
+        # With its parameters, if libc's debug information is there.
+        self.assertRegex(probes("libc.so.6", "malloc").stdout, r"^uprobe:libc\.so\.6:malloc(\(bytes:u64\))?\n$")
 
     def test_sandbox(self):
         path = program("valued_usdt")

@@ -13,6 +13,7 @@ all the same, and a run ends when it is over, even if who waits for such a file 
 so a little later. So it does if such a file is the memory that a stack is in.
 """
 import collections
+import glob
 import json
 import os
 import re
@@ -113,6 +114,17 @@ int main(int argc, char **argv)
 """
 
 
+def open_files(pid):
+    """The files that a process has open; one may be closed meanwhile."""
+    paths = []
+    for link in glob.glob(f"/proc/{pid}/fd/*"):
+        try:
+            paths.append(os.readlink(link))
+        except OSError:
+            pass
+    return paths
+
+
 class Files(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -170,8 +182,10 @@ class SlowFiles(Files):
         for process in (slow, busy):
             enough = cpu_time(process.pid) + 1
             wait_for(lambda process=process, enough=enough: cpu_time(process.pid) > enough)
-        profiler.send_signal(signal.SIGINT)
-        self.assertEqual(profiler.wait(60), 0, harness.read(said))
+        # It writes hundreds of megabytes, for which these would leave no CPU.
+        with harness.stopped([slow.pid, busy.pid]):
+            profiler.send_signal(signal.SIGINT)
+            self.assertEqual(profiler.wait(60), 0, harness.read(said))
 
         self.assertGreater(int(table.search(harness.read(said))[1]), 2000, "what this is about does not happen")
         with open(path) as file:
@@ -310,10 +324,13 @@ class LockedMappings(Files):
     """Another user's process whose mappings are locked for ever, so that nobody sees which files these are.
 
     The kernel tries a page fault that has failed again, with the lock held this time (filemap_fault(), mm/filemap.c).
-    Who wants to change the mappings waits for that, and whoever comes later for this one.
+    Who wants to change the mappings waits for that, and whoever comes later for this one. Before Linux 6.17, who
+    reads the list of mappings does, too.
     """
     DURATION = 3
     PATIENCE = HangingFiles.PATIENCE
+    LOCKED = "smaps"
+    N_ERRORS, N_OPENED = 2, 1
     PROGRAM = """
 import ctypes, mmap, os, sys, threading, time
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
@@ -331,7 +348,7 @@ libc.munmap(other, 4096)
 
     def are_locked(self, pid):
         """Reading what needs the lock takes long."""
-        reader = subprocess.Popen(["cat", f"/proc/{pid}/smaps"], stdout=subprocess.DEVNULL)
+        reader = subprocess.Popen(["cat", f"/proc/{pid}/{self.LOCKED}"], stdout=subprocess.DEVNULL)
         try:
             return reader.wait(0.3) is None
         except subprocess.TimeoutExpired:
@@ -340,23 +357,31 @@ libc.munmap(other, 4096)
             reader.kill()
             reader.wait()
 
-    def test_run_is_over_in_time(self):
+    def start_locked(self, n=1):
         os.chmod(self.directory, 0o755)
-        files = self.mount(harness.program("fibonacci"), ["file"], hangs=(READ,), n_errors=2)
-        locked = self.start_program(self.PROGRAM, *files.paths())
-        files.hang_for(locked.pid)
-        locked.stdin.write(b"\n")
-        locked.stdin.flush()
-        wait_for(lambda: self.are_locked(locked.pid))
-        busy = self.start_program("while True: pass")
-        path = os.path.join(self.directory, "samples.jsonl")
+        files = self.mount(harness.program("fibonacci"), ["file"], hangs=(READ,), n_errors=self.N_ERRORS)
+        path, = files.paths()
+        programs = [self.start_program(self.PROGRAM, path) for _ in range(n)]
+        # Later, opening it would wait, too.
+        for program in programs:
+            wait_for(lambda program=program: open_files(program.pid).count(path) == self.N_OPENED)
+        files.hang_for(programs[0].pid)
+        for program in programs:
+            program.stdin.write(b"\n")
+            program.stdin.flush()
+            wait_for(lambda program=program: self.are_locked(program.pid))
+        # All wait for what the first one reads.
+        self.addCleanup(lambda: [program.kill() for program in programs])
+        return programs
+
+    def profile(self, locked, busy, *targets):
+        """The run is over in time, and the other process is profiled as ever. Returns what was said."""
+        path, said = (os.path.join(self.directory, name) for name in ("samples.jsonl", "said"))
         began = time.monotonic()
-        profiler = start("--no-cache", "-F", "999", "-d", str(self.DURATION), "-p", f"{busy.pid},{locked.pid}", "-o", path)
+        with open(said, "w") as file:
+            profiler = start("-v", "--no-cache", "-F", "499", "-d", str(self.DURATION), *targets, "-o", path, stderr=file)
         self.addCleanup(profiler.kill)
-        # Before Linux 6.17, the list of mappings waits as well.
-        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 17):
-            return
-        self.assertEqual(profiler.wait(30), 0)
+        self.assertEqual(profiler.wait(30), 0, harness.read(said))
         took = time.monotonic() - began
         print(f"it ended after {took:.1f} s", flush=True)
         self.assertTrue(self.are_locked(locked.pid))
@@ -367,6 +392,65 @@ libc.munmap(other, 4096)
         of = collections.Counter(s["outcome"] for s in samples if s["pid"] == busy.pid)
         self.assertGreater(of["complete"], 100)
         self.assertEqual(set(of) - {"no_user_stack"}, {"complete"})
+        return harness.read(said)
+
+    def test_run_is_over_in_time(self):
+        locked, = self.start_locked()
+        busy = self.start_program("while True: pass")
+        self.profile(locked, busy, "-p", f"{busy.pid},{locked.pid}")
+
+
+class LockedLists(LockedMappings):
+    """The same, and on every kernel nobody can read the list of mappings.
+
+    A mapping is replaced, for which the lock is held, and so is that mapping's own, by one of a file without a page
+    cache (FOPEN_DIRECT_IO). What the file has there is removed first (fuse_file_mmap(), fs/fuse/file.c), which waits
+    for a page that somebody is reading.
+    """
+    LOCKED = "maps"
+    N_ERRORS, N_OPENED = 0, 2
+    PROGRAM = """
+import ctypes, os, sys, threading
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+fd = os.open(sys.argv[1], os.O_RDONLY)
+direct = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+other = libc.mmap(None, 4096, 5, 0x22, -1, 0)  # r-x, private, anonymous
+sys.stdin.readline()
+threading.Thread(target=os.read, args=(fd, 1)).start()
+while True:
+    libc.mmap(other, 4096, 5, 0x12, direct, 0)  # private, fixed
+"""
+
+    def test_run_is_over_in_time(self):
+        locked, = self.start_locked()
+        busy = self.start_program("while True: pass")
+        said = self.profile(locked, busy, "-p", f"{busy.pid},{locked.pid}")
+        self.assertIn(f"mappings of process {locked.pid} cannot be read", said)
+
+    def test_run_of_the_machine_is_over_in_time(self):
+        locked, = self.start_locked()
+        busy = self.start_program("while True: pass")
+        said = self.profile(locked, busy, "-a")
+        self.assertIn(f"cannot read the mappings of process {locked.pid}: ", said)
+
+    def test_those_of_one_user(self):
+        """Who reads them waits for two; the others are refused."""
+        locked = self.start_locked(5)
+        busy = self.start_program("while True: pass")
+        said = self.profile(locked[0], busy, "-a")
+        for process in locked:
+            self.assertIn(f"cannot read the mappings of process {process.pid}: ", said)
+
+    def test_other_commands_end(self):
+        locked, = self.start_locked()
+        for command in ["dump", "-p", str(locked.pid)], ["doctor"]:
+            process = start(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(process.kill)
+            self.assertGreaterEqual(process.wait(30), 0, command)
+        self.assertTrue(self.are_locked(locked.pid))
 
 
 class HangingMemory(Files):

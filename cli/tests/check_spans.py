@@ -4,7 +4,6 @@
 
 usage: check_spans.py DWARFPROF PROGRAM-DIR
 """
-import bisect
 import collections
 import errno
 import json
@@ -16,27 +15,11 @@ import tempfile
 import unittest
 
 import harness
-from harness import dwarfprof, program, refuse, start, wait_until_it_says
+from harness import CHANGING, Log, dwarfprof, program, refuse, start, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 VALUES = "route=arg1:str, number=arg2:s32"
 KEYS = {"route", "number"}
-CHANGING = -1
-
-
-class Log:
-    """What each thread did when, by its own clock."""
-
-    def __init__(self, path):
-        self.times, self.numbers = collections.defaultdict(list), collections.defaultdict(list)
-        with open(path) as file:
-            for tid, time, number in (map(int, line.split()) for line in file):
-                self.times[tid].append(time)
-                self.numbers[tid].append(number)
-
-    def at(self, tid, time):
-        i = bisect.bisect(self.times[tid], time) - 1
-        return self.numbers[tid][i] if i >= 0 else CHANGING
 
 
 class Labels(unittest.TestCase):

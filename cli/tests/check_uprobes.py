@@ -169,10 +169,14 @@ class Uprobes(unittest.TestCase):
         self.check(path, f"test-programs/calls.cc:{number}", {"shapes::Circle::grow(int)": N}, n_places=1)
         nothing = 1 + next(i for i, line in enumerate(lines) if line == "")
         for name, said in ((f"calls.cc:{nothing}", f"line {nothing} has no code, the next one is "), ("calls.cc:99999", "line 99999 has no code, nor has one behind"),
-                           ("cals.cc:1", "no such source file"), (f"calls.cc:{number}(x=arg1)", "values and returns are of functions")):
+                           ("cals.cc:1", "no such source file"), (f"calls.cc:{number}(x=arg1)", "arg1, arg2, ... are where a function begins"),
+                           (f"calls.cc:{number}(x=bye)", "cannot read bye in the function at 0x")):
             result = dwarfprof("-e", f"uprobe:{path}:{name}", "--", "true")
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(said, result.stderr)
+        result = dwarfprof("-e", f"uretprobe:{path}:calls.cc:{number}", "--", "true")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("returns are of functions, not of a line", result.stderr)
         with tempfile.TemporaryDirectory() as directory:
             stripped = os.path.join(directory, "stripped")
             subprocess.run(["strip", "-o", stripped, path], check=True)

@@ -10,20 +10,20 @@ import gzip
 import json
 import os
 import re
-import signal
 import statistics
 import subprocess
 import tempfile
-import unittest
 
 import harness
 import readers
-from harness import dwarfprof, program, refuse, start, wait_until_it_says
+import valued
+from harness import dwarfprof, program, refuse
 
-# A file of each format: of HTML, only if the build has its viewer.
+# A file of each format, but for HTML.
 EXTENSIONS = ["jsonl", "json", "folded", "perf", "speedscope.json", "svg", "pb.gz", "otlp", "txt", "firefox.json", "firefox.json.gz",
-              "dwarfprof"] + ["html"] * os.path.isdir(readers.VIEWERS)
+              "dwarfprof"]
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/valued.c")
 N = 100000
 # Of take(), by position: struct request has its header at 8, and so on.
 ARGUMENTS = ("size=arg1:u64, path=arg2:str, small=arg3:s8, hex=arg1:x16, flag=arg5:bool, letter=arg6:char, "
@@ -52,56 +52,7 @@ def plain_bytes(path):
     return written + (gzip.decompress(base64.b64decode(packed[1])) if packed else b"")
 
 
-class Values(unittest.TestCase):
-    def record(self, probe, n, *options, form="jsonl", target="valued", **kwargs):
-        """Returns what dwarfprof wrote, what the program logged by id, and how many samples were lost."""
-        with tempfile.TemporaryDirectory() as directory:
-            log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
-            with subprocess.Popen([program(target), str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
-                profiler = start("-p", str(target.pid), "-e", probe, "--no-symbols", *options,
-                                 *(["--format", form, "-o", out] if form else []),
-                                 stderr=subprocess.PIPE, text=True, **kwargs)
-                wait_until_it_says(profiler, "sampling")
-                target.stdin.write("\n")
-                target.stdin.flush()
-                self.assertEqual(target.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said = profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, 0, said)
-                target.stdin.close()
-            lost = int(re.search(r" (\d+) lost", said)[1])
-            with open(log) as file:
-                logged = {values["id"]: values for values in map(json.loads, file)}
-            if not form:
-                return None, logged, lost, said
-            with open(out) as file:
-                return file.read(), logged, lost, said
-
-    def record_most(self, probe, n, **kwargs):
-        """The same, of most calls: the program does not wait for a profiler that gets no CPU, which has lost more then."""
-        for _ in range(5):
-            written, logged, lost, said = self.record(probe, n, **kwargs)
-            self.assertEqual(written.count("\n") + lost, n)
-            if lost < n / 2:
-                break
-        self.assertLess(lost, n / 2, said)
-        return written, logged, said
-
-    def check(self, probe, n, keys, **kwargs):
-        written, logged, said = self.record_most(probe, n, **kwargs)
-        samples = [json.loads(line) for line in written.splitlines()]
-        self.assertEqual(len({s["labels"]["id"] for s in samples}), len(samples))
-        for s in samples:
-            values = logged[s["labels"]["id"]]
-            self.assertEqual(s["labels"], {key: values[key] for key in keys})
-            self.assertEqual(s["labels_cut"], any(str(values[key]).endswith("…") for key in keys))
-        unread = sum("<unread>" in s["labels"].values() for s in samples)
-        self.assertEqual(unread, int((re.search(r"could not be read.*: (\d+)", said) or [0, 0])[1]))
-        return samples
-
-    def keys(self, arguments):
-        return [re.match(r"\w+", text.strip())[0] for text in arguments.split(",")]
-
+class Values(valued.ValuedTest):
     def test_arguments_by_position(self):
         samples = self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", N, self.keys(ARGUMENTS))
         paths = {s["labels"]["path"][-1] for s in samples}
@@ -121,6 +72,16 @@ class Values(unittest.TestCase):
                 with self.subTest(target=target, function=function):
                     self.check(f"uprobe:{program(target)}:{function}({values})", 1000, self.keys(values), target=target)
 
+    def test_variables_at_a_line(self):
+        """In call(), behind what it has logged."""
+        with open(SOURCE) as file:
+            line = 1 + file.read().splitlines().index("\tif (i % 64 == 0)")
+        values = "size=random, status=request.status, level=request.level, version=header.version, host=header.host, id=i"
+        for target in ("valued-O0", "valued-O0-dwarf3", "valued-clang-O0"):
+            if os.path.exists(program(target)):
+                with self.subTest(target=target):
+                    self.check(f"uprobe:{program(target)}:valued.c:{line}({values})", 1000, self.keys(values), target=target)
+
     def test_a_separate_debug_file(self):
         with tempfile.TemporaryDirectory() as directory:
             stripped, debug = os.path.join(directory, "valued"), os.path.join(directory, "valued.debug")
@@ -139,6 +100,8 @@ class Values(unittest.TestCase):
                                        ("take", "x=size->id", "what has the member id is no pointer"),
                                        ("take", "x=request.header.version.low", "what has the member low is no struct"),
                                        ("Server::handle", "x=this->shared", "there is no member shared"),
+                                       ("take", "x=path:std::string", "it is no string of C++, Rust or Go"),
+                                       ("take", "x=path:bytes[letter]", "its length is no integer"),
                                        ("scale*", "x=unused", "optimized out"),
                                        ("make", "x=ratio", "in no register for integers")):
             with self.subTest(values=values):
@@ -171,13 +134,15 @@ class Values(unittest.TestCase):
             self.assertIn(f"--value {name}: -e reads no number of that name", result.stderr)
 
     def test_results(self):
-        written, logged, lost, _ = self.record(f"uretprobe:{program('valued')}:take(ret:s32)", 10000)
-        samples = [json.loads(line) for line in written.splitlines()]
-        self.assertEqual({s["event"] for s in samples}, {f"uretprobe:{program('valued')}:take"})
-        found = [s["labels"]["ret"] for s in samples]
-        self.assertEqual(len(found) + lost, len(logged))
-        wanted = [values["ret"] for values in logged.values()]
-        self.assertTrue(found == wanted or (lost and set(found) < set(wanted)))
+        for value in ("ret:s32", "ret"):
+            with self.subTest(value=value):
+                written, logged, lost, _ = self.record(f"uretprobe:{program('valued')}:take({value})", 10000)
+                samples = [json.loads(line) for line in written.splitlines()]
+                self.assertEqual({s["event"] for s in samples}, {f"uretprobe:{program('valued')}:take"})
+                found = [s["labels"]["ret"] for s in samples]
+                self.assertEqual(len(found) + lost, len(logged))
+                wanted = [values["ret"] for values in logged.values()]
+                self.assertTrue(found == wanted or (lost and set(found) < set(wanted)))
 
     def test_times(self):
         """Each call took as long as it says, and little longer; recursive ones are told apart."""
@@ -241,8 +206,9 @@ class Values(unittest.TestCase):
 
     def secrets_in_formats(self, *options):
         """Returns how many of the program's own secrets are in a report of each format, and the jsonl."""
+        extensions = EXTENSIONS + ["html"] * readers.html_is_there(dwarfprof)
         with tempfile.TemporaryDirectory() as directory:
-            paths = [os.path.join(directory, f"report.{extension}") for extension in EXTENSIONS]
+            paths = [os.path.join(directory, f"report.{extension}") for extension in extensions]
             _, logged, _, _ = self.record(f"uprobe:{program('valued')}:take(size=arg1:u64, path=arg2:str)", 300, "--by", "label:path",
                                           *(word for path in paths for word in ("-o", path)), *options, form=None)
             with open(paths[0]) as file:
@@ -283,6 +249,10 @@ class Values(unittest.TestCase):
                              ("(" + ",".join(17 * ["arg1"]) + ")", "at most 16 values"),
                              ("(arg1" + 9 * "->0" + ")", "at most 8 dereferences"),
                              ("(size=arg1)", "ret, what the function returns, or time, how long it took"),
+                             ("(x=arg1:bytes)", "at ')': there must be how many bytes: [NUMBER] or [VALUE]"),
+                             ("(x=arg1:bytes[arg2)", "at ')': there must be ']'"),
+                             ("(x=arg1:bytes[arg2:str])", "at '])': there must be an integer in front, such as arg2:u32"),
+                             ("(x=arg1+8:rust_str)", "argN or ->OFFSET in front of this type"),
                              ("(size=)", "at ')': there must be a value")):
             with self.subTest(values=values):
                 kind = "uretprobe" if said.startswith("ret") else "uprobe"

@@ -3,6 +3,8 @@
 
 Their usage: check_NAME.py DWARFPROF PROGRAM-DIR
 """
+import bisect
+import collections
 import contextlib
 import ctypes
 import glob
@@ -24,6 +26,25 @@ PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2  # linux/pr
 
 DWARFPROF = None
 PROGRAMS = None
+
+
+# In a log, of a thread whose state is not certain.
+CHANGING = -1
+
+
+class Log:
+    """What each thread did when, by its own clock."""
+
+    def __init__(self, path):
+        self.times, self.numbers = collections.defaultdict(list), collections.defaultdict(list)
+        with open(path) as file:
+            for tid, time, number in (map(int, line.split()) for line in file):
+                self.times[tid].append(time)
+                self.numbers[tid].append(number)
+
+    def at(self, tid, time):
+        i = bisect.bisect(self.times[tid], time) - 1
+        return self.numbers[tid][i] if i >= 0 else CHANGING
 
 
 def dwarfprof(*args, **kwargs):

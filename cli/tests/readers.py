@@ -14,6 +14,11 @@ SPEEDSCOPE = os.path.join(VIEWERS, "speedscope/dist/release")
 PROFILER_CLI = os.path.join(VIEWERS, "@firefox-devtools/profiler-cli/dist/profiler-cli.js")
 
 
+def html_is_there(dwarfprof):
+    """Was the viewer of HTML reports there when the program was built?"""
+    return "this build has no viewer" not in dwarfprof("convert", os.devnull, "--format", "html", "-o", os.devnull).stderr
+
+
 def text(path):
     with open(path, encoding="utf-8") as file:
         return file.read()

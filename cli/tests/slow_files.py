@@ -18,6 +18,7 @@ LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT = 1, 2, 3, 14,
 INTERRUPT, BATCH_FORGET = 36, 42
 ROOT, FILE = 1, 2  # inodes; those of further names follow
 HEADER = struct.Struct("<IIQQIIIHH")  # struct fuse_in_header
+FOPEN_DIRECT_IO = 1
 MS_RDONLY, MNT_DETACH = 1, 2
 
 
@@ -90,7 +91,8 @@ class Server:
         elif opcode == GETATTR:
             self.answer(number, data=struct.pack("<QII", self.known_for, 0, 0) + self.attributes(inode))
         elif opcode == OPEN:
-            self.answer(number, data=struct.pack("<QII", 0, 0, 0))
+            flags, = struct.unpack_from("<I", body)
+            self.answer(number, data=struct.pack("<QII", 0, FOPEN_DIRECT_IO if flags & os.O_DIRECT else 0, 0))
         elif opcode == INTERRUPT and not self.is_deaf:
             self.interrupt(body)
         elif opcode == READ:

@@ -195,6 +195,32 @@ Test(options, takes_several_events)
 	cr_assert_str_eq(profiler->event.argument, "libc.so.6:f(int,long)");
 }
 
+Test(options, takes_tracepoints)
+{
+	const struct profiler_options *profiler = &options.record.profiler;
+	char name[EVENT_NAME_SIZE], why[EVENT_TEXT_SIZE];
+	struct event_texts texts;
+
+	PARSE("-a", "-e", "tracepoint:a:b(x=y:u8,z),tracepoint:a:c", "-e", "tracepoint:a:c",
+	      "--value", "x");
+	cr_assert_eq(profiler_n_events(profiler), 2);
+	cr_assert_eq(profiler_event(profiler, 0)->source, &event_tracepoint);
+	cr_assert_str_eq(profiler_event(profiler, 0)->argument, "a:b(x=y:u8,z)");
+	cr_assert_str_eq(profiler_event(profiler, 1)->argument, "a:c");
+	event_name(profiler_event(profiler, 0), name);
+	cr_assert_str_eq(name, "tracepoint:a:b", "without its values");
+	PARSE("-a", "-e", "kprobe:vfs_read,kprobe:vfs_read+8");
+	cr_assert_eq(profiler_n_events(profiler), 2);
+	cr_assert_str_eq(profiler_event(profiler, 1)->argument, "vfs_read+8");
+	PARSE("-a", "-e", "raw_tracepoint:sched_waking(arg1->8:u32,arg2)");
+	cr_assert_eq(profiler->event.source, &event_raw_tracepoint);
+	cr_assert(event_expand("tracepoint:a:b(x)", &texts, why) == 0 && texts.n == 0);
+	cr_assert(event_expand("uprobe:libc.so.6:mem*", &texts, why) == 0 && texts.n == 0);
+	PARSE("-a", "-e", "wakeups", "-K");
+	cr_assert_eq(profiler->event.source, &event_wakeups);
+	end();
+}
+
 Test(options, knows_what_samples_stand_for)
 {
 	struct event faults = { .source = &event_page_faults },
@@ -215,6 +241,15 @@ Test(options, takes_uprobes)
 	PARSE("-a", "-e", "uretprobe:libc.so.6:malloc(ret:ptr,time)", "--value", "time");
 	cr_assert_eq(options.record.profiler.event.source, &event_uretprobe);
 	cr_assert_str_eq(options.record.profiler.value, "time");
+	end();
+}
+
+Test(options, takes_probes_of_calls)
+{
+	PARSE("-a", "--probe", "label:libc.so.6:malloc(size=arg1)");
+	cr_assert_str_eq(options.record.profiler.label_probe, "label:libc.so.6:malloc(size=arg1)");
+	PARSE("-a", "--wall", "--probe", "span: libc.so.6:malloc min=5ms");
+	cr_assert_str_eq(options.record.profiler.label_probe, "span: libc.so.6:malloc min=5ms");
 	end();
 }
 
@@ -349,7 +384,15 @@ REFUSES(a_bad_mode, "-a", "--unwind", "magic")
 REFUSES(too_deep_a_stack, "-a", "--max-stack", "4096")
 REFUSES(an_unknown_extension, "-a", "-o", "x.png")
 REFUSES(an_unknown_format, "-a", "--format", "png")
-REFUSES(a_bad_event, "-a", "-e", "kprobe:x")
+REFUSES(a_bad_event, "-a", "-e", "jprobe:x")
+REFUSES(a_tracepoint_of_no_system, "-a", "-e", "tracepoint:sched_switch")
+REFUSES(values_of_a_kprobe, "-a", "-e", "kprobe:vfs_read(count)")
+REFUSES(a_glob_of_functions, "-a", "-e", "fentry:vfs_*")
+REFUSES(two_functions_of_the_kernel, "-a", "-e", "fentry:vfs_read,fentry:vfs_write")
+REFUSES(tracepoints_and_counts, "-a", "-e", "tracepoint:sched:sched_switch,page-faults")
+REFUSES(a_tracepoint_by_two_ways, "-a", "-e", "raw_tracepoint:a", "-e", "tracepoint:a:a")
+REFUSES(a_probe_beside_a_tracepoint, "-a", "-e", "tracepoint:sched:sched_switch", "--probe",
+	"label:libc.so.6:malloc(size=arg1)")
 REFUSES(to_leave_out_both_sides, "-a", "-U", "-K")
 REFUSES(the_kernel_s_side_of_a_uprobe, "-a", "-K", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(a_raw_event_without_digits, "-a", "-e", "r")
@@ -359,6 +402,12 @@ REFUSES(more_than_an_event, "-a", "-e", "cyclesx")
 REFUSES(an_empty_event, "-a", "-e", "page-faults,")
 REFUSES(events_of_two_kinds, "-a", "-e", "page-faults", "-e", "cpu")
 REFUSES(an_event_after_time, "-a", "-e", "cpu,page-faults")
+REFUSES(two_probes, "-a", "--probe", "span:f:g", "--probe", "label:f:g(x=arg1)")
+REFUSES(a_probe_without_a_time, "-a", "--probe", "span:f:g min=5")
+REFUSES(a_probe_of_an_unknown_kind, "-a", "--probe", "event:f:g(x=arg1)")
+REFUSES(crashes_in_long_calls, "-a", "--crashes", "--probe", "span:f:g min=5ms")
+REFUSES(crashes_and_others_in_long_calls, "-a", "--crashes", "-e", "cpu", "--probe", "span:f:g")
+REFUSES(a_probe_beside_a_uprobe, "-a", "--probe", "span:f:g", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(two_functions, "-a", "-e", "cycles", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(two_uprobes, "-a", "-e", "uprobe:libc.so.6:malloc", "-e", "uprobe:libc.so.6:free")
 REFUSES(too_many_events, "-a", "-e", "r1,r2,r3,r4,r5,r6,r7,r8,r9")
@@ -440,5 +489,70 @@ Test(options, completes_what_blocked_threads_need)
 	cr_assert_eq(options.record.profiler.max_block_ns, 2000000000);
 	cr_assert_eq(options.record.profiler.states, (1U << DP_N_STATES) - 1);
 	cr_assert_eq(options.record.profiler.max_rate, 50);
+	end();
+}
+
+Test(options, describe_crashes_and_nothing_else)
+{
+	PARSE("-a", "--crashes");
+	cr_assert(options.record.profiler.event.source == &event_crash);
+	cr_assert(!options.record.profiler.crashes);
+	cr_assert_eq(options.record.n_outputs, 1);
+	cr_assert_str_eq(options.record.outputs[0].path, OUTPUT_STDERR);
+	cr_assert(options.record.outputs[0].format == &report_crashes);
+	end();
+	PARSE("-a", "--crashes=crashes.log", "-o", "x.folded");
+	cr_assert(options.record.profiler.event.source == &event_crash);
+	cr_assert_eq(options.record.n_outputs, 2);
+	cr_assert_str_eq(options.record.outputs[0].format->name, "folded");
+	cr_assert_str_eq(options.record.outputs[1].path, "crashes.log");
+	cr_assert(options.record.outputs[1].format == &report_crashes);
+	end();
+	PARSE("-a", "--crashes", "--format", "jsonl");
+	cr_assert_eq(options.record.n_outputs, 2);
+	cr_assert_str_eq(options.record.outputs[0].format->name, "jsonl");
+	end();
+}
+
+Test(options, describe_crashes_beside_another_event)
+{
+	PARSE("-a", "--crashes", "-e", "cpu");
+	cr_assert(options.record.profiler.event.source == &event_cpu);
+	cr_assert(options.record.profiler.crashes);
+	cr_assert_eq(options.record.n_outputs, 2);
+	end();
+	PARSE("-a", "--crashes", "--probe", "label:f:g(x=arg1)");
+	cr_assert_not_null(options.record.profiler.label_probe);
+	end();
+	PARSE("-a", "--wall", "--crashes");
+	cr_assert(options.record.profiler.event.source == &event_wall);
+	cr_assert(options.record.profiler.crashes);
+	end();
+}
+
+/* As samples, without words. */
+Test(options, samples_crashes)
+{
+	PARSE("-a", "-e", "crash");
+	cr_assert(options.record.profiler.event.source == &event_crash);
+	cr_assert_eq(options.record.n_outputs, 1);
+	cr_assert(options.record.outputs[0].format != &report_crashes);
+	end();
+}
+
+Test(options, limits_the_rate_of_exceptions)
+{
+	PARSE("-p", "1", "--exceptions");
+	cr_assert(options.record.profiler.event.source == &event_exceptions);
+	cr_assert_eq(options.record.profiler.max_rate, 1000);
+	end();
+
+	PARSE("-p", "1", "-e", "exceptions", "--max-rate", "7");
+	cr_assert(options.record.profiler.event.source == &event_exceptions);
+	cr_assert_eq(options.record.profiler.max_rate, 7);
+	end();
+
+	PARSE("-p", "1");
+	cr_assert_eq(options.record.profiler.max_rate, 0);
 	end();
 }

@@ -3,15 +3,17 @@
 
 #include "elf/elf_tls.h"
 
-enum elf_tls_kind elf_tls_relocation(uint64_t type)
+enum dp_tls_kind elf_tls_relocation(uint64_t type)
 {
 	switch (type) {
 	case R_X86_64_TPOFF64:
-		return ELF_TLS_SLOT;
+		return DP_TLS_SLOT;
 	case R_X86_64_DTPMOD64:
-		return ELF_TLS_MODULE;
+		return DP_TLS_MODULE;
+	case R_X86_64_TLSDESC:
+		return DP_TLS_DESCRIPTOR;
 	default:
-		return ELF_TLS_NONE;
+		return DP_TLS_NONE;
 	}
 }
 

@@ -33,7 +33,7 @@ static struct record record(__u64 first, unsigned int n_own, unsigned int n_same
 					.pid = 42,
 					.n_user = (__u16)(n_own + n_same),
 					.n_same = (__u16)n_same,
-					.n_kernel = (__u16)n_kernel } };
+					.n_kernel = (__u8)n_kernel } };
 
 	for (unsigned int i = 0; i < n_own + n_kernel; i++)
 		r.words[i] = first + i;

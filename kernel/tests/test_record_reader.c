@@ -149,6 +149,51 @@ Test(record_reader, has_values_behind_labels)
 	cr_assert(n_read == 2 && reader.n_refused == 1);
 }
 
+Test(record_reader, has_a_signal_between_values_and_a_runtime)
+{
+	const struct dp_values values = { .n = 3 };
+	const struct dp_crash crash = { .stack_top = 7 };
+	const struct dp_runtime runtime = { .n = 0 };
+	const struct named_sample *s = (const void *)last;
+
+	put_names(0);
+	put_sample(0)->flags = DP_SAMPLE_VALUES | DP_SAMPLE_CRASH | DP_SAMPLE_RUNTIME;
+	put(DP_RECORD_VALUES, &values, sizeof(values), 0, 3);
+	put(DP_RECORD_CRASH, &crash, sizeof(crash), 8, 0);
+	put(DP_RECORD_RUNTIME, &runtime, sizeof(runtime), 0, 0);
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+	cr_assert_eq(sample_crash(s)->stack_top, 7);
+	cr_assert_eq(sample_values(s)->n, 3);
+	cr_assert_eq(sample_runtime(s)->part.type, DP_RECORD_RUNTIME);
+	put_names(0);
+	put_sample(0)->flags = DP_SAMPLE_CRASH;
+	put(DP_RECORD_CRASH, &crash, sizeof(crash) - 8, 0, 0);
+	cr_assert_eq(read_record(), 0);
+	cr_assert(n_read == 1 && reader.n_refused == 1, "a part of it");
+}
+
+Test(record_reader, has_the_calls_of_a_sample)
+{
+	const struct dp_spans spans = { .n = 2, .root = 99 };
+	const struct named_sample *s;
+
+	put_names(0);
+	put_sample(0)->flags = DP_SAMPLE_SPANS;
+	put(DP_RECORD_SPANS, &spans, sizeof(spans), 0, 2);
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+	s = (const void *)last;
+	cr_assert(sample_spans(s)->n == 2 && sample_spans(s)->root == 99);
+	cr_assert_eq(((const __u64 *)(const void *)(sample_spans(s) + 1))[1], 11);
+	cr_assert_null(sample_values(s));
+	put_names(0);
+	put_sample(0)->flags = DP_SAMPLE_SPANS;
+	put(DP_RECORD_SPANS, &spans, sizeof(spans), 0, 1);
+	cr_assert_eq(read_record(), 0, "fewer than it says");
+	cr_assert(n_read == 1 && reader.n_refused == 1);
+}
+
 Test(record_reader, passes_over_unknown_parts_of_a_sample)
 {
 	const struct dp_labels labels = { .n = 1 };

@@ -26,3 +26,55 @@ Test(label_probe, is_nothing_else)
 	cr_assert_eq(label_probe_check("label:f:g(x=arg1:u46)", why), -EINVAL);
 	cr_assert(strstr(why, "there must be a type"));
 }
+
+static uint64_t min_of(const char *text)
+{
+	uint64_t min_ns;
+
+	cr_assert_eq(label_probe_check(text, why), 0, "%s: %s", text, why);
+	cr_assert(label_probe_is_span(text, &min_ns), "%s", text);
+	return min_ns;
+}
+
+Test(label_probe, may_be_for_calls_of_some_time)
+{
+	cr_assert_eq(min_of("span:/bin/f:g"), 0);
+	cr_assert_eq(min_of("span: f:g min=5ms"), 5000000);
+	cr_assert_eq(min_of("span:f:g(x=arg1) min=100us"), 100000);
+	cr_assert_eq(min_of("span:f:a::g(int)(x=arg1, min=arg2:u32) min=1.5s"), 1500000000);
+	cr_assert_eq(min_of("span:f:g(x=arg1, min=arg2:u32)"), 0);
+}
+
+static void expect_wrong(const char *text, const char *said)
+{
+	uint64_t min_ns;
+
+	cr_assert_eq(label_probe_check(text, why), -EINVAL, "%s", text);
+	cr_assert(strstr(why, said), "%s: %s", text, why);
+	cr_assert(!label_probe_is_span(text, &min_ns));
+}
+
+Test(label_probe, takes_no_other_times)
+{
+	expect_wrong("span:f:g min=", "min= takes a time");
+	expect_wrong("span:f:g min=5", "min= takes a time");
+	expect_wrong("span:f:g min=ms", "min= takes a time");
+	expect_wrong("span:f:g min=5m", "min= takes a time");
+	expect_wrong("span:f:g min=1.2.3s", "min= takes a time");
+	expect_wrong("span:f:g min=0x5ms", "min= takes a time");
+	expect_wrong("span:f:g min=9999999999999s", "min= takes a time");
+	expect_wrong("span:f:g(x=arg1) min=5ms 7", "min= takes a time");
+	expect_wrong("label:f:g(x=arg1) min=5ms", "");
+	expect_wrong("span:f:a.c:12 min=5ms", "calls are of functions");
+	expect_wrong("span:f:g(span=arg1)", "the name span is taken");
+	expect_wrong("span:f", "span:PATH:NAME(VALUES) min=TIME");
+}
+
+Test(label_probe, of_labels_has_no_time)
+{
+	uint64_t min_ns = 1;
+
+	cr_assert(!label_probe_is_span(NULL, &min_ns));
+	cr_assert(!label_probe_is_span("label:f:g(x=arg1)", &min_ns));
+	cr_assert_eq(min_ns, 0);
+}

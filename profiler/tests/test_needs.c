@@ -38,6 +38,22 @@ Test(needs, of_calls_that_label_samples)
 	options.label_probe = "label:f:g(x=arg1)";
 	cr_assert(needs_of(&options).session.has_spans);
 	cr_assert(!needs_of(&options).session.has_values);
+	cr_assert(!needs_of(&options).session.has_span_times);
+	options.label_probe = "span:f:g min=5ms";
+	cr_assert(needs_of(&options).session.has_spans);
+	cr_assert(needs_of(&options).session.has_span_times);
+	cr_assert_eq(needs_of(&options).session.span_min_ns, 5000000);
+}
+
+Test(needs, of_exceptions)
+{
+	struct needs needs = needs_of_one(&event_exceptions);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_UPROBE));
+	cr_assert(needs.session.has_exceptions && needs.session.has_values);
+	cr_assert(needs.session.user_only && !needs.session.has_spans);
+	cr_assert_str_eq(needs.counts, "exceptions");
+	cr_assert(!needs_of_one(&event_cpu).session.has_exceptions);
 }
 
 Test(needs, are_few_for_a_rate)
@@ -68,6 +84,42 @@ Test(needs, are_states_of_blocked_threads)
 	cr_assert_eq(needs.hz, 0);
 }
 
+Test(needs, of_crashes_alone)
+{
+	struct needs needs = needs_of_one(&event_crash);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CRASH));
+	cr_assert_eq(needs.session.levels, DP_CPU_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 1);
+	cr_assert(needs.session.user_only);
+	cr_assert_eq(needs.hz, 0);
+}
+
+/* A CPU's event may interrupt a sample of a crash, but that of a switch does not. */
+Test(needs, of_crashes_beside_another_event)
+{
+	struct profiler_options options = options_of(&event_cpu);
+	struct needs needs;
+
+	options.crashes = true;
+	needs = needs_of(&options);
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_CRASH));
+	cr_assert_eq(needs.session.levels, DP_WALL_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 2);
+	cr_assert(!needs.session.user_only && !needs.session.has_several);
+	cr_assert_eq(needs.hz, 100);
+	options = options_of(&event_off_cpu);
+	options.crashes = true;
+	needs = needs_of(&options);
+	cr_assert_eq(needs.session.levels, DP_CPU_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 1);
+	options = options_of(&event_wakeups);
+	options.crashes = true;
+	needs = needs_of(&options);
+	cr_assert_eq(needs.session.levels, DP_WALL_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 1);
+}
+
 /* Its programs interrupt each other, and its samples add up. */
 Test(needs, are_most_for_both_kinds_of_time)
 {
@@ -90,6 +142,26 @@ Test(needs, are_levels_for_calls)
 	cr_assert_eq(needs.session.rings_per_cpu, 1);
 	cr_assert(needs.session.user_only);
 	cr_assert_eq(needs.hz, 0);
+}
+
+Test(needs, are_a_way_to_attach_for_the_kernel)
+{
+	struct profiler_options options = options_of(&event_fentry);
+	struct needs needs;
+
+	options.event.argument = "vfs_read(count)";
+	needs = needs_of(&options);
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_TRACE));
+	cr_assert_eq(needs.session.tracer, TRACER_FENTRY);
+	cr_assert_str_eq(needs.session.function, "vfs_read");
+	cr_assert(needs.session.has_values && !needs.session.user_only);
+	cr_assert_eq(needs.session.levels, DP_CPU_LEVELS);
+	cr_assert(needs.finds_own_frames);
+	needs = needs_of_one(&event_wakeups);
+	cr_assert_eq(needs.session.tracer, TRACER_RAW);
+	cr_assert(needs.session.has_values, "it names who wakes up");
+	cr_assert(!needs_of_one(&event_cpu).finds_own_frames);
+	cr_assert(needs_of_one(&event_off_cpu).finds_own_frames);
 }
 
 /* A rate is then only how often the kernel chooses a period. */

@@ -293,3 +293,20 @@ Test(output, says_what_goes_wrong)
 	fputs("text", o.file);
 	cr_assert_eq(output_close(&o), -ENOSPC);
 }
+
+/* What others have written there stays, and the descriptor is still theirs. */
+Test(output, of_stderr_is_added)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	struct output o;
+
+	cr_assert(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
+	close(fd);
+	cr_assert_eq(dprintf(STDERR_FILENO, "a message\n"), 10);
+	cr_assert_eq(output_open(OUTPUT_STDERR, &o), 0);
+	cr_assert_eq(output_begin(&o), 0);
+	fputs("a report\n", o.file);
+	cr_assert_eq(output_close(&o), 0);
+	cr_assert_eq(dprintf(STDERR_FILENO, "another\n"), 8);
+	expect_content("a message\na report\nanother\n");
+}

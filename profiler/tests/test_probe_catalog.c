@@ -8,12 +8,14 @@
 #include <sys/sdt.h>
 
 #include "base/as_it_is.h"
+#include "base/cleanup.h"
 
 #define SELF "/proc/self/exe"
 
 void catalog_one(void);
 void catalog_two(void);
 void catalog(void);
+double catalog_with(int number, const char *text, double fraction);
 
 static AS_IT_IS void hit(int number, const char *text, double fraction)
 {
@@ -37,6 +39,11 @@ AS_IT_IS void catalog_two(void)
 AS_IT_IS void catalog(void)
 {
 	catalog_two();
+}
+
+AS_IT_IS double catalog_with(int number, const char *text, double fraction)
+{
+	return fraction * number + text[0];
 }
 
 static struct probe_catalog c;
@@ -97,6 +104,31 @@ Test(probe_catalog, has_a_function_by_its_name)
 	end();
 	read_self("catalog");
 	cr_assert(c.n_functions == 1 && strcmp(c.functions[0].symbol, "catalog") == 0);
+}
+
+Test(probe_catalog, has_the_parameters_of_few_functions)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	read_self("catalog_with");
+	cr_assert_eq(c.n_functions, 1);
+	catalog_print_parameters(&c, 0, to);
+	fclose(to);
+	cr_assert_str_eq(text, "(number:s32, text:str, fraction:?)");
+	end();
+	read_self("*");
+	cr_assert_gt(c.n_functions, CATALOG_MAX_DESCRIBED);
+	cr_assert_null(c.parameters);
+	cr_assert(catalog_parameters_are_same(&c, 0, 1));
+	end();
+	read_self("catalog_[tow]*");
+	cr_assert_gt(c.n_functions, 2);
+	for (size_t i = 1; i < c.n_functions; i++)
+		cr_assert_eq(catalog_parameters_are_same(&c, i - 1, i),
+			     strcmp(c.functions[i - 1].name, "catalog_with") != 0 &&
+				     strcmp(c.functions[i].name, "catalog_with") != 0);
 }
 
 Test(probe_catalog, is_of_an_elf_file)

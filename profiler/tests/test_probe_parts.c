@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <string.h>
 
 static struct probe_parts parts;
 static char why[ARGUMENTS_WHY_SIZE];
@@ -38,6 +39,30 @@ Test(probe_parts, of_static_probes_have_a_provider)
 	probe_parts_done(&parts);
 	cr_assert_eq(probe_parts_split("f:n", PROBE_STATIC, &parts, why), -EINVAL);
 	cr_assert_str_eq(why, "there must be PATH:PROVIDER:NAME");
+}
+
+Test(probe_parts, of_lines_have_names)
+{
+	static const char *const wrong[] = { "x:f.c:12(a=arg1)", "x:f.c:12(a=b:bytes[arg2])",
+					     "x:f.c:12(b, a=arg1)" };
+
+	cr_assert_eq(probe_parts_split("x:f.c:12(b:u8, a=b->c:bytes[d])", PROBE_CALL, &parts, why),
+		     0);
+	cr_assert(parts.is_line && parts.arguments.n == 2);
+	cr_assert_str_eq(parts.name, "f.c:12");
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("x:f.c:12(b:bytes[4])", PROBE_CALL, &parts, why), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		probe_parts_done(&parts);
+		cr_assert_eq(probe_parts_split(wrong[i], PROBE_CALL, &parts, why), -EINVAL);
+		cr_assert(strstr(why, "at a line, give names"), "%s", why);
+	}
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("x:f.c:12", PROBE_RETURN, &parts, why), -EINVAL);
+	cr_assert_str_eq(why, "returns are of functions, not of a line");
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("x:f(a=arg1)", PROBE_CALL, &parts, why), 0);
+	cr_assert(!parts.is_line);
 }
 
 Test(probe_parts, may_be_missing)

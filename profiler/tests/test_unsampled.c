@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A profiler without a session, which needs no kernel: its processes, tables and description. */
+/*
+ * A profiler without a session, which needs no kernel: its processes, tables and description. This
+ * program is also the helper.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <signal.h>
@@ -12,9 +15,18 @@
 #include "process/process.h"
 #include "profiler/profiler.h"
 #include "profiler/thread_set.h"
+#include "sandbox/helper.h"
+#include "sandbox/tests/helper_test.h"
 #include "symbols/tests/some_names.h"
 
 static const struct event_source nothing = { .name = "nothing" };
+
+int main(int argc, char **argv)
+{
+	if (helper_is_one(argv[0]))
+		return helper_main(argc, argv);
+	return run_tests(argc, argv);
+}
 
 static struct filter filter;
 static struct profiler_options options;
@@ -69,6 +81,32 @@ Test(unsampled, has_processes_with_their_tables)
 	cr_assert_eq(thread_set_renew(&set, threads), 0);
 	m = snapshot_find(threads->snapshot, (uint64_t)(uintptr_t)begin);
 	cr_assert(m && m->binary && m->binary->table);
+	thread_set_close(&set);
+	profiler_free(p);
+}
+
+/* And so are the lists of their mappings. */
+Test(unsampled, has_processes_that_helpers_read)
+{
+	const struct process *process;
+	struct thread_set set = { .options = &options };
+	struct thread_snapshot *threads;
+	struct profiler *p;
+
+	if (geteuid() != 0)
+		cr_skip("they need CAP_SYS_PTRACE");
+	options.helper = HELPER_SELF;
+	cr_assert_eq(profiler_open(&options, &p), 0);
+	cr_assert_eq(profiler_attach(p, 0), 0);
+	profiler_lend(p, &set);
+	process = process_table_find(set.table, child);
+	cr_assert(set.table->lists && process && !process->is_unread && process->list_err == 0);
+	cr_assert_eq(thread_set_add(&set, process, &threads), 0);
+	cr_assert(snapshot_find(threads->snapshot, (uint64_t)(uintptr_t)begin));
+	profiler_look_again(p);
+	cr_assert(set.table->n_awaited == 0 && !process->is_unread);
+	cr_assert_eq(thread_set_renew(&set, threads), 0);
+	cr_assert(snapshot_find(threads->snapshot, (uint64_t)(uintptr_t)begin));
 	thread_set_close(&set);
 	profiler_free(p);
 }

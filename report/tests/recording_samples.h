@@ -16,6 +16,7 @@
 #define N_RANDOM_MODULES 40
 /* Those that there were when the corpus was recorded, which has to be made up the same again. */
 #define N_RANDOM_OUTCOMES (DP_GOROUTINE_LEFT + 1)
+#define N_RANDOM_EVENTS (DP_EVENT_OFF_CPU + 1)
 
 struct random_samples {
 	struct names *names; /* owned */
@@ -164,7 +165,7 @@ static inline void random_sample(struct random_samples *r)
 	random_stack(r, random_below(r, r->n_stacks), process);
 	random_labels(r);
 	if (!plain) {
-		s->event = (enum dp_event)random_below(r, DP_N_EVENTS);
+		s->event = (enum dp_event)random_below(r, N_RANDOM_EVENTS);
 		s->state = s->event == DP_EVENT_OFF_CPU ?
 				   (enum dp_state)random_below(r, DP_N_STATES) :
 				   (enum dp_state)0;

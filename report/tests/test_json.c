@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "report/outcome.h"
+#include "report/span_times.h"
 #include "report/tests/samples.h"
 #include "report/verified.h"
 
@@ -295,4 +296,44 @@ Test(json, has_inlined_functions_as_frames)
 	}
 	done();
 	module_free(module);
+}
+
+Test(json, has_the_times_of_calls)
+{
+	struct span_times calls = {
+		.name = "handle", .min_ns = 5000, .n_begun = 9, .n_long = 3, .n_unbegun = 2
+	};
+	json_t *shown, *row;
+
+	calls.n_returned[dp_span_step(5000)] = 4;
+	calls.n_left[dp_span_step(UINT64_MAX)] = 1;
+	begin_cpu();
+	add(sample_of(DP_COMPLETE));
+	totals.calls = &calls;
+	totals.outside = 17;
+	totals.in_unknown = 6;
+	finish_json();
+	shown = json_object_get(part("totals"), "calls");
+	cr_assert_str_eq(string_at(shown, "name"), "handle");
+	cr_assert(number_at(shown, "min_ns") == 5000 && number_at(shown, "count") == 9);
+	cr_assert(number_at(shown, "long") == 3 && number_at(shown, "not_begun") == 2);
+	cr_assert_eq(number_at(shown, "not_returned"), 5);
+	cr_assert_eq(number_at(shown, "samples_outside"), 17);
+	cr_assert_eq(number_at(shown, "samples_unknown"), 6);
+	cr_assert_eq(json_array_size(json_object_get(shown, "times")), 2);
+	row = json_array_get(json_object_get(shown, "times"), 0);
+	cr_assert(number_at(row, "from_ns") == 4096 && number_at(row, "to_ns") == 5120);
+	cr_assert(number_at(row, "returned") == 4 && number_at(row, "at_least") == 0);
+	row = json_array_get(json_object_get(shown, "times"), 1);
+	cr_assert(is_null_at(row, "to_ns") && number_at(row, "at_least") == 1);
+	done();
+}
+
+Test(json, has_no_times_of_calls_unless_wanted)
+{
+	begin_cpu();
+	add(sample_of(DP_COMPLETE));
+	finish_json();
+	cr_assert_null(json_object_get(part("totals"), "calls"));
+	done();
 }

@@ -229,3 +229,30 @@ Test(label_set, is_kept_once)
 	label_set_free(same);
 	label_set_free(other);
 }
+
+/* As if all labels had been added to one list. */
+Test(label_set, has_all_labels_of_two)
+{
+	const struct label labels[] = { { .key = "a", .text = "1" },
+					{ .key = "b", .number = 2, .unit = "bytes" },
+					{ .key = "c", .text = "3" } };
+	const struct label first[] = { labels[0], labels[2] };
+	struct label_set *a = labels_of(first, 2, false), *b = labels_of(labels + 1, 1, false);
+	struct label_set *wanted = labels_of(labels, 3, false);
+
+	cr_assert_eq(label_set_join(a, b, &set), 0);
+	cr_assert(label_set_size(set) == label_set_size(wanted) &&
+		  memcmp(set, wanted, label_set_size(wanted)) == 0);
+	end();
+	cr_assert_eq(label_set_join(NULL, b, &set), 0);
+	cr_assert(label_set_size(set) == label_set_size(b) &&
+		  memcmp(set, b, label_set_size(b)) == 0);
+	end();
+	label_set_free(wanted);
+	wanted = labels_of(first, 2, true);
+	cr_assert_eq(label_set_join(wanted, b, &set), 0);
+	cr_assert(set->is_cut);
+	label_set_free(wanted);
+	label_set_free(a);
+	label_set_free(b);
+}

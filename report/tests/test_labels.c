@@ -400,3 +400,40 @@ Test(labels, of_each_sample_are_in_one_table)
 	}
 	json_decref(json);
 }
+
+static void write_span(const struct group *by)
+{
+	static const struct label span[] = {
+		{ .key = LABEL_TRACE_ID, .text = "0102" },
+		{ .key = LABEL_SPAN_ID, .text = "0a0b" },
+		{ .key = "route", .text = "/login" },
+	};
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	set = labels_of(span, 3, false);
+	sample.labels = set;
+	begin_with("folded", &(struct report_context){ .target = "prog (PID 42)",
+						       .event = "cpu-clock",
+						       .hz = 99,
+						       .events = EVENT_BIT(DP_EVENT_CPU),
+						       .by = by });
+	add(sample);
+	finish();
+}
+
+/* With them, no two stacks would be equal. */
+Test(labels, of_spans_are_no_functions)
+{
+	write_span(NULL);
+	expect_text(";[route=/login];");
+	cr_assert_null(strstr(text, "_id="));
+}
+
+Test(labels, of_spans_are_functions_if_asked_for)
+{
+	struct group by;
+
+	cr_assert_eq(group_parse("label:span_id", &by), 0);
+	write_span(&by);
+	expect_text(";[span_id=0a0b];");
+}

@@ -193,6 +193,65 @@ Test(report_queue, holds_nobody_up, .timeout = 60)
 	report_queue_free(report_queue);
 }
 
+static size_t n_finished, n_freed;
+
+static int finish_labels(struct label_finisher *finisher, const struct label_set *labels,
+			 struct label_set **ret)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+
+	*ret = NULL;
+	n_finished++;
+	if (!label_set_has(labels, "key", "raw"))
+		return 0;
+	cr_assert_eq(label_list_add(&list, &(struct label){ "key", "finished", 0, "" }), 0);
+	return label_set_new(&list, ret);
+}
+
+static void free_finisher(struct label_finisher *finisher)
+{
+	n_freed++;
+}
+
+static int labelled_add(struct report *report, const struct sample *sample,
+			const struct totals *totals)
+{
+	noted.n += label_set_has(sample->labels, "key", "finished");
+	noted.times += label_set_has(sample->labels, "key", "other");
+	return 0;
+}
+
+static void add_labelled(const char *text)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	struct sample sample = { 0 };
+
+	if (text) {
+		cr_assert_eq(label_list_add(&list, &(struct label){ "key", text, 0, "" }), 0);
+		cr_assert_eq(label_set_new(&list, &labels), 0);
+	}
+	sample.labels = labels;
+	cr_assert_eq(report_queue_add(report_queue, &sample, &(struct totals){ 0 }), 0);
+}
+
+Test(report_queue, finishes_labels)
+{
+	struct label_finisher finisher = { finish_labels, free_finisher };
+
+	begin(false, 0);
+	noted.report.add = labelled_add;
+	report_queue_set_finisher(report_queue, &finisher);
+	add_labelled("raw");
+	add_labelled("other");
+	add_labelled(NULL);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert(noted.n == 1 && noted.times == 1);
+	cr_assert(n_finished == 2 && n_freed == 0);
+	report_queue_free(report_queue);
+	cr_assert_eq(n_freed, 1);
+}
+
 Test(report_queue, tells_that_a_report_has_failed)
 {
 	int err = 0;

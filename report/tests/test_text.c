@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "report/outcome.h"
+#include "report/span_times.h"
 #include "report/tests/samples.h"
 
 Test(text, tells_a_person_what_matters)
@@ -226,5 +227,35 @@ Test(text, tells_a_person_times)
 			       "Time: 5.000 ms, lost: 1.500 ms\n"),
 		  "%s", text);
 	cr_assert(strstr(text, "100.0 %  100.0 %      5.000 ms  [prog]"), "%s", text);
+	free(text);
+}
+
+Test(text, tells_a_person_how_long_calls_took)
+{
+	struct span_times calls = { .name = "han\x1b"
+					    "dle",
+				    .min_ns = 5000000,
+				    .n_begun = 40,
+				    .n_long = 3,
+				    .n_unbegun = 2 };
+
+	calls.n_returned[dp_span_step(4200000)] = 20;
+	calls.n_returned[dp_span_step(5300000)] = 10;
+	calls.n_left[dp_span_step(9000000)] = 1;
+	begin("text");
+	add(sample_of(DP_COMPLETE));
+	totals.calls = &calls;
+	totals.outside = 17;
+	totals.in_unknown = 4;
+	finish();
+	cr_assert(strstr(text, "\nLeft out: 17 samples in no call of at least 5 ms, unknown: 4\n"),
+		  "%s", text);
+	cr_assert(strstr(text,
+			 "\nCalls of han?dle: 40, of at least 5 ms: 3, not seen to return: 10\n"
+			 "  and 2 that began before, or were not kept\n"
+			 "   4.19 ms to  8.39 ms         30   75.0 %\n"
+			 "   8.39 ms to  16.8 ms          0    0.0 %"
+			 "  and 1 or longer, not seen to return\n"),
+		  "%s", text);
 	free(text);
 }

@@ -4,7 +4,7 @@
 
 usage: check_unknown.py [--fetched] DWARFPROF
 
-Profiles copies of the interpreters of PHP and JavaScript, whose mark of their version is changed in the file,
+Profiles copies of the interpreters of PHP, JavaScript and Perl, whose mark of their version is changed in the file,
 and a program that exports what Ruby does. There must be a warning with the file, native frames of the
 interpreter and none of the language, and SHARE of the stacks complete. An unchanged copy must have the
 language's frames and no warning. Programs compute for a time of the CPU, which a busy machine gives late.
@@ -36,6 +36,9 @@ LANGUAGES = [
     Language("v8", "javascript", "node", "function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2); } "
                    "while (process.cpuUsage().user < 1.5e6) f(15);",
                    "node::LoadEnvironment", "v8dbg_SmiTagMask", (9).to_bytes(4, "little")),
+    Language("perl", "perl", "perl", "sub f { my ($n) = @_; return $n < 2 ? $n : f($n - 1) + f($n - 2) } "
+                     "f(15) while (times)[0] < 1.5;",
+                     "Perl_runops_standard", "PL_version", b"\x63"),
 ]
 
 # Ruby compares its own version with what it exports: a program that exports the same, of version 9.9.

@@ -74,7 +74,7 @@ Test(exports, finds_thread_local_variables)
 	struct dp_chain chain = { 0 };
 
 	cr_assert_eq(exports_find_variable(&file, "exports_local", &chain), 0);
-	cr_expect_eq(chain.place, DP_CHAIN_TLS_OFFSET);
+	cr_expect_eq(chain.place, DP_TLS_OFFSET);
 	cr_expect_eq((uintptr_t)__builtin_thread_pointer() + chain.variable,
 		     (uintptr_t)&exports_local);
 	cr_expect_eq(exports_find_variable(&file, "exports_number", &chain), -ENOENT);

@@ -35,7 +35,7 @@ static void make_go(void)
 		return;
 	b->elf.go_start = 0;
 	b->elf.go_end = UINT64_MAX;
-	b->table->has_labels = true;
+	b->table->labels_form = DP_LABELS_GO_LIST;
 }
 
 /* Reads it and builds its table, as for any other process. */

@@ -1,132 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From records to samples, without a kernel, and to a list instead of reports (--wrap). */
-#include <errno.h>
-#include <unistd.h>
-
-#include "process/tests/process_world.h"
-#include "samples/drain.h"
-#include "samples/tests/kernel_world.h"
-
-#define MS UINT64_C(1000000)
-#define HOUR (3600 * 1000 * MS)
-#define STACK UINT64_C(0x7fc0)
-
-/* A reported sample, with what tests check. */
-struct reported {
-	struct sample sample;
-	struct frame user[8];
-	__u64 kernel[8];
-};
-
-static struct drain drain;
-static struct filter filter;
-static struct unwinder *unwinder;
-static struct reported reported[MAX_RECORDS];
-static size_t n_reported;
-static size_t n_at_boundary; /* SIZE_MAX: not reached yet */
-static struct totals last_totals;
-static bool is_full;
-static uint64_t now; /* when the test began */
-
-bool __wrap_report_queue_is_full(struct report_queue *report_queue);
-int __wrap_report_queue_add(struct report_queue *report_queue, const struct sample *sample,
-			    const struct totals *totals);
-int __wrap_report_queue_take(struct report_queue *report_queue, size_t i, struct report *report,
-			     const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
-			     void *arg);
-
-int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes)
-{
-	return 0;
-}
-
-bool __wrap_report_queue_is_full(struct report_queue *report_queue)
-{
-	return is_full;
-}
-
-int __wrap_report_queue_add(struct report_queue *report_queue, const struct sample *sample,
-			    const struct totals *totals)
-{
-	struct reported *r = &reported[n_reported++];
-
-	cr_assert(n_reported <= MAX_RECORDS && sample->n_user <= 8 && sample->n_kernel <= 8);
-	r->sample = *sample;
-	memcpy(r->user, sample->user, sample->n_user * sizeof(*sample->user));
-	memcpy(r->kernel, sample->kernel, sample->n_kernel * sizeof(*sample->kernel));
-	last_totals = *totals;
-	return 0;
-}
-
-int __wrap_report_queue_take(struct report_queue *report_queue, size_t i, struct report *report,
-			     const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
-			     void *arg)
-{
-	n_at_boundary = n_reported;
-	last_totals = *totals;
-	return 0;
-}
-
-static void set_up(void)
-{
-	begin();
-	table.all = true;
-	filter_init(&filter);
-	cr_assert_eq(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder), 0);
-	cr_assert_eq(drain_init(&drain, NULL, NULL, &table, &filter, unwinder, NULL, NULL), 0);
-	drain.cpu_value_ns = 10;
-	now = clock_now_ns();
-	n_at_boundary = SIZE_MAX;
-	/* Known from the start, so /proc is not read. */
-	for (int i = 0; i < 2; i++)
-		map(i, 1, 0x1000, 0x2000);
-	cr_assert_eq(process_table_publish(&table, 2), 0);
-}
-
-static void tear_down(void)
-{
-	drain_done(&drain);
-	unwinder_free(unwinder);
-	filter_done(&filter);
-	end();
-}
-
-TestSuite(drain, .init = set_up, .fini = tear_down);
-
-/* Of a process of the table, which a test may change. */
-static struct named_sample *add_sample(int n, uint64_t time)
-{
-	static const __u64 frames[] = {
-		0x1010,
-		0x1020 | (__u64)DP_METHOD_FRAME_POINTER << DP_METHOD_SHIFT,
-		0x1030 | (__u64)DP_METHOD_FRAME_POINTER << DP_METHOD_SHIFT,
-		0xffffffff81000010,
-		0xffffffff81000020,
-	};
-	const struct process *p = process_table_find(&table, PID(n));
-
-	return add_sample_of(PID(n), p ? p->snapshot : NULL, time, frames);
-}
-
-static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
-{
-	struct dp_off_cpu_end block_end = {
-		.part = { DP_RECORD_OFF_CPU_END, sizeof(block_end) },
-		.tid = tid,
-		.time_ns = time,
-		.end_ns = end_time,
-	};
-
-	add_record(&block_end, sizeof(block_end));
-}
-
-/* Reads what there is, and reports what is certain. */
-static void run(bool final)
-{
-	do
-		cr_assert_eq(drain_run(&drain, final), 0);
-	while (!final && drain_is_behind(&drain));
-}
+#include "samples/tests/drain_world.h"
 
 Test(drain, reports_what_the_kernel_has_sent)
 {
@@ -275,6 +149,32 @@ Test(drain, finishes_walks)
 	cr_assert(drain.copies.n == 0 && drain.queue.n_copies == 0);
 }
 
+/* Others' are reported meanwhile. */
+Test(drain, holds_samples_until_the_list_of_mappings_is_there)
+{
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+	const struct fetched_list list = { .pid = PID(0), .number = 7, .err = -ETIMEDOUT };
+	struct process *p = process_table_find(&table, PID(0));
+
+	p->list = calloc(1, sizeof(*p->list));
+	cr_assert(p->list);
+	p->list->number = list.number;
+	p->list->time = now - 150 * MS;
+	table.lists = (struct list_fetchers *)&table; /* any */
+	table.n_awaited = 1;
+	add_late(now - 100 * MS, words);
+	add_sample(1, now - 90 * MS);
+	run(false);
+	cr_assert(n_reported == 1 && reported[0].sample.pid == PID(1));
+	run(false);
+	cr_assert_eq(n_reported, 1);
+	coming = &list;
+	run(false);
+	cr_assert(!p->list && table.n_awaited == 0);
+	cr_assert(n_reported == 2 && reported[1].sample.pid == PID(0));
+	cr_assert(reported[1].sample.late && reported[1].sample.n_user == 3);
+}
+
 /* Complete samples can wait. */
 Test(drain, may_rest)
 {
@@ -419,12 +319,12 @@ Test(drain, reports_who_is_still_blocked)
 	blocked[1] =
 		(struct dp_blocked){ .tid = tid + 1, .since_ns = now, .weight = 3, .is_lost = 1 };
 	blocked[2] = (struct dp_blocked){ .tid = tid + 2, .since_ns = now };
-	blocked_ns[0] = 250 * MS;
+	blocked_ns[0] = 300 * MS;
 	blocked_ns[1] = 7;
 	n_blocked = 3;
 	cr_assert_eq(drain_finish_off_cpu(&drain, now), 0);
 	cr_assert_eq(n_reported, 1);
-	cr_assert_eq(reported[0].sample.value_ns, 250 * MS);
+	cr_assert_eq(reported[0].sample.value_ns, 300 * MS);
 	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 1 &&
 		  drain.totals.lost_ns == 21);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "process/process_list.h"
 #include "process/tests/process_world.h"
 #include "samples/held.h"
 #include "samples/unwinder.h"
@@ -118,6 +119,28 @@ Test(held, are_samples_of_code_that_is_not_known_yet)
 	cr_assert(held.n == 0 && n_reported == 1 && held.n_bytes == 0);
 	cr_expect_eq(held_oldest(&held), UINT64_MAX);
 	cr_expect(!offer(sample(0, 101, true)));
+}
+
+/* The list of its mappings will tell where they were taken. */
+Test(held, are_samples_of_a_process_whose_mappings_are_being_read)
+{
+	struct process *p = process_table_find(&table, PID(1));
+	struct process_list list = { .time = 100 };
+
+	p->list = &list;
+	cr_expect(!offer(sample(1, 99, true)), "it is known what was mapped then");
+	cr_expect(offer(sample(1, 100, true)));
+	release(0);
+	cr_assert(held.n == 1 && n_reported == 0);
+	p->list = NULL;
+	release(0);
+	cr_assert(held.n == 0 && n_reported == 1);
+	p->list = &list;
+	p->is_unread = true;
+	cr_expect(offer(sample(1, 99, true)));
+	p->list = NULL;
+	p->is_unread = false;
+	release(0);
 }
 
 /* A process's samples stay in order, and other processes do not wait. */

@@ -19,6 +19,7 @@ static struct {
 static struct value_forms forms[2];
 static struct value_labels labels;
 static struct label_set *set;
+static const char *own; /* the key of a label that the program has set; NULL: none */
 
 static void begin(void)
 {
@@ -50,6 +51,9 @@ static void read_labels(size_t n_words)
 {
 	const struct label_context context = { .named = (const void *)&record };
 	_cleanup_(label_list_done) struct label_list list = { 0 };
+
+	if (own)
+		cr_assert_eq(label_list_add(&list, &(struct label){ own, .text = "own" }), 0);
 
 	record.values.part = (struct dp_part){ DP_RECORD_VALUES, (__u16)(sizeof(record.values) +
 									 n_words * sizeof(__u64)) };
@@ -124,6 +128,47 @@ Test(label_values, are_names_of_enumerators_where_one_fits)
 	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 6);
 }
 
+Test(label_values, are_none_if_zero_says_so)
+{
+	put(VALUE_BOOL, 0);
+	put(VALUE_BOOL, 0);
+	put(VALUE_BOOL, 1);
+	forms[1].of[1].zero_is_none = forms[1].of[2].zero_is_none = true;
+	read_labels(3);
+	cr_assert(label_set_has(set, "v0", "false"));
+	cr_assert(!label_set_has(set, "v1", "false"));
+	cr_assert(label_set_has(set, "v2", "true"));
+}
+
+/* They precede those of a call that labels the sample. */
+Test(label_values, are_also_of_what_is_thrown)
+{
+	const struct value_forms call = {
+		.n = 1, .of = { { .name = "call", .type = VALUE_U8, .unit = "" } }
+	};
+
+	put(VALUE_U8, 7);
+	record.sample.flags = DP_SAMPLE_LABELS | DP_SAMPLE_THROWN;
+	record.values.list = 200;
+	read_labels(1);
+	cr_assert(!set->size);
+	end();
+	labels.thrown = &forms[1];
+	read_labels(1);
+	cr_assert_eq(number("v0"), 7);
+	end();
+	record.sample.flags |= DP_SAMPLE_VALUES;
+	memcpy(&record.words[1],
+	       &(struct dp_values){ .part = { DP_RECORD_VALUES, sizeof(struct dp_values) + 8 },
+				    .n = 1 },
+	       sizeof(struct dp_values));
+	record.words[3] = 9;
+	value_labels_init(&labels, &call, 1, NULL);
+	labels.thrown = &forms[1];
+	read_labels(1);
+	cr_assert(number("v0") == 7 && number("call") == 9 && !set->is_cut);
+}
+
 /* A text's words follow it, the next value follows these. */
 static void put_text(const char *text)
 {
@@ -151,6 +196,66 @@ Test(label_values, have_texts_with_whole_characters)
 	cr_assert(label_set_has(set, "v0", "gr…") && set->is_cut);
 }
 
+/* A text of n bytes behind its length, which has no word. */
+static void put_bytes(const char *bytes, size_t n)
+{
+	struct value_forms *f = &forms[1];
+
+	f->of[0] = (struct value_form){ .type = VALUE_U64, .is_length = true };
+	f->of[1] = (struct value_form){ .name = "v1", .type = VALUE_BYTES };
+	f->of[2] = (struct value_form){ .name = "v2", .type = VALUE_U8, .unit = "" };
+	f->n = record.values.n = 3;
+	record.values.texts = 1 << 1;
+	record.words[0] = n;
+	memcpy(&record.words[1], bytes, n);
+	record.words[1 + (n + 7) / 8] = 5;
+}
+
+Test(label_values, have_texts_behind_their_lengths)
+{
+	put_bytes("a\0b\xff\xc3\xa9\xc3", 7);
+	read_labels(3);
+	cr_assert(label_set_has(set, "v1", "a\\x00b\\xff\xc3\xa9\\xc3"));
+	cr_assert(number("v2") == 5 && !set->is_cut && set->size > 0);
+	labels.weight = "v2";
+	record.sample.weight = 3;
+	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 15);
+	labels.weight = "";
+	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 0);
+	labels.weight = NULL;
+	end();
+	put_bytes("", 0);
+	read_labels(2);
+	cr_assert(label_set_has(set, "v1", "") && number("v2") == 5);
+	end();
+	record.values.cut = record.values.texts;
+	put_bytes("caf\xc3", 4);
+	read_labels(3);
+	cr_assert(label_set_has(set, "v1", "caf…") && set->is_cut);
+	end();
+	put_bytes("\x80\x81\x82\x83", 4);
+	read_labels(3);
+	cr_assert(label_set_has(set, "v1", "\\x80\\x81\\x82\\x83…"));
+	end();
+	record.values.is_unknown = 1;
+	read_labels(0);
+	cr_assert(label_set_has(set, "v1", "<unknown>") && label_set_has(set, "v2", "<unknown>"));
+	cr_assert(!label_set_has(set, "", "<unknown>"));
+}
+
+/* All of its bytes may be none of a character. */
+Test(label_values, have_texts_of_bytes_up_to_the_longest)
+{
+	char bytes[DP_TEXT_CUT], wanted[4 * DP_TEXT_CUT + 1] = "";
+
+	memset(bytes, 0xfe, sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		strcpy(wanted + 4 * i, "\\xfe");
+	put_bytes(bytes, sizeof(bytes));
+	read_labels(34);
+	cr_assert(label_set_has(set, "v1", wanted) && number("v2") == 5);
+}
+
 Test(label_values, tell_what_was_not_there)
 {
 	put(VALUE_U8, 0);
@@ -158,6 +263,28 @@ Test(label_values, tell_what_was_not_there)
 	record.values.unread = 1;
 	read_labels(2);
 	cr_assert(label_set_has(set, "v0", "<unread>") && number("v1") == 3 && !set->is_cut);
+}
+
+/* Its word is where the name is. */
+Test(label_values, tell_where_a_type_is_that_was_not_there)
+{
+	const struct named_sample *sample = (const void *)&record;
+
+	put(VALUE_STR, 0x5000);
+	put(VALUE_U8, 3);
+	record.sample.flags = DP_SAMPLE_LABELS | DP_SAMPLE_THROWN;
+	record.values.unread = 1;
+	labels.thrown = &forms[1];
+	read_labels(2);
+	cr_assert(label_set_has(set, "v0", "<unread>") && number("v1") == 3 && !set->is_cut);
+	cr_assert_eq(sample_unread_type(sample), 0x5000);
+	record.values.unread = 2;
+	cr_assert_eq(sample_unread_type(sample), 0, "another value");
+	record.values.unread = 1;
+	record.values.part.size = sizeof(record.values);
+	cr_assert_eq(sample_unread_type(sample), 0, "the record is too short");
+	record.sample.flags = DP_SAMPLE_LABELS | DP_SAMPLE_VALUES;
+	cr_assert_eq(sample_unread_type(sample), 0, "no exception");
 }
 
 static uint64_t weight(void)
@@ -225,4 +352,27 @@ Test(label_values, are_not_there_without_a_flag)
 	record.sample.flags = DP_SAMPLE_LABELS;
 	read_labels(1);
 	cr_assert(set->size == 0 && !set->is_cut);
+}
+
+/* A probe's value does not stand beside it, known or not. */
+Test(label_values, give_way_to_what_the_program_says)
+{
+	struct label label;
+	size_t n = 0;
+
+	own = "v1";
+	put(VALUE_U8, 1);
+	put(VALUE_U8, 2);
+	put(VALUE_U8, 3);
+	read_labels(3);
+	cr_assert(number("v0") == 1 && number("v2") == 3);
+	cr_assert(label_set_has(set, "v1", "own"));
+	for (size_t at = 0; label_set_next(set, &at, &label);)
+		n++;
+	cr_assert_eq(n, 3);
+	end();
+	record.values.is_unknown = 1;
+	read_labels(0);
+	cr_assert(label_set_has(set, "v0", "<unknown>") && label_set_has(set, "v1", "own"));
+	cr_assert(!label_set_has(set, "v1", "<unknown>"));
 }

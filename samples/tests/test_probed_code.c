@@ -26,7 +26,7 @@ static void begin(void)
 		.start = 0x50000, .end = 0x52000, .offset = 0x1000, .binary = &other
 	};
 	code = (struct probed_code){ .device = 8, .inode = 12, .n = 1, .starts = { 0x1100 } };
-	code.places.of[0] = (struct dp_span_place){ 32, 0x700, 16 };
+	code.places.of[0] = (struct dp_span_place){ 32, 0x700, 16, 1 };
 	sample = (struct sample){ .user = frames, .n_user = 2, .outcome = DP_COMPLETE };
 	frames[0] = (struct frame){ .address = 0x40000, .method = DP_METHOD_LEAF };
 	frames[1] = (struct frame){ .address = 0x50101, .method = DP_METHOD_TABLE };
@@ -58,6 +58,10 @@ Test(probed_code, runs_where_it_is)
 Test(probed_code, has_not_begun_at_its_start)
 {
 	cr_assert(!runs_at(0x40100, DP_METHOD_LEAF));
+	code.places.of[0].begun = 2;
+	cr_assert(!runs_at(0x40101, DP_METHOD_LEAF), "at its breakpoint");
+	cr_assert(runs_at(0x40102, DP_METHOD_LEAF));
+	cr_assert(runs_at(0x40101, DP_METHOD_TABLE));
 }
 
 Test(probed_code, calls_before_return_addresses)
@@ -141,4 +145,20 @@ Test(probed_code, is_known_by_its_build_id)
 	cr_assert(runs_at(0x50101, DP_METHOD_LEAF));
 	strcpy(code.build_id, "01");
 	cr_assert(!runs_at(0x50101, DP_METHOD_LEAF));
+}
+
+static uint64_t frame_of(uint64_t inner, uint64_t outer)
+{
+	frames[0] = (struct frame){ .address = inner, .method = DP_METHOD_LEAF };
+	frames[1] = (struct frame){ .address = outer, .method = DP_METHOD_TABLE };
+	return probed_code_frame(&code, &snapshot, &sample);
+}
+
+/* The innermost, whose call labels the sample. */
+Test(probed_code, is_in_a_frame)
+{
+	cr_assert_eq(frame_of(0x50101, 0x40120), 0x40120);
+	cr_assert_eq(frame_of(0x40101, 0x40120), 0x40101);
+	cr_assert_eq(frame_of(0x50101, 0x50120), 0);
+	cr_assert_eq(frame_of(0x40100, 0x50120), 0, "it has not begun");
 }

@@ -7,10 +7,11 @@
 #include "symbols/code_source.h"
 #include "symbols/jit.h"
 
-/* Where the evaluation loop is in its file, its cold part, and what leads there. */
+/* Where the evaluation loop is in its file, its cold part, what leads there, and what calls it. */
 #define LOOP 0x1000
 #define COLD 0x8000
 #define HELPER 0x5000
+#define CALLER 0x6000
 #define OTHER 0x7000
 
 #define MAX_FRAMES 64
@@ -23,7 +24,7 @@ static enum dp_runtime_kind kind;
 static struct binary binary;
 static struct table unwind;
 static struct dp_runtime_image image;
-static struct module module;
+static struct module module, other_module;
 static struct mapping mapping;
 static struct snapshot snapshot;
 
@@ -42,6 +43,7 @@ static void begin(void)
 	image.ranges[0] = (struct dp_runtime_range){ LOOP, LOOP + 0x1000, true };
 	image.ranges[1] = (struct dp_runtime_range){ COLD, COLD + 0x10, true };
 	image.ranges[2] = (struct dp_runtime_range){ HELPER, HELPER + 0x100, false };
+	image.ranges[3] = (struct dp_runtime_range){ CALLER, CALLER + 0x100, .calls = true };
 	unwind = (struct table){ .runtime = &image, .runtime_kind = DP_RUNTIME_PYTHON };
 	binary = (struct binary){ .module = &module, .table = &unwind };
 	mapping = (struct mapping){ .binary = &binary };
@@ -67,8 +69,9 @@ static struct {
 } sent;
 
 /*
- * Joins stacks, leaf first: L a loop, b its first bytes, c its cold part, h a helper, o other code. Frames of Python are
- * letters, too; a capital one enters its loop. Returns the result: p and P for those, in order.
+ * Joins stacks, leaf first: L a loop, b its first bytes, c its cold part, h a helper, k what native code calls one with,
+ * o other code, f code of another file. Frames of Python are letters, too; a capital one enters its loop. Of Perl's, a
+ * digit may also be without one, and - is a loop that is no function. Returns the result: p and P for those, in order.
  */
 static const char *joined(const char *natives, const char *frames, enum dp_outcome outcome,
 			  enum dp_runtime_outcome runtime_outcome)
@@ -79,20 +82,23 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 
 	for (const char *c = natives; *c; c++)
 		native[sample.n_user++] = (struct frame){
-			.module = &module,
+			.module = *c == 'f' ? &other_module : &module,
 			.method = c == natives ? DP_METHOD_LEAF : DP_METHOD_TABLE,
 			/* A return address may be the end of its function. */
 			.offset = *c == 'L' ? LOOP + 0x200 :
 				  *c == 'b' ? LOOP + 0x10 :
 				  *c == 'c' ? COLD + 0x10 :
 				  *c == 'h' ? HELPER + 8 :
+				  *c == 'k' ? CALLER + 8 :
 					      OTHER,
 		};
 	sent.head = (struct dp_runtime){ .kind = (__u8)kind, .outcome = (__u8)runtime_outcome };
 	for (const char *c = frames; *c; c++)
 		sent.frames[sent.head.n++] = (struct dp_runtime_frame){
-			.code = (__u64)(*c | 0x20),
-			.position = *c & 0x20 ? 0 : DP_RUNTIME_ENTRY,
+			.code = *c == '-' ? 0 : (__u64)(*c | 0x20),
+			.position = *c < 'A'  ? DP_RUNTIME_ENTRY | DP_PERL_IDLE :
+				    *c & 0x20 ? 0 :
+						DP_RUNTIME_ENTRY,
 		};
 	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
 	for (size_t i = 0; i < sample.n_user; i++) {
@@ -101,7 +107,9 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 		if (frame_is_interpreted(f))
 			text[n++] = (char)f->address;
 		else
-			text[n++] = f->offset == OTHER      ? 'O' :
+			text[n++] = f->module != &module    ? 'F' :
+				    f->offset == OTHER      ? 'O' :
+				    f->offset == CALLER + 8 ? 'K' :
 				    f->offset == HELPER + 8 ? 'H' :
 				    f->offset >= COLD       ? 'C' :
 							      'L';
@@ -146,6 +154,63 @@ Test(runtime_join, others_make_the_frame_before_the_loop)
 	EXPECT("oLoLo", "xY", "OLOxyO");
 	cr_expect_eq(join.n_apart, 0);
 	EXPECT("Lo", "XYZ", "LO");
+	cr_expect_eq(join.n_apart, 1);
+}
+
+static void be_perl(void)
+{
+	kind = unwind.runtime_kind = DP_RUNTIME_PERL;
+}
+
+Test(runtime_join, an_eval_goes_on_in_a_loop_of_its_own)
+{
+	be_perl();
+	EXPECT("oLoLfoLo", "xYZ", "OxyFOzO");
+	EXPECT("oLooLfoLo", "xYZ", "OxyFOzO");
+	EXPECT("oLoLooLo", "xY", "OxyO");
+	join.keeps_native = true;
+	EXPECT("oLooLfoLo", "xYZ", "OxyLOOLFOzLO");
+	join.keeps_native = false;
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, others_have_no_such_loop)
+{
+	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
+	EXPECT("oLoLfoLo", "xYZ", "OLOxyFOzO");
+}
+
+Test(runtime_join, calls_of_native_code_do_not_go_on)
+{
+	be_perl();
+	EXPECT("oLkoLo", "xYZ", "OxyKOzO");
+	EXPECT("oLkLo", "xYZ", "OxyKzO");
+	EXPECT("oLofLo", "xYZ", "OxyOFzO");
+	EXPECT("oLoooLo", "xYZ", "OxyOOOzO");
+	EXPECT("okoLo", "X", "OKOxO");
+	/* Only what begins a loop is one. */
+	EXPECT("oLokLo", "xY", "OxyO");
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, a_loop_may_run_more_of_its_caller)
+{
+	be_perl();
+	EXPECT("LoooLo", "-X", "OOOxO");
+	EXPECT("ooLo", "-X", "OOxO");
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, native_code_may_have_a_function_ready)
+{
+	be_perl();
+	EXPECT("LfoLo", "1Y", "1FOyO");
+	EXPECT("ooLo", "1Y", "OOyO");
+	EXPECT("ooLo", "XY", "OOyO");
+	EXPECT("LfoLfoLo", "X1Y", "xFO1FOyO");
+	cr_expect_eq(join.n_apart, 0);
+	/* It may be this one, or the first. */
+	EXPECT("LfoLo", "X1Y", "LFOLO");
 	cr_expect_eq(join.n_apart, 1);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Files of any bytes, and requests about them, as a parser gets them. Its answer is taken, and is that
- * of this process. Input: the kind (1), whether there is another file (1, the lowest bit), the size of
+ * of this process. Input: the kind (1), whether there is another file, and whether ends of functions are wanted
+ * (1, the lowest bits), the size of
  * the first (2), the files.
  */
 #include <errno.h>
@@ -71,6 +72,10 @@ static void check_same(const struct parse_result *a, const struct parse_result *
 	EXPECT(a->debug_link_checksum == b->debug_link_checksum);
 	EXPECT(memcmp(&a->digest, &b->digest, sizeof(a->digest)) == 0);
 	EXPECT(memcmp(&a->container, &b->container, sizeof(a->container)) == 0);
+	EXPECT(!a->context == !b->context);
+	EXPECT(!a->context || memcmp(a->context, b->context, sizeof(*a->context)) == 0);
+	EXPECT(memcmp(a->cxx.what, b->cxx.what, sizeof(a->cxx.what)) == 0);
+	EXPECT(strcmp(a->type, b->type) == 0);
 	EXPECT(a->image.n_cells == b->image.n_cells);
 	EXPECT(memcmp(&a->image.stats, &b->image.stats, sizeof(a->image.stats)) == 0);
 	EXPECT(a->image.n_cells == 0 || memcmp(a->image.cells, b->image.cells,
@@ -82,7 +87,9 @@ static void check(const struct parser_request *request, int file, size_t size, i
 	const struct parse_request here = { .kind = request->kind,
 					    .fd = file,
 					    .other = other,
-					    .functions.pattern = request->pattern,
+					    .functions = { .pattern = request->pattern,
+							   .has_parts = request->has_parts,
+							   .has_ends = request->has_ends },
 					    .container_id = request->container_id };
 	struct parse_result taken, made;
 	int result = memfd_create("result", MFD_CLOEXEC), err;
@@ -107,8 +114,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					  .container_id = "id" };
 	size_t first, left;
 	int file, other = -1;
+	uint8_t has = feed_u8(&feed);
 
-	request.has_other = feed_u8(&feed) & 1;
+	request.has_other = has & 1;
+	request.has_parts = request.has_ends = has >> 1 & 1;
 	first = feed_number(&feed, 2);
 	left = (size_t)(feed.end - feed.pos);
 	first = request.has_other && first < left ? first : left;

@@ -75,7 +75,11 @@ Test(parser, says_where_parameters_can_be)
 		{ .how.reg = DP_N_REGISTERS },
 		{ .how.n_derefs = DP_MAX_DEREFS + 1 },
 		{ .how.size = 9 },
-		{ .how.is_text = 2 },
+		{ .how.is_text = DP_TEXT_LENGTH },
+		{ .how.is_what = 1 },
+		{ .length.reg = DP_N_REGISTERS },
+		{ .length.n_derefs = DP_MAX_DEREFS + 1 },
+		{ .length.is_text = DP_TEXT_ENDED },
 		{ .type = VALUE_N_TYPES, .why = "\033[0m" },
 	};
 	struct parser_reply reply = honest;
@@ -106,6 +110,32 @@ Test(parser, says_what_may_be_a_containers_name)
 	cr_assert_eq(take_as(PARSE_CONTAINER, &reply), -EPROTO);
 	memset(reply.container.pod, 'a', sizeof(reply.container.pod));
 	cr_assert_eq(take_as(PARSE_CONTAINER, &reply), -EPROTO);
+}
+
+/* So does what a process says of itself. */
+Test(parser, says_what_may_be_a_processs_context)
+{
+	struct process_context context = { .service_name = "shop",
+					   .n_keys = 1,
+					   .keys[0] = "route" };
+	struct parser_reply reply = { .has_context = 1 };
+	struct parse_result result;
+
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, &context, sizeof(context), 0), sizeof(context));
+	cr_assert_eq(parser_take(PARSE_CONTEXT, &reply, result_fd, FILE_SIZE, &result), 0);
+	cr_assert_str_eq(result.context->service_name, "shop");
+	parse_result_done(&result);
+	cr_assert_eq(take_as(PARSE_FACTS, &reply), -EPROTO);
+	reply.has_context = 2;
+	cr_assert_eq(take_as(PARSE_CONTEXT, &reply), -EPROTO);
+	reply.has_context = 1;
+	context.keys[0][0] = '\n';
+	cr_assert_eq(pwrite(result_fd, &context, sizeof(context), 0), sizeof(context));
+	cr_assert_eq(take_as(PARSE_CONTEXT, &reply), -EPROTO);
+	reply.has_context = 0;
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(take_as(PARSE_CONTEXT, &reply), -EPROTO);
 }
 
 Test(parser, says_what_values_are_called)
@@ -188,6 +218,7 @@ Test(parser, text_is_checked)
 	EXPECT_REFUSED(memset(reply.debug_link, 'x', sizeof(reply.debug_link)));
 	EXPECT_REFUSED(memcpy(reply.debug_link, "a/b", 4));
 	EXPECT_REFUSED(memcpy(reply.debug_link, "..", 3));
+	EXPECT_REFUSED(memset(reply.type, 'x', sizeof(reply.type)));
 }
 
 Test(parser, numbers_are_checked)
@@ -200,6 +231,10 @@ Test(parser, numbers_are_checked)
 	EXPECT_REFUSED(reply.facts.origin.unwind.source = ELF_N_SOURCES);
 	EXPECT_REFUSED(memset(&reply.lacks_cfi, 2, sizeof(reply.lacks_cfi)));
 	EXPECT_REFUSED(memset(&reply.is_so, 255, sizeof(reply.is_so)));
+	EXPECT_REFUSED(reply.cxx.throws[CXX_RETHROW].object = DP_N_REGISTERS + 1);
+	EXPECT_REFUSED(reply.cxx.throws[CXX_THROW].type = DP_N_REGISTERS + 1);
+	EXPECT_REFUSED(reply.cxx.throws[CXX_RETHROW_HELD].is_held = 2);
+	EXPECT_REFUSED(reply.cxx.is_hidden = 2);
 	/* Larger than the file could make it, and than the file for the result */
 	EXPECT_REFUSED(reply.n_cells = UINT32_MAX);
 	EXPECT_REFUSED(reply.n_cells++);
@@ -213,6 +248,29 @@ Test(parser, image_is_checked)
 	EXPECT_REFUSED(reply.facts.n_segments--); /* shifts all others */
 	cr_assert(pwrite(result_fd, &(uint64_t){ UINT64_MAX }, 8, cells + 8) == 8);
 	EXPECT_REFUSED((void)reply);
+}
+
+static int read_type(const char *name, struct parse_result *ret)
+{
+	_cleanup_close_ int fd = memfd_create("type", MFD_CLOEXEC);
+
+	cr_assert_eq(write(fd, name, strlen(name)), (ssize_t)strlen(name));
+	return parse_here(&(struct parse_request){ PARSE_TYPE, fd, -1 }, ret);
+}
+
+Test(parser, reads_names_of_types)
+{
+	char longer[2 * 300 + 2] = "";
+	struct parse_result result;
+
+	cr_assert_eq(read_type("St9bad_alloc", &result), 0);
+	cr_assert_str_eq(result.type, "std::bad_alloc");
+	cr_assert_eq(read_type("", &result), -ENODATA);
+	cr_assert_eq(result.type[0], '\0');
+	/* In the source it has " const*" for each. */
+	for (int i = 0; i < 300; i++)
+		strcat(longer, "PK");
+	cr_assert_eq(read_type(strcat(longer, "i"), &result), -ENODATA);
 }
 
 /* Only those that a file can cause: others would tell this process what to do. */

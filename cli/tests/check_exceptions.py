@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""C++ exceptions: type, message and function of each as the program itself has logged them.
+
+usage: check_exceptions.py DWARFPROF PROGRAM-DIR
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import harness
+from harness import dwarfprof, program, start, wait_until_it_says
+
+N = 100000
+EVERY = ["--max-rate", "1000000"]
+TARGETS = ["thrown-O0", "thrown-O2", "thrown-no-pie", "thrown-static", "thrown-clang"]
+NO_SAMPLES = 5
+CUT = 255  # DP_TEXT_CUT in bpf/value_layout.h
+
+
+def wanted(throw, has_messages=True, has_rethrown_types=True):
+    """The labels of a throw that was logged."""
+    is_known = has_rethrown_types or throw["function"] not in ("throw_again", "throw_twice")
+    labels = {"exception.type": throw["type"] if is_known else "<unknown>"}
+    message = throw["message"]
+    if message is not None and has_messages and is_known:
+        labels["exception.message"] = message if len(message) < CUT else message[:CUT] + "…"
+    if throw["again"]:
+        labels["exception.rethrown"] = "true"
+    return labels
+
+
+def read_samples(written):
+    return sorted(map(json.loads, written.splitlines()), key=lambda s: s["time_ns"])
+
+
+class Exceptions(unittest.TestCase):
+    def record(self, target, n, *options, log="log", code=0):
+        """Returns what dwarfprof wrote, what the program logged, and what dwarfprof said."""
+        with tempfile.TemporaryDirectory() as directory:
+            log, out = os.path.join(directory, log), os.path.join(directory, "out")
+            with subprocess.Popen([program(target), str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+                profiler = start("-p", str(process.pid), "--exceptions", *options, "-o", out, stderr=subprocess.PIPE, text=True)
+                said = wait_until_it_says(profiler, "sampling")
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline(), "done\n")
+                profiler.send_signal(signal.SIGINT)
+                said += profiler.communicate(timeout=180)[1]
+                self.assertEqual(profiler.returncode, code, said)
+                process.stdin.close()
+            with open(log, encoding="utf-8") as file:
+                logged = [json.loads(line) for line in file]
+            if not os.path.exists(out):
+                return "", logged, said
+            with open(out, encoding="utf-8") as file:
+                return file.read(), logged, said
+
+    def record_most(self, target, n, *options, is_seen=lambda throw: True):
+        """The same as samples, of most throws that are seen: the program does not wait for a profiler that gets no CPU."""
+        for _ in range(5):
+            written, logged, said = self.record(target, n, "--format", "jsonl", *EVERY, *options)
+            logged = list(filter(is_seen, logged))
+            lost = int(re.search(r" (\d+) lost", said)[1])
+            if lost < len(logged) / 2:
+                break
+        samples = read_samples(written)
+        self.assertEqual(len(samples) + lost, len(logged), said)
+        self.assertLess(lost, len(logged) / 2, said)
+        return samples, logged, said
+
+    def check(self, samples, logged, said, **known):
+        """Each sample is the next throw with its labels: there is none between that was not lost."""
+        unread = int((re.search(r"could not be read.*: (\d+)", said) or [0, 0])[1])
+        left = iter(logged)
+        for s in samples:
+            if "<unread>" in s["labels"].values():
+                unread -= 1
+                continue
+            for throw in left:
+                if wanted(throw, **known) == s["labels"]:
+                    break
+            else:
+                self.fail(f"no throw is left for {s['labels']}")
+            yield s, throw
+        self.assertEqual(unread, 0)
+
+    def check_all(self, samples, logged, said, n_programs=1, **known):
+        """A type's name may not be in memory when it is thrown for the first time; then the program itself reads it."""
+        n = sum(1 for _ in self.check(samples, logged, said, **known))
+        self.assertLessEqual(len(samples) - n, n_programs * len({throw["type"] for throw in logged}))
+
+    def test_types_and_messages(self):
+        samples, logged, said = self.record_most("thrown-O2", N, "--no-symbols")
+        self.check_all(samples, logged, said)
+        labels = [s["labels"] for s in samples]
+        self.assertTrue(any(l.get("exception.message", "").endswith("…") for l in labels), "some were cut")
+        self.assertGreater(len({l["exception.type"] for l in labels}), 25)
+
+    def test_of_other_compilers_and_linkers(self):
+        for target in TARGETS:
+            if os.path.exists(program(target)):
+                with self.subTest(target=target):
+                    self.check_all(*self.record_most(target, 2000, "--no-symbols"))
+
+    def test_the_function_that_threw(self):
+        for target in TARGETS:
+            if not os.path.exists(program(target)):
+                continue
+            with self.subTest(target=target):
+                samples, logged, said = self.record_most(target, 1000)
+                n_through = 0
+                for s, throw in self.check(samples, logged, said):
+                    names = [frame["symbol"] or "" for frame in s["user_stack"]]
+                    own = [re.sub(r".*::|\(.*", "", name) for name in names]
+                    first = next((name for name in own if name.startswith("throw_")), None)
+                    self.assertEqual(first, throw["function"], names)
+                    self.assertEqual(s["outcome"], "complete", names)
+                    n_through += "pass_first" in own
+                self.assertGreater(n_through, len(samples) * 0.9)
+
+    def test_a_stripped_program(self):
+        with tempfile.TemporaryDirectory() as directory:
+            stripped = os.path.join(directory, "stripped")
+            subprocess.run(["strip", "-o", stripped, program("thrown-static")], check=True)
+            # No USDT probe is where std::rethrow_exception() throws.
+            samples, logged, said = self.record_most(stripped, 1000, "--no-symbols",
+                                                     is_seen=lambda throw: not throw["again"] or throw["function"] != "throw_held")
+            self.check_all(samples, logged, said, has_messages=False)
+            bare = os.path.join(directory, "bare")
+            subprocess.run(["objcopy", "-R", ".note.stapsdt", stripped, bare], check=True)
+            _, _, said = self.record(bare, 10, "--format", "jsonl", code=NO_SAMPLES)
+            self.assertIn(f"{bare} throws are not seen: it has a C++ runtime, but is stripped of its symbols", said)
+            self.assertIn("no C++ exceptions could be seen", said)
+
+    def test_a_library_without_notes(self):
+        with tempfile.TemporaryDirectory() as directory:
+            target = os.path.join(directory, "thrown")
+            subprocess.run(["objcopy", "-R", ".note.stapsdt", program("thrown-static"), target], check=True)
+            samples, logged, said = self.record_most(target, 1000, "--no-symbols")
+            self.check_all(samples, logged, said, has_rethrown_types=False)
+
+    def test_a_command_from_its_beginning(self):
+        for target in ("thrown-O2", "thrown-static"):
+            with self.subTest(target=target), tempfile.TemporaryDirectory() as directory:
+                log, out = os.path.join(directory, "log"), os.path.join(directory, "out.jsonl")
+                result = dwarfprof("--exceptions", *EVERY, "-o", out, "--", program(target), "100", log, input="\n")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                with open(log, encoding="utf-8") as file:
+                    logged = [json.loads(line) for line in file]
+                samples = read_samples(harness.read(out))
+                self.assertEqual(len(samples), len(logged), result.stderr)
+                self.check_all(samples, logged, result.stderr)
+
+    def test_programs_that_start_later(self):
+        """Each throws a second after it has begun, when its files are known; both for the second time."""
+        with tempfile.TemporaryDirectory() as directory:
+            out = os.path.join(directory, "out.jsonl")
+            logs = [os.path.join(directory, f"log{i}") for i in range(4)]
+            targets = 2 * ["thrown-static", "thrown-O2"]
+            script = "; ".join(f"(sleep 1; echo) | {program(target)} 50 {log}" for target, log in zip(targets, logs))
+            result = dwarfprof("--exceptions", *EVERY, "-o", out, "--", "sh", "-c", script)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            logged = []
+            for log in logs:
+                with open(log, encoding="utf-8") as file:
+                    logged += map(json.loads, file)
+            samples = read_samples(harness.read(out))
+            self.assertEqual(len(samples), len(logged), result.stderr)
+            self.check_all(samples, logged, result.stderr, n_programs=len(targets))
+
+    def test_labels_of_calls(self):
+        """Each call of pass_first() has a number, with which it calls what throws."""
+        library = program("libthrown_first.so")
+        written, logged, said = self.record("thrown-O2", 2000, "--format", "jsonl", *EVERY, "--no-symbols",
+                                            "--probe", f"label:{library}:pass_first(i=arg2:u64)")
+        samples = read_samples(written)
+        numbers = []
+        for s in samples:
+            numbers.append(s["labels"].pop("i"))
+        self.check_all(samples, logged, said)
+        known = [n for n in numbers if n != "<unknown>"]
+        self.assertGreater(len(known), len(samples) * 0.95)
+        self.assertEqual(known, sorted(known))
+        for s, number in zip(samples, numbers):
+            message = s["labels"].get("exception.message", "")
+            if number != "<unknown>" and message.startswith(("error ", "inner ", "several ", "nested ")):
+                self.assertEqual(message.split()[1], str(number))
+
+    def test_the_rate(self):
+        written, logged, said = self.record("thrown-O2", N, "--no-symbols", "--format", "jsonl")
+        samples = [json.loads(line) for line in written.splitlines()]
+        self.assertLess(len(samples), N / 4)
+        self.assertIn("--max-rate 1000", said)
+        total = sum(s["weight"] for s in samples)
+        self.assertAlmostEqual(total / len(logged), 1, delta=0.25)
+
+    def test_reports(self):
+        written, _, _ = self.record("thrown-O2", 1000, "--format", "folded", "--by", "label:exception.type", *EVERY)
+        self.assertIn("[exception.type=std::runtime_error];", written)
+        self.assertIn("[exception.type=(anonymous namespace)::Deeper];", written)
+        self.assertNotIn("exception.message", written)
+        written, _, _ = self.record("thrown-O2", 1000, "--format", "text", *EVERY)
+        self.assertIn("exception.type", written)
+        self.assertIn("exceptions", written.splitlines()[0])
+
+    def test_redaction(self):
+        written, _, _ = self.record("thrown-O2", 1000, "--no-symbols", "--format", "jsonl", "--redact", r"error|Deeper|[0-9]+", *EVERY)
+        labels = [json.loads(line)["labels"] for line in written.splitlines()]
+        for l in labels:
+            self.assertIsNone(re.search(r"error|Deeper|\d", json.dumps(l, ensure_ascii=False)), l)
+        self.assertIn("(anonymous namespace)::<redacted>", {l["exception.type"] for l in labels})
+        self.assertIn("std::runtime_<redacted>", {l["exception.type"] for l in labels})
+        self.assertIn("<redacted>", " ".join(l.get("exception.message", "") for l in labels))
+
+    def test_a_process_without_a_runtime(self):
+        result = dwarfprof("--exceptions", "--", "true")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("no C++ exceptions could be seen: no process has had a C++ runtime", result.stderr)
+
+    def test_what_does_not_go_with_it(self):
+        for options, said in ((["--off-cpu"], "exclude each other"), (["-K"], "exclude each other"),
+                              (["--value", "exception.type"], "--value is for"), (["-F", "99"], "-F is for")):
+            with self.subTest(options=options):
+                result = dwarfprof("--exceptions", *options, "--", "true")
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(said, result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/resolver.h"
+
+#include "binaries/binary.h"
+#include "kernel/ring_record.h"
+#include "process/process.h"
+#include "report/sample.h"
+#include "samples/return_check.h"
+#include "samples/unwinder.h"
+
+size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const struct process *p,
+		       struct unwinder_result *walk, const struct dp_sample *raw, struct frame *ret)
+{
+	const __u64 *frames = walk->frames;
+	bool in_doubt = p && s && s->n_ended != p->mappings.n_ended;
+	size_t n = walk->n_frames;
+	struct table *last = NULL;
+
+	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
+		struct frame *f = &ret[i];
+		const struct mapping *m = s ? snapshot_find(s, frame_code(frames[i])) : NULL;
+		const struct mapping *now = m;
+
+		last = NULL;
+		*f = (struct frame){ .address = DP_FRAME_ADDRESS(frames[i]),
+				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
+		if (m && in_doubt)
+			now = process_find(p, frame_code(frames[i]), raw->time_ns);
+		switch (return_check_frame(r->return_check, s, now, (pid_t)raw->tid, walk, i)) {
+		case RETURN_CALLED:
+			break;
+		case RETURN_LANDS:
+			f->method = DP_METHOD_LANDING_PAD;
+			break;
+		case RETURN_NOT_CALLED:
+			walk->outcome = DP_NO_CALL;
+			return i;
+		}
+		if (now != m && !mapping_is_same_code(m, now)) {
+			walk->outcome = DP_TABLES_CHANGED;
+			n = i + 1;
+			m = NULL;
+		}
+		if (m && m->jitted) {
+			jitted_meet(m->jitted);
+			f->module = m->jitted->module;
+		}
+		if (!m || !m->binary)
+			continue;
+		f->module = m->binary->module;
+		binary_use(m->binary);
+		f->offset = f->address - m->bias;
+		last = m->binary->table;
+		table_use(last, raw->time_ns);
+	}
+	/* Only the last frame could not be left. */
+	if (walk->outcome == DP_TABLE_EVICTED && last)
+		table_want(r->tables, last, raw->time_ns);
+	return n;
+}
+
+bool resolver_knows_code(struct process_table *table, const struct process *p,
+			 const struct dp_sample *raw, const struct unwinder_result *walk,
+			 const struct snapshot *snapshot)
+{
+	const struct snapshot *before = snapshot_store_find(&table->snapshots, raw->snapshot);
+	const struct mapping *m, *now;
+	uint64_t address;
+
+	if (!before || walk->n_frames <= raw->n_user)
+		return true;
+	address = frame_code(walk->frames[raw->n_user]);
+	m = snapshot_find(snapshot, address);
+	if (!mapping_is_same_code(snapshot_find(before, address), m))
+		return true;
+	if (raw->outcome != DP_TABLES_CHANGED)
+		return raw->outcome != DP_CODE_CHANGED;
+	/* Memory now shows the state at that time only if it is still the same mapping. */
+	now = process_find(p, address, TIME_NEVER - 1);
+	return !now || now->born != m->born || !process_cookie_differs(table, p, now);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SAMPLES_TYPE_NAMES_H
+#define DP_SAMPLES_TYPE_NAMES_H
+
+struct parsers;
+struct redaction;
+struct report_queue;
+
+/* The label with the type of an exception: as in its std::type_info, until it is replaced. */
+#define TYPE_NAMES_KEY "exception.type"
+
+/* Of so many types, others are not demangled: each has a parser of its own, once. */
+#define TYPE_NAMES_MAX 4096
+
+/*
+ * Replaces the type in the labels of samples by its name in the source. That has a parser do it,
+ * which may take long; so the thread that makes the reports waits for it, not the one that reads
+ * the rings. Then the labels are redacted, not before: a mangled name would be damaged. NULL: they
+ * are not. parsers: NULL: this process demangles. 0 or -ENOMEM.
+ */
+int type_names_install(struct parsers *parsers, const struct redaction *redaction,
+		       struct report_queue *queue);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SYMBOLS_LOCATION_PLACE_H
+#define DP_SYMBOLS_LOCATION_PLACE_H
+
+#include "symbols/member_path.h"
+
+/* A place in a program's code. */
+struct code_place {
+	Dwarf_Die function; /* whose code it is */
+	uint64_t address;
+	bool is_entry; /* of the function: locations may hold only behind the prologue */
+	int cfa_reg; /* at the entry and elsewhere: the CFA is this register; -1: it is not known */
+	int64_t cfa_offset; /* and so many bytes */
+};
+
+/*
+ * Where a parameter or variable is at a place, by its location there (DWARF 5 section 2.6), or, where
+ * a function is entered and it has no location list, or LLVM's, by the convention of calls (passed.h). 0, or
+ * -EINVAL, explained.
+ */
+int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_place *p);
+
+#endif

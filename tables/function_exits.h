@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_TABLES_FUNCTION_EXITS_H
+#define DP_TABLES_FUNCTION_EXITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * An instruction at which a call of a function may end, whose frame is its return address alone by then: a
+ * return, or an unconditional jump to a place outside of its code. Jumps through registers are not known to
+ * leave it, and conditional ones are not known to be taken: these are left out.
+ */
+struct function_exit {
+	uint64_t at;
+	uint64_t to; /* of a jump; 0: a return, or a jump through memory with a fixed address */
+};
+
+/*
+ * Finds the exits of `size` bytes of code at an address. Jumps within the code are none; the caller leaves out
+ * those to the function's other parts. Probes will be set there, so the code must be sound: all of it
+ * instructions, and every jump within it to the start of one. 0; -EBADMSG: it is not; or -ENOMEM. The caller
+ * frees *ret.
+ */
+int function_exits_find(const uint8_t *code, uint64_t address, size_t size,
+			struct function_exit **ret, size_t *ret_n);
+
+#endif

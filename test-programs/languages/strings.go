@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// usage: strings N LOG
+//
+// As valued_strings.cc, with the texts of Go. A function that checks its stack may begin twice, so handle()
+// does not.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+const logged = 255
+
+var sum int
+
+type Route string
+
+type Header struct {
+	Method string
+	Length int
+}
+
+type Request struct {
+	Version uint8
+	Name    string
+	Body    []byte
+	Header  *Header
+}
+
+// Each part of the route, the header and the last one is in a register; data is on the stack.
+//
+//go:noinline
+//go:nosplit
+func handle(route Route, header Header, request *Request, id uint64, last string, data []byte) {
+	sum += len(data) + len(request.Name) + int(id) + header.Length
+	// Compilers may not keep what is not used.
+	if len(route) > 0 {
+		sum += int(route[0])
+	}
+	if len(header.Method) > 0 {
+		sum += int(header.Method[0])
+	}
+	if len(last) > 0 {
+		sum += int(last[0])
+	}
+	if len(data) > 0 {
+		sum += int(data[0])
+	}
+}
+
+func mix(i uint64) uint64 {
+	i = (i ^ i>>30) * 0xbf58476d1ce4e5b9
+	i = (i ^ i>>27) * 0x94d049bb133111eb
+	return i ^ i>>31
+}
+
+// Letters, some of them zero, or any bytes.
+func text(i, k uint64) []byte {
+	random := mix(i*8 + k)
+	n := []uint64{0, 15, 16, 255, 256, 5000, 1, random % 300}[(i+k)%8]
+	text := make([]byte, n)
+	for at := range text {
+		b := mix(random + uint64(at))
+		if random%2 == 0 {
+			text[at] = byte(b)
+		} else if b%30 < 26 {
+			text[at] = byte('a' + b%30)
+		}
+	}
+	return text
+}
+
+func put(log io.Writer, key string, text []byte) {
+	n := len(text)
+	if n > logged {
+		n = logged
+	}
+	fmt.Fprintf(log, "%q: [\"%x\", %v], ", key, text[:n], len(text) > n)
+}
+
+func call(i uint64, log io.Writer) {
+	route, data, name, body, method, last := text(i, 0), text(i, 1), text(i, 2), text(i, 3), text(i, 4), text(i, 5)
+	header := Header{string(method), int(i)}
+	request := Request{1, string(name), body, &header}
+	fmt.Fprint(log, "{")
+	put(log, "route", route)
+	put(log, "data", data)
+	put(log, "name", name)
+	put(log, "body", body)
+	put(log, "method", method)
+	put(log, "last", last)
+	fmt.Fprintf(log, "\"id\": %d}\n", i)
+	handle(Route(route), header, &request, i, string(last), data)
+}
+
+func main() {
+	n, _ := strconv.ParseUint(os.Args[1], 10, 64)
+	file, err := os.Create(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	log := bufio.NewWriter(file)
+	in := bufio.NewReader(os.Stdin)
+	if _, err := in.ReadString('\n'); err != nil {
+		os.Exit(1)
+	}
+	for i := uint64(0); i < n; i++ {
+		call(i, log)
+	}
+	if log.Flush() != nil || file.Close() != nil {
+		os.Exit(1)
+	}
+	fmt.Println("done")
+	io.Copy(io.Discard, in)
+}
