@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef DP_BPF_PROBE_SLOTS_BPF_H
+#define DP_BPF_PROBE_SLOTS_BPF_H
+
+/*
+ * Probes that are added while other events are sampled, each with a budget (probe_layout.h). The slot
+ * of one is in the cookie of its places.
+ */
+#include "bpf/rate.bpf.h"
+
+/* A constant of the loaded program, as the options are. */
+const volatile bool dp_has_slots;
+
+/* User space makes DP_MAX_PROBES of both. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct dp_probe);
+} dp_probes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rate);
+} dp_probe_rates SEC(".maps");
+
+static __always_inline bool probe_is_for(const struct dp_probe *p, __u32 pid)
+{
+	bool is_listed = false;
+
+	for (__u32 i = 0; i < DP_MAX_PROBE_PIDS; i++)
+		is_listed |= i < p->n_pids && p->pids[i] == pid;
+	return p->n_pids == 0 || is_listed;
+}
+
+/*
+ * Counts a hit. Is it to be looked at? Also hits of processes that are not sampled count for the end
+ * of a probe: each costs its process a trap. Not inlined, to keep it off the program's own stack.
+ */
+static __noinline int probe_hit(__u64 cookie, __u32 pid)
+{
+	__u32 slot = cookie >> DP_PROBE_SHIFT;
+	struct dp_probe *p = bpf_map_lookup_elem(&dp_probes, &slot);
+	__u64 now, start;
+
+	if (!p || p->is_over)
+		return 0;
+	now = bpf_ktime_get_ns();
+	start = p->second_ns;
+	if (now - start >= RATE_WINDOW_NS &&
+	    __sync_val_compare_and_swap(&p->second_ns, start, now) == start)
+		__sync_lock_test_and_set(&p->n_second, 0);
+	__sync_fetch_and_add(&p->n_hits, 1);
+	if (__sync_fetch_and_add(&p->n_second, 1) >= p->max_hits)
+		p->is_over = 1;
+	return probe_is_for(p, pid);
+}
+
+/* Number of hits that a sample of this one stands for; 0: do not take it. */
+static __noinline int probe_weight(__u64 cookie)
+{
+	__u32 slot = cookie >> DP_PROBE_SHIFT, weight;
+	struct dp_probe *p = bpf_map_lookup_elem(&dp_probes, &slot);
+	struct rate *r = bpf_map_lookup_elem(&dp_probe_rates, &slot);
+
+	if (!p || !r)
+		return 0;
+	__sync_fetch_and_add(&p->n_wanted, 1);
+	weight = rate_take(r, p->max_rate);
+	if (weight > 0)
+		__sync_fetch_and_add(&p->n_samples, 1);
+	return (int)weight;
+}
+
+static __always_inline __u32 hit_weight(struct pt_regs *ctx, __u32 pid)
+{
+	if (dp_has_slots)
+		return (__u32)probe_weight(bpf_get_attach_cookie(ctx));
+	return rate_weight(pid, DP_EVENT_UPROBE);
+}
+
+/* May a CPU's sampling event interrupt the program that sends it? */
+static __always_inline bool is_sent_apart(const struct dp_sample *sample)
+{
+	return sample->event >= DP_EVENT_OFF_CPU ||
+	       (dp_has_slots && sample->event == DP_EVENT_UPROBE);
+}
+
+#endif
