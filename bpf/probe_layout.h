@@ -24,7 +24,7 @@ struct dp_probe {
 	__u32 is_over;   /* there were too many hits; the others are not counted */
 	__u64 n_hits;    /* in all processes: each costs a trap */
 	__u64 n_wanted;  /* in those that are sampled */
-	__u64 n_samples; /* that were taken of these */
+	__u64 n_thinned; /* of these, not sampled */
 	__u64 second_ns; /* when the present second began, and hits in it: */
 	__u64 n_second;
 };

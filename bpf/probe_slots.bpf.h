@@ -69,8 +69,8 @@ static __noinline int probe_weight(__u64 cookie)
 		return 0;
 	__sync_fetch_and_add(&p->n_wanted, 1);
 	weight = rate_take(r, p->max_rate);
-	if (weight > 0)
-		__sync_fetch_and_add(&p->n_samples, 1);
+	if (weight == 0)
+		__sync_fetch_and_add(&p->n_thinned, 1);
 	return (int)weight;
 }
 
