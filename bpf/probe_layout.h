@@ -20,6 +20,8 @@ struct dp_probe {
 	__u32 max_hits; /* a second with more ends it */
 	__u32 n_pids;   /* only these processes; 0: all that are sampled */
 	__u32 pids[DP_MAX_PROBE_PIDS];
+	__u32 is_of_user; /* only what this user may trace, in the initial user namespace: */
+	__u32 user, group;
 	/* Counted: */
 	__u32 is_over;   /* there were too many hits; the others are not counted */
 	__u64 n_hits;    /* in all processes: each costs a trap */

@@ -6,7 +6,10 @@
  * Probes that are added while other events are sampled, each with a budget (probe_layout.h). The slot
  * of one is in the cookie of its places.
  */
+#include "bpf/kernel.bpf.h"
 #include "bpf/rate.bpf.h"
+
+#include <bpf/bpf_core_read.h>
 
 /* A constant of the loaded program, as the options are. */
 const volatile bool dp_has_slots;
@@ -25,6 +28,42 @@ struct {
 	__type(key, __u32);
 	__type(value, struct rate);
 } dp_probe_rates SEC(".maps");
+
+#define DUMPABLE_MASK 3 /* MMF_DUMPABLE_MASK, include/linux/sched/coredump.h */
+#define DUMPABLE_BY_USER 1
+
+static __always_inline bool is_dumpable(const struct mm_struct *mm)
+{
+	unsigned long flags = 0;
+
+	if (bpf_core_field_exists(mm->flags))
+		flags = BPF_CORE_READ(mm, flags);
+	else if (bpf_core_field_exists(((const struct mm_struct___bits *)mm)->flags))
+		bpf_core_read(&flags, sizeof(flags), &((const struct mm_struct___bits *)mm)->flags);
+	return (flags & DUMPABLE_MASK) == DUMPABLE_BY_USER;
+}
+
+/*
+ * May the user trace the current task? As __ptrace_may_access(), kernel/ptrace.c, of one without
+ * capabilities. What else was asked when the process was named holds for it: but it may have executed
+ * another program since.
+ */
+static __always_inline bool probe_may_trace(const struct dp_probe *p)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+	const struct cred *c = BPF_CORE_READ(task, real_cred);
+	__u64 capabilities = ~0ULL;
+	__u32 differs = 0;
+
+	differs |= BPF_CORE_READ(c, uid.val) ^ p->user;
+	differs |= BPF_CORE_READ(c, suid.val) ^ p->user;
+	differs |= BPF_CORE_READ(c, euid.val) ^ p->user;
+	differs |= BPF_CORE_READ(c, gid.val) ^ p->group;
+	differs |= BPF_CORE_READ(c, sgid.val) ^ p->group;
+	differs |= BPF_CORE_READ(c, egid.val) ^ p->group;
+	bpf_core_read(&capabilities, sizeof(capabilities), &c->cap_permitted);
+	return differs == 0 && capabilities == 0 && is_dumpable(BPF_CORE_READ(task, mm));
+}
 
 static __always_inline bool probe_is_for(const struct dp_probe *p, __u32 pid)
 {
@@ -55,7 +94,7 @@ static __noinline int probe_hit(__u64 cookie, __u32 pid)
 	__sync_fetch_and_add(&p->n_hits, 1);
 	if (__sync_fetch_and_add(&p->n_second, 1) >= p->max_hits)
 		p->is_over = 1;
-	return probe_is_for(p, pid);
+	return probe_is_for(p, pid) && (!p->is_of_user || probe_may_trace(p));
 }
 
 /* Number of hits that a sample of this one stands for; 0: do not take it. */

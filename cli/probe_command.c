@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `dwarfprof probe': probes of a run that samples. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -15,6 +17,7 @@
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "profiler/probe_parts.h"
+#include "profiler/probe_server.h"
 #include "profiler/record.h"
 #include "report/json_value.h"
 
@@ -133,16 +136,46 @@ static json_t *request_of(const struct probe_options *o, const struct probe_entr
 	json_t *request = json_pack("{s:s, s:s%, s:s, s:s}", "do", "add", "kind", kind, kind_size,
 				    "path", path, "probe", probe);
 
-	if (name)
-		json_object_set_new(request, "name", json_string(name));
 	if (max_rate > 0)
 		json_object_set_new(request, "max_rate", json_integer(max_rate));
 	if (o->n_pids > 0)
 		json_object_set_new(request, "pids", pids_of(o));
-	if (request)
+	if (request && (!name || json_object_set_new(request, "name", json_string(name)) == 0))
 		return request;
-	log_error("paths and names of probes are UTF-8");
+	json_decref(request);
+	log_error("paths and names of probes have to be UTF-8");
 	return NULL;
+}
+
+/* Descriptors that prove what the user may do. */
+struct proofs {
+	int fds[PROBE_REQUEST_FDS];
+	size_t n;
+};
+
+static void proofs_done(struct proofs *p)
+{
+	while (p->n > 0)
+		close(p->fds[--p->n]);
+}
+
+/* Who may open the memory of a process may trace it; root need not prove that. */
+static int open_processes(const struct probe_options *o, struct proofs *p)
+{
+	for (size_t i = 0; geteuid() != 0 && i < o->n_pids; i++) {
+		char path[32];
+		int fd, err;
+
+		snprintf(path, sizeof(path), "/proc/%u/mem", o->pids[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0) {
+			err = -errno;
+			log_error("you may not trace process %u: %s", o->pids[i], strerror(-err));
+			return err;
+		}
+		p->fds[p->n++] = fd;
+	}
+	return 0;
 }
 
 /* The file is opened here: who may not read it may not probe it. */
@@ -150,6 +183,7 @@ static int ask_to_add(const struct probe_options *o, int fd, const struct probe_
 		      const struct probe_parts *parts, size_t kind_size)
 {
 	_cleanup_uprobe_places_ struct uprobe_places file = UPROBE_PLACES_NONE;
+	_cleanup_(proofs_done) struct proofs proofs = { .n = 0 };
 	_cleanup_(json_decrefp) json_t *answer = NULL;
 	char path[PATH_MAX];
 	json_t *request;
@@ -166,7 +200,12 @@ static int ask_to_add(const struct probe_options *o, int fd, const struct probe_
 			     entry->probe + kind_size + 1 + strlen(parts->path) + 1);
 	if (!request)
 		return -EINVAL;
-	err = probe_client_ask(fd, request, &file.fd, 1, &answer);
+	proofs.fds[proofs.n++] = steal_fd(&file.fd);
+	err = open_processes(o, &proofs);
+	if (err < 0)
+		json_decref(request);
+	else
+		err = probe_client_ask(fd, request, proofs.fds, proofs.n, &answer);
 	if (err == 0)
 		printf("%d\n", (int)json_integer_value(json_object_get(answer, "id")));
 	return err;

@@ -128,6 +128,9 @@ static void set_counts(const struct probe_wish *wish, struct dp_probe *ret)
 		.max_rate = wish->max_rate,
 		.max_hits = wish->max_hits,
 		.n_pids = wish->n_pids,
+		.is_of_user = wish->user != 0,
+		.user = wish->user,
+		.group = wish->group,
 	};
 	memcpy(ret->pids, wish->pids, wish->n_pids * sizeof(*ret->pids));
 }

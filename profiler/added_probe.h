@@ -21,7 +21,8 @@ struct probe_wish {
 	unsigned int max_rate, max_hits;
 	unsigned int pids[DP_MAX_PROBE_PIDS];
 	unsigned int n_pids; /* 0: all processes that are sampled */
-	uid_t user;          /* who asks */
+	uid_t user;          /* who asks; unless it is root, only what they may trace is hit */
+	gid_t group;
 };
 
 enum added_state {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -15,7 +16,6 @@
 #include "profiler/probe_peer.h"
 #include "report/json_value.h"
 
-/* Of each process and function, or all. */
 #define MAX_RATE_LIMIT 1000000
 
 static int fail(const char *why)
@@ -51,12 +51,45 @@ static int take_pids(const json_t *pids, struct probe_wish *wish)
 /* A descriptor with which the peer could read the file. */
 static int check_file(const struct probe_peer *peer)
 {
-	int flags = peer->n_fds == 1 ? fcntl(peer->fds[0], F_GETFL) : -1;
+	int flags = peer->n_fds > 0 ? fcntl(peer->fds[0], F_GETFL) : -1;
 
 	if (flags < 0)
 		return fail("the request comes without the opened file");
 	if ((flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY)
 		return fail("the file is not open for reading");
+	return 0;
+}
+
+/*
+ * Who may open /proc/PID/mem may trace the process (proc_mem_open(), fs/proc/base.c). Is the descriptor
+ * of this very file, and does the process still execute the program that it then did? Reading the memory
+ * of one that has gone is its end.
+ */
+static bool is_memory_of(int fd, unsigned int pid)
+{
+	char path[32], byte;
+	struct stat file, given;
+	int flags = fcntl(fd, F_GETFL);
+
+	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
+	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_WRONLY &&
+	       fstat(fd, &given) == 0 && stat(path, &file) == 0 && file.st_dev == given.st_dev &&
+	       file.st_ino == given.st_ino && pread(fd, &byte, 1, 1) != 0;
+}
+
+/* Others than root have to prove that they may trace each process. */
+static int check_processes(const struct probe_peer *peer, const struct probe_wish *wish)
+{
+	if (peer->who.uid == 0)
+		return 0;
+	if (wish->n_pids == 0)
+		return fail("only root may probe any process: give -p PID");
+	for (unsigned int i = 0; i < wish->n_pids; i++) {
+		if (i + 1 < peer->n_fds && is_memory_of(peer->fds[i + 1], wish->pids[i]))
+			continue;
+		log_error("you may not trace process %u", wish->pids[i]);
+		return -EPERM;
+	}
 	return 0;
 }
 
@@ -67,7 +100,7 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 	int max_rate = PROBE_MAX_RATE;
 	const char *what;
 
-	*ret = (struct probe_wish){ .user = peer->who.uid };
+	*ret = (struct probe_wish){ .user = peer->who.uid, .group = peer->who.gid };
 	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s:s, s:s, s?s, s?i, s?o}", "do",
 			   &what, "kind", &ret->kind, "path", &ret->path, "probe", &ret->probe,
 			   "name", &ret->name, "max_rate", &max_rate, "pids", &pids) < 0)
@@ -88,11 +121,8 @@ static json_t *add(struct probe_manager *m, json_t *request, const struct probe_
 	struct probe_wish wish;
 	unsigned int id;
 
-	if (peer->who.uid != 0) {
-		log_error("only root may add probes");
-		return NULL;
-	}
-	if (unpack_wish(request, peer, &wish) < 0 || check_file(peer) < 0)
+	if (unpack_wish(request, peer, &wish) < 0 || check_file(peer) < 0 ||
+	    check_processes(peer, &wish) < 0)
 		return NULL;
 	wish.fd = peer->fds[0];
 	if (probe_manager_add(m, &wish, &id) < 0)

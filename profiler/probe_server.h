@@ -17,7 +17,8 @@ struct value_labels;
  * A request is one line, a JSON object, and so is its answer: {"error": TEXT}, or what was asked for.
  *
  *   {"do": "add", "kind": "uprobe", "path": FILE, "probe": "NAME(VALUES)", "name": LABEL,
- *    "max_rate": N, "pids": [PID, ...]}     with the opened file, by SCM_RIGHTS: {"id": N}
+ *    "max_rate": N, "pids": [PID, ...]}     with the opened file, by SCM_RIGHTS, and, of others
+ *                                         than root, the /proc/PID/mem of each process: {"id": N}
  *   {"do": "remove"|"enable"|"disable", "id": N}     without an id: all: {"n": N}
  *   {"do": "list"}     {"probes": [{...}]}, as struct dp_probe has it
  *   {"do": "status"}     {"pid": N, "probes": N, "limit": N}
