@@ -52,11 +52,24 @@ void probe_manager_look(struct probe_manager *m)
 			added_probe_look(&m->means, m->probes[i]);
 }
 
+static size_t count_own(const struct probe_manager *m, uid_t user)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < DP_MAX_PROBES; i++)
+		n += m->probes[i] && m->probes[i]->user == user;
+	return n;
+}
+
 int probe_manager_add(struct probe_manager *m, const struct probe_wish *wish, unsigned int *ret_id)
 {
 	uint32_t slot = 0;
 	int err;
 
+	if (wish->user != 0 && count_own(m, wish->user) >= PROBE_MAX_OWN) {
+		log_error("you have %d probes already: remove one", PROBE_MAX_OWN);
+		return -E2BIG;
+	}
 	while (slot < DP_MAX_PROBES && m->probes[slot])
 		slot++;
 	if (slot == DP_MAX_PROBES) {

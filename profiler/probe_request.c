@@ -111,6 +111,9 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 		return fail("a probe's name is empty, or too long");
 	if (max_rate < 1 || max_rate > MAX_RATE_LIMIT)
 		return fail("--max-rate takes a whole number from 1 to 1000000");
+	/* All processes with the file pay for its hits. */
+	if (peer->who.uid != 0 && max_rate > PROBE_MAX_RATE)
+		return fail("--max-rate of others than root is at most 1000");
 	ret->max_rate = (unsigned int)max_rate;
 	ret->max_hits = (unsigned int)max_rate * PROBE_EXCESS;
 	return take_pids(pids, ret);
