@@ -111,11 +111,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse_option,
-	.args_doc = "-s PATH add KIND:PATH:NAME[(VALUES)]...\n-s PATH add @FILE\n-s PATH list\n"
-		    "-s PATH remove|enable|disable ID...|all\n-s PATH status",
-	.doc = "Add probes to a recording or an agent while it samples, and remove them: uprobe:, "
-	       "uretprobe: and usdt: as of -e, whose hits become samples. @FILE has sections [probe "
-	       "NAME] with `probe = ...' and `max-rate = ...'.\v"
+	.args_doc = "-s PATH COMMAND [ARG...]",
+	.doc = "Add probes to a recording or an agent while it samples, and remove them:\n\n"
+	       "  add KIND:PATH:NAME[(VALUES)]|@FILE...\n"
+	       "  remove|enable|disable ID|all...\n"
+	       "  list|status\n\n"
+	       "KIND is uprobe, uretprobe or usdt, as of -e; hits become samples. FILE has sections "
+	       "[probe NAME] with `probe = ...' and `max-rate = ...'.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage.",
 };
 
