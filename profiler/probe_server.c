@@ -182,7 +182,7 @@ static int start(struct probe_server *s)
  */
 static void remove_old(const struct sockaddr_un *address)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct ucred who = { 0 };
 	socklen_t size = sizeof(who);
 	struct stat st;
