@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "log/log.h"
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peer.h"
@@ -73,7 +74,7 @@ static bool is_memory_of(int fd, unsigned int pid)
 
 	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
 	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_WRONLY &&
-	       fstat(fd, &given) == 0 && stat(path, &file) == 0 && file.st_dev == given.st_dev &&
+	       file_stat(fd, &given) == 0 && stat(path, &file) == 0 && file.st_dev == given.st_dev &&
 	       file.st_ino == given.st_ino && pread(fd, &byte, 1, 1) != 0;
 }
 
