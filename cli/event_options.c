@@ -197,7 +197,8 @@ static void check_socket(const struct profiler_options *r, struct argp_state *st
 	if (r->label_probe)
 		argp_error(state, "--probe-socket and --probe exclude each other");
 	if (r->event.source->programs & probes)
-		argp_error(state, "--probe-socket is for CPU, off-CPU and counted samples, not -e %s",
+		argp_error(state,
+			   "--probe-socket is for CPU, off-CPU and counted samples, not -e %s",
 			   r->event.source->name);
 	if (r->sides == DP_SIDES_KERNEL)
 		argp_error(state,

@@ -39,7 +39,8 @@ struct probe_options {
 
 static const struct argp_option argp_options[] = {
 	{ "socket", 's', "PATH", 0, "the other side's --probe-socket", 0 },
-	{ "name", OPTION_NAME, "NAME", 0, "add: the label `probe' of its samples (KIND:PATH:NAME)", 0 },
+	{ "name", OPTION_NAME, "NAME", 0, "add: the label `probe' of its samples (KIND:PATH:NAME)",
+	  0 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
 	  "add: at most about N samples per second, chosen at random; a second with a hundred times "
 	  "as many hits disables it (1000)",
@@ -98,7 +99,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->n_words = (size_t)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "nothing to do: give add, list, remove, enable, disable or status");
+		argp_error(state,
+			   "nothing to do: give add, list, remove, enable, disable or status");
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->socket)
@@ -291,7 +293,8 @@ static void print_list(const json_t *answer)
 	size_t i;
 
 	printf("%5s  %-5s %12s %12s %8s  %s\n", "ID", "STATE", "HITS", "THINNED", "RATE", "PROBE");
-	json_array_foreach (probes, i, probe) {
+	json_array_foreach(probes, i, probe)
+	{
 		const char *state = json_string_value(json_object_get(probe, "state"));
 
 		printf("%5lld  %-5s %12lld %12lld %8lld  ", number_of(probe, "id"),
@@ -339,7 +342,7 @@ static const struct verb {
 	bool takes_words;
 	int (*run)(const struct probe_options *o, int fd);
 } verbs[] = {
-	{ "add", true, add },	      { "list", false, list },	     { "remove", true, change },
+	{ "add", true, add },       { "list", false, list },     { "remove", true, change },
 	{ "enable", true, change }, { "disable", true, change }, { "status", false, status },
 };
 

@@ -6,8 +6,8 @@
 
 /* A probe that is to be added. */
 struct probe_entry {
-	char *probe;      /* KIND:PATH:NAME(VALUES); NULL: none is given */
-	char *name;       /* of the label; NULL: none */
+	char *probe;           /* KIND:PATH:NAME(VALUES); NULL: none is given */
+	char *name;            /* of the label; NULL: none */
 	unsigned int max_rate; /* 0: the default */
 };
 

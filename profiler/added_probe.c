@@ -77,8 +77,9 @@ static int add_list(const struct added_means *means, struct added_probe *p,
 	int number = value_table_add(means->values, forms, p->name, clock_now_ns());
 
 	if (number == -E2BIG)
-		log_error("too many lists of values are, or were just now, in use; at most %d can be",
-			  DP_MAX_ARGUMENT_LISTS);
+		log_error(
+			"too many lists of values are, or were just now, in use; at most %d can be",
+			DP_MAX_ARGUMENT_LISTS);
 	if (number < 0)
 		return number;
 	forms->n = 0; /* the table has them */
@@ -105,8 +106,7 @@ static int take_lists(const struct added_means *means, struct added_probe *p,
 	for (size_t i = 0; err == 0 && i < lists->n; i++)
 		err = add_list(means, p, &lists->lists[i], &lists->forms[i]);
 	for (size_t i = 0; err == 0 && i < p->places.n; i++)
-		p->places.cookies[i] =
-			DP_PROBE_COOKIE(p->lists[p->places.cookies[i]], p->slot);
+		p->places.cookies[i] = DP_PROBE_COOKIE(p->lists[p->places.cookies[i]], p->slot);
 	return err;
 }
 
@@ -230,6 +230,6 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 	if (!p->counts.is_over)
 		return;
 	added_probe_disable(p, ADDED_OVER);
-	log_warning("probe %u (%s) had more than %u hits in a second, and is disabled", p->id, p->name,
-		    p->counts.max_hits);
+	log_warning("probe %u (%s) had more than %u hits in a second, and is disabled", p->id,
+		    p->name, p->counts.max_hits);
 }

@@ -38,7 +38,6 @@ int probe_places_find(struct parsers *parsers, const struct uprobe_reader *reade
 		      struct probe_lists *ret_lists)
 {
 	*ret_lists = (struct probe_lists){ 0 };
-	return parts->kind == PROBE_STATIC ?
-		       find_usdt(parsers, reader, parts, ret, ret_lists) :
-		       find_functions(parsers, reader, parts, ret, ret_lists);
+	return parts->kind == PROBE_STATIC ? find_usdt(parsers, reader, parts, ret, ret_lists) :
+					     find_functions(parsers, reader, parts, ret, ret_lists);
 }

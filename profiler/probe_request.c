@@ -74,8 +74,9 @@ static bool is_memory_of(int fd, unsigned int pid)
 
 	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
 	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_WRONLY &&
-	       file_stat(fd, &given) == 0 && stat(path, &file) == 0 && file.st_dev == given.st_dev &&
-	       file.st_ino == given.st_ino && pread(fd, &byte, 1, 1) != 0;
+	       file_stat(fd, &given) == 0 && stat(path, &file) == 0 &&
+	       file.st_dev == given.st_dev && file.st_ino == given.st_ino &&
+	       pread(fd, &byte, 1, 1) != 0;
 }
 
 /* Others than root have to prove that they may trace each process. */
@@ -102,9 +103,10 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 	const char *what;
 
 	*ret = (struct probe_wish){ .user = peer->who.uid, .group = peer->who.gid };
-	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s:s, s:s, s?s, s?i, s?o}", "do",
-			   &what, "kind", &ret->kind, "path", &ret->path, "probe", &ret->probe,
-			   "name", &ret->name, "max_rate", &max_rate, "pids", &pids) < 0)
+	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s:s, s:s, s?s, s?i, s?o}",
+			   "do", &what, "kind", &ret->kind, "path", &ret->path, "probe",
+			   &ret->probe, "name", &ret->name, "max_rate", &max_rate, "pids",
+			   &pids) < 0)
 		return unpack_failed(&error);
 	if (ret->path[0] != '/' || strlen(ret->path) >= PATH_MAX)
 		return fail("the file is not given by its full path");
@@ -141,7 +143,8 @@ static json_t *change(struct probe_manager *m, json_t *request, const struct pro
 	const char *what;
 	int id = 0, n;
 
-	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s?i}", "do", &what, "id", &id) < 0) {
+	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s?i}", "do", &what, "id", &id) <
+	    0) {
 		unpack_failed(&error);
 		return NULL;
 	}
@@ -184,8 +187,8 @@ static const struct {
 	const char *what;
 	json_t *(*answer)(struct probe_manager *m, json_t *request, const struct probe_peer *peer);
 } requests[] = {
-	{ "add", add },		{ "remove", remove_probes }, { "enable", enable },
-	{ "disable", disable }, { "list", list },	     { "status", status },
+	{ "add", add },   { "remove", remove_probes }, { "enable", enable }, { "disable", disable },
+	{ "list", list }, { "status", status },
 };
 
 static json_t *answer(struct probe_manager *m, const struct probe_peer *peer)

@@ -8,8 +8,7 @@ static int add(const struct label_source *source, const struct label_context *co
 	const struct dp_sample *sample = &context->named->sample;
 	size_t number = sample->state;
 	const struct label label = { .key = REPORT_EVENT,
-				     .text = sample->event == DP_EVENT_UPROBE ?
-						     REPORT_PROBE_EVENT :
+				     .text = sample->event == DP_EVENT_UPROBE ? REPORT_PROBE_EVENT :
 					     number < labels->n ? labels->events[number].name :
 								  "" };
 

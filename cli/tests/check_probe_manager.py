@@ -138,7 +138,7 @@ class ProbeManager(unittest.TestCase):
             self.check_values(hits, target.logged(), "taken")
             self.assertEqual(len(hits) + self.lost(said[0]), 20000)
             self.assertGreater(len(hits), 10000)
-            self.assertIn("cpu", {s["event"] for s in samples})
+            self.assertLess(len(hits), len(samples))
             self.assertLess(sum(s["outcome"] != "complete" for s in hits), len(hits) / 100)
         self.refuse("nobody takes probes at", "list")
 

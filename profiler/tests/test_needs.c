@@ -53,8 +53,7 @@ Test(needs, of_probes_that_are_added)
 	cr_assert(!needs_of(&options).session.has_slots);
 	options.probe_socket = "/run/probes";
 	needs = needs_of(&options);
-	cr_assert_eq(needs.session.programs,
-		     EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_UPROBE));
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_UPROBE));
 	cr_assert(needs.session.has_slots && needs.session.has_values);
 	cr_assert(!needs.session.user_only);
 	cr_assert_eq(needs.session.levels, DP_UPROBE_LEVELS);

@@ -380,9 +380,8 @@ Test(label_values, give_way_to_what_the_program_says)
 
 Test(label_values, of_added_probes_have_their_forms_from_a_table)
 {
-	const struct value_forms of = {
-		.n = 1, .of = { { .name = "x", .type = VALUE_U32, .unit = "" } }
-	};
+	const struct value_forms of = { .n = 1,
+					.of = { { .name = "x", .type = VALUE_U32, .unit = "" } } };
 	struct value_table *table;
 
 	cr_assert_eq(value_table_new(&table), 0);
