@@ -19,7 +19,7 @@ struct dp_probe {
 	__u32 max_rate; /* samples per second, at least 1; beyond that, some are chosen at random */
 	__u32 max_hits; /* a second with more ends it */
 	__u32 n_pids;   /* only these processes; 0: all that are sampled */
-	__u32 pids[DP_MAX_PROBE_PIDS];
+	__u32 pids[DP_MAX_PROBE_PIDS]; /* the others are 0 */
 	__u32 is_of_user; /* only what this user may trace, in the initial user namespace: */
 	__u32 user, group;
 	/* Counted: */

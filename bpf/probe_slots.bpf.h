@@ -67,24 +67,25 @@ static __always_inline bool probe_may_trace(const struct dp_probe *p)
 
 static __always_inline bool probe_is_for(const struct dp_probe *p, __u32 pid)
 {
-	bool is_listed = false;
+	__u64 is_listed = p->n_pids == 0;
 
+	/* Without branches, which the verifier would follow. */
 	for (__u32 i = 0; i < DP_MAX_PROBE_PIDS; i++)
-		is_listed |= i < p->n_pids && p->pids[i] == pid;
-	return p->n_pids == 0 || is_listed;
+		is_listed |= ((__u64)(p->pids[i] ^ pid) - 1) >> 63;
+	return is_listed;
 }
 
 /*
  * Counts a hit. Is it to be looked at? Also hits of processes that are not sampled count for the end
- * of a probe: each costs its process a trap. Not inlined, to keep it off the program's own stack.
+ * of a probe: each costs its process a trap.
  */
-static __noinline int probe_hit(__u64 cookie, __u32 pid)
+PORT_GLOBAL int probe_hit(__u64 cookie, __u32 pid)
 {
 	__u32 slot = cookie >> DP_PROBE_SHIFT;
 	struct dp_probe *p = bpf_map_lookup_elem(&dp_probes, &slot);
 	__u64 now, start;
 
-	if (!p || p->is_over)
+	if (!dp_has_slots || !p || p->is_over)
 		return 0;
 	now = bpf_ktime_get_ns();
 	start = p->second_ns;
@@ -98,13 +99,13 @@ static __noinline int probe_hit(__u64 cookie, __u32 pid)
 }
 
 /* Number of hits that a sample of this one stands for; 0: do not take it. */
-static __noinline int probe_weight(__u64 cookie)
+PORT_GLOBAL int probe_weight(__u64 cookie)
 {
 	__u32 slot = cookie >> DP_PROBE_SHIFT, weight;
 	struct dp_probe *p = bpf_map_lookup_elem(&dp_probes, &slot);
 	struct rate *r = bpf_map_lookup_elem(&dp_probe_rates, &slot);
 
-	if (!p || !r)
+	if (!dp_has_slots || !p || !r)
 		return 0;
 	__sync_fetch_and_add(&p->n_wanted, 1);
 	weight = rate_take(r, p->max_rate);
