@@ -30,11 +30,11 @@ KEYS = ["size", "path", "status", "id"]
 
 class Program:
     """Of test-programs/valued.c: makes n calls when told to."""
-    def __init__(self, n, directory, path=None, prefix=()):
+    def __init__(self, n, directory, path=None, prefix=(), arguments=()):
         self.log = os.path.join(directory, "log")
         with open(self.log, "w"):
             os.chmod(self.log, 0o666)
-        self.process = subprocess.Popen([*prefix, path or program("valued"), str(n), self.log], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([*prefix, path or program("valued"), *arguments, str(n), self.log], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.pid = self.process.pid
 
@@ -311,6 +311,28 @@ class ProbeManager(unittest.TestCase):
             self.assertEqual(ask("remove", "all").returncode, 0)
             self.assertEqual(set(self.list()), {by_root})
         self.assertEqual(sum(s["labels"]["probe"] != "root's" for s in self.samples() if s["event"] == "probe"), 200)
+
+    def test_a_process_that_executes_another_program(self):
+        """Its user may trace it no more if that is set-user-ID, set-group-ID, or not for them to read."""
+        binary = os.path.join(self.directory, "dwarfprof")
+        shutil.copy(harness.DWARFPROF, binary)
+        own = os.path.join(self.directory, "valued")
+        shutil.copy(program("valued"), own)
+        for mode, hits in ((0o755, 200), (0o4755, 0), (0o2755, 0), (0o711, 0)):
+            with self.subTest(mode=oct(mode)), self.recording("-a", "-F", "1"):
+                os.chmod(self.socket, 0o666)
+                os.chmod(own, 0o755)
+                with self.program(200, path="sh", prefix=AS_NOBODY, arguments=["-c", f'read line; exec {own} "$@"', "sh"]) as target:
+                    wait_for(lambda: "read line" in harness.read(f"/proc/{target.pid}/cmdline") and os.path.basename(
+                        os.readlink(f"/proc/{target.pid}/exe")) in ("dash", "bash", "sh"))
+                    result = subprocess.run([*AS_NOBODY, binary, "probe", "-s", self.socket, "add", f"uprobe:{own}:take", "-p",
+                                             str(target.pid)], capture_output=True, text=True)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    os.chmod(own, mode)
+                    target.begin()
+                    target.go()
+                    probe, = self.list().values()
+                    self.assertEqual((probe["traps"], probe["hits"]), (200, hits))
 
     def forge(self, path, pid):
         """As a peer with another user's rights that claims a descriptor to be the memory of a process."""
