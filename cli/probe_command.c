@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "bpf/abi.h"
 #include "cli/command.h"
 #include "cli/probe_client.h"
 #include "cli/probe_list.h"
