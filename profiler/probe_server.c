@@ -193,6 +193,8 @@ static void remove_old(const struct sockaddr_un *address)
 	err = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? errno : 0;
 	if (err == 0)
 		(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
+	if (who.pid == getpid())
+		log_warning("probes that were added before have to be added again");
 	if (err == ECONNREFUSED || who.pid == getpid())
 		unlink(address->sun_path);
 }
