@@ -176,15 +176,15 @@ Test(image_check, takes_contexts_with_a_variable)
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
-	expect_refused(&image, h->context.kind, DP_TLS_SLOT);
-	expect_refused(&image, h->context.value, 1);
-	expect_refused(&image, h->context.zero, 1);
+	expect_refused(&image, h->variable.kind, DP_TLS_SLOT);
+	expect_refused(&image, h->variable.value, 1);
+	expect_refused(&image, h->variable.zero, 1);
 	expect_refused(&image, h->labels_form, DP_LABELS_CONTEXT);
 	h->labels_form = DP_LABELS_CONTEXT;
-	h->context = (struct dp_tls){ .value = 0x4000, .kind = DP_TLS_DESCRIPTOR };
+	h->variable = (struct dp_tls){ .value = 0x4000, .kind = DP_TLS_DESCRIPTOR };
 	cr_assert(image_is_sound(image.cells, image.n_cells));
-	expect_refused(&image, h->context.kind, DP_N_TLS_KINDS);
-	expect_refused(&image, h->context.zero, 1);
+	expect_refused(&image, h->variable.kind, DP_N_TLS_KINDS);
+	expect_refused(&image, h->variable.zero, 1);
 	image_labels_print(&image, to);
 	fclose(to);
 	cr_assert_str_eq(text, "descriptor 4000");
