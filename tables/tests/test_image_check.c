@@ -168,7 +168,7 @@ Test(image_check, refuses_labels_that_lead_elsewhere)
 	image_done(&image);
 }
 
-Test(image_check, takes_contexts_with_a_variable)
+Test(image_check, takes_labels_with_a_variable)
 {
 	struct image image = build_functions(8);
 	struct dp_image *h = head_of(&image);
@@ -189,6 +189,10 @@ Test(image_check, takes_contexts_with_a_variable)
 	fclose(to);
 	cr_assert_str_eq(text, "descriptor 4000");
 	cr_assert_str_eq(image_labels_word(&image), "thread_context");
+	h->labels_form = DP_LABELS_CUSTOM_V1;
+	cr_assert(image_is_sound(image.cells, image.n_cells));
+	cr_assert_str_eq(image_labels_word(&image), "custom_labels_v1");
+	expect_refused(&image, h->labels_form, DP_N_LABELS_FORMS);
 	free(text);
 	image_done(&image);
 }
