@@ -114,7 +114,9 @@ Test(custom, ignores_labels_without_a_key)
 
 	labels[0].key.at = 0;
 	put_set(labels, 3, 3);
-	expect("\1\1b2\0\0", 2, 0, 0);
+	expect(NULL, 2, 0, 0);
+	cr_assert_eq(w->walk.labels.size, 6);
+	cr_assert_eq(memcmp(w->walk.labels.bytes, "\1\1b2\0\0", 6), 0);
 }
 
 Test(custom, cuts_what_is_too_long)

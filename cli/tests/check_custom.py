@@ -32,7 +32,7 @@ def labels_of(number):
     return labels
 
 
-class Custom(unittest.TestCase):
+class Logged(unittest.TestCase):
     def record(self, target, seconds, *options):
         """Returns the samples, and the program's log."""
         with tempfile.TemporaryDirectory() as directory:
@@ -59,7 +59,7 @@ class Custom(unittest.TestCase):
             number = log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else 0
             if number == CHANGING:
                 continue
-            labels = {key: value for key, value in (s["labels"] or {}).items() if key in KEYS}
+            labels = {key: value for key, value in (s["labels"] or {}).items() if key in KEYS and isinstance(value, str)}
             if labels == labels_of(number) and s["labels_cut"] == ("long" in labels):
                 counts["right" if number else "none"] += 1
             elif not labels and s["labels_cut"]:
@@ -82,6 +82,8 @@ class Custom(unittest.TestCase):
             self.fail("there was too little to see")
         self.assertLess(counts["unknown"], counts["right"] / 50)
 
+
+class Custom(Logged):
     def test_cpu_samples(self):
         self.check("custom-pie", 10, 20000, "-F", "4999")
         self.check("custom-v0", 5, 10000, "-F", "4999")
@@ -97,7 +99,12 @@ class Custom(unittest.TestCase):
 
     def test_authority_over_probes(self):
         """A probe's value of the same name does not take a label's place."""
-        self.check("custom-pie", 2, 500, "-F", "999", "--probe", f"label: uprobe:{program('custom-pie')}:run(number=arg1)")
+        samples, log = self.record("custom-pie", 3, "-F", "999", "--probe",
+                                   f"label:{program('custom-pie')}:run(number=arg1:u64,thread=arg1:u64)")
+        self.assertGreater(self.judge(samples, log)["right"], 500)
+        both = [s["labels"] for s in samples if s["labels"] and "thread" in s["labels"]]
+        self.assertTrue(all(isinstance(of["thread"], int) for of in both))
+        self.assertEqual({str, int}, {type(of["number"]) for of in both})
 
     def test_tables_say_which(self):
         for name, words in (("custom-pie", "custom_labels_v1, at offset "), ("custom-v0", "custom_labels_v0, at offset "),
