@@ -52,8 +52,8 @@ static __always_inline int custom_find(struct walk *w, __u32 form, struct dp_cus
 }
 
 /*
- * Reads the labels of this form, DP_LABELS_CUSTOM_V0 or _V1, into w->labels.head. The thread is
- * interrupted, so that they do not change meanwhile. Returns 1 if there are any, or may be.
+ * Reads the labels of this form, DP_LABELS_CUSTOM_V0 or _V1, into w->labels.head, which has none yet. The
+ * thread is interrupted, so that they do not change meanwhile. Returns 1 if there are any, or may be.
  */
 PORT_GLOBAL int custom_read(struct walk *w, __u32 form)
 {
@@ -62,8 +62,6 @@ PORT_GLOBAL int custom_read(struct walk *w, __u32 form)
 
 	if (!w)
 		return 0;
-	w->labels.head = (struct dp_labels){ .part.type = DP_RECORD_LABELS };
-	w->labels.size = 0;
 	found = custom_find(w, form, &set);
 	if (found > 0)
 		return 0;
