@@ -318,6 +318,8 @@ static int put_elsewhere(struct recording *r, const struct frame *f, struct byte
 	bytes_put_text(part, location->function);
 	bytes_put_text(part, location->file ? location->file : "");
 	bytes_put_number(part, location->line);
+	if (location->column > 0)
+		bytes_put_number(part, location->column);
 	err = tell(r, RECORDING_COMPILED, part, &number);
 	bytes_put_number(b, (r->n_slots + 1) * RECORDING_METHODS + f->method);
 	bytes_put_number(b, number);

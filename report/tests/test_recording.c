@@ -501,6 +501,7 @@ static int check_compiled(void *arg, const struct sample *s, const struct totals
 		cr_assert_eq(frame_locations(&s->user[i], true, &locations), 1);
 		cr_assert_str_eq(locations[0].function, i ? "outer" : "inner");
 		cr_assert_eq(locations[0].line, i ? 0 : 7);
+		cr_assert_eq(locations[0].column, i ? 0 : 300);
 		cr_assert(i ? !locations[0].file : strcmp(locations[0].file, "busy.js") == 0);
 	}
 	/* The process has named no code there. */
@@ -512,6 +513,10 @@ static int check_compiled(void *arg, const struct sample *s, const struct totals
 Test(recording, has_the_names_of_compiled_code)
 {
 	struct module *module = module_new_jit(some_names());
+	const struct source_location inner = {
+		.function = "inner", .file = "busy.js", .line = 7, .column = 300
+	};
+	const struct source_location outer = { .function = "outer" };
 	struct frame frames[] = {
 		{ .address = 0x7f0000001000, .module = module, .method = DP_METHOD_LEAF },
 		{ .address = 0x7f0000001010, .module = module, .method = DP_METHOD_TABLE },
@@ -522,8 +527,8 @@ Test(recording, has_the_names_of_compiled_code)
 	struct report *report;
 	FILE *to = open_memstream(&file, &file_size);
 
-	cr_assert_eq(jit_add(module->jit, "inner", "busy.js", 7, &frames[0].offset), 0);
-	cr_assert_eq(jit_add(module->jit, "outer", "", 0, &frames[1].offset), 0);
+	cr_assert_eq(jit_add(module->jit, &inner, &frames[0].offset), 0);
+	cr_assert_eq(jit_add(module->jit, &outer, &frames[1].offset), 0);
 	frames[1].offset++;
 	frames[2].offset = frames[2].address;
 	cr_assert_eq(report_new(report_format_by_name("recording"), &context, to, &report), 0);

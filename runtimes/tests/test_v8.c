@@ -188,6 +188,12 @@ static unsigned int line_at(uint32_t offset)
 	return runtime_v8.line(&image, code, &frame);
 }
 
+static unsigned int column_at(uint32_t offset)
+{
+	frame.position = offset + 53;
+	return runtime_v8.column(&image, code, &frame);
+}
+
 static void expect_name(const char *name)
 {
 	cr_assert_eq(read_code(), 0);
@@ -202,8 +208,11 @@ Test(v8, function)
 	cr_assert_eq(line_at(0), 3);
 	cr_assert_eq(line_at(4), 3);
 	cr_assert_eq(line_at(5), 4);
+	cr_assert_eq(column_at(4), 7);
+	cr_assert_eq(column_at(5), 2);
 	frame.position = 0;
 	cr_assert_eq(runtime_v8.line(&image, code, &frame), 3);
+	cr_assert_eq(runtime_v8.column(&image, code, &frame), 0);
 }
 
 Test(v8, list_of_lines)
@@ -218,6 +227,8 @@ Test(v8, list_of_lines)
 	cr_assert_eq(read_code(), 0);
 	cr_assert_eq(code->first_line, 3);
 	cr_assert_eq(line_at(5), 4);
+	cr_assert_eq(column_at(4), 7);
+	cr_assert_eq(column_at(5), 2);
 }
 
 /* Since V8 12, the positions come first. */
@@ -432,18 +443,31 @@ Test(v8, inlined_last_call)
 	expect_frame(0, 0, 12);
 }
 
+static void expect_line(uint64_t position, unsigned int line, unsigned int column)
+{
+	frame.position = position;
+	cr_expect_eq(runtime_v8.line(&image, code, &frame), line);
+	cr_expect_eq(runtime_v8.column(&image, code, &frame), column);
+}
+
 /* A place has its line, whatever the bytecode says. */
 Test(v8, lines_of_places)
 {
 	cr_assert_eq(read_code(), 0);
-	frame.position = DP_V8_PLACE | 10;
-	cr_expect_eq(runtime_v8.line(&image, code, &frame), 3);
-	frame.position = DP_V8_PLACE | 12;
-	cr_expect_eq(runtime_v8.line(&image, code, &frame), 4);
-	frame.position = DP_V8_PLACE | UINT32_MAX;
-	cr_expect_eq(runtime_v8.line(&image, code, &frame), 3);
-	frame.position = DP_V8_COMPILED | 12;
-	cr_expect_eq(runtime_v8.line(&image, code, &frame), 3);
+	expect_line(DP_V8_PLACE | 10, 3, 7);
+	expect_line(DP_V8_PLACE | 12, 4, 2);
+	expect_line(DP_V8_PLACE | 2, 3, 0);
+	expect_line(DP_V8_PLACE | UINT32_MAX, 3, 0);
+	expect_line(DP_V8_COMPILED | 12, 3, 0);
+}
+
+/* Of a script without lines, columns are places. */
+Test(v8, columns_of_first_line)
+{
+	put_string(7, "123456789012345678901234");
+	cr_assert_eq(read_code(), 0);
+	expect_line(DP_V8_PLACE | 0, 1, 1);
+	expect_line(DP_V8_PLACE | 12, 1, 13);
 }
 
 /* Calls that contain themselves, code of another function, and functions that are none. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Lines of bytecode. A BytecodeArray refers to its constants, to its table of handlers, and to its table
+ * Positions of bytecode. A BytecodeArray refers to its constants, to its table of handlers, and to its table
  * of source positions, in that order, or since V8 12 in the opposite one; the constants are in another
  * kind of array. The table has a difference of offsets, complemented where no statement begins, and one
  * of positions, each in groups of 7 bits (src/codegen/source-position-table.cc).
@@ -16,6 +16,7 @@
 #define MAX_POSITIONS (1U << 15)
 /* The word behind the length that begins the three; there may be another one in front of them. */
 #define MAX_BEFORE 2
+
 void v8_table_done(struct v8_table *t)
 {
 	free(t->bytes);
@@ -71,20 +72,19 @@ int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *r
 	return err;
 }
 
-static int decode(struct v8_table *t, const struct v8_lines *lines, struct v8_position **ret,
-		  size_t *ret_n)
+static int decode(struct v8_table *t, struct v8_position **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct v8_position *list = NULL;
 	size_t n = 0, size = 0;
 
 	while (n < MAX_POSITIONS && v8_table_next(t)) {
-		uint32_t line = v8_lines_find(lines, V8_PLACE(t->position));
+		uint32_t place = V8_PLACE(t->position);
 
-		if (n > 0 && list[n - 1].line == line)
+		if (place == V8_NO_PLACE || (n > 0 && list[n - 1].place == place))
 			continue;
 		if (array_reserve(list, n, size) < 0)
 			return -ENOMEM;
-		list[n++] = (struct v8_position){ (uint32_t)t->offset, line };
+		list[n++] = (struct v8_position){ (uint32_t)t->offset, place };
 	}
 	*ret = steal_ptr(list);
 	*ret_n = n;
@@ -127,8 +127,8 @@ static int find_table(const struct v8_reader *r, uint64_t bytecode, uint64_t *re
 	return -ESTALE;
 }
 
-int v8_positions_read(const struct v8_reader *r, uint64_t data, const struct v8_lines *lines,
-		      struct v8_position **ret, size_t *ret_n)
+int v8_positions_read(const struct v8_reader *r, uint64_t data, struct v8_position **ret,
+		      size_t *ret_n)
 {
 	struct v8_table t;
 	uint64_t table = 0;
@@ -143,7 +143,7 @@ int v8_positions_read(const struct v8_reader *r, uint64_t data, const struct v8_
 		err = v8_table_read(r, table, &t);
 	if (err < 0)
 		return err;
-	err = decode(&t, lines, ret, ret_n);
+	err = decode(&t, ret, ret_n);
 	v8_table_done(&t);
 	return err;
 }
