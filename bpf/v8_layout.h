@@ -64,6 +64,11 @@ struct dp_v8_names {
 	__u16 type_stream, type_protected_array, stream_start;
 	__u16 deopt_literals, deopt_inlined, deopt_shared;
 	__u16 zero;
+	/* Of each bytecode, its length in the lower half, and by how much a prefix makes it longer */
+	__u8 bytecode_lengths[256]; /* 0: not known */
 };
+
+#define DP_V8_LENGTH(lengths) ((lengths)&0xf)
+#define DP_V8_N_SCALED(lengths) ((lengths) >> 4)
 
 #endif

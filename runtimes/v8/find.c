@@ -175,6 +175,53 @@ static int on_symbol(void *arg, const struct elf_symbol *s)
 	return 0;
 }
 
+/*
+ * How long bytecodes are, as V8 knows it: a byte each, without a prefix, and with one that doubles or
+ * quadruples some of their operands (Bytecodes::kBytecodeSizes, src/interpreter/bytecodes.cc).
+ */
+static const char lengths_name[] = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE";
+
+enum { SINGLE, DOUBLE, QUADRUPLE, N_SCALES };
+
+/* False: these are no such lengths, or too long to be kept. */
+static bool set_length(const uint8_t length[N_SCALES], uint8_t *ret)
+{
+	unsigned int single = length[SINGLE], more = length[DOUBLE] - single;
+
+	if (single == 0 || single != DP_V8_LENGTH(single) || length[DOUBLE] < single ||
+	    more > 0xf || length[QUADRUPLE] != single + 3 * more)
+		return false;
+	*ret = (uint8_t)(more << 4 | single);
+	return true;
+}
+
+static int on_lengths(void *arg, const struct elf_symbol *s)
+{
+	struct finder *f = arg;
+	uint8_t *to = f->to->bytecode_lengths;
+	size_t n = s->size / N_SCALES;
+	const uint8_t *from;
+
+	if (strcmp(s->name, lengths_name) != 0)
+		return 0;
+	from = n <= sizeof(f->to->bytecode_lengths) ?
+		       elf_bytes_at(f->file, s->address, N_SCALES * n) :
+		       NULL;
+	for (size_t i = 0; from && i < n; i++)
+		if (!set_length((const uint8_t[]){ from[i], from[n + i], from[2 * n + i] },
+				&to[i])) {
+			memset(to, 0, sizeof(f->to->bytecode_lengths));
+			break;
+		}
+	return 1;
+}
+
+static void find_lengths(struct finder *f)
+{
+	if (elf_symbols_each(f->file, false, on_lengths, f) == 0)
+		elf_symbols_each(f->file, true, on_lengths, f);
+}
+
 /* Builtins that only lead from one function to the next: these, and families of them. */
 static const char *const trampolines[] = {
 	"Builtins_JSConstructEntry",        "Builtins_JSEntry",
@@ -295,6 +342,7 @@ int v8_find(const struct elf_file *file, struct dp_runtime_image *ret)
 	if (f.found != (UINT64_C(1) << ARRAY_SIZE(constants)) - 1 ||
 	    f.n_fixed != ARRAY_SIZE(fixed) || !set_walked(&f, &ret->v8))
 		return -ENOTSUP;
+	find_lengths(&f);
 	find_trampolines(file, ret);
 	return 0;
 }

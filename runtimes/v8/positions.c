@@ -51,7 +51,7 @@ bool v8_table_next(struct v8_table *t)
 	return t->offset <= UINT32_MAX;
 }
 
-int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *ret)
+int v8_bytes_read(const struct v8_reader *r, uint64_t object, uint32_t data, struct v8_table *ret)
 {
 	uint64_t word = 0;
 	uint32_t size;
@@ -66,10 +66,15 @@ int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *r
 	if (!ret->bytes)
 		return -ENOMEM;
 	ret->size = size;
-	err = v8_read(r, object - DP_V8_OBJECT_TAG + r->at->array_data, ret->bytes, size);
+	err = v8_read(r, object - DP_V8_OBJECT_TAG + data, ret->bytes, size);
 	if (err < 0)
 		v8_table_done(ret);
 	return err;
+}
+
+int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *ret)
+{
+	return v8_bytes_read(r, object, r->at->array_data, ret);
 }
 
 static int decode(struct v8_table *t, struct v8_position **ret, size_t *ret_n)
@@ -127,18 +132,46 @@ static int find_table(const struct v8_reader *r, uint64_t bytecode, uint64_t *re
 	return -ESTALE;
 }
 
+/* The BytecodeArray that a word refers to, or the first member of an InterpreterData. */
+static int bytecode_of(const struct v8_reader *r, uint64_t word, uint64_t *ret)
+{
+	uint16_t type;
+	int err = v8_type(r, word, &type);
+
+	*ret = word;
+	if (err == 0 && type == r->at->type_interpreter_data)
+		return v8_member(r, word, r->at->map + (uint32_t)sizeof(word), r->at->type_bytecode,
+				 ret);
+	return err == 0 && type != r->at->type_bytecode ? -ESTALE : err;
+}
+
+int v8_bytecode(const struct v8_reader *r, uint64_t data, uint64_t *ret)
+{
+	uint64_t word;
+	uint16_t type;
+	int err = v8_type(r, data, &type);
+
+	if (err < 0 || type != r->at->type_code)
+		return err < 0 ? err : bytecode_of(r, data, ret);
+	for (uint32_t i = 1; i <= V8_MAX_MEMBERS; i++) {
+		err = v8_word(r, data, r->at->map + i * (uint32_t)sizeof(word), &word);
+		if (err < 0)
+			return err;
+		if (bytecode_of(r, word, ret) == 0)
+			return 0;
+	}
+	return -ESTALE;
+}
+
 int v8_positions_read(const struct v8_reader *r, uint64_t data, struct v8_position **ret,
 		      size_t *ret_n)
 {
 	struct v8_table t;
-	uint64_t table = 0;
-	uint16_t type;
-	int err = v8_type(r, data, &type);
+	uint64_t bytecode, table = 0;
+	int err = v8_bytecode(r, data, &bytecode);
 
-	if (err == 0 && type != r->at->type_bytecode)
-		err = -ESTALE;
 	if (err == 0)
-		err = find_table(r, data, &table);
+		err = find_table(r, bytecode, &table);
 	if (err == 0)
 		err = v8_table_read(r, table, &t);
 	if (err < 0)

@@ -77,8 +77,14 @@ struct v8_table {
 #define V8_INLINED(position) ((uint32_t)((position) >> 31 & 0xffff) - 1)
 
 int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *ret);
+
+/* Reads the bytes of another array, which are at `data` in it. */
+int v8_bytes_read(const struct v8_reader *r, uint64_t object, uint32_t data, struct v8_table *ret);
 void v8_table_done(struct v8_table *table);
 bool v8_table_next(struct v8_table *table);
+
+/* An object refers to what is looked for by its type within its first words. */
+#define V8_MAX_MEMBERS 6
 
 /* Types of arrays of bytes, and of words. */
 bool v8_is_bytes(const struct v8_reader *r, uint16_t type);
@@ -87,6 +93,20 @@ bool v8_is_array(const struct v8_reader *r, uint16_t type);
 /* The runtime's `expand`: what TurboFan and Maglev have inlined. */
 int v8_expand(const void *layout, const struct dp_runtime_frame *frame,
 	      const struct runtime_memory *memory, struct dp_runtime_frame *ret);
+
+/*
+ * Finds the bytecode that an offset in code of the baseline compiler belongs to, by the code's table. *ret is
+ * an offset in the BytecodeArray's bytes. -ENOENT: it is in front of the first one; -ESTALE: this is no
+ * such table, or the lengths of bytecodes are not known.
+ */
+int v8_baseline_find(const struct v8_reader *r, uint64_t bytecode, uint64_t table, uint64_t offset,
+		     uint32_t *ret);
+
+/*
+ * The BytecodeArray of a function, to which `data` of its SharedFunctionInfo leads, or that of baseline
+ * code. -ESTALE: it has none.
+ */
+int v8_bytecode(const struct v8_reader *r, uint64_t data, uint64_t *ret);
 
 /* Where in the script a function's bytecode is from a byte on, up to the next position. */
 struct v8_position {
