@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is inlined where in compiled code, or which bytecode it is. The object that has the instructions (InstructionStream) is in
- * front of them, and refers to a Code, in which the data for deoptimization and the table of source
- * positions follow each other, or a BytecodeArray and the baseline compiler's table. A position has the number of an inlined call, whose own position is in the
+ * What is inlined where in compiled code, or which bytecode it is. The object that has the instructions is in
+ * front of them: a Code, or since V8 11 an InstructionStream, which refers to a Code. In that follow each
+ * other the data for deoptimization and the table of source positions, or a BytecodeArray and the baseline
+ * compiler's table (baseline.c). A position has the number of an inlined call, whose own position is in the
  * list of these (src/objects/deoptimization-data.h):
  *
  *     position of the call (8), number of its function among the literals (4), zeros (4)
@@ -81,6 +82,9 @@ static int find_stream(const struct v8_reader *r, uint64_t address, uint64_t *re
 
 static int find_code(const struct v8_reader *r, uint64_t stream, uint64_t *ret)
 {
+	*ret = stream;
+	if (r->at->type_stream == r->at->type_code)
+		return 0;
 	for (uint32_t i = 1; i <= V8_MAX_MEMBERS; i++) {
 		int err = v8_word(r, stream, r->at->map + i * (uint32_t)sizeof(*ret), ret);
 
