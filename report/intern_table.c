@@ -238,14 +238,12 @@ static int keep_compiled(struct intern_table *t, const struct view *record,
 	struct interned_compiled *c = calloc(1, sizeof(*c) + size);
 	struct view v = *record;
 	_cleanup_free_ char *function = view_new_text(&v), *file = view_new_text(&v);
-	struct source_location location = {
-		.function = function,
-		.file = file,
-		.line = (unsigned int)view_below(&v, UINT32_MAX),
-		.column = view_is_empty(&v) ? 0 : (unsigned int)view_below(&v, UINT32_MAX),
-	};
+	struct source_location location = { .function = function, .file = file };
 	int err = c && function && file ? make_compiled_module(t) : -ENOMEM;
 
+	location.line = (unsigned int)view_below(&v, UINT32_MAX);
+	if (!view_is_empty(&v))
+		location.column = (unsigned int)view_below(&v, UINT32_MAX);
 	if (err == 0 && v.failed)
 		err = -EBADMSG;
 	if (err == 0)

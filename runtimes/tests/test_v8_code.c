@@ -251,26 +251,32 @@ Test(v8_code, inlined_calls_of_older_version)
 	expect_frame(2, 0, 12);
 }
 
+static int expand_partial(uint16_t *member, const struct dp_runtime_image *partial)
+{
+	uint16_t known = *member;
+	int n;
+
+	*member = 0;
+	n = runtime_v8.expand(partial, &frame, &memory, expanded);
+	*member = known;
+	return n;
+}
+
 /* What is inlined is looked up only if all that it takes is known, and only for instructions. */
 Test(v8_code, inlined_calls_not_described)
 {
 	struct dp_runtime_image partial = image;
-	__u16 *const members[] = { &partial.v8_names.type_stream, &partial.v8_names.stream_start,
-				   &partial.v8_names.deopt_literals,
-				   &partial.v8_names.deopt_inlined,
-				   &partial.v8_names.deopt_shared };
+	struct dp_v8_names *n = &partial.v8_names;
 
 	put_compiled();
 	cr_expect_eq(expand(9, 0), 3);
-	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-		__u16 known = *members[i];
-
-		*members[i] = 0;
-		/* Nor is memory read. */
-		frame.position = DP_V8_COMPILED | (PLACE + 8);
-		cr_expect_eq(runtime_v8.expand(&partial, &frame, &memory, expanded), 0);
-		*members[i] = known;
-	}
+	cr_expect_eq(expand_partial(&n->deopt_literals, &partial), 0);
+	cr_expect_eq(expand_partial(&n->deopt_inlined, &partial), 0);
+	cr_expect_eq(expand_partial(&n->deopt_shared, &partial), 0);
+	/* Nor is memory read. */
+	frame.position = DP_V8_COMPILED | (PLACE + 8);
+	cr_expect_eq(expand_partial(&n->type_stream, &partial), 0);
+	cr_expect_eq(expand_partial(&n->stream_start, &partial), 0);
 	cr_expect_eq(expand((uint64_t)-16, 0), 0);
 	cr_expect_eq(expand(0, 0), 0);
 }
