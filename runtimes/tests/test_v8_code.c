@@ -41,7 +41,7 @@ static void put_positions(size_t n)
 		{ 4, 10, NOT_INLINED }, { 8, 40, 1 }, { 16, 33, 0 }, { 24, 14, NOT_INLINED }
 	};
 	uint64_t at = OBJECT(33) + 16, last = 0;
-	uint8_t offset = 0;
+	int offset = -1;
 
 	make(33, BYTES);
 	for (size_t i = 0; i < n; i++) {

@@ -142,8 +142,8 @@ static inline void set_up(void)
 	static const uint64_t scope[] = { SMI(0),         SMI(0),  SMI(1),         TAG(OBJECT(2)),
 					  SMI(9),         SMI(4),  TAG(OBJECT(2)), SMI(7),
 					  TAG(OBJECT(3)), SMI(10), SMI(20),        TAG(OBJECT(1)) };
-	/* positions 10 at 0, not a statement; 12 at 5 */
-	static const uint8_t table[] = { 0x01, 0xac, 0x00, 0x0a, 0x08 };
+	/* positions 10 at the entry, not a statement; 12 at 5 */
+	static const uint8_t table[] = { 0x01, 0xac, 0x00, 0x0c, 0x08 };
 
 	memset(bytes, 0, sizeof(bytes));
 	put_word(make(0, SHARED) + 8, TAG(OBJECT(6)));

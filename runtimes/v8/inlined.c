@@ -193,7 +193,7 @@ static int find_positions(const struct compiled *c, uint64_t offset, uint64_t *r
 	if (err < 0)
 		return err;
 	while (!has_behind && v8_table_next(&t)) {
-		has_behind = t.offset > offset;
+		has_behind = t.offset >= 0 && (uint64_t)t.offset > offset;
 		has_before |= !has_behind;
 		*(has_behind ? ret_behind : ret_before) = t.position;
 	}

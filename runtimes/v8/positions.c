@@ -16,6 +16,8 @@
 #define MAX_POSITIONS (1U << 15)
 /* The word behind the length that begins the three; there may be another one in front of them. */
 #define MAX_BEFORE 2
+/* The offset of a function's entry, from which the first difference is (kFunctionEntryBytecodeOffset). */
+#define ENTRY (-1)
 
 void v8_table_done(struct v8_table *t)
 {
@@ -46,9 +48,10 @@ bool v8_table_next(struct v8_table *t)
 
 	if (!read_number(t, &change) || !read_number(t, &more))
 		return false;
-	t->offset += (uint64_t)(change >= 0 ? change : -(change + 1));
+	change = change >= 0 ? change : -(change + 1);
+	t->offset += change < UINT32_MAX ? change : UINT32_MAX;
 	t->position += (uint64_t)more;
-	return t->offset <= UINT32_MAX;
+	return t->offset < UINT32_MAX;
 }
 
 int v8_bytes_read(const struct v8_reader *r, uint64_t object, uint32_t data, struct v8_table *ret)
@@ -74,7 +77,10 @@ int v8_bytes_read(const struct v8_reader *r, uint64_t object, uint32_t data, str
 
 int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *ret)
 {
-	return v8_bytes_read(r, object, r->at->array_data, ret);
+	int err = v8_bytes_read(r, object, r->at->array_data, ret);
+
+	ret->offset = ENTRY;
+	return err;
 }
 
 static int decode(struct v8_table *t, struct v8_position **ret, size_t *ret_n)
@@ -89,7 +95,7 @@ static int decode(struct v8_table *t, struct v8_position **ret, size_t *ret_n)
 			continue;
 		if (array_reserve(list, n, size) < 0)
 			return -ENOMEM;
-		list[n++] = (struct v8_position){ (uint32_t)t->offset, place };
+		list[n++] = (struct v8_position){ t->offset < 0 ? 0 : (uint32_t)t->offset, place };
 	}
 	*ret = steal_ptr(list);
 	*ret_n = n;

@@ -62,14 +62,15 @@ void v8_lines_done(struct v8_lines *lines);
 uint32_t v8_lines_find(const struct v8_lines *lines, uint32_t place, uint32_t *ret_column);
 
 /*
- * A table of source positions, in order of offsets in code (src/codegen/source-position-table.cc). A position
- * has a place in a script, plus one, and in compiled code the number of an inlined call, plus one
+ * A table of source positions, in order of offsets in code (src/codegen/source-position-table.cc), of which
+ * -1 is a function's entry. A position has a place in a script, plus one, and in compiled code the number of an inlined call, plus one
  * (src/codegen/source-position.h).
  */
 struct v8_table {
 	uint8_t *bytes; /* owned */
 	size_t at, size;
-	uint64_t offset, position;
+	int64_t offset;
+	uint64_t position;
 };
 
 #define V8_PLACE(position) ((uint32_t)((position) >> 1 & 0x3fffffff) - 1)
