@@ -298,9 +298,7 @@ static int put_slots(struct recording *r, struct bytes *record, uint64_t *ret_pl
 	return err < 0 ? err : tell(r, RECORDING_PLACEMENT, &r->part, ret_placement);
 }
 
-/*
- * A frame in no binary: its address, preceded by the JIT function there, which will be in no file.
- */
+/* A frame in no binary: the JIT function there, which will be in no file, and its address. */
 static int put_elsewhere(struct recording *r, const struct frame *f, struct bytes *b)
 {
 	struct bytes *part = &r->part;
