@@ -72,11 +72,12 @@ struct finder {
 };
 
 /*
- * From 3.14 on, a compiler may make a function of each instruction, which calls the next one; they need
- * not have symbols. The loop then has room for its first call alone.
+ * From 3.14 on, an instruction may be a function, which goes on with the next one's in its own place
+ * (--with-tail-call-interp). They need not have symbols, but the loop calls the first one, and has
+ * the room for that alone.
  */
 #define CALLS_EACH 0x30e
-#define MIN_LOOP 4096
+#define MAX_CALLING_LOOP 4096
 
 static bool is_piece_of(const char *symbol, const char *name)
 {
@@ -179,8 +180,9 @@ static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 	/* The pieces of the loop first: of the others, there may be more than fit. */
 	elf_symbols_each(file, false, on_loop, &f);
 	elf_symbols_each(file, true, on_loop, &f);
-	if (f.n_ranges == 0 || (version >= CALLS_EACH && f.loop_size < MIN_LOOP))
+	if (f.n_ranges == 0)
 		return -ENOTSUP;
+	ret->names.calls_each = version >= CALLS_EACH && f.loop_size < MAX_CALLING_LOOP;
 	elf_symbols_each(file, false, on_helper, &f);
 	elf_symbols_each(file, true, on_helper, &f);
 	return 0;
