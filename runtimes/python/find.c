@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "elf/cold_part.h"
 #include "elf/elf_symbols.h"
 #include "runtimes/python/python.h"
 
@@ -124,6 +125,20 @@ static int on_loop(void *arg, const struct elf_symbol *s)
 	return 0;
 }
 
+/* A stripped file has no symbol of what a compiler has put elsewhere, which may be nearly all. */
+static void add_cold_part(struct finder *f, const struct elf_file *file)
+{
+	const struct dp_runtime_range *loop_range = &f->to->ranges[0];
+	struct elf_symbol part = { 0 };
+	uint64_t end;
+
+	if (f->n_ranges != 1 ||
+	    cold_part_find(file, loop_range->start, loop_range->end, &part.address, &end) < 0)
+		return;
+	part.size = end - part.address;
+	add_range(f, &part, true);
+}
+
 static int on_helper(void *arg, const struct elf_symbol *s)
 {
 	if (s->is_function && is_helper(s->name))
@@ -180,6 +195,7 @@ static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 	/* The pieces of the loop first: of the others, there may be more than fit. */
 	elf_symbols_each(file, false, on_loop, &f);
 	elf_symbols_each(file, true, on_loop, &f);
+	add_cold_part(&f, file);
 	if (f.n_ranges == 0)
 		return -ENOTSUP;
 	ret->names.calls_each = version >= CALLS_EACH && f.loop_size < MAX_CALLING_LOOP;

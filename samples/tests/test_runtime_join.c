@@ -159,7 +159,11 @@ Test(runtime_join, instructions_may_be_functions)
 	EXPECT("ooLo", "xY", "OOxyLO");
 	join.keeps_native = false;
 	cr_expect_eq(join.n_apart, 0);
-	/* There, it may be anything. */
+}
+
+Test(runtime_join, others_have_no_such_functions)
+{
+	image.names.calls_each = 1;
 	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
 	EXPECT("oLo", "xY", "OxyO");
 }
