@@ -29,7 +29,7 @@ WARNING = r"warning: (\S+): its runtime \((\w+)\) is of an unknown version"
 
 Language = collections.namedtuple("Language", "word kind program script symbol mark value")
 LANGUAGES = [
-    Language("python", "python", "python3", "import time\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"
+    Language("python", "python", "/usr/bin/python3", "import time\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"
              "while time.process_time() < 1.5: f(15)",
              "_PyEval_EvalFrameDefault", "Py_Version", (0x03630000).to_bytes(4, "little")),
     Language("php", "php", "php", "<?php function f($n) { return $n < 2 ? $n : f($n - 1) + f($n - 2); } "
