@@ -218,7 +218,9 @@ def main():
         made = [rows(PROGRAM, include) for include in includes]
     made.sort(key=lambda text: int(re.search(r"version = (\d+)", text)[1]))
     head = HEAD.format("published" if are_published else "dp_runtime_image")
-    sys.stdout.write(head + "".join(made) + "/* clang-format on */\n")
+    # Where clang-format puts it.
+    tail = ("\t" if are_published else "") + "/* clang-format on */\n"
+    sys.stdout.write(head + "".join(made) + tail)
 
 
 if __name__ == "__main__":

@@ -89,4 +89,4 @@
 	  .bytes = 704,
 	  .string_kind_free = 8,
 	},
-/* clang-format on */
+	/* clang-format on */
