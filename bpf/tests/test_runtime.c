@@ -221,7 +221,7 @@ Test(runtime, a_thread_may_execute_a_copy)
 	uint64_t object = put_code(1, 10), copies = make_place();
 	uint64_t frame = put_frame(0, object, 0x5024, 1);
 
-	layout()->python.frame_size = COPY + 4;
+	layout()->python.frame_size = COPY + 8;
 	layout()->python.copy = COPY;
 	layout()->python.copies = COPIES;
 	put_thread(put_interpreter(0), 0, SELF, frame);
