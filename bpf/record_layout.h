@@ -33,6 +33,7 @@ struct dp_part {
 
 #include "bpf/label_layout.h"
 #include "bpf/context_layout.h"
+#include "bpf/custom_layout.h"
 #include "bpf/runtime_layout.h"
 #include "bpf/value_layout.h"
 #include "bpf/span_layout.h"

@@ -299,7 +299,7 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 	int err = 0;
 
 	*ret = NULL;
-	list.is_cut = snapshot && snapshot_has_context(snapshot);
+	list.is_cut = snapshot && snapshot_has_labels(snapshot, DP_LABELS_OF_THREADS);
 	if (labels && labels->code && !labels->are_of_spans && snapshot)
 		err = add_unseen(labels, snapshot, sample, &list);
 	if (err < 0 || (list.n == 0 && !list.is_cut))
