@@ -18,8 +18,9 @@ void v8_lines_done(struct v8_lines *lines)
 	*lines = (struct v8_lines){ 0 };
 }
 
-uint32_t v8_lines_find(const struct v8_lines *lines, uint32_t place)
+uint32_t v8_lines_find(const struct v8_lines *lines, uint32_t place, uint32_t *ret_column)
 {
+	uint32_t start = lines->start;
 	size_t lo = 0, hi = lines->n;
 
 	while (lo < hi) {
@@ -30,6 +31,9 @@ uint32_t v8_lines_find(const struct v8_lines *lines, uint32_t place)
 		else
 			hi = mid;
 	}
+	if (lo > 0)
+		start = lines->ends[lo - 1] + 1;
+	*ret_column = place < start ? 0 : place - start + 1;
 	return lines->first + (uint32_t)lo;
 }
 
@@ -73,6 +77,10 @@ static int read_list(const struct v8_reader *r, uint64_t array, uint32_t start, 
 			hi = mid;
 	}
 	ret->first = lo + 1;
+	if (lo > 0 && err == 0) {
+		err = read_end(r, array, lo - 1, &place);
+		ret->start = place + 1;
+	}
 	for (; lo < n && err == 0; lo++) {
 		err = read_end(r, array, lo, &place);
 		if (err == 0 && place >= end)
@@ -92,10 +100,12 @@ static int count_ends(struct v8_lines *lines, const uint8_t *narrow, const uint1
 	for (uint32_t i = 0; i < n && err == 0; i++) {
 		if ((narrow ? narrow[i] : wide[i]) != '\n')
 			continue;
-		if (from + i < start)
-			lines->first++;
-		else
+		if (from + i >= start) {
 			err = add_end(lines, from + i);
+			continue;
+		}
+		lines->first++;
+		lines->start = from + i + 1;
 	}
 	return err;
 }
