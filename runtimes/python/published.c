@@ -125,13 +125,18 @@ static const struct published *find_version(uint32_t version)
 	return NULL;
 }
 
+/* Members still move before the first release candidate (PY_RELEASE_LEVEL_GAMMA, patchlevel.h). */
+#define RELEASE_LEVEL(version) ((version) >> 4 & 0xf)
+#define LEVEL_CANDIDATE 0xc
+
 static bool is_of_version(struct offsets *o)
 {
 	const char *cookie = (const char *)o->bytes;
 	uint64_t version;
 
 	memcpy(&version, o->bytes + COOKIE_SIZE, sizeof(version));
-	return memcmp(cookie, COOKIE, COOKIE_SIZE) == 0 && version >> 16 == o->at->version;
+	return memcmp(cookie, COOKIE, COOKIE_SIZE) == 0 && version >> 16 == o->at->version &&
+	       RELEASE_LEVEL(version) >= LEVEL_CANDIDATE;
 }
 
 int python_published(const struct elf_file *file, uint64_t runtime, uint32_t version,

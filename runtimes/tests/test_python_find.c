@@ -25,6 +25,7 @@ const uint64_t _PyRuntime[128] = PUBLISHED(COOKIE, VERSION, 0, 74, 0, 208, 0, 16
 const uint64_t python_free[128] = PUBLISHED(COOKIE, VERSION, 1, 78, 72, 240, 224, 32);
 const uint64_t python_cookie[128] = PUBLISHED(COOKIE + 1, VERSION, 0, 74, 0, 208, 0, 16);
 const uint64_t python_other[128] = PUBLISHED(COOKIE, VERSION + 0x10000, 0, 74, 0, 208, 0, 16);
+const uint64_t python_early[128] = PUBLISHED(COOKIE, 0x030e00b4, 0, 74, 0, 208, 0, 16);
 const uint64_t python_large[128] = PUBLISHED(COOKIE, VERSION, 0, 128, 0, 208, 0, 16);
 const uint64_t python_far[128] = PUBLISHED(COOKIE, VERSION, 0, 74, 0, UINT64_MAX, 0, 16);
 const uint64_t Py_Version = VERSION;
@@ -107,6 +108,7 @@ Test(python_find, what_is_not_known_is_refused)
 	cr_expect_eq(read_published("_PyRuntime", 0x30f), -ENOTSUP);
 	cr_expect_eq(read_published("python_cookie", 0x30e), -ENOTSUP);
 	cr_expect_eq(read_published("python_other", 0x30e), -ENOTSUP);
+	cr_expect_eq(read_published("python_early", 0x30e), -ENOTSUP);
 	cr_expect_eq(read_published("python_large", 0x30e), -ENOTSUP);
 	cr_expect_eq(read_published("python_far", 0x30e), -ENOTSUP);
 }

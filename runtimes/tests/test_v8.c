@@ -142,6 +142,30 @@ Test(v8, lines_of_places)
 	expect_line(DP_V8_COMPILED | 12, 3, 0);
 }
 
+/* As V8's String::CalculateLineEnds(): a line may also end at "\r", "\r\n", U+2028 and U+2029. */
+Test(v8, ends_of_lines)
+{
+	static const uint16_t wide[] = { '1', 0x2028, 3,      0x2029, 5, 6, 7, 8,
+					 9,   0,      0x2028, 1,      2, 3, 4 };
+	const uint32_t length = 22;
+
+	put_string(7, "1\r3\n567890\r234\n6789012");
+	cr_assert_eq(read_code(), 0);
+	expect_line(DP_V8_PLACE | 10, 3, 7);
+	expect_line(DP_V8_PLACE | 12, 4, 2);
+
+	put_string(7, "\r\n34567890\r\n2345678901");
+	cr_assert_eq(read_code(), 0);
+	expect_line(DP_V8_PLACE | 11, 2, 10);
+	expect_line(DP_V8_PLACE | 12, 3, 1);
+
+	put(make(7, WIDE) + 12, &length, sizeof(length));
+	put(OBJECT(7) + 16, wide, sizeof(wide));
+	cr_assert_eq(read_code(), 0);
+	expect_line(DP_V8_PLACE | 10, 3, 7);
+	expect_line(DP_V8_PLACE | 12, 4, 2);
+}
+
 /* Of a script without lines, columns are places. */
 Test(v8, columns_of_first_line)
 {
