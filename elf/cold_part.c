@@ -13,6 +13,8 @@ struct search {
 	const struct cfi_section *section;
 	const struct cfi_index *index;
 	const struct cfi_fde *found;
+	/* Many jumps may lead to one, whose program may be long. */
+	const struct cfi_fde *refused;
 };
 
 static const struct cfi_fde *fde_of(const struct cfi_index *index, uint64_t address)
@@ -49,8 +51,12 @@ static int on_jump(void *arg, uint64_t to)
 	struct search *s = arg;
 	const struct cfi_fde *fde = fde_of(s->index, to);
 
-	if (!fde || !begins_within(s, fde))
+	if (!fde || fde == s->refused)
 		return 0;
+	if (!begins_within(s, fde)) {
+		s->refused = fde;
+		return 0;
+	}
 	s->found = fde;
 	return 1;
 }
