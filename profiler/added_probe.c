@@ -17,6 +17,8 @@
 #include "samples/value_table.h"
 #include "sandbox/parsers.h"
 
+#define MAX_PLACES_OF_USER 32
+
 static int split(const struct probe_wish *wish, struct probe_parts *ret)
 {
 	char why[ARGUMENTS_WHY_SIZE];
@@ -135,6 +137,17 @@ static void set_counts(const struct probe_wish *wish, struct dp_probe *ret)
 	memcpy(ret->pids, wish->pids, wish->n_pids * sizeof(*ret->pids));
 }
 
+/* Each may take a descriptor of this process. */
+static int check_number(const struct probe_wish *wish, const struct added_probe *p)
+{
+	if (wish->user == 0 || p->places.n <= MAX_PLACES_OF_USER)
+		return 0;
+	log_error("%s:%s:%s is at %zu places; of others than root, a probe has at most %d",
+		  wish->kind, wish->path, wish->probe, p->places.n, MAX_PLACES_OF_USER);
+	log_detail("try:  a name that fewer functions have");
+	return -E2BIG;
+}
+
 static int set(const struct added_means *means, const struct probe_wish *wish,
 	       struct added_probe *p)
 {
@@ -147,6 +160,8 @@ static int set(const struct added_means *means, const struct probe_wish *wish,
 	err = name(wish, &parts, p);
 	if (err == 0)
 		err = find(means, wish, &parts, &p->places, &lists);
+	if (err == 0)
+		err = check_number(wish, p);
 	if (err == 0)
 		err = take_lists(means, p, &lists);
 	if (err == -ENOMEM)

@@ -26,6 +26,7 @@
 #define BACKLOG 8
 #define MAX_PEERS 8
 #define LOOK_MS 1000
+#define PAUSE_US 100000
 /* How long the end of sampling waits for the kernel to remove probes. */
 #define PATIENCE_NS UINT64_C(5000000000)
 
@@ -127,8 +128,12 @@ static int on_connect(void *arg, int fd)
 	int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	struct probe_peer *place = peer < 0 ? NULL : choose_place(s);
 
-	if (!place)
+	if (!place) {
+		/* Without descriptors it stays ready: that must not cost a CPU. */
+		if (errno == EMFILE || errno == ENFILE)
+			usleep(PAUSE_US);
 		return 0;
+	}
 	if (probe_peer_init(place, peer, s->n_peers++) < 0 ||
 	    loop_add(&s->loop, peer, on_peer, s) < 0)
 		probe_peer_done(place);
@@ -296,6 +301,9 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		err = start(s);
 	if (err < 0) {
 		log_error("cannot listen for probes at %s: %s", path, strerror(-err));
+		if (err == -EADDRINUSE)
+			log_detail(
+				"another one listens there, or it is no socket: give another path");
 		if (s)
 			drop(s);
 		return err;

@@ -186,6 +186,8 @@ class ProbeManager(unittest.TestCase):
             self.do("disable", str(probe))
             first.go()
             self.assertEqual((self.list()[probe]["state"], self.list()[probe]["traps"]), ("off", 0))
+        # What is off has the counts of its last look: only the samples show that nothing was hit.
+        self.assertNotIn("probe", {s["event"] for s in self.samples()})
         with self.program(300) as second, self.recording("-p", str(second.pid)):
             probe, = self.add(f"uprobe:{program('valued')}:take")
             self.do("disable", "all")
@@ -202,12 +204,12 @@ class ProbeManager(unittest.TestCase):
                 target.go()
                 wait_for(lambda: self.list()[probe]["state"] == "over")
                 listed = self.list()[probe]
-                self.assertEqual(listed["hits"], 1001)
+                self.assertGreater(listed["hits"], 1000)  # more if a second ended in between
                 self.assertGreater(listed["thinned"], 800)
                 self.do("enable", str(probe))
                 self.assertEqual(self.list()[probe]["state"], "on")
             hits = [s for s in self.samples() if s["event"] == "probe"]
-            self.assertEqual(len(hits) + self.lost(said[0]), 1001 - listed["thinned"])
+            self.assertEqual(len(hits) + self.lost(said[0]), listed["hits"] - listed["thinned"])
             self.assertIn("probe 1 (taken) has more than 10 hits in a second: some are chosen at random", said[0])
             self.assertIn("probe 1 (taken) had more than 1000 hits in a second, and is disabled", said[0])
 
@@ -217,7 +219,8 @@ class ProbeManager(unittest.TestCase):
             probe, = self.add(f"uprobe:{program('valued')}:take", "--max-rate", "10")
             other.go()
             wait_for(lambda: self.list()[probe]["state"] == "over")
-            self.assertEqual((self.list()[probe]["hits"], self.list()[probe]["traps"]), (0, 1001))
+            self.assertEqual(self.list()[probe]["hits"], 0)
+            self.assertGreater(self.list()[probe]["traps"], 1000)
         self.assertNotIn("probe", {s["event"] for s in self.samples()})
 
     def test_only_some_processes(self):
