@@ -12,7 +12,9 @@ static long custom_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct dp_custom_label label;
 
-	if (port_read_user(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0) {
+	/* Of equal keys, the first holds: behind one that is missing, none that might not is taken. */
+	if (w->labels.head.n_left_out > 0 ||
+	    port_read_user(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0) {
 		labels_leave_out(w, 1);
 		return 0;
 	}
@@ -27,9 +29,9 @@ static __always_inline void custom_read_set(struct walk *w, const struct dp_cust
 	struct walk_ref ref = { w };
 	__u64 n = set->n < DP_MAX_LABELS ? set->n : DP_MAX_LABELS;
 
-	labels_leave_out(w, set->n - n);
 	w->labels.at = set->at;
 	port_loop((__u32)n, custom_step, &ref);
+	labels_leave_out(w, set->n - n);
 }
 
 /*
