@@ -196,7 +196,7 @@ def main():
     parser.add_argument("--starts", type=int, default=50)
     parser.add_argument("--threads", action="store_true")
     parser.add_argument("situations", nargs="*", default=SITUATIONS)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     results = {}
     for name in args.situations:
         results[name] = measure(args, name)
