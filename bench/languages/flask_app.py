@@ -76,5 +76,16 @@ def missing(error):
     return {"error": str(error)}, 404
 
 
+def visit():
+    """Without a server: one thread, which is always busy."""
+    client = app.test_client()
+    while True:
+        client.get("/")
+        client.get("/article/3")
+        client.get("/article/300")
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--visit":
+        visit()
     app.run(port=int(sys.argv[1]), threaded=True)
