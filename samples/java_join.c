@@ -50,7 +50,7 @@ void java_join_sample(struct process_table *table, const struct dp_runtime *runt
 		else if (frame_is_exact(f))
 			frame.position |= DP_HOTSPOT_EXACT;
 		next = number + 1;
-		f->offset = runtime_names_put(names, &frame);
+		f->offset = runtime_names_put(names, DP_RUNTIME_HOTSPOT, &frame);
 		f->module = p->jitted->module;
 		f->method = DP_METHOD_JAVA;
 	}

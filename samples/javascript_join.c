@@ -52,7 +52,7 @@ static void put_function(struct javascript *j, const struct frame *native,
 		f.position = DP_V8_COMPILED | (frame_is_exact(native) ? DP_V8_EXACT : 0) |
 			     DP_V8_POSITION(native->address);
 	put(j, &(struct frame){ .address = native->address,
-				.offset = runtime_names_put(j->names, &f),
+				.offset = runtime_names_put(j->names, DP_RUNTIME_V8, &f),
 				.module = j->module,
 				.method = DP_METHOD_JAVASCRIPT });
 }

@@ -232,7 +232,7 @@ static void put_next(struct joined *j)
 	/* 0: more of the function that is next, as a block that sort() calls */
 	if (f->code != 0)
 		put(j, &(struct frame){ .address = f->code,
-					.offset = runtime_names_put(j->names, f),
+					.offset = runtime_names_put(j->names, j->plan->kind, f),
 					.module = j->module,
 					.method = j->method });
 }

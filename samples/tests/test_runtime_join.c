@@ -356,7 +356,7 @@ Test(runtime_join, names_are_bounded)
 	EXPECT("Lo", "X", "xO");
 	cr_assert_eq(join.frames[0].offset, frame.offset);
 	EXPECT("Lo", "Y", "yO");
-	cr_assert_eq(join.frames[0].offset, 0);
+	cr_assert_eq(join.frames[0].offset, DP_RUNTIME_PYTHON);
 	frame = join.frames[0];
 	frame_locate(&frame, 0);
 	cr_assert_eq(frame_locations(&frame, true, &location), 1);
