@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "profiler/added_label.h"
+#include "profiler/label_probe.h"
 #include "profiler/probe_catalog.h"
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
@@ -16,6 +18,11 @@
 #include "profiler/probe_places.h"
 #include "samples/value_table.h"
 #include "sandbox/parsers.h"
+
+static bool is_label(const struct probe_wish *wish)
+{
+	return strcmp(wish->kind, PROBE_LABEL) == 0;
+}
 
 static int split(const struct probe_wish *wish, struct probe_parts *ret)
 {
@@ -29,6 +36,8 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret)
 		return -EINVAL;
 	}
 	err = probe_parts_make(wish->path, wish->probe, kind, ret, why);
+	if (err == 0 && is_label(wish))
+		err = label_probe_check_parts(ret, why);
 	if (err == 0 && arguments_have_time(&ret->arguments)) {
 		log_error("`time' is for -e uretprobe: alone");
 		return -EINVAL;
@@ -62,19 +71,21 @@ static int list_given(void *arg, int fd, const struct function_query *query,
 }
 
 static int find(const struct added_means *means, const struct probe_wish *wish,
-		const struct probe_parts *parts, struct uprobe_places *places,
-		struct probe_lists *lists)
+		const struct probe_parts *parts, struct added_probe *p, struct probe_lists *lists)
 {
 	struct given given = { means->parsers, wish->fd };
 	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &given };
 
-	return probe_places_find(means->parsers, &reader, parts, places, lists);
+	if (is_label(wish))
+		return added_label_new(means, &reader, parts, p, lists);
+	return probe_places_find(means->parsers, &reader, parts, &p->places, lists);
 }
 
 static int add_list(const struct added_means *means, struct added_probe *p,
 		    const struct dp_arguments *list, struct value_forms *forms)
 {
-	int number = value_table_add(means->values, forms, p->name, clock_now_ns());
+	const char *probe = p->label ? "" : p->name;
+	int number = value_table_add(means->values, forms, probe, clock_now_ns());
 
 	if (number == -E2BIG)
 		log_error(
@@ -146,7 +157,7 @@ static int set(const struct added_means *means, const struct probe_wish *wish,
 		return err;
 	err = name(wish, &parts, p);
 	if (err == 0)
-		err = find(means, wish, &parts, &p->places, &lists);
+		err = find(means, wish, &parts, p, &lists);
 	if (err == 0)
 		err = take_lists(means, p, &lists);
 	if (err == -ENOMEM)
@@ -179,10 +190,11 @@ int added_probe_new(const struct added_means *means, const struct probe_wish *wi
 
 struct added_probe *added_probe_free(const struct added_means *means, struct added_probe *p)
 {
-	probe_links_close(&p->links);
+	added_probe_disable(means, p, ADDED_OFF);
 	while (p->n_lists > 0)
 		value_table_drop(means->values, p->lists[--p->n_lists], clock_now_ns());
 	uprobe_places_done(&p->places);
+	p->label = added_label_free(p->label);
 	free(p->text);
 	free(p->name);
 	free(p);
@@ -203,16 +215,20 @@ int added_probe_enable(const struct added_means *means, struct added_probe *p)
 		log_error("cannot set the probe: %s", strerror(-err));
 		return err;
 	}
-	err = probe_slots_attach(means->slots, &p->places, &p->links);
+	err = p->label ? added_label_begin(means, p) :
+			 probe_slots_attach(means->slots, PROBE_IS_SAMPLE, &p->places, &p->links);
 	if (err == 0)
 		p->state = ADDED_ON;
 	return err;
 }
 
-void added_probe_disable(struct added_probe *p, enum added_state state)
+void added_probe_disable(const struct added_means *means, struct added_probe *p,
+			 enum added_state state)
 {
 	if (p->state != ADDED_ON)
 		return;
+	if (p->label)
+		added_label_end(means);
 	probe_links_close(&p->links);
 	p->state = state;
 }
@@ -229,7 +245,7 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 			    p->id, p->name, p->counts.max_rate);
 	if (!p->counts.is_over)
 		return;
-	added_probe_disable(p, ADDED_OVER);
+	added_probe_disable(means, p, ADDED_OVER);
 	log_warning("probe %u (%s) had more than %u hits in a second, and is disabled", p->id,
 		    p->name, p->counts.max_hits);
 }

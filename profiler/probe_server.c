@@ -21,6 +21,7 @@
 #include "profiler/probe_peer.h"
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
+#include "samples/call_table.h"
 #include "samples/value_table.h"
 
 #define BACKLOG 8
@@ -38,6 +39,7 @@ struct probe_server {
 	size_t n_peers; /* so far */
 	struct probe_manager *manager;
 	struct value_table *values;
+	struct call_table *calls;
 	atomic_bool ends;
 	bool has_thread;
 	pthread_mutex_t lock; /* protects what follows */
@@ -50,6 +52,7 @@ static void destroy(struct probe_server *s)
 {
 	probe_manager_free(s->manager);
 	value_table_free(s->values);
+	call_table_free(s->calls);
 	loop_done(&s->loop);
 	if (s->listen_fd >= 0)
 		close(s->listen_fd);
@@ -269,7 +272,9 @@ static int make_manager(struct probe_server *s, const struct session *session,
 	if (err == 0)
 		err = value_table_new(&s->values);
 	if (err == 0)
-		err = probe_manager_new(slots, parsers, s->values, &s->manager);
+		err = call_table_new(&s->calls);
+	if (err == 0)
+		err = probe_manager_new(slots, parsers, s->values, s->calls, &s->manager);
 	if (err < 0)
 		probe_slots_free(slots);
 	return err;
@@ -301,6 +306,7 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		return err;
 	}
 	labels->added = s->values;
+	labels->calls = s->calls;
 	log_info("probes can be added at %s", path);
 	*ret = s;
 	return 0;
