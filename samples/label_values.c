@@ -296,8 +296,9 @@ static int add_added_call(const struct value_labels *labels, const struct label_
 			  struct label_list *list)
 {
 	const struct dp_values *head = sample_values(c->named);
+	const struct dp_sample *raw = &c->named->sample;
 	const struct call_period *period =
-		call_table_lock(labels->calls, c->sample->time_ns, (uint32_t)c->sample->pid);
+		call_table_lock(labels->calls, raw->time_ns, raw->pid);
 	bool is_unknown = period && is_call_unknown(period, c, head);
 	int err = is_unknown ? add_unknown(&period->forms, list) : 0;
 
