@@ -18,7 +18,7 @@
  * Tells a place apart from another one that has had its number before, of a probe that was removed, or has
  * been off meanwhile: the calls that are kept of that one say nothing about this one. serial: at least 1.
  */
-#define DP_SPAN_ID(serial, number) ((__u32)(serial) * DP_MAX_SPAN_PLACES + (__u32)(number))
+#define DP_SPAN_ID(serial, number) ((__u32)(serial)*DP_MAX_SPAN_PLACES + (__u32)(number))
 
 /* The code of a probed function, and of a part of it that the compiler has put elsewhere. */
 struct dp_span_place {

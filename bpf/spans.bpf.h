@@ -23,8 +23,8 @@ const volatile bool dp_has_span_times;
 #define SPAN_CELLS (WALK_SPAN_CELLS - sizeof(struct dp_values) / DP_CELL_SIZE)
 
 struct span_key {
-	__u64 cfa; /* 0: none */
-	__u32 id;  /* of its place */
+	__u64 cfa;     /* 0: none */
+	__u32 id;      /* of its place */
 	__u16 n_cells; /* of its values */
 	/* With dp_has_span_times: */
 	__u8 is_sent; /* user space has its begin */
@@ -236,10 +236,9 @@ static long span_step(__u32 i, void *ctx)
 	if (place == 0)
 		return 0;
 	/* The last frame was not left, so its CFA is not known. */
-	search->found = i + 1 < w->at.n_frames ?
-				span_with_cfa(search->spans, t->cfa,
-					      span_id(search->places, place - 1)) :
-				SPAN_UNKNOWN;
+	search->found = i + 1 < w->at.n_frames ? span_with_cfa(search->spans, t->cfa,
+							       span_id(search->places, place - 1)) :
+						 SPAN_UNKNOWN;
 	return 1;
 }
 

@@ -75,8 +75,8 @@ static int attach(const struct added_means *means, struct added_probe *p)
 	for (size_t i = 0; i < places.n; i++) {
 		uint64_t list = p->places.cookies[i] & UINT16_MAX;
 
-		cookies[i] = DP_PROBE_COOKIE(
-			DP_SPAN_COOKIE(list, p->label->code.places.of[i].id), p->slot);
+		cookies[i] = DP_PROBE_COOKIE(DP_SPAN_COOKIE(list, p->label->code.places.of[i].id),
+					     p->slot);
 	}
 	places.cookies = cookies;
 	return probe_slots_attach(means->slots, PROBE_LABELS_SAMPLES, &places, &p->links);

@@ -223,8 +223,8 @@ static int attach(struct session *session, struct parsers *parsers, const struct
 	_cleanup_uprobe_places_ struct uprobe_places places = UPROBE_PLACES_NONE;
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
 	const struct uprobe_reader reader = probe_file_reader(parsers);
-	int err = call_places_find(parsers, &reader, &probe->parts, probe->is_span, &places,
-				   &lists, &ret->code);
+	int err = call_places_find(parsers, &reader, &probe->parts, probe->is_span, &places, &lists,
+				   &ret->code);
 
 	for (size_t i = 0; err == 0 && i < places.n; i++) {
 		const uint32_t id = DP_SPAN_ID(1, i);

@@ -25,9 +25,9 @@ int probe_parts_make(const char *path, const char *name, enum probe_kind kind,
 #define PROBE_LABEL "label"
 /* Which kind n bytes name, PROBE_LABEL, "uprobe", "uretprobe" or "usdt". */
 bool probe_kind_find(const char *word, size_t n, enum probe_kind *ret);
-#define PROBE_KINDS_ERROR                                                                          \
-	"what can be added is uprobe:PATH:NAME, uretprobe:PATH:NAME, usdt:PATH:PROVIDER:NAME and "  \
-	PROBE_LABEL ":PATH:NAME(VALUES)"
+#define PROBE_KINDS_ERROR                                                                                      \
+	"what can be added is uprobe:PATH:NAME, uretprobe:PATH:NAME, usdt:PATH:PROVIDER:NAME and " PROBE_LABEL \
+	":PATH:NAME(VALUES)"
 
 void probe_parts_done(struct probe_parts *parts);
 

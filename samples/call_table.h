@@ -18,7 +18,7 @@ struct call_period {
 	struct probed_code code;
 	struct value_forms forms; /* without the names of values; of what is not known */
 	uint32_t pids[DP_MAX_PROBE_PIDS];
-	size_t n_pids;              /* 0: all processes */
+	size_t n_pids;             /* 0: all processes */
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
 };
 

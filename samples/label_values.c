@@ -297,8 +297,7 @@ static int add_added_call(const struct value_labels *labels, const struct label_
 {
 	const struct dp_values *head = sample_values(c->named);
 	const struct dp_sample *raw = &c->named->sample;
-	const struct call_period *period =
-		call_table_lock(labels->calls, raw->time_ns, raw->pid);
+	const struct call_period *period = call_table_lock(labels->calls, raw->time_ns, raw->pid);
 	bool is_unknown = period && is_call_unknown(period, c, head);
 	int err = is_unknown ? add_unknown(&period->forms, list) : 0;
 

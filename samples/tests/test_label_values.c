@@ -420,7 +420,8 @@ Test(label_values, of_added_calls_have_their_forms_and_their_time)
 	record.values.list = 0;
 	record.values.n = 1;
 	record.words[0] = 77;
-	for (record.sample.time_ns = 50; record.sample.time_ns < 300; record.sample.time_ns += 100) {
+	for (record.sample.time_ns = 50; record.sample.time_ns < 300;
+	     record.sample.time_ns += 100) {
 		bool is_its_time = record.sample.time_ns == 150;
 
 		record.values.is_unknown = 0;
