@@ -40,7 +40,7 @@ struct call_table *call_table_free(struct call_table *t)
 }
 
 /* Nothing has asked for what was never begun. */
-static bool is_free(const struct call_period *period, uint64_t now_ns)
+static bool period_is_free(const struct call_period *period, uint64_t now_ns)
 {
 	return !period || period->end_ns == 0 || now_ns >= period->end_ns + CALL_TABLE_REST_NS;
 }
@@ -75,7 +75,7 @@ int call_table_prepare(struct call_table *t, const struct call_period *period, u
 
 	if (t->last)
 		return -EBUSY;
-	while (i < CALL_TABLE_SIZE && !is_free(t->of[i], now_ns))
+	while (i < CALL_TABLE_SIZE && !period_is_free(t->of[i], now_ns))
 		i++;
 	if (i == CALL_TABLE_SIZE)
 		return -E2BIG;
@@ -108,7 +108,7 @@ void call_table_end(struct call_table *t, uint64_t now_ns)
 	t->last = NULL;
 }
 
-static bool is_for(const struct call_period *period, uint32_t pid)
+static bool period_is_for(const struct call_period *period, uint32_t pid)
 {
 	for (size_t i = 0; i < period->n_pids; i++)
 		if (period->pids[i] == pid)
@@ -123,7 +123,7 @@ const struct call_period *call_table_lock(struct call_table *t, uint64_t time_ns
 		const struct call_period *period = t->of[i];
 
 		if (period && period->begin_ns <= time_ns && time_ns < period->end_ns &&
-		    is_for(period, pid))
+		    period_is_for(period, pid))
 			return period;
 	}
 	return NULL;
