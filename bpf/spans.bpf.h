@@ -226,6 +226,16 @@ static __always_inline bool span_is_over(const struct dp_span_places *places,
 	       probe_is_over(places->of[port_index(key->id, DP_MAX_SPAN_PLACES)].slot);
 }
 
+/* Without one, all that is kept is of probes that have been removed. */
+static __always_inline bool spans_have_place(const struct dp_span_places *places)
+{
+	__u32 ids = 0;
+
+	for (__u32 i = 0; i < DP_MAX_SPAN_PLACES; i++)
+		ids |= places->of[i].id;
+	return ids != 0;
+}
+
 static long span_step(__u32 i, void *ctx)
 {
 	struct span_search *search = ctx;
@@ -260,6 +270,8 @@ PORT_GLOBAL int span_find(struct walk *w)
 	search.code = bpf_map_lookup_elem(&dp_span_code, &pid);
 	search.places = bpf_map_lookup_elem(&dp_span_places, &zero);
 	if (!search.code || !search.places)
+		return 0;
+	if (dp_has_slots && !spans_have_place(search.places))
 		return 0;
 	search.spans = bpf_map_lookup_elem(&dp_spans, &key);
 	if (is_walked)
