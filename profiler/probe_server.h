@@ -7,6 +7,7 @@
 struct parsers;
 struct profiler_options;
 struct session;
+struct spans;
 struct value_labels;
 
 /*
@@ -32,12 +33,13 @@ struct probe_server;
 #define PROBE_REQUEST_FDS (1 + DP_MAX_PROBE_PIDS)
 
 /*
- * Listens at options->probe_socket; NULL: *ret is NULL. Sets the source of the values of added probes.
+ * Listens at options->probe_socket; NULL: *ret is NULL. Sets the source of the values of added probes, and what
+ * is to be known of their calls.
  * Logs errors. 0 or a negative errno.
  */
 int probe_server_open(const struct session *session, struct parsers *parsers,
 		      const struct profiler_options *options, struct value_labels *labels,
-		      struct probe_server **ret);
+		      struct spans *ret_spans, struct probe_server **ret);
 /* Removes the probes, but does not wait for ever. Accepts NULL. */
 void probe_server_stop(struct probe_server *server);
 /* After the last use of the labels. Accepts NULL. Returns NULL. */
