@@ -9,6 +9,7 @@ import collections
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -89,7 +90,7 @@ class AddedSpans(unittest.TestCase):
                 print(f"{sample['labels']} is wrong while {state} at {sample['time_ns']}, thread {sample['tid']}: {calls}", flush=True)
         print({state: dict(kinds) for state, kinds in counts.items()}, flush=True)
         self.assertEqual(sum(kinds["wrong"] for kinds in counts.values()), 0)
-        self.assertIn(f"{len(samples)} samples in", self.said, "none is left out")
+        self.assertEqual(int(re.search(r"(\d+) samples", self.said)[1]), len(samples), "none is left out")
         return counts
 
     def check_phases(self, *options):
