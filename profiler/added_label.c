@@ -160,6 +160,7 @@ void added_label_end(const struct added_means *means, struct added_probe *p)
 {
 	call_table_end(means->calls, clock_now_ns());
 	probe_slots_drop_code(means->slots);
-	probe_links_close(&p->links);
+	/* In this order: the end of a call that has begun unseen would seem to be that of an earlier one. */
 	probe_links_close(&p->label->ends);
+	probe_links_close(&p->links);
 }
