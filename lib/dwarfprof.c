@@ -51,7 +51,7 @@ struct caller {
 struct dwarfprof {
 	struct dwarfprof_options options;
 	pid_t *pids;
-	char *event;
+	char *event, *helper;
 	struct filter filter;
 	struct profiler_options profiled;
 	const struct report_format *format; /* NULL: no profiles */
@@ -290,6 +290,9 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 	p->event = strdup(o->event ? o->event : "cpu");
 	if (!p->event)
 		return -ENOMEM;
+	p->helper = strdup(o->helper ? o->helper : LIB_HELPER);
+	if (!p->helper)
+		return -ENOMEM;
 	p->format = o->format ? report_format_by_name(o->format) : NULL;
 	p->profiled = (struct profiler_options){
 		.target = { .pids = p->pids,
@@ -305,6 +308,7 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 		.table_memory = o->table_memory ? o->table_memory : pool_default_memory(),
 		.cache = true,
 		.symbols = true,
+		.helper = *p->helper ? p->helper : NULL,
 		.names = p->names,
 	};
 	err = parse_events(&p->profiled, p->event);
@@ -454,6 +458,7 @@ struct dwarfprof *dwarfprof_free(struct dwarfprof *p)
 	filter_done(&p->filter);
 	free(p->pids);
 	free(p->event);
+	free(p->helper);
 	free(p);
 	return NULL;
 }
