@@ -8,6 +8,7 @@
 
 #include "cache/file_digest.h"
 
+struct code_pages;
 struct module;
 struct names;
 
@@ -37,6 +38,9 @@ struct name_reader {
 	int (*close)(void *arg, struct module *module, bool names);
 	/* Reads the module's file, whose names are kept on disk (file_digest_read()). May be NULL. */
 	int (*read_digest)(void *arg, const struct module *module, struct file_digest *ret);
+	/* As module_find_pages(). May be NULL. */
+	int (*find_pages)(void *arg, const struct module *module, struct code_pages **ret,
+			  size_t *ret_n);
 	/* Servers may have more than this machine: forgets what was found. */
 	void (*retry)(void *arg, struct module *module);
 	/* Ends what nobody has asked for so long; it can be asked again. May be NULL. */

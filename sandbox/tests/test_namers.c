@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/code_pages.h"
 #include "sandbox/confine.h"
 #include "sandbox/finders.h"
 #include "sandbox/helper.h"
@@ -128,6 +129,29 @@ Test(namers, find_what_this_process_finds)
 	cr_assert_eq(a->debug != NULL, b->keeps_locations);
 	printf("%zu named, %zu inlined\n", n_named, n_inlined);
 	compare(a, b, 1, false);
+}
+
+/* A parser reads them. */
+Test(namers, find_where_code_is)
+{
+	struct module *a = open_module(own, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe"),
+		      *none = open_module(names, "/etc/passwd");
+	_cleanup_free_ struct code_pages *x = NULL, *y = NULL;
+	size_t n = 0, n_found = 0;
+
+	cr_assert(module_find_pages(a, &x, &n) == 0 && n > 0);
+	cr_assert_eq(parsers_layers(parsers), 0);
+	cr_assert_eq(module_find_pages(b, &y, &n_found), 0);
+	cr_assert_neq(parsers_layers(parsers), 0);
+	cr_assert_eq(n_found, n);
+	cr_assert_arr_eq(x, y, n * sizeof(*x));
+	cr_assert_eq(module_find_pages(none, &x, &n), -ENOEXEC);
+	/* What is known is not read again. */
+	module_set_pages(none, steal_ptr(y), n_found);
+	cr_assert_eq(module_find_pages(none, &y, &n), 0);
+	cr_assert_eq(n, n_found);
+	cr_assert_arr_eq(x, y, n * sizeof(*x));
 }
 
 /* Files that this process only refers to: a finder opens them. */
