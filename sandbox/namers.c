@@ -481,6 +481,17 @@ static int read_digest(void *arg, const struct module *module, struct file_diges
 	return parsers_digest(((const struct namers *)arg)->parsers, module->user, module->fd, ret);
 }
 
+static void read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	const struct parse_request request = { .kind = PARSE_BUILD_ID, .fd = fd, .other = -1 };
+	clockid_t clock;
+
+	ret[0] = '\0';
+	if (parsers_ask(((const struct namers *)arg)->parsers, &request, &clock, &result) == 0)
+		snprintf(ret, MODULE_BUILD_ID_SIZE, "%s", result.facts.origin.build_id);
+}
+
 static int find_pages(void *arg, const struct module *module, struct code_pages **ret,
 		      size_t *ret_n)
 {
@@ -536,6 +547,7 @@ static const struct name_reader reader = {
 	.find_start = find_start,
 	.close = close_there,
 	.read_digest = read_digest,
+	.read_build_id = read_build_id,
 	.find_pages = find_pages,
 	.retry = forget,
 	.rest = rest,

@@ -14,6 +14,9 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
+#include "symbols/module.h"
+#include "symbols/name_reader.h"
+#include "symbols/names_parts.h"
 
 static bool has_build_id(int fd, const void *memory, size_t size, const char *build_id)
 {
@@ -25,12 +28,17 @@ static bool has_build_id(int fd, const void *memory, size_t size, const char *bu
 
 static bool is_right(int fd, const struct module_file *file)
 {
+	const struct name_reader *reader = file->names ? file->names->reader : NULL;
+	char found[MODULE_BUILD_ID_SIZE];
 	struct stat st;
 
 	if (file->build_id[0] == '\0')
 		return fstat(fd, &st) == 0 && st.st_size == file->size &&
 		       st.st_mtim.tv_sec == file->written.tv_sec;
-	return has_build_id(fd, NULL, 0, file->build_id);
+	if (!reader || !reader->read_build_id)
+		return has_build_id(fd, NULL, 0, file->build_id);
+	reader->read_build_id(file->names->reader_arg, fd, found);
+	return strcmp(found, file->build_id) == 0;
 }
 
 /* *ret_err becomes the most specific error. */

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "cache/file_digest.h"
+#include "symbols/module.h"
 
 struct code_pages;
-struct module;
 struct names;
 
 /* What a reader knows about a module that it reads: its own. */
@@ -38,6 +38,8 @@ struct name_reader {
 	int (*close)(void *arg, struct module *module, bool names);
 	/* Reads the module's file, whose names are kept on disk (file_digest_read()). May be NULL. */
 	int (*read_digest)(void *arg, const struct module *module, struct file_digest *ret);
+	/* Of a file that a module may get; "": it has none, or it cannot be read. May be NULL. */
+	void (*read_build_id)(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE]);
 	/* As module_find_pages(). May be NULL. */
 	int (*find_pages)(void *arg, const struct module *module, struct code_pages **ret,
 			  size_t *ret_n);

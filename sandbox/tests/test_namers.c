@@ -10,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/code_pages.h"
+#include "elf/elf_file.h"
 #include "sandbox/confine.h"
 #include "sandbox/finders.h"
 #include "sandbox/helper.h"
@@ -27,6 +29,7 @@
 #include "sandbox/tests/helper_test.h"
 #include "symbols/location_list.h"
 #include "symbols/module.h"
+#include "symbols/module_file.h"
 
 int main(int argc, char **argv)
 {
@@ -129,6 +132,25 @@ Test(namers, find_what_this_process_finds)
 	cr_assert_eq(a->debug != NULL, b->keeps_locations);
 	printf("%zu named, %zu inlined\n", n_named, n_inlined);
 	compare(a, b, 1, false);
+}
+
+/* A parser reads those of files that are there in place of recorded ones. */
+Test(namers, tell_recorded_files_apart)
+{
+	char path[PATH_MAX] = "", build_id[ELF_BUILD_ID_SIZE];
+	struct module_file file = { .names = names, .path = path, .build_id = build_id };
+	_cleanup_close_ int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = -1;
+
+	cr_assert(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	elf_file_read_build_id(self, NULL, 0, build_id);
+	cr_assert_neq(build_id[0], '\0');
+	cr_assert_eq(parsers_layers(parsers), 0);
+	cr_assert_eq(module_file_open(&file, NULL, &fd), 0);
+	cr_assert_neq(parsers_layers(parsers), 0);
+	build_id[0] = build_id[0] == '0' ? '1' : '0';
+	cr_assert_eq(module_file_open(&file, NULL, &fd), -ESTALE);
+	file.path = "/etc/passwd";
+	cr_assert_eq(module_file_open(&file, NULL, &fd), -ESTALE);
 }
 
 /* A parser reads them. */
