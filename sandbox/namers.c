@@ -481,6 +481,15 @@ static int read_digest(void *arg, const struct module *module, struct file_diges
 	return parsers_digest(((const struct namers *)arg)->parsers, module->user, module->fd, ret);
 }
 
+static int open_file(void *arg, const char *path)
+{
+	struct finders *finders = parsers_finders(((const struct namers *)arg)->parsers);
+	struct found_file found;
+	int err = finders_look_up(finders, geteuid(), -1, path, 0, &found);
+
+	return err < 0 ? err : found.fd;
+}
+
 static void read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
@@ -547,6 +556,7 @@ static const struct name_reader reader = {
 	.find_start = find_start,
 	.close = close_there,
 	.read_digest = read_digest,
+	.open_file = open_file,
 	.read_build_id = read_build_id,
 	.find_pages = find_pages,
 	.retry = forget,

@@ -38,6 +38,12 @@ struct name_reader {
 	int (*close)(void *arg, struct module *module, bool names);
 	/* Reads the module's file, whose names are kept on disk (file_digest_read()). May be NULL. */
 	int (*read_digest)(void *arg, const struct module *module, struct file_digest *ret);
+	/*
+	 * Opens the regular file with a path, of which a recording may have any; the caller closes it. -ESTALE
+	 * if it is none, -ETIMEDOUT or -EBUSY if its file system does not answer, or the negative errno of
+	 * opening it. May be NULL.
+	 */
+	int (*open_file)(void *arg, const char *path);
 	/* Of a file that a module may get; "": it has none, or it cannot be read. May be NULL. */
 	void (*read_build_id)(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE]);
 	/* As module_find_pages(). May be NULL. */
