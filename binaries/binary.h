@@ -149,10 +149,10 @@ struct binary *binary_store_find(const struct binary_store *store, uint64_t inod
  */
 int binary_read_before(const struct binary *binary, uint64_t end, void *ret, size_t size);
 
-/* Whether it has the variable by which threads publish their contexts. NULL: no. */
-static inline bool binary_has_context(const struct binary *binary)
+/* Whether its labels have one of these forms: bits by enum dp_labels_form. NULL: no. */
+static inline bool binary_has_labels(const struct binary *binary, unsigned int forms)
 {
-	return binary && binary->table && binary->table->labels_form == DP_LABELS_CONTEXT;
+	return binary && binary->table && (forms >> binary->table->labels_form & 1);
 }
 
 /*

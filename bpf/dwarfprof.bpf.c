@@ -10,6 +10,7 @@
 #include "bpf/kernel.bpf.h"
 #include "bpf/labels.bpf.h"
 #include "bpf/names.bpf.h"
+#include "bpf/probe_slots.bpf.h"
 #include "bpf/rate.bpf.h"
 #include "bpf/runtime.bpf.h"
 #include "bpf/signal.bpf.h"
@@ -227,7 +228,7 @@ static __always_inline __u64 wakeup_flags(void *ring)
 
 static __always_inline __u32 sample_ring_number(const struct dp_sample *sample)
 {
-	return sample->cpu + (sample->event >= DP_EVENT_OFF_CPU ? dp_off_cpu_rings : 0);
+	return sample->cpu + (is_sent_apart(sample) ? dp_off_cpu_rings : 0);
 }
 
 static __always_inline void *sample_ring(const struct dp_sample *sample)
@@ -568,11 +569,13 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	int mode;
 
 	keep_to_own_stack(ctx);
+	if (dp_has_slots && !probe_hit(bpf_get_attach_cookie(ctx), pid_tgid >> 32))
+		return 0;
 	if (!is_wanted(pid_tgid, &cell))
 		return 0;
 	if (dp_has_times && call_begins(ctx, &time_ns))
 		return 0;
-	weight = rate_weight(pid_tgid >> 32, DP_EVENT_UPROBE);
+	weight = hit_weight(ctx, pid_tgid >> 32);
 	if (weight == 0)
 		return 0;
 	s = scratch_claim(cpu);

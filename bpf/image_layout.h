@@ -11,7 +11,7 @@
  * Changes with the layout of images and with what is known of code, because images are kept on
  * disk.
  */
-#define DP_IMAGE_VERSION 13
+#define DP_IMAGE_VERSION 14
 
 /*
  * Rows of an image are grouped by pages of its address space, and within a page by blocks, short
@@ -135,12 +135,21 @@ struct dp_anchor {
 	X(GO_MAP, "go_map")                                                                        \
 	/* a []struct{ key, value string }, since Go 1.24 */                                       \
 	X(GO_LIST, "go_list")                                                                      \
-	/* a struct dp_thread_record, to which dp_image.context leads */                           \
-	X(CONTEXT, "thread_context")
+	/* a struct dp_thread_record, to which dp_image.variable leads */                          \
+	X(CONTEXT, "thread_context")                                                               \
+	/* a struct dp_custom_set, which dp_image.variable is, or to which it leads */             \
+	X(CUSTOM_V0, "custom_labels_v0")                                                           \
+	X(CUSTOM_V1, "custom_labels_v1")
 
 #define X(name, word) DP_LABELS_##name,
 enum dp_labels_form { DP_LABELS_FORMS(X) DP_N_LABELS_FORMS };
 #undef X
+
+/* Sets of forms, and whether one has a variable in place of a program: the form of a thread. */
+#define DP_LABELS_GO (1U << DP_LABELS_GO_MAP | 1U << DP_LABELS_GO_LIST)
+#define DP_LABELS_CUSTOM (1U << DP_LABELS_CUSTOM_V0 | 1U << DP_LABELS_CUSTOM_V1)
+#define DP_LABELS_OF_THREADS (1U << DP_LABELS_CONTEXT | DP_LABELS_CUSTOM)
+#define DP_LABELS_IN_VARIABLE(form) ((form) >= DP_LABELS_CONTEXT)
 
 /*
  * The image of one binary. It has no pointers, only distances from its start, so it can be copied
@@ -168,7 +177,7 @@ struct dp_image {
 	__u16 labels_form; /* enum dp_labels_form */
 	/* enum dp_runtime_kind; of a known one, a struct dp_runtime_image follows */
 	__u16 runtime_kind;
-	struct dp_tls context; /* with DP_LABELS_CONTEXT: the variable; otherwise all 0 */
+	struct dp_tls variable; /* if DP_LABELS_IN_VARIABLE(); otherwise all 0 */
 };
 
 DP_ASSERT(1 << DP_MIN_BLOCK_BITS <= DP_BLOCK_ROWS, "a block can always be short enough");

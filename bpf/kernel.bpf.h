@@ -30,7 +30,14 @@ struct uprobes_state {
 struct mm_struct {
 	unsigned long start_code;
 	unsigned long start_stack;
+	unsigned long flags; /* up to 6.17 */
 	struct uprobes_state uprobes_state;
+} DP_CORE;
+
+struct mm_struct___bits {
+	struct {
+		unsigned long bits[1];
+	} flags;
 } DP_CORE;
 
 /*
@@ -75,8 +82,18 @@ typedef struct {
 	unsigned int val;
 } DP_CORE kuid_t;
 
+typedef struct {
+	unsigned int val;
+} DP_CORE kgid_t;
+
+/* 64 bits, before 6.3 as two words */
+typedef struct {
+} DP_CORE kernel_cap_t;
+
 struct cred {
-	kuid_t euid;
+	kuid_t uid, suid, euid;
+	kgid_t gid, sgid, egid;
+	kernel_cap_t cap_permitted;
 } DP_CORE;
 
 struct sched_entity {

@@ -24,6 +24,7 @@
 	X(CRASH, "--crashes")                                                                      \
 	X(DUMP, "dump")                                                                            \
 	X(USER, "-u")                                                                              \
+	X(PEER, "--probe-socket")                                                                  \
 	X(CONTAINER, "anything, in a PID namespace of its own")
 
 #define X(name, what) DP_FIELD_USE_##name,
@@ -38,6 +39,7 @@ enum dp_field_for {
 	DP_FOR_SWITCHES = DP_FOR_OFF_CPU | DP_FOR_DUMP,
 	/* a uprobe hits user code */
 	DP_FOR_TASKS = DP_FOR_CPU | DP_FOR_TRACE | DP_FOR_CRASH | DP_FOR_SWITCHES,
+	DP_FOR_USERS = DP_FOR_USER | DP_FOR_PEER,
 	DP_FOR_NOTHING = 0,
 };
 #undef X
@@ -55,7 +57,7 @@ enum dp_field_for {
 	X(task_struct, nvcsw, DP_FOR_DUMP, NULL)                                                   \
 	X(task_struct, on_cpu, DP_FOR_NOTHING, "dump: kernel stacks, threads that wait for a CPU") \
 	X(task_struct, pid, DP_FOR_ALL, NULL)                                                      \
-	X(task_struct, real_cred, DP_FOR_USER, NULL)                                               \
+	X(task_struct, real_cred, DP_FOR_USERS, NULL)                                              \
 	X(task_struct, real_parent, DP_FOR_ALL, NULL)                                              \
 	X(task_struct, sas_ss_size, DP_FOR_SAMPLES, NULL)                                          \
 	X(task_struct, sas_ss_sp, DP_FOR_SAMPLES, NULL)                                            \
@@ -71,6 +73,7 @@ enum dp_field_for {
 	X(sched_entity, sum_exec_runtime, DP_FOR_SWITCHES, NULL)                                   \
 	X(mm_struct, start_code, DP_FOR_TASKS, NULL)                                               \
 	X(mm_struct, start_stack, DP_FOR_SAMPLES, NULL)                                            \
+	X(mm_struct, flags, DP_FOR_NOTHING, "probes that others than root add")                    \
 	X(mm_struct, uprobes_state, DP_FOR_NOTHING, DP_LOST_URETPROBES)                            \
 	X(uprobes_state, xol_area, DP_FOR_NOTHING, DP_LOST_URETPROBES)                             \
 	X(xol_area, vaddr, DP_FOR_NOTHING, DP_LOST_URETPROBES)                                     \
@@ -78,8 +81,15 @@ enum dp_field_for {
 	X(return_instance, next, DP_FOR_NOTHING, DP_LOST_URETPROBES)                               \
 	X(return_instance, orig_ret_vaddr, DP_FOR_NOTHING, DP_LOST_URETPROBES)                     \
 	X(return_instance, stack, DP_FOR_NOTHING, DP_LOST_URETPROBES)                              \
-	X(cred, euid, DP_FOR_USER, NULL)                                                           \
-	X(kuid_t, val, DP_FOR_USER, NULL)                                                          \
+	X(cred, uid, DP_FOR_PEER, NULL)                                                            \
+	X(cred, suid, DP_FOR_PEER, NULL)                                                           \
+	X(cred, euid, DP_FOR_USERS, NULL)                                                          \
+	X(cred, gid, DP_FOR_PEER, NULL)                                                            \
+	X(cred, sgid, DP_FOR_PEER, NULL)                                                           \
+	X(cred, egid, DP_FOR_PEER, NULL)                                                           \
+	X(cred, cap_permitted, DP_FOR_PEER, NULL)                                                  \
+	X(kuid_t, val, DP_FOR_USERS, NULL)                                                         \
+	X(kgid_t, val, DP_FOR_PEER, NULL)                                                          \
 	X(signal_struct, flags, DP_FOR_CRASH, NULL)                                                \
 	X(signal_struct, pids, DP_FOR_CONTAINER, NULL)                                             \
 	X(pid, level, DP_FOR_CONTAINER, NULL)                                                      \

@@ -8,16 +8,9 @@
  */
 
 #include "bpf/context.h"
+#include "bpf/custom.h"
+#include "bpf/label_add.h"
 #include "bpf/program.h"
-
-/* A Go string. */
-struct go_string {
-	__u64 at, size;
-};
-
-struct go_label {
-	struct go_string key, value;
-};
 
 struct go_slice {
 	__u64 at, n, room;
@@ -43,56 +36,18 @@ struct go_map {
  */
 #define GO_SLOTS 8
 #define GO_KEYS GO_SLOTS
-#define GO_VALUES (GO_KEYS + GO_SLOTS * sizeof(struct go_string))
-#define GO_NEXT (GO_VALUES + GO_SLOTS * sizeof(struct go_string))
+#define GO_VALUES (GO_KEYS + GO_SLOTS * sizeof(struct label_text))
+#define GO_NEXT (GO_VALUES + GO_SLOTS * sizeof(struct label_text))
 #define GO_BUCKET_SIZE (GO_NEXT + sizeof(__u64))
 #define GO_FIRST_USED 5 /* minTopHash: the byte of a slot with an entry that has not moved */
 
 /* The most slots to examine; enough for maps that are half empty. */
 #define LABELS_MAX_SLOTS (4 * DP_MAX_LABELS)
 
-static __always_inline void labels_leave_out(struct walk *w, __u64 n)
-{
-	w->labels.head.n_left_out += n < DP_LABELS_MAX_SIZE ? (__u16)n : DP_LABELS_MAX_SIZE;
-}
-
-static __always_inline __u32 label_text_size(const struct go_string *s)
-{
-	return s->size < DP_LABEL_CUT ? (__u32)s->size : DP_LABEL_CUT;
-}
-
-static __always_inline void labels_add(struct walk *w, const struct go_label *label)
-{
-	__u32 key_size = label_text_size(&label->key);
-	__u32 value_size = label_text_size(&label->value);
-	__u32 size = sizeof(struct dp_label) + key_size + value_size;
-	__u32 at = w->labels.size;
-	__u8 *to;
-
-	if (w->labels.head.n >= DP_MAX_LABELS || at + size > DP_LABELS_MAX_SIZE) {
-		labels_leave_out(w, 1);
-		return;
-	}
-	key_size = port_opaque(key_size) & DP_LABEL_CUT;
-	value_size = port_opaque(value_size) & DP_LABEL_CUT;
-	to = &w->labels.bytes[port_index(at, DP_LABELS_MAX_SIZE)];
-	to[0] = (__u8)key_size;
-	to[1] = (__u8)value_size;
-	to += sizeof(struct dp_label);
-	if (port_read_user(w, to, key_size, label->key.at) < 0 ||
-	    port_read_user(w, to + key_size, value_size, label->value.at) < 0) {
-		labels_leave_out(w, 1);
-		return;
-	}
-	w->labels.size = at + size;
-	w->labels.head.n++;
-	w->labels.head.n_cut += (__u8)((key_size == DP_LABEL_CUT) + (value_size == DP_LABEL_CUT));
-}
-
 static long labels_list_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
-	struct go_label label;
+	struct label_pair label;
 
 	if (port_read_user(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0)
 		labels_leave_out(w, 1);
@@ -146,8 +101,8 @@ static long labels_map_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	__u32 slot = i % GO_SLOTS;
-	__u64 text = slot * sizeof(struct go_string);
-	struct go_label label;
+	__u64 text = slot * sizeof(struct label_text);
+	struct label_pair label;
 	__u8 used;
 
 	if (port_read_user(w, &used, sizeof(used), w->labels.at + slot) == 0 &&
@@ -193,7 +148,7 @@ static __always_inline void labels_read_map(struct walk *w, __u64 at)
 
 /*
  * Finds the labels and their form by the image of the mapping. Returns their address, or 0. Of a
- * context, w->tls says where it is.
+ * form with a variable, w->tls says where that is.
  */
 static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 {
@@ -210,8 +165,8 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 	if (!image || image->labels_form == DP_LABELS_NONE)
 		return 0;
 	*ret_form = image->labels_form;
-	if (image->labels_form == DP_LABELS_CONTEXT) {
-		w->tls.at = image->context;
+	if (DP_LABELS_IN_VARIABLE(image->labels_form)) {
+		w->tls.at = image->variable;
 		return 0;
 	}
 	cell += image->programs + image->labels;
@@ -224,12 +179,12 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 	return *walk_value(w, 0);
 }
 
-/* A context is to be read in place of labels. */
-#define LABELS_ARE_CONTEXT 2
+/* Labels of this form are to be read, which has a variable. */
+#define LABELS_ARE(form) (2 + (form))
 
 /*
- * Reads the labels of the thread whose stack was (or was to be) walked into w->labels.head. The
- * thread is interrupted, so they do not change. Returns 1 if there are any, or LABELS_ARE_CONTEXT.
+ * Reads Go's labels of the thread whose stack was (or was to be) walked into w->labels.head. The
+ * thread is interrupted, so they do not change. Returns 1 if there are any, or LABELS_ARE().
  */
 PORT_GLOBAL int labels_read(struct walk *w)
 {
@@ -241,8 +196,8 @@ PORT_GLOBAL int labels_read(struct walk *w)
 	w->labels.head = (struct dp_labels){ .part.type = DP_RECORD_LABELS };
 	w->labels.size = 0;
 	at = labels_find(w, &form);
-	if (form == DP_LABELS_CONTEXT)
-		return LABELS_ARE_CONTEXT;
+	if (DP_LABELS_IN_VARIABLE(form))
+		return LABELS_ARE((int)form);
 	if (at == 0)
 		return 0;
 	if (form == DP_LABELS_GO_LIST)
@@ -252,12 +207,19 @@ PORT_GLOBAL int labels_read(struct walk *w)
 	return w->labels.head.n > 0 || w->labels.head.n_left_out > 0;
 }
 
-/* The same, or the context. Not in one function: the kernel's stack has no room for its calls. */
+/*
+ * The same of any form, or the context. Not in one function: the kernel's stack has no room for its
+ * calls.
+ */
 static __always_inline int labels_or_context_read(struct walk *w)
 {
 	int found = labels_read(w);
 
-	return found == LABELS_ARE_CONTEXT ? context_read(w) : found;
+	if (found == LABELS_ARE(DP_LABELS_CONTEXT))
+		return context_read(w);
+	if (found > LABELS_ARE(DP_LABELS_CONTEXT))
+		return custom_read(w, (__u32)found - LABELS_ARE(0));
+	return found;
 }
 
 #endif

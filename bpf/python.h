@@ -115,11 +115,33 @@ static __always_inline void python_find(struct walk *w)
 	r->head.outcome = DP_RUNTIME_MANY_FRAMES;
 }
 
-/* Adds the frame whose bytes have been read. Returns 0, or negative for an unreadable code object. */
+/*
+ * Makes a position in a thread's copy of the instructions an offset from the code object. Returns 0 or
+ * negative.
+ */
+static __always_inline int python_leave_copy(struct walk *w, __u64 code, __u64 *position)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 number = (__u32)python_word(r, r->python.copy), at;
+
+	if (port_read_user(w, &at, sizeof(at), code + r->python.copies) < 0 ||
+	    port_read_user(w, &at, sizeof(at), at + DP_PYTHON_COPIES_HEAD + number * sizeof(at)) <
+		    0)
+		return -1;
+	*position += code - at;
+	return 0;
+}
+
+/*
+ * Adds the frame whose bytes have been read, unless it is the interpreter's own, which prepares an object
+ * before it calls the class's __init__() (_Py_InitCleanup, Python/specialize.c): its code is in no line.
+ * Returns 0, or negative for an unreadable code object.
+ */
 static __always_inline int python_add(struct walk *w)
 {
 	struct walk_runtime *r = &w->runtime;
-	__u64 code = python_word(r, r->python.code), position = python_word(r, r->python.position);
+	__u64 code = python_word(r, r->python.code) & ~DP_PYTHON_REFERENCE_FLAGS;
+	__u64 position = python_word(r, r->python.position);
 	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
 	__u64 name, hash;
 	__u32 line;
@@ -127,6 +149,10 @@ static __always_inline int python_add(struct walk *w)
 	if (port_read_user(w, &name, sizeof(name), code + r->python.name) < 0 ||
 	    port_read_user(w, &line, sizeof(line), code + r->python.line) < 0 ||
 	    port_read_user(w, &hash, sizeof(hash), name + r->python.hash) < 0)
+		return -1;
+	if (line == 0 && r->python.entry_kind == DP_PYTHON_ENTRY_LINK)
+		return 0;
+	if (r->python.copies != 0 && python_leave_copy(w, code, &position) < 0)
 		return -1;
 	if (r->python.position_size == sizeof(__u32))
 		position = (__u32)position;
@@ -175,7 +201,7 @@ static long python_frame_step(__u32 i, void *ctx)
 	entry = r->bytes[port_index(r->python.entry & (DP_PYTHON_FRAME_SIZE - 1),
 				    DP_PYTHON_FRAME_SIZE)];
 	r->at = python_word(r, r->python.previous);
-	if (r->python.entry_kind == DP_PYTHON_ENTRY_LINK && entry == r->python.link) {
+	if (r->python.entry_kind == DP_PYTHON_ENTRY_LINK && entry >= r->python.link) {
 		python_mark_entry(r);
 		return 0;
 	}

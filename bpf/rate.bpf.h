@@ -40,8 +40,10 @@ struct {
 	__type(value, struct rate);
 } dp_rates SEC(".maps");
 
-/* One of the CPUs that get here begins the next second; the others may still use the old weight. */
-static __always_inline void rate_begin(struct rate *r, __u64 now)
+/*
+ * One of the CPUs that get here begins the next second; the others may still use the old weight. max: N
+ */
+static __always_inline void rate_begin(struct rate *r, __u64 now, __u32 max)
 {
 	__u64 start = r->start;
 	__u64 before;
@@ -52,23 +54,16 @@ static __always_inline void rate_begin(struct rate *r, __u64 now)
 	before = __sync_lock_test_and_set(&r->n_events, 0);
 	if (now - start >= 2 * RATE_WINDOW_NS)
 		before = 0;
-	r->limit = before > dp_max_rate ? before : dp_max_rate;
-	r->weight = (r->limit + dp_max_rate - 1) / dp_max_rate;
+	r->limit = before > max ? before : max;
+	r->weight = (r->limit + max - 1) / max;
 }
 
-/* Number of events that a sample of this event stands for; 0: do not take it. */
-static __always_inline __u32 rate_weight(__u32 pid, enum dp_event event)
+/* Number of events that a sample of this event stands for; 0: do not take it. max: N, not 0 */
+static __always_inline __u32 rate_take(struct rate *r, __u32 max)
 {
-	__u32 key = event * DP_RATE_SLOTS + pid % DP_RATE_SLOTS;
 	__u64 n, limit, weight;
-	struct rate *r;
 
-	if (dp_max_rate == 0)
-		return 1;
-	r = bpf_map_lookup_elem(&dp_rates, &key);
-	if (!r)
-		return 1;
-	rate_begin(r, bpf_ktime_get_ns());
+	rate_begin(r, bpf_ktime_get_ns(), max);
 	n = __sync_fetch_and_add(&r->n_events, 1);
 	limit = r->limit;
 	weight = r->weight;
@@ -79,6 +74,18 @@ static __always_inline __u32 rate_weight(__u32 pid, enum dp_event event)
 	if (weight <= 1)
 		return 1;
 	return bpf_get_prandom_u32() % (__u32)weight == 0 ? (__u32)weight : 0;
+}
+
+/* The same, with --max-rate. */
+static __always_inline __u32 rate_weight(__u32 pid, enum dp_event event)
+{
+	__u32 key = event * DP_RATE_SLOTS + pid % DP_RATE_SLOTS;
+	struct rate *r;
+
+	if (dp_max_rate == 0)
+		return 1;
+	r = bpf_map_lookup_elem(&dp_rates, &key);
+	return r ? rate_take(r, dp_max_rate) : 1;
 }
 
 #endif

@@ -33,10 +33,12 @@ struct dp_part {
 
 #include "bpf/label_layout.h"
 #include "bpf/context_layout.h"
+#include "bpf/custom_layout.h"
 #include "bpf/runtime_layout.h"
 #include "bpf/value_layout.h"
 #include "bpf/span_layout.h"
 #include "bpf/crash_layout.h"
+#include "bpf/probe_layout.h"
 
 /* What user space has to do with a sample. */
 enum dp_sample_flags {

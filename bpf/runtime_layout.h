@@ -99,12 +99,17 @@ struct dp_runtime {
 enum dp_python_entry {
 	DP_PYTHON_ENTRY_EACH, /* every frame has a loop of its own: up to 3.10 */
 	DP_PYTHON_ENTRY_FLAG, /* those in which a byte is not 0: 3.11 */
-	DP_PYTHON_ENTRY_LINK, /* those in front of a frame that is none: its byte has `link` */
+	DP_PYTHON_ENTRY_LINK, /* those in front of a frame that is none: its byte has `link` or more */
 	DP_N_PYTHON_ENTRIES,
 };
 
 /* Bytes of a frame that are read at once; a power of two. */
 #define DP_PYTHON_FRAME_SIZE 128
+
+/* In the low bits, a reference to a code object may have flags (from 3.14 on). */
+#define DP_PYTHON_REFERENCE_FLAGS 7ULL
+/* What a list of copies begins with: their number. */
+#define DP_PYTHON_COPIES_HEAD 8
 
 /*
  * Where CPython keeps its threads and their frames: offsets of members in the structures of its
@@ -132,6 +137,8 @@ struct dp_python {
 	__u32 line;       /* and its first line */
 	__u32 hash;       /* in a string */
 	__u32 c_previous; /* in the structure of c_frame: that of the loop that called this one */
+	__u32 copies;     /* in a code object: a list of copies of its instructions, */
+	__u32 copy;       /* and in a frame, which one its position is in (4 bytes); or both 0 */
 };
 
 /* Tells apart code objects that follow each other at the same address. */
@@ -168,6 +175,8 @@ struct dp_python_names {
 	__u32 string_text;  /* and of another one */
 	__u32 bytes_size;   /* in an object of bytes: their number, and they */
 	__u32 bytes;
+	__u32 string_kind; /* in the state: the first bit of its kind, which is followed by its flags */
+	__u32 calls_each; /* instructions are functions, which a loop calls */
 	__u32 zero;
 };
 

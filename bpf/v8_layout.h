@@ -59,11 +59,16 @@ struct dp_v8_names {
 	__u16 array_length, array_data;
 	__u16 bytecode_data;
 	__u16 function_shared, shared_name, shared_script;
-	/* Of compiled code, which some versions do not describe; 0: not known. Where it begins in its
-	 * object, and numbers of elements of its data for deoptimization */
+	/* Of compiled code; 0: not known. Where it begins in its object, and numbers of elements of its
+	 * data for deoptimization */
 	__u16 type_stream, type_protected_array, stream_start;
 	__u16 deopt_literals, deopt_inlined, deopt_shared;
-	__u16 zero;
+	__u16 code_start; /* as stream_start, in versions in which a Code has its instructions */
+	/* Of each bytecode, its length in the lower half, and by how much a prefix makes it longer */
+	__u8 bytecode_lengths[256]; /* 0: not known */
 };
+
+#define DP_V8_LENGTH(lengths) ((lengths)&0xf)
+#define DP_V8_N_SCALED(lengths) ((lengths) >> 4)
 
 #endif

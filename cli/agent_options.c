@@ -28,6 +28,7 @@ enum {
 	OPTION_MEMORY,
 	OPTION_MIN_BLOCK,
 	OPTION_OFF_CPU,
+	OPTION_PROBE_SOCKET,
 	OPTION_PULL,
 	OPTION_PULL_TOKEN_FILE,
 	OPTION_SPOOL,
@@ -57,6 +58,8 @@ static const struct argp_option argp_options[] = {
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
 	  "at most about N samples per second and process, chosen at random; counts are scaled",
 	  2 },
+	{ "probe-socket", OPTION_PROBE_SOCKET, "PATH", 0,
+	  "let `dwarfprof probe' add probes meanwhile, through this socket", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ .doc = "What to show", .group = 4 },
 	{ .doc = "Where profiles go", .group = 5 },
@@ -263,6 +266,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_MAX_RATE:
 		s->options.record.profiler.max_rate = parse_number(state, "--max-rate", arg);
+		return 0;
+	case OPTION_PROBE_SOCKET:
+		s->options.record.profiler.probe_socket = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);

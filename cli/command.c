@@ -13,9 +13,9 @@ const char *argp_program_version = "dwarfprof " DP_VERSION;
 const char *argp_program_bug_address = DP_BUG_REPORT;
 
 const struct command *const commands[] = {
-	&command_record,  &command_top,  &command_dump,     &command_agent,  &command_report,
-	&command_convert, &command_diff, &command_annotate, &command_tables, &command_probes,
-	&command_doctor,  &command_help, &command_version,
+	&command_record,  &command_top,    &command_dump,     &command_agent,   &command_report,
+	&command_convert, &command_diff,   &command_annotate, &command_tables,  &command_probes,
+	&command_probe,   &command_doctor, &command_help,     &command_version,
 };
 const size_t n_commands = ARRAY_SIZE(commands);
 

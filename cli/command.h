@@ -35,6 +35,7 @@ extern const struct command command_diff;
 extern const struct command command_annotate;
 extern const struct command command_tables;
 extern const struct command command_probes;
+extern const struct command command_probe;
 extern const struct command command_doctor;
 extern const struct command command_help;
 extern const struct command command_version;

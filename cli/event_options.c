@@ -190,6 +190,21 @@ static void check_probe(const struct profiler_options *r, struct argp_state *sta
 			   "not end; `--probe label:' does not need that");
 }
 
+static void check_socket(const struct profiler_options *r, struct argp_state *state)
+{
+	const unsigned int probes = EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE);
+
+	if (r->label_probe)
+		argp_error(state, "--probe-socket and --probe exclude each other");
+	if (r->event.source->programs & probes)
+		argp_error(state,
+			   "--probe-socket is for CPU, off-CPU and counted samples, not -e %s",
+			   r->event.source->name);
+	if (r->sides == DP_SIDES_KERNEL)
+		argp_error(state,
+			   "-K and --probe-socket exclude each other: probes have no kernel stack");
+}
+
 void event_options_complete(struct options *o, struct argp_state *state)
 {
 	struct profiler_options *r = &o->record.profiler;
@@ -210,6 +225,8 @@ void event_options_complete(struct options *o, struct argp_state *state)
 		argp_error(state, "--value is for events of -e with values, such as uprobe:");
 	if (r->label_probe)
 		check_probe(r, state);
+	if (r->probe_socket)
+		check_socket(r, state);
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_tls.h"
+#include "elf/elf_labels.h"
 #include "log/clock.h"
 #include "tables/decode.h"
 
@@ -48,7 +48,7 @@ static int build(struct file_table *table)
 	struct image_extent extent = table->elf.code;
 	int err;
 
-	elf_tls_find(&table->elf, DP_CONTEXT_VARIABLE, &extent.context);
+	extent.labels_form = elf_labels_find(&table->elf, &extent.variable);
 	err = image_build(&table->elf.cfi, &extent, &table->image);
 	table->build_ns = clock_now_ns() - start;
 	return err == -ENODATA ? 0 : err;

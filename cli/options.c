@@ -42,6 +42,7 @@ enum {
 	OPTION_UNWIND,
 	OPTION_VALUE,
 	OPTION_PROBE,
+	OPTION_PROBE_SOCKET,
 	OPTION_REDACT,
 	OPTION_VERIFY,
 	OPTION_WALL,
@@ -120,6 +121,8 @@ static const struct argp_option sampling_options[] = {
 	  "label: give samples taken during calls of these functions the values as labels; "
 	  "span:... min=TIME: only samples in calls that take at least that long",
 	  2 },
+	{ "probe-socket", OPTION_PROBE_SOCKET, "PATH", 0,
+	  "let `dwarfprof probe' add probes meanwhile, through this socket", 2 },
 	{ "redact", OPTION_REDACT, "REGEX", 0,
 	  "put <redacted> in the place of what matches in values and labels", 2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
@@ -315,6 +318,9 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_PROBE:
 		event_options_set_probe(o, state, arg);
+		return 0;
+	case OPTION_PROBE_SOCKET:
+		o->record.profiler.probe_socket = arg;
 		return 0;
 	case OPTION_REDACT:
 		event_options_set_redaction(o, state, arg);

@@ -52,7 +52,8 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 /* If no CPU's event may interrupt them, they have the only rings. */
 static void set_rings(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
-	if (loads(options, DP_EVENT_OFF_CPU) || loads(options, DP_EVENT_CRASH))
+	if (loads(options, DP_EVENT_OFF_CPU) || loads(options, DP_EVENT_CRASH) ||
+	    options->needs.has_slots)
 		bpf->rodata->dp_off_cpu_rings =
 			(options->needs.rings_per_cpu - 1) * options->n_cpus;
 }
@@ -79,11 +80,14 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 			0);
 	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
 	bpf->rodata->dp_has_exceptions = needs->has_exceptions;
+	bpf->rodata->dp_has_slots = needs->has_slots;
 	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
 	set_map(bpf->maps.dp_span_times, needs->has_span_times ? 1 : 0);
 	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
 	set_map(bpf->maps.dp_whats, needs->has_exceptions ? DP_MAX_ARGUMENT_LISTS : 1);
 	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 1);
+	set_map(bpf->maps.dp_probes, needs->has_slots ? DP_MAX_PROBES : 1);
+	set_map(bpf->maps.dp_probe_rates, needs->has_slots ? DP_MAX_PROBES : 1);
 	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 1);
 	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 1);
 }

@@ -78,6 +78,7 @@ struct session_needs {
 	bool has_times;             /* and the times of calls: session_time_calls() */
 	bool has_spans;             /* calls label samples: session_label_calls() */
 	bool has_exceptions;        /* uprobes read what is thrown: session_sample_exceptions() */
+	bool has_slots;             /* uprobes are added meanwhile: probe_slots.h */
 	enum tracer_kind tracer;    /* of DP_EVENT_TRACE */
 	char function[TRACER_NAME_SIZE]; /* of TRACER_FENTRY */
 	bool has_span_times;             /* if they take long enough: session_end_calls() */

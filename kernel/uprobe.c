@@ -87,8 +87,9 @@ static int read_perf_type(void)
 	return fscanf(file, "%d", &type) == 1 ? type : -EINVAL;
 }
 
-/* PERF_UPROBE_REF_CTR_OFFSET_SHIFT, kernel/events/core.c */
+/* PERF_UPROBE_REF_CTR_OFFSET_SHIFT, PERF_PROBE_CONFIG_IS_RETPROBE, kernel/events/core.c */
 #define COUNTER_SHIFT 32
+#define IS_RETURN UINT64_C(1)
 
 int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i)
 {
@@ -96,7 +97,8 @@ int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i)
 		    .perf_event.bpf_cookie = places->cookies ? places->cookies[i] : 0);
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.config = places->counters ? places->counters[i] << COUNTER_SHIFT : 0,
+		.config = (places->counters ? places->counters[i] << COUNTER_SHIFT : 0) |
+			  (places->are_returns ? IS_RETURN : 0),
 		.uprobe_path = (uintptr_t)places->link,
 		.probe_offset = places->offsets[i],
 	};

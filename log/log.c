@@ -20,6 +20,13 @@ static _Atomic enum log_level log_threshold = LOG_INFO;
 static _Atomic bool log_priorities;
 static _Atomic bool progress_shown; /* written, like the line itself, under stderr's lock */
 
+static _Thread_local FILE *answer;
+
+void log_answer_to(FILE *file)
+{
+	answer = file;
+}
+
 void log_set_level(enum log_level level)
 {
 	log_threshold = level;
@@ -83,7 +90,7 @@ bool log_progress_is_shown(void)
 }
 
 /* Messages may contain names chosen by others, so control characters are made harmless. */
-static void put_line(const char *format, va_list args)
+static void put_line(FILE *to, const char *format, va_list args)
 {
 	_cleanup_free_ char *text = NULL;
 
@@ -92,8 +99,8 @@ static void put_line(const char *format, va_list args)
 		return;
 	}
 	text_make_plain(text);
-	fputs(text, stderr);
-	fputc('\n', stderr);
+	fputs(text, to);
+	fputc('\n', to);
 }
 
 void log_message(enum log_level level, const char *format, ...)
@@ -102,6 +109,12 @@ void log_message(enum log_level level, const char *format, ...)
 
 	if (!log_enabled(level))
 		return;
+	if (answer && level == LOG_ERROR) {
+		va_start(args, format);
+		put_line(answer, format, args);
+		va_end(args);
+		return;
+	}
 	flockfile(stderr);
 	clear_progress();
 	if (log_priorities)
@@ -110,7 +123,7 @@ void log_message(enum log_level level, const char *format, ...)
 	if (level == LOG_WARNING)
 		fputs("warning: ", stderr);
 	va_start(args, format);
-	put_line(format, args);
+	put_line(stderr, format, args);
 	va_end(args);
 	funlockfile(stderr);
 }
@@ -128,14 +141,15 @@ void log_lines(enum log_level level, const char *text)
 
 void log_detail(const char *format, ...)
 {
+	FILE *to = answer ?: stderr;
 	va_list args;
 
-	flockfile(stderr);
-	fputs("  ", stderr);
+	flockfile(to);
+	fputs("  ", to);
 	va_start(args, format);
-	put_line(format, args);
+	put_line(to, format, args);
 	va_end(args);
-	funlockfile(stderr);
+	funlockfile(to);
 }
 
 void log_progress(const char *format, ...)

@@ -3,6 +3,7 @@
 #define DP_LOG_LOG_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /*
  * Messages for the user, on stderr. Each line starts with the program's name, except detail lines
@@ -33,6 +34,12 @@ bool log_is_journal(void);
 
 void log_message(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Where this thread's errors and their details go instead of stderr: to who has asked for what fails; a
+ * line each. The caller keeps the file. NULL: to stderr.
+ */
+void log_answer_to(FILE *file);
 
 /* Logs a line under the preceding error: what is needed, what to type. */
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -104,8 +104,11 @@ static inline const struct binary *snapshot_labelled(const struct snapshot *snap
 						  NULL;
 }
 
-/* Whether threads may publish their contexts: the kernel may read them (snapshot_labelled()), or not. */
-bool snapshot_has_context(const struct snapshot *snapshot);
+/*
+ * Whether there may be labels of these forms (binary_has_labels()): the kernel may read them
+ * (snapshot_labelled()), or not.
+ */
+bool snapshot_has_labels(const struct snapshot *snapshot, unsigned int forms);
 
 /* True if a table has been added or evicted since. */
 bool snapshot_is_outdated(const struct snapshot *snapshot);

@@ -13,8 +13,8 @@
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
+#include "profiler/probe_places.h"
 #include "profiler/profiler.h"
-#include "profiler/usdt_places.h"
 
 static enum probe_kind kind_of(const struct event_source *source)
 {
@@ -78,37 +78,12 @@ static int set_values(struct session *session, struct probe_lists *lists, const 
 	return 0;
 }
 
-static int find_functions(struct parsers *parsers, const struct probe_parts *parts,
-			  struct uprobe_places *places, struct probe_lists *lists)
-{
-	const struct uprobe_reader reader = probe_file_reader(parsers);
-	int err = uprobe_places_find(parts->path, parts->name, &reader, places);
-
-	places->are_returns = parts->kind == PROBE_RETURN;
-	if (err < 0 || parts->arguments.n == 0)
-		return err;
-	return probe_lists_make(parsers, &parts->arguments, places, lists);
-}
-
-static int find_usdt(struct parsers *parsers, const struct probe_parts *parts,
-		     struct uprobe_places *places, struct probe_lists *lists)
-{
-	_cleanup_(usdt_places_done) struct usdt_places found = { .at.fd = -1 };
-	int err = usdt_places_find(parsers, parts->path, parts->name, &found);
-
-	if (err == 0 && parts->arguments.n > 0)
-		err = probe_lists_make_usdt(&parts->arguments, found.notes, &found.at, lists);
-	*places = found.at;
-	found.at = UPROBE_PLACES_NONE;
-	return err;
-}
-
 static int start(struct session *session, struct parsers *parsers, const struct probe_parts *parts,
 		 struct uprobe_places *places, const char *value, struct event_text *ret)
 {
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
-	int err = parts->kind == PROBE_STATIC ? find_usdt(parsers, parts, places, &lists) :
-						find_functions(parsers, parts, places, &lists);
+	const struct uprobe_reader reader = probe_file_reader(parsers);
+	int err = probe_places_find(parsers, &reader, parts, places, &lists);
 
 	if (err == 0 && lists.n > 0)
 		err = set_values(session, &lists, value, ret);

@@ -47,6 +47,16 @@ static void add(struct needs *needs, const struct event *event, const struct pro
 		needs->hz = o->hz;
 }
 
+/* Probes that are added meanwhile. */
+static void add_slots(struct session_needs *session)
+{
+	session->programs |= EVENT_BIT(DP_EVENT_UPROBE);
+	session->levels = max(session->levels, DP_UPROBE_LEVELS);
+	session->rings_per_cpu = 2; /* a CPU's event may interrupt them */
+	session->has_values = true;
+	session->has_slots = true;
+}
+
 struct needs needs_of(const struct profiler_options *o)
 {
 	const unsigned int of_threads = EVENT_BIT(DP_EVENT_OFF_CPU) | EVENT_BIT(DP_EVENT_CRASH);
@@ -68,6 +78,8 @@ struct needs needs_of(const struct profiler_options *o)
 		add(&needs, profiler_event(o, i), o);
 	if (o->crashes)
 		needs.session.programs |= EVENT_BIT(DP_EVENT_CRASH);
+	if (o->probe_socket)
+		add_slots(&needs.session);
 	/* A CPU's event may interrupt the others, whatever their sources say. */
 	if ((needs.session.programs & EVENT_BIT(DP_EVENT_CPU)) &&
 	    (needs.session.programs & of_threads)) {

@@ -13,24 +13,30 @@
 #include "sandbox/finders.h"
 #include "sandbox/parsers.h"
 
-int probe_file_open(void *parsers, const char *path)
+int probe_file_reopen(struct parsers *parsers, int reference)
 {
-	_cleanup_close_ int place = open(path, O_PATH | O_CLOEXEC);
 	struct found_file found;
 	struct stat st = { 0 };
-	int err = place < 0 ? -errno : file_stat(place, &st);
+	int err = file_stat(reference, &st);
 
 	if (err < 0)
 		return err;
 	if (!S_ISREG(st.st_mode))
 		return -ESTALE;
-	err = finders_open(parsers_finders(parsers), FINDERS_NOBODY, place, &found);
+	err = finders_open(parsers_finders(parsers), FINDERS_NOBODY, reference, &found);
 	if (err < 0)
 		return err;
 	if (!found.is_foreign && stored_file_is_local(found.fd))
 		return found.fd;
 	foreign_file_close(found.fd);
 	return -EREMOTE;
+}
+
+int probe_file_open(void *parsers, const char *path)
+{
+	_cleanup_close_ int place = open(path, O_PATH | O_CLOEXEC);
+
+	return place < 0 ? -errno : probe_file_reopen(parsers, place);
 }
 
 struct uprobe_reader probe_file_reader(struct parsers *parsers)

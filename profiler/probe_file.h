@@ -16,6 +16,9 @@ struct parsers;
  */
 int probe_file_open(void *parsers, const char *path);
 
+/* The same of a file that a descriptor refers to, which the caller keeps. */
+int probe_file_reopen(struct parsers *parsers, int reference);
+
 /* Opens files in that way, and has the parsers read them. */
 struct uprobe_reader probe_file_reader(struct parsers *parsers);
 

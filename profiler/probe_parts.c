@@ -7,8 +7,29 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "symbols/line_places.h"
+
+static const struct {
+	const char *word;
+	enum probe_kind kind;
+} kinds[] = {
+	{ "uprobe", PROBE_CALL },
+	{ "uretprobe", PROBE_RETURN },
+	{ "usdt", PROBE_STATIC },
+};
+
+bool probe_kind_find(const char *word, size_t n, enum probe_kind *ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (strlen(kinds[i].word) != n || memcmp(kinds[i].word, word, n) != 0)
+			continue;
+		*ret = kinds[i].kind;
+		return true;
+	}
+	return false;
+}
 
 /*
  * Where the name begins in PATH:NAME. Both may have colons: the path ends at the first one before
@@ -44,23 +65,23 @@ static bool are_by_name(const struct arguments *arguments)
 	return true;
 }
 
-int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_parts *ret,
-		      char ret_why[ARGUMENTS_WHY_SIZE])
+int probe_parts_make(const char *path, const char *name, enum probe_kind kind,
+		     struct probe_parts *ret, char ret_why[ARGUMENTS_WHY_SIZE])
 {
-	const char *name = find_name(argument), *values;
+	const char *values;
 	struct source_line line;
 	int err = 0;
 
 	*ret = (struct probe_parts){ .kind = kind };
 	ret_why[0] = '\0';
-	if (!name || name == argument + 1 || *name == '\0')
+	if (*path == '\0' || *name == '\0')
 		return -EINVAL;
 	if (kind == PROBE_STATIC && !strchr(name, ':')) {
 		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "there must be PATH:PROVIDER:NAME");
 		return -EINVAL;
 	}
 	values = arguments_find(name, kind);
-	ret->path = strndup(argument, (size_t)(name - argument) - 1);
+	ret->path = strdup(path);
 	ret->name = values ? strndup(name, (size_t)(values - name)) : strdup(name);
 	if (!ret->path || !ret->name)
 		return -ENOMEM;
@@ -78,4 +99,17 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 		err = -EINVAL;
 	}
 	return err;
+}
+
+int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_parts *ret,
+		      char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	const char *name = find_name(argument);
+	_cleanup_free_ char *path = name ? strndup(argument, (size_t)(name - argument) - 1) : NULL;
+
+	*ret = (struct probe_parts){ .kind = kind };
+	ret_why[0] = '\0';
+	if (!name)
+		return -EINVAL;
+	return path ? probe_parts_make(path, name, kind, ret, ret_why) : -ENOMEM;
 }

@@ -20,6 +20,7 @@
 #include "process/watch.h"
 #include "profiler/label_probe.h"
 #include "profiler/needs.h"
+#include "profiler/probe_server.h"
 #include "profiler/resting.h"
 #include "profiler/stores.h"
 #include "report/report_queue.h"
@@ -52,6 +53,7 @@ struct profiler {
 	struct report_event several[EVENT_MAX];
 	struct event_labels event_labels;
 	struct value_labels value_labels; /* if the event's samples have values */
+	struct probe_server *probes;      /* NULL: none can be added */
 	struct utsname machine;
 	char kernel[256];
 	/* To sample: only if an event needs a program */
@@ -394,6 +396,9 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	if (err == 0)
 		err = label_probe_attach(&p->session, p->stores.parsers, p->options, &p->event,
 					 &p->value_labels, &p->drain.spans);
+	if (err == 0)
+		err = probe_server_open(&p->session, p->stores.parsers, p->options,
+					&p->value_labels, &p->probes);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
@@ -509,6 +514,7 @@ void profiler_stop(struct profiler *p)
 	if (p->needs.states && o->max_rate == 0 && !filter_is_set(o->target.filter))
 		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
 			     &p->n_unseen);
+	probe_server_stop(p->probes);
 	session_stop(&p->session);
 	p->stopped = clock_now_ns();
 	p->drain.totals.duration_ns = p->stopped - p->started;
@@ -572,6 +578,7 @@ struct profiler *profiler_free(struct profiler *p)
 	verify_queue_give_up(p->verify); /* reports may wait for results */
 	report_queue_free(p->report_queue);
 	drain_done(&p->drain);
+	probe_server_free(p->probes);
 	unwinder_free(p->unwinder);
 	verify_queue_free(p->verify);
 	kallsyms_free(p->kallsyms);

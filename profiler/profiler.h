@@ -79,6 +79,11 @@ struct profiler_options {
 	 * NULL
 	 */
 	const char *label_probe;
+	/*
+	 * Where to listen for probes to add (probe_server.h), not with an event or label that is a probe;
+	 * or NULL
+	 */
+	const char *probe_socket;
 	bool crashes;          /* sampled, too, beside one event of another kind */
 	unsigned int max_rate; /* samples per process and second; 0: no limit */
 

@@ -105,15 +105,14 @@ static int choose(struct usdt_places *p, size_t n, const char *file, const char 
 	return err;
 }
 
-int usdt_places_find(struct parsers *parsers, const char *file, const char *pattern,
-		     struct usdt_places *ret)
+int usdt_places_find_by(struct parsers *parsers, const struct uprobe_reader *reader,
+			const char *file, const char *pattern, struct usdt_places *ret)
 {
-	const struct uprobe_reader reader = probe_file_reader(parsers);
 	size_t n = 0;
 	int err;
 
 	*ret = (struct usdt_places){ 0 };
-	err = uprobe_places_open(file, &reader, &ret->at);
+	err = uprobe_places_open(file, reader, &ret->at);
 	if (err == 0)
 		err = usdt_places_list(parsers, ret->at.fd, file, &ret->all, &n);
 	if (err == 0)
@@ -121,6 +120,14 @@ int usdt_places_find(struct parsers *parsers, const char *file, const char *patt
 	if (err < 0)
 		usdt_places_done(ret);
 	return err;
+}
+
+int usdt_places_find(struct parsers *parsers, const char *file, const char *pattern,
+		     struct usdt_places *ret)
+{
+	const struct uprobe_reader reader = probe_file_reader(parsers);
+
+	return usdt_places_find_by(parsers, &reader, file, pattern, ret);
 }
 
 void usdt_places_done(struct usdt_places *p)

@@ -21,6 +21,9 @@ struct usdt_places {
  */
 int usdt_places_find(struct parsers *parsers, const char *file, const char *pattern,
 		     struct usdt_places *ret);
+/* The same in the file that `reader` opens. */
+int usdt_places_find_by(struct parsers *parsers, const struct uprobe_reader *reader,
+			const char *file, const char *pattern, struct usdt_places *ret);
 void usdt_places_done(struct usdt_places *places);
 
 /* All of a file that is open; the caller frees *ret. 0, or an error of parsers_ask(), logged. */

@@ -238,13 +238,16 @@ static int keep_compiled(struct intern_table *t, const struct view *record,
 	struct interned_compiled *c = calloc(1, sizeof(*c) + size);
 	struct view v = *record;
 	_cleanup_free_ char *function = view_new_text(&v), *file = view_new_text(&v);
-	unsigned int line = (unsigned int)view_below(&v, UINT32_MAX);
+	struct source_location location = { .function = function, .file = file };
 	int err = c && function && file ? make_compiled_module(t) : -ENOMEM;
 
+	location.line = (unsigned int)view_below(&v, UINT32_MAX);
+	if (!view_is_empty(&v))
+		location.column = (unsigned int)view_below(&v, UINT32_MAX);
 	if (err == 0 && v.failed)
 		err = -EBADMSG;
 	if (err == 0)
-		err = jit_add(t->compiled_module->jit, function, file, line, &c->located);
+		err = jit_add(t->compiled_module->jit, &location, &c->located);
 	if (err < 0) {
 		free(c);
 		return err == -E2BIG ? -EBADMSG : err;

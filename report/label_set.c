@@ -186,16 +186,25 @@ static int add_texts(struct label_list *list, const struct text *key, const stru
 	return label_list_add(list, &(struct label){ .key = key_copy, .text = value_copy });
 }
 
+static bool is_among(const struct text *texts, size_t n, const struct text *text)
+{
+	for (size_t i = 0; i < n; i++)
+		if (texts[i].size == text->size && memcmp(texts[i].at, text->at, text->size) == 0)
+			return true;
+	return false;
+}
+
 int label_list_add_raw(struct label_list *list, const struct dp_labels *raw)
 {
 	const char *at = (const char *)(raw + 1);
+	struct text keys[DP_MAX_LABELS];
 	size_t left;
 
-	if (raw->part.size < sizeof(*raw))
+	if (raw->part.size < sizeof(*raw) || raw->n > DP_MAX_LABELS)
 		return -EBADMSG;
 	left = raw->part.size - sizeof(*raw);
 	for (size_t i = 0; i < raw->n; i++) {
-		struct text key, value;
+		struct text value;
 		struct dp_label head;
 		int err;
 
@@ -204,10 +213,10 @@ int label_list_add_raw(struct label_list *list, const struct dp_labels *raw)
 		memcpy(&head, at, sizeof(head));
 		at += sizeof(head);
 		left -= sizeof(head);
-		if (!take_text(&at, &left, head.key_size, &key) ||
+		if (!take_text(&at, &left, head.key_size, &keys[i]) ||
 		    !take_text(&at, &left, head.value_size, &value))
 			return -EBADMSG;
-		err = add_texts(list, &key, &value);
+		err = is_among(keys, i, &keys[i]) ? 0 : add_texts(list, &keys[i], &value);
 		if (err < 0)
 			return err;
 	}

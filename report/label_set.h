@@ -60,7 +60,10 @@ int label_list_add(struct label_list *list, const struct label *label);
 /* Whether one of the first n labels has this key. */
 bool label_list_has_key(const struct label_list *list, size_t n, const char *key);
 
-/* Adds those of a sample's record. 0, -ENOMEM, or -EBADMSG if it has fewer than it says. */
+/*
+ * Adds those of a sample's record, of equal keys the first one. 0, -ENOMEM, or -EBADMSG if it has fewer than
+ * it says.
+ */
 int label_list_add_raw(struct label_list *list, const struct dp_labels *raw);
 
 /* Sorts the labels into a set. 0 or -ENOMEM; the caller frees *ret. */

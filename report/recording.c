@@ -298,9 +298,7 @@ static int put_slots(struct recording *r, struct bytes *record, uint64_t *ret_pl
 	return err < 0 ? err : tell(r, RECORDING_PLACEMENT, &r->part, ret_placement);
 }
 
-/*
- * A frame in no binary: its address, preceded by the JIT function there, which will be in no file.
- */
+/* A frame in no binary: the JIT function there, which will be in no file, and its address. */
 static int put_elsewhere(struct recording *r, const struct frame *f, struct bytes *b)
 {
 	struct bytes *part = &r->part;
@@ -318,6 +316,8 @@ static int put_elsewhere(struct recording *r, const struct frame *f, struct byte
 	bytes_put_text(part, location->function);
 	bytes_put_text(part, location->file ? location->file : "");
 	bytes_put_number(part, location->line);
+	if (location->column > 0)
+		bytes_put_number(part, location->column);
 	err = tell(r, RECORDING_COMPILED, part, &number);
 	bytes_put_number(b, (r->n_slots + 1) * RECORDING_METHODS + f->method);
 	bytes_put_number(b, number);

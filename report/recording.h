@@ -38,7 +38,7 @@ enum recording_tag {
 	RECORDING_SAMPLE,
 	RECORDING_FORGET,   /* all numbers start again at 0 */
 	RECORDING_TOTALS,   /* the end */
-	RECORDING_COMPILED, /* a JIT function: name, file, line */
+	RECORDING_COMPILED, /* a JIT function: name, file, line, column */
 	RECORDING_LABELS,   /* 1 if cut; then keys and texts, zero-terminated */
 	RECORDING_NUMBERS,  /* numeric labels: key, unit, number */
 	RECORDING_CALLS,    /* a probed function, and how long its calls took */

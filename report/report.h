@@ -24,6 +24,8 @@ struct report_event {
  * labels `event`; this key comes before theirs, as labels are sorted.
  */
 #define REPORT_EVENT "-e"
+/* The event of samples that probes take which were added meanwhile. */
+#define REPORT_PROBE_EVENT "probe"
 
 /*
  * For a format whose readers take files of a limited size (otlp): it writes several. `end` is called

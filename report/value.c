@@ -149,8 +149,18 @@ size_t value_event_number(const struct report_context *context, const struct sam
 	return i;
 }
 
+/* Is it of a probe that was added while something else was sampled? */
+static bool is_added(const struct report_context *context, const struct sample *sample)
+{
+	const unsigned int others = EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU);
+
+	return sample->event == DP_EVENT_UPROBE && (context->events & others);
+}
+
 const char *value_event_name(const struct report_context *context, const struct sample *sample)
 {
+	if (is_added(context, sample))
+		return REPORT_PROBE_EVENT;
 	if (context->n_several > 0)
 		return context->several[value_event_number(context, sample)].name;
 	return rows[sample->event].event ? rows[sample->event].event : context->event;

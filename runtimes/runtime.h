@@ -66,6 +66,9 @@ struct runtime_source {
 	/* The line of a frame's position in its code; 0: it has none. */
 	unsigned int (*line)(const void *layout, const struct runtime_code *code,
 			     const struct dp_runtime_frame *frame);
+	/* Likewise the column in that line, in the language's characters. */
+	unsigned int (*column)(const void *layout, const struct runtime_code *code,
+			       const struct dp_runtime_frame *frame); /* NULL: none is known */
 };
 
 extern const struct runtime_source runtime_python, runtime_hotspot, runtime_v8, runtime_ruby,

@@ -5,9 +5,11 @@ static int add(const struct label_source *source, const struct label_context *co
 	       struct label_list *list)
 {
 	const struct event_labels *labels = source->arg;
-	size_t number = context->named->sample.state;
+	const struct dp_sample *sample = &context->named->sample;
+	size_t number = sample->state;
 	const struct label label = { .key = REPORT_EVENT,
-				     .text = number < labels->n ? labels->events[number].name :
+				     .text = sample->event == DP_EVENT_UPROBE ? REPORT_PROBE_EVENT :
+					     number < labels->n ? labels->events[number].name :
 								  "" };
 
 	return label_list_add(list, &label);

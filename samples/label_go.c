@@ -5,14 +5,7 @@
  * thread created by C keeps its goroutine after it has returned to C, and of several Go runtimes in
  * a process the kernel knows only one.
  */
-#include <errno.h>
-
 #include "samples/label_source.h"
-
-static bool is_form_of_go(uint32_t form)
-{
-	return form == DP_LABELS_GO_MAP || form == DP_LABELS_GO_LIST;
-}
 
 /* True if a frame is in a Go function of a binary. */
 static bool is_in_go(const struct frame *frame, const struct binary *b)
@@ -37,20 +30,11 @@ static bool has_other_go_frame(const struct sample *sample, const struct snapsho
 	for (size_t i = 0; snapshot && snapshot->has_labels && i < snapshot->n_mappings; i++) {
 		const struct mapping *m = &snapshot->mappings[i];
 
-		if (m->binary && m->binary != known && m->binary->table &&
-		    is_form_of_go(m->binary->table->labels_form) && has_go_frame(sample, m->binary))
+		if (m->binary != known && binary_has_labels(m->binary, DP_LABELS_GO) &&
+		    has_go_frame(sample, m->binary))
 			return true;
 	}
 	return false;
-}
-
-/* A damaged record must not end the profile: its other labels are missing. */
-static int add_raw(const struct dp_labels *labels, struct label_list *list)
-{
-	int err = label_list_add_raw(list, labels);
-
-	list->is_cut |= err == -EBADMSG;
-	return err == -EBADMSG ? 0 : err;
 }
 
 static int add_go_labels(const struct label_source *source, const struct label_context *c,
@@ -59,9 +43,10 @@ static int add_go_labels(const struct label_source *source, const struct label_c
 	const struct dp_labels *labels = sample_labels(c->named);
 	const struct binary *known = snapshot_labelled(c->in_kernel);
 
-	if (known && has_go_frame(c->sample, known)) {
-		return labels ? add_raw(labels, list) : 0;
-	}
+	if (!binary_has_labels(known, DP_LABELS_GO))
+		labels = NULL;
+	else if (has_go_frame(c->sample, known))
+		return label_add_record(labels, list);
 	/* A walk that ended early may not have reached Go's frames. */
 	list->is_cut |= has_other_go_frame(c->sample, c->walked, known) ||
 			(labels && c->sample->outcome != DP_COMPLETE);

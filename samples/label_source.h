@@ -34,8 +34,18 @@ struct label_source {
 		   struct label_list *list);
 };
 
+/*
+ * Whether the kernel has looked for labels of these forms (binary_has_labels()), or the sample has none. It
+ * does not look at each sample, and reads one form of a process.
+ */
+bool label_was_looked_for(const struct label_context *context, unsigned int forms);
+
+/* Adds those of a record; NULL: none. One that is damaged must not end the profile: the list is cut. */
+int label_add_record(const struct dp_labels *labels, struct label_list *list);
+
 extern const struct label_source label_go;
 extern const struct label_source label_crash;
+extern const struct label_source label_custom;
 extern const struct label_source label_trace;
 
 #endif

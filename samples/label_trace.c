@@ -143,7 +143,6 @@ static int add_service(const struct label_context *c, struct label_list *list)
 	return err;
 }
 
-/* Of a sample that it did not look at, or of a process with other labels, the kernel knows nothing. */
 static int add(const struct label_source *source, const struct label_context *c,
 	       struct label_list *list)
 {
@@ -154,9 +153,7 @@ static int add(const struct label_source *source, const struct label_context *c,
 		return err;
 	if (context)
 		return add_context(c, context, list);
-	list->is_cut |= c->sample->n_user > 0 && c->walked &&
-			!binary_has_context(snapshot_labelled(c->in_kernel)) &&
-			snapshot_has_context(c->walked);
+	list->is_cut |= !label_was_looked_for(c, 1U << DP_LABELS_CONTEXT);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "samples/probed_code.h"
+#include "samples/value_table.h"
 
 #define UNREAD "<unread>"
 #define UNKNOWN "<unknown>"
@@ -236,6 +237,29 @@ static int add_thrown(const struct value_labels *labels, const struct named_samp
 	return add_each(labels, &v, list);
 }
 
+static int add_added(const struct value_labels *labels, const struct named_sample *named,
+		     struct label_list *list)
+{
+	struct values v = { .head = sample_values(named) };
+	const struct value_forms *forms;
+	const char *probe;
+	int err = 0;
+
+	if (!v.head)
+		return 0;
+	forms = value_table_lock(labels->added, v.head->list, &probe);
+	list->is_cut |= !forms;
+	if (forms) {
+		values_open(&v, forms);
+		err = label_list_add(list,
+				     &(struct label){ .key = VALUE_TABLE_PROBE, .text = probe });
+		if (err == 0)
+			err = add_each(labels, &v, list);
+	}
+	value_table_unlock(labels->added);
+	return err;
+}
+
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
@@ -243,6 +267,8 @@ static int add(const struct label_source *source, const struct label_context *co
 	struct values v = values_of(labels, sample_values(context->named));
 	int err = add_thrown(labels, context->named, list);
 
+	if (err == 0 && labels->added)
+		return add_added(labels, context->named, list);
 	if (err < 0 || labels->are_of_spans)
 		return err;
 	list->is_cut |= v.head && !v.forms;
@@ -273,7 +299,7 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 	int err = 0;
 
 	*ret = NULL;
-	list.is_cut = snapshot && snapshot_has_context(snapshot);
+	list.is_cut = snapshot && snapshot_has_labels(snapshot, DP_LABELS_OF_THREADS);
 	if (labels && labels->code && !labels->are_of_spans && snapshot)
 		err = add_unseen(labels, snapshot, sample, &list);
 	if (err < 0 || (list.n == 0 && !list.is_cut))

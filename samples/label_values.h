@@ -29,6 +29,8 @@ struct value_forms {
 	struct value_form of[DP_MAX_ARGUMENTS];
 };
 
+struct value_table;
+
 /* Frees n of them, which have names of their own. NULL: none. */
 void value_forms_free(struct value_forms *lists, size_t n);
 
@@ -44,6 +46,7 @@ struct value_labels {
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
 	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */
+	struct value_table *added;      /* of probes that are added meanwhile; NULL: none can be */
 	bool are_of_spans; /* samples get them when it is known how long calls took (spans.h) */
 };
 

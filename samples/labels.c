@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "samples/labels.h"
 
+#include <errno.h>
+
 #include "base/array.h"
 #include "samples/redaction.h"
 
 static const struct label_source *const sources[] = {
 	&label_go,
 	&label_crash,
+	&label_custom,
 	&label_trace,
 };
+
+bool label_was_looked_for(const struct label_context *c, unsigned int forms)
+{
+	return c->sample->n_user == 0 || !c->walked ||
+	       binary_has_labels(snapshot_labelled(c->in_kernel), forms) ||
+	       !snapshot_has_labels(c->walked, forms);
+}
+
+int label_add_record(const struct dp_labels *labels, struct label_list *list)
+{
+	int err = labels ? label_list_add_raw(list, labels) : 0;
+
+	list->is_cut |= err == -EBADMSG;
+	return err == -EBADMSG ? 0 : err;
+}
 
 static int add_labels(const struct label_source *const *items, size_t n,
 		      const struct label_context *context, struct label_list *list)

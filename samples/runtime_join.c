@@ -82,12 +82,19 @@ static size_t catch_size(const struct plan *plan, const struct sample *sample, s
 	return caller && caller->calls ? 0 : n;
 }
 
+/* True of the frame of an instruction that a loop has called (see runtimes/python/find.c). */
+static bool is_instruction(const struct plan *plan, const struct sample *sample, size_t i)
+{
+	return plan->kind == DP_RUNTIME_PYTHON && plan->image->names.calls_each &&
+	       sample->user[i].module == plan->binary->module && is_loop(plan, sample, i + 1);
+}
+
 /* True of a frame that users of the language do not know. */
 static bool is_folded(const struct plan *plan, const struct sample *sample, size_t i)
 {
 	const struct dp_runtime_range *r = range_of(plan, &sample->user[i]);
 
-	if (r && !r->calls)
+	if ((r && !r->calls) || is_instruction(plan, sample, i))
 		return true;
 	for (size_t n = 1; n <= MAX_CATCH_FRAMES; n++)
 		if (catch_size(plan, sample, i + n) >= n)

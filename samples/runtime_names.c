@@ -30,7 +30,7 @@ struct code {
 	UT_hash_handle hh;
 };
 
-/* A position in code, or a line of it. */
+/* A position in code, or a place that it is at: the column, if that is known, and the line. */
 struct entry {
 	struct key {
 		uint64_t code, tag, position;
@@ -43,12 +43,14 @@ struct entry {
 	UT_hash_handle hh;
 };
 
-/* What is shown of a line: code that is loaded twice has two keys, but one location. */
+#define COLUMN_SHIFT 32
+
+/* What is shown of a place: code that is loaded twice has two keys, but one location. */
 struct shown {
 	uint64_t located;
 	size_t size;
 	UT_hash_handle hh;
-	char text[]; /* line number, function and file; not terminated */
+	char text[]; /* the place, function and file; not terminated */
 };
 
 struct runtime_names {
@@ -60,7 +62,7 @@ struct runtime_names {
 	/* Of the thread that looks up names, as are locations: */
 	struct process_memory memory;
 	struct code *codes;
-	struct entry *lines;
+	struct entry *places;
 	struct shown *shown;
 	struct entry unloaded;
 	pthread_mutex_t lock; /* protects what follows; held only briefly */
@@ -100,7 +102,7 @@ static void names_free_source(struct code_source *source)
 		free(shown);
 	}
 	free_entries(n->entries);
-	free_entries(n->lines);
+	free_entries(n->places);
 	free(n->numbered);
 	free(n->layout);
 	pthread_mutex_destroy(&n->lock);
@@ -128,7 +130,9 @@ static void locate_unloaded(struct runtime_names *n)
 
 	if (!e->is_located)
 		e->is_located =
-			jit_add(n->module->jit, n->runtime->unloaded, "", 0, &e->located) == 0;
+			jit_add(n->module->jit,
+				&(struct source_location){ .function = n->runtime->unloaded },
+				&e->located) == 0;
 }
 
 /* Is there room for code that is kept? */
@@ -178,25 +182,31 @@ static int find_code(struct runtime_names *n, const struct dp_runtime_frame *fra
 	return 0;
 }
 
-static struct shown *make_shown(const struct runtime_code *code, unsigned int line)
+static struct shown *make_shown(const struct runtime_code *code, uint64_t place)
 {
 	size_t function = strlen(code->function) + 1, file = strlen(code->file);
-	struct shown *shown = calloc(1, sizeof(*shown) + sizeof(line) + function + file);
+	struct shown *shown = calloc(1, sizeof(*shown) + sizeof(place) + function + file);
 
 	if (!shown)
 		return NULL;
-	shown->size = sizeof(line) + function + file;
-	memcpy(shown->text, &line, sizeof(line));
-	memcpy(shown->text + sizeof(line), code->function, function);
-	memcpy(shown->text + sizeof(line) + function, code->file, file);
+	shown->size = sizeof(place) + function + file;
+	memcpy(shown->text, &place, sizeof(place));
+	memcpy(shown->text + sizeof(place), code->function, function);
+	memcpy(shown->text + sizeof(place) + function, code->file, file);
 	return shown;
 }
 
-/* The location of what is shown of a line. 0 or a negative errno. */
-static int find_shown(struct runtime_names *n, const struct runtime_code *code, unsigned int line,
+/* The location of what is shown of a place. 0 or a negative errno. */
+static int find_shown(struct runtime_names *n, const struct runtime_code *code, uint64_t place,
 		      uint64_t *ret)
 {
-	_cleanup_free_ struct shown *shown = make_shown(code, line);
+	_cleanup_free_ struct shown *shown = make_shown(code, place);
+	const struct source_location location = {
+		.function = code->function,
+		.file = code->file,
+		.line = (unsigned int)place,
+		.column = (unsigned int)(place >> COLUMN_SHIFT),
+	};
 	struct shown *known;
 	int err;
 
@@ -210,7 +220,7 @@ static int find_shown(struct runtime_names *n, const struct runtime_code *code, 
 	/* jit_add() counts the text, too, but has no limit. */
 	if (!jit_take_memory(n->module->jit, sizeof(*shown) + 2 * shown->size))
 		return -ENOSPC;
-	err = jit_add(n->module->jit, code->function, code->file, line, &shown->located);
+	err = jit_add(n->module->jit, &location, &shown->located);
 	if (err < 0)
 		return err;
 	*ret = shown->located;
@@ -221,29 +231,37 @@ static int find_shown(struct runtime_names *n, const struct runtime_code *code, 
 	return 0;
 }
 
-/* The location of a line of code, which is added if it is new. 0 or a negative errno. */
-static int find_line(struct runtime_names *n, const struct code *c, unsigned int line,
-		     uint64_t *ret)
+/* The location of a place in code, which is added if it is new. 0 or a negative errno. */
+static int find_place(struct runtime_names *n, const struct code *c, uint64_t place, uint64_t *ret)
 {
-	const struct key key = { c->key.code, c->key.tag, line };
+	const struct key key = { c->key.code, c->key.tag, place };
 	struct entry *e;
 	int err;
 
-	HASH_FIND(hh, n->lines, &key, sizeof(key), e);
+	HASH_FIND(hh, n->places, &key, sizeof(key), e);
 	if (e) {
 		*ret = e->located;
 		return 0;
 	}
 	if (!jit_take_memory(n->module->jit, sizeof(*e)))
 		return -ENOSPC;
-	err = find_shown(n, c->code, line, ret);
-	e = err == 0 ? add(&n->lines, &key) : NULL;
+	err = find_shown(n, c->code, place, ret);
+	e = err == 0 ? add(&n->places, &key) : NULL;
 	if (e)
 		e->located = *ret;
 	return err;
 }
 
-/* The location of a frame, which may be that of others in the same line. 0 or a negative errno. */
+static uint64_t place_of(const struct runtime_names *n, const struct runtime_code *code,
+			 const struct dp_runtime_frame *frame)
+{
+	const struct runtime_source *runtime = n->runtime;
+	uint64_t column = runtime->column ? runtime->column(n->layout, code, frame) : 0;
+
+	return column << COLUMN_SHIFT | runtime->line(n->layout, code, frame);
+}
+
+/* The location of a frame, which may be that of others at the same place. 0 or a negative errno. */
 static int find_frame(struct runtime_names *n, const struct dp_runtime_frame *frame, uint64_t *ret)
 {
 	struct code *c;
@@ -251,7 +269,7 @@ static int find_frame(struct runtime_names *n, const struct dp_runtime_frame *fr
 
 	if (err < 0)
 		return err;
-	err = find_line(n, c, n->runtime->line(n->layout, c->code, frame), ret);
+	err = find_place(n, c, place_of(n, c->code, frame), ret);
 	/* It has one line, so it is hardly needed again. */
 	if (c->code->lines_size == 0)
 		forget(n, c);
@@ -296,7 +314,7 @@ static struct entry *find_own(const struct runtime_names *n, const struct dp_run
 	const struct key key = { frame->code, frame->tag, 0 };
 	struct entry *own;
 
-	HASH_FIND(hh, n->lines, &key, sizeof(key), own);
+	HASH_FIND(hh, n->places, &key, sizeof(key), own);
 	return own;
 }
 

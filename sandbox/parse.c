@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_tls.h"
+#include "elf/elf_labels.h"
 #include "runtimes/runtime.h"
 #include "sandbox/table_digest.h"
 #include "symbols/demangle.h"
@@ -42,7 +42,7 @@ static int get_image(const struct elf_file *file, struct parse_result *ret)
 
 	extent.runtime_kind = runtime_find(file, &runtime);
 	extent.runtime = &runtime;
-	elf_tls_find(file, DP_CONTEXT_VARIABLE, &extent.context);
+	extent.labels_form = elf_labels_find(file, &extent.variable);
 	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "elf/elf_tls.h"
+#include "elf/elf_labels.h"
 #include "runtimes/runtime.h"
 
 /* Larger code has unwind information, but for gaps; with its bytes, the build id changes, if there is one. */
@@ -67,12 +67,13 @@ static void add_runtime(struct sha256_ctx *sha, const struct elf_file *file)
 		add_bytes(sha, &runtime, sizeof(runtime));
 }
 
-static void add_context(struct sha256_ctx *sha, const struct elf_file *file)
+static void add_labels(struct sha256_ctx *sha, const struct elf_file *file)
 {
-	struct dp_tls context;
+	struct dp_tls variable;
+	const uint64_t form = elf_labels_find(file, &variable);
 
-	elf_tls_find(file, DP_CONTEXT_VARIABLE, &context);
-	add_bytes(sha, &context, sizeof(context));
+	add_numbers(sha, &form, 1);
+	add_bytes(sha, &variable, sizeof(variable));
 }
 
 void table_digest(const struct elf_file *file, struct file_digest *ret)
@@ -86,6 +87,6 @@ void table_digest(const struct elf_file *file, struct file_digest *ret)
 	add_go(&sha, &file->code.go, file->code.go_minor);
 	add_code(&sha, &file->code, file->build_id[0] != '\0');
 	add_runtime(&sha, file);
-	add_context(&sha, file);
+	add_labels(&sha, file);
 	sha256_digest(&sha, sizeof(ret->bytes), ret->bytes);
 }

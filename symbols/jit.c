@@ -488,10 +488,10 @@ uint64_t jit_locate(struct jit *jit, uint64_t address, uint64_t time)
 	return locate(jit, address, time);
 }
 
-int jit_add(struct jit *jit, const char *function, const char *file, unsigned int line,
-	    uint64_t *ret)
+int jit_add(struct jit *jit, const struct source_location *location, uint64_t *ret)
 {
-	struct jit_code code = { .name = strdup(function), .size = 1 };
+	struct jit_code code = { .name = strdup(location->function), .size = 1 };
+	const char *file = location->file ?: "";
 	uint32_t number;
 	size_t before;
 	int err;
@@ -509,8 +509,10 @@ int jit_add(struct jit *jit, const char *function, const char *file, unsigned in
 		free(code.lines);
 		return -ENOMEM;
 	}
-	if (code.n_lines > 0)
-		code.lines[0].line = line;
+	if (code.n_lines > 0) {
+		code.lines[0].line = location->line;
+		code.column = location->column;
+	}
 	before = jit->indexes[SOURCE_DUMP].memory;
 	err = jit_index_add_code(&jit->indexes[SOURCE_DUMP], &code, &number);
 	jit->names->jit_memory += jit->indexes[SOURCE_DUMP].memory - before;
@@ -588,6 +590,7 @@ bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct source
 	if (line) {
 		jit->location.file = code->files + line->file;
 		jit->location.line = line->line;
+		jit->location.column = code->column;
 	}
 	*ret = &jit->location;
 	return true;

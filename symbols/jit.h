@@ -45,11 +45,10 @@ void jit_set_dump(struct jit *jit, int fd, uid_t payer);
 void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t inode, uid_t payer);
 
 /*
- * Adds a function and a line of it from a recording; `file` is "" and `line` 0 if unknown. *ret is
- * for jit_find(). 0, -ENOMEM or -E2BIG.
+ * Adds a function and a place in it, of a recording or a runtime: names are copied; `file` may be "", too,
+ * if unknown; `dir` and `inlined` are not used. *ret is for jit_find(). 0, -ENOMEM or -E2BIG.
  */
-int jit_add(struct jit *jit, const char *function, const char *file, unsigned int line,
-	    uint64_t *ret);
+int jit_add(struct jit *jit, const struct source_location *location, uint64_t *ret);
 
 /*
  * Counts memory for names that a struct code_source keeps, until jit_free(). False, and not counted: it

@@ -31,6 +31,7 @@ struct jit_code {
 	size_t n_lines;
 	char *files; /* names, each with its terminating zero */
 	size_t files_size;
+	uint32_t column; /* if it has one line; 0: unknown */
 	bool is_demangled;
 };
 

@@ -381,8 +381,8 @@ void image_labels_print(const struct image *image, FILE *to)
 {
 	const struct dp_image *head = image_head(image);
 
-	if (head && head->labels_form == DP_LABELS_CONTEXT)
-		print_variable(&head->context, to);
+	if (head && DP_LABELS_IN_VARIABLE(head->labels_form))
+		print_variable(&head->variable, to);
 	else if (head && head->labels_form != DP_LABELS_NONE)
 		print_ops(image->cells + head->programs + head->labels, "", to);
 }

@@ -464,9 +464,9 @@ static int builder_start(struct builder *b, const struct image_extent *extent, u
 				    extent->n_ranges, &b->packer.rules);
 	b->packer.labels = b->go.labels;
 	b->packer.labels_form = b->go.labels_form;
-	if (b->packer.labels_form == DP_LABELS_NONE && extent->context.kind != DP_TLS_NONE) {
-		b->packer.labels_form = DP_LABELS_CONTEXT;
-		b->packer.context = extent->context;
+	if (b->packer.labels_form == DP_LABELS_NONE) {
+		b->packer.labels_form = extent->labels_form;
+		b->packer.variable = extent->variable;
 	}
 	b->packer.runtime = extent->runtime;
 	b->packer.runtime_kind = extent->runtime_kind;

@@ -67,7 +67,9 @@ struct image_extent {
 	/* The runtime of a language that it contains; owned by the caller */
 	const struct dp_runtime_image *runtime;
 	unsigned int runtime_kind; /* as in struct dp_image */
-	struct dp_tls context;     /* DP_CONTEXT_VARIABLE; kind NONE: it has none */
+	/* By what its threads publish labels (elf/elf_labels.h), as in struct dp_image; or NONE and 0 */
+	unsigned int labels_form;
+	struct dp_tls variable;
 };
 
 /*

@@ -192,20 +192,20 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 	return true;
 }
 
-/* Only Go's labels have a program, and only contexts a variable. */
+/* Go's labels have a program, the others a variable. */
 static bool check_labels(const struct check *c)
 {
-	const struct dp_tls *context = &c->head->context;
+	const struct dp_tls *variable = &c->head->variable;
+	unsigned int form = c->head->labels_form;
 
-	if (c->head->labels_form == DP_LABELS_CONTEXT)
-		return context->kind > DP_TLS_NONE && context->kind < DP_N_TLS_KINDS &&
-		       context->zero == 0;
-	if (context->value != 0 || context->kind != DP_TLS_NONE || context->zero != 0)
+	if (DP_LABELS_IN_VARIABLE(form))
+		return form < DP_N_LABELS_FORMS && variable->kind > DP_TLS_NONE &&
+		       variable->kind < DP_N_TLS_KINDS && variable->zero == 0;
+	if (variable->value != 0 || variable->kind != DP_TLS_NONE || variable->zero != 0)
 		return false;
-	if (c->head->labels_form == DP_LABELS_NONE)
+	if (form == DP_LABELS_NONE)
 		return true;
-	return c->head->labels_form < DP_N_LABELS_FORMS && c->head->labels <= INT32_MAX &&
-	       check_program(c, (int32_t)c->head->labels, 0);
+	return c->head->labels <= INT32_MAX && check_program(c, (int32_t)c->head->labels, 0);
 }
 
 static bool check_rules(const struct check *c)

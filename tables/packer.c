@@ -335,7 +335,7 @@ static int writer_put_head(struct writer *w)
 	h->pages = h->starts + cells_of(w->n_chosen * sizeof(uint16_t));
 	h->labels = p->labels;
 	h->labels_form = (__u16)p->labels_form;
-	h->context = p->context;
+	h->variable = p->variable;
 
 	w->used = (size_t)(h->pages + h->n_pages) * DP_CELL_SIZE;
 	w->size = w->used + p->n_rows + p->n_rows / 2;

@@ -46,7 +46,7 @@ struct packer {
 	struct packer_change recent[1 << PACKER_RECENT_BITS];
 	/* Labels (struct dp_image); the program is one of the rules' */
 	uint32_t labels, labels_form;
-	struct dp_tls context;
+	struct dp_tls variable;
 	const struct dp_runtime_image *runtime; /* the caller's */
 	uint32_t runtime_kind;
 	uint64_t n_rows; /* after packer_finish() */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Preloaded into a program: writes its name to the file $NOTE_THREADS when it starts a thread. Those
- * that its libraries start, such as a test framework's, are not its own.
+ * Preloaded into a program of tests: writes its name and that of the test to the file $NOTE_THREADS
+ * when the test starts a thread. Those that libraries start, such as Criterion, are not its own.
  */
+#include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -17,12 +18,14 @@ typedef int create_fn(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)
 
 static void note(const char *path)
 {
+	const struct criterion_suite *const *suite = dlsym(RTLD_DEFAULT, "criterion_current_suite");
+	const struct criterion_test *const *test = dlsym(RTLD_DEFAULT, "criterion_current_test");
 	char program[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", program, sizeof(program));
-	FILE *file = fopen(path, "ae");
+	FILE *file = suite && test && *suite && *test ? fopen(path, "ae") : NULL;
 
 	if (file && length > 0)
-		fprintf(file, "%.*s\n", (int)length, program);
+		fprintf(file, "%.*s %s/%s\n", (int)length, program, (*suite)->name, (*test)->name);
 	if (file)
 		fclose(file);
 }

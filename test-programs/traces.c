@@ -21,16 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "changes.h"
 #include "traces.h"
 
 #define APART __attribute__((noinline))
-#define MAX_CHANGES (1 << 22)
 #define N_RECORDS 4
-
-struct change {
-	uint64_t time;
-	long number;
-};
 
 struct thread {
 	pthread_t thread;
@@ -39,31 +34,12 @@ struct thread {
 	uint32_t random;
 	struct trace records[N_RECORDS];
 	unsigned int record;
-	struct change *changes;
-	size_t n_changes;
+	struct changes changes;
 };
 
 static void (*publish)(struct trace *trace);
 static atomic_bool ends;
 static volatile uint64_t sum;
-
-static void note(struct thread *t, long number)
-{
-	struct timespec now;
-
-	if (t->n_changes == MAX_CHANGES)
-		abort();
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	t->changes[t->n_changes++] =
-		(struct change){ (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
-				 number };
-}
-
-static uint32_t next_random(struct thread *t)
-{
-	t->random = t->random * 1664525 + 1013904223;
-	return t->random >> 16;
-}
 
 static void put_number(uint8_t to[8], uint64_t number)
 {
@@ -108,7 +84,7 @@ static void begin_same(struct thread *t, long number)
 	atomic_signal_fence(memory_order_seq_cst);
 	fill(trace, number);
 	atomic_signal_fence(memory_order_seq_cst);
-	trace->valid = number != 0 || next_random(t) % 2 != 0;
+	trace->valid = number != 0 || next_random(&t->random) % 2 != 0;
 }
 
 APART void nap(void);
@@ -121,9 +97,9 @@ APART void nap(void)
 
 static void work(struct thread *t)
 {
-	for (uint32_t i = 0, n = 10000 + next_random(t) % 100000; i < n; i++)
+	for (uint32_t i = 0, n = 10000 + next_random(&t->random) % 100000; i < n; i++)
 		sum += i;
-	if (next_random(t) % 16 == 0)
+	if (next_random(&t->random) % 16 == 0)
 		nap();
 }
 
@@ -135,17 +111,17 @@ static void *run(void *arg)
 	if (t->is_fixed)
 		publish(&t->records[0]);
 	while (!ends) {
-		long number = next_random(t) % 8 == 0 ? 0 : 1 + next_random(t);
+		long number = next_random(&t->random) % 8 == 0 ? 0 : 1 + next_random(&t->random);
 
-		note(t, -1);
+		changes_note(&t->changes, -1);
 		if (t->is_fixed)
 			begin_same(t, number);
 		else
 			begin_another(t, number);
-		note(t, number);
+		changes_note(&t->changes, number);
 		work(t);
 	}
-	note(t, -1);
+	changes_note(&t->changes, -1);
 	return NULL;
 }
 
@@ -231,8 +207,7 @@ int main(int argc, char **argv)
 	if (getchar() == EOF)
 		_exit(1);
 	for (int i = 0; i < 2; i++) {
-		threads[i].changes = malloc(MAX_CHANGES * sizeof(*threads[i].changes));
-		if (!threads[i].changes ||
+		if (!changes_init(&threads[i].changes) ||
 		    pthread_create(&threads[i].thread, NULL, run, &threads[i]) != 0)
 			return 1;
 	}
@@ -240,9 +215,7 @@ int main(int argc, char **argv)
 	ends = true;
 	for (int i = 0; i < 2; i++) {
 		pthread_join(threads[i].thread, NULL);
-		for (size_t k = 0; k < threads[i].n_changes; k++)
-			fprintf(log, "%d %lu %ld\n", threads[i].tid, threads[i].changes[k].time,
-				threads[i].changes[k].number);
+		changes_write(&threads[i].changes, threads[i].tid, log);
 	}
 	if (fclose(log) != 0)
 		return 1;

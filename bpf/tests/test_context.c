@@ -18,7 +18,7 @@ static struct dp_tls *place(void)
 {
 	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
 
-	return &image->context;
+	return &image->variable;
 }
 
 static void set_place(enum dp_tls_kind kind, uint64_t value)

@@ -43,14 +43,15 @@ static uint64_t put(const void *bytes, size_t size)
 	return at;
 }
 
-static struct go_string put_string(const char *text, size_t size)
+static struct label_text put_string(const char *text, size_t size)
 {
-	return (struct go_string){ put(text, size), size };
+	return (struct label_text){ put(text, size), size };
 }
 
-static struct go_label put_label(const char *key, const char *value)
+static struct label_pair put_label(const char *key, const char *value)
 {
-	return (struct go_label){ put_string(key, strlen(key)), put_string(value, strlen(value)) };
+	return (struct label_pair){ put_string(key, strlen(key)),
+				    put_string(value, strlen(value)) };
 }
 
 /* As the kernel sends it: sizes, key and value, of all. */
@@ -67,7 +68,7 @@ static void expect(const char *bytes, unsigned int n, unsigned int n_left_out, u
 	cr_assert_eq(memcmp(w->walk.labels.bytes, bytes, strlen(bytes)), 0);
 }
 
-static void put_list(const struct go_label *labels, size_t n)
+static void put_list(const struct label_pair *labels, size_t n)
 {
 	struct go_slice list = { put(labels, n * sizeof(*labels)), n, n };
 
@@ -77,7 +78,7 @@ static void put_list(const struct go_label *labels, size_t n)
 
 Test(labels, reads_a_list)
 {
-	struct go_label labels[] = { put_label("a", "1"), put_label("path", "/x") };
+	struct label_pair labels[] = { put_label("a", "1"), put_label("path", "/x") };
 
 	put_list(labels, 2);
 	expect("\1\1a1\4\2path/x", 2, 0, 0);
@@ -91,26 +92,27 @@ Test(labels, reads_a_list)
 Test(labels, cuts_what_is_too_long)
 {
 	static char text[DP_LABEL_CUT];
-	struct go_label labels[40];
+	struct label_pair labels[40];
 
 	memset(text, 'x', sizeof(text));
 	for (int i = 0; i < 40; i++)
-		labels[i] = (struct go_label){ put_string("k", 1), put_string(text, i ? 1 : 255) };
+		labels[i] =
+			(struct label_pair){ put_string("k", 1), put_string(text, i ? 1 : 255) };
 	put_list(labels, 40);
 	expect(NULL, DP_MAX_LABELS, 8, 1);
 	cr_assert_eq(w->walk.labels.bytes[1], DP_LABEL_CUT);
 	cr_assert_eq(w->walk.labels.size, 2 + 1 + 255 + 31 * 4);
 	/* 254 bytes are not cut, and there is room for seven and a half such labels. */
 	for (int i = 0; i < 20; i++)
-		labels[i] = (struct go_label){ put_string("k", 1), put_string(text, 254) };
+		labels[i] = (struct label_pair){ put_string("k", 1), put_string(text, 254) };
 	put_list(labels, 20);
 	expect(NULL, 7, 13, 0);
 }
 
 Test(labels, says_what_cannot_be_read)
 {
-	struct go_label labels[] = { put_label("a", "1"), put_label("b", "2"),
-				     put_label("c", "3") };
+	struct label_pair labels[] = { put_label("a", "1"), put_label("b", "2"),
+				       put_label("c", "3") };
 
 	labels[1].value.at = 0x1000;
 	put_list(labels, 3);
@@ -125,7 +127,7 @@ Test(labels, says_what_cannot_be_read)
 /* A bucket with labels in these slots. */
 struct bucket {
 	uint8_t used[GO_SLOTS];
-	struct go_string keys[GO_SLOTS], values[GO_SLOTS];
+	struct label_text keys[GO_SLOTS], values[GO_SLOTS];
 	uint64_t next;
 };
 
@@ -150,7 +152,7 @@ static uint64_t put_map(const struct bucket *buckets, unsigned int bits, uint64_
 
 static void set(struct bucket *b, int slot, const char *key, const char *value)
 {
-	struct go_label label = put_label(key, value);
+	struct label_pair label = put_label(key, value);
 
 	b->used[slot] = GO_FIRST_USED + 7;
 	b->keys[slot] = label.key;
@@ -209,7 +211,7 @@ Test(labels, leaves_a_map_that_is_none)
 
 Test(labels, are_nowhere_without_an_image)
 {
-	struct go_label labels[] = { put_label("a", "1") };
+	struct label_pair labels[] = { put_label("a", "1") };
 	struct dp_mapping *m =
 		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_snapshot) / DP_CELL_SIZE);
 

@@ -11,6 +11,8 @@
 enum { INTERPRETERS = 40, NEXT = 8, THREADS = 16, ID = 24, FRAME = 32 };
 enum { PREVIOUS = 0, CODE = 8, POSITION = 24, ENTRY = 33 };
 enum { NAME = 16, LINE = 28, HASH = 24 };
+/* Of builds without the lock: in a frame, and in a code object. */
+enum { COPY = 40, COPIES = 40 };
 
 static uint64_t place; /* of what is put next */
 
@@ -168,6 +170,82 @@ Test(runtime, has_other_forms_of_entries)
 	expect(DP_RUNTIME_COMPLETE, 2);
 	expect_frame(0, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
 	expect_frame(1, object, 0xffffffff | DP_RUNTIME_ENTRY, python_tag(1, 10));
+}
+
+Test(runtime, references_to_code_may_have_flags)
+{
+	uint64_t object = put_code(1, 10);
+
+	put_thread(put_interpreter(0), 0, SELF, put_frame(0, object | 3, 0x100, 1));
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	expect_frame(0, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+}
+
+/* An interpreter's own, and a thread's own behind those. */
+Test(runtime, several_kinds_of_frames_are_none)
+{
+	uint64_t object = put_code(1, 10), base = put_frame(0, 0, 0, LINK + 1);
+	uint64_t first = put_frame(put_frame(base, 0, 0, LINK), object, 0x100, LINK - 1);
+	uint64_t thread = put_thread(put_interpreter(0), 0, SELF, first);
+
+	layout()->python.entry_kind = DP_PYTHON_ENTRY_LINK;
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	expect_frame(0, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	world_poke(w, thread + FRAME, base);
+	cr_assert(!runtime_read(&w->walk));
+}
+
+Test(runtime, the_interpreters_own_code_is_in_no_line)
+{
+	uint64_t object = put_code(1, 10), own = put_code(2, 0);
+	uint64_t first = put_frame(put_frame(0, 0, 0, LINK), object, 0x100, 0);
+
+	put_thread(put_interpreter(0), 0, SELF,
+		   put_frame(put_frame(first, own, 0x200, 0), object, 0x300, 0));
+	layout()->python.entry_kind = DP_PYTHON_ENTRY_LINK;
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 2);
+	expect_frame(0, object, 0x300, python_tag(1, 10));
+	expect_frame(1, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	/* Earlier versions have none, but count each frame. */
+	layout()->python.entry_kind = DP_PYTHON_ENTRY_EACH;
+	world_poke(w, first + PREVIOUS, 0);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 3);
+}
+
+Test(runtime, a_thread_may_execute_a_copy)
+{
+	uint64_t object = put_code(1, 10), copies = make_place();
+	uint64_t frame = put_frame(0, object, 0x5024, 1);
+
+	layout()->python.frame_size = COPY + 8;
+	layout()->python.copy = COPY;
+	layout()->python.copies = COPIES;
+	put_thread(put_interpreter(0), 0, SELF, frame);
+	world_poke(w, object + COPIES, copies);
+	world_poke(w, copies, 2);
+	world_poke(w, copies + 8, object + 48);
+	world_poke(w, copies + 16, 0x5000);
+	world_poke(w, frame + COPY, 1 | 7ULL << 32);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	expect_frame(0, object, (object + 0x24) | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	/* Its own. */
+	world_poke(w, frame + COPY, 0);
+	world_poke(w, frame + POSITION, object + 48 + 0x26);
+	cr_assert(runtime_read(&w->walk));
+	expect_frame(0, object, (object + 0x26) | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	/* What is forged leads nowhere. */
+	world_poke(w, frame + COPY, UINT32_MAX);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_READ_FAULT, 0);
+	world_poke(w, frame + COPY, 0);
+	world_poke(w, object + COPIES, 8);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_READ_FAULT, 0);
 }
 
 Test(runtime, finds_the_frame_through_another_structure)

@@ -135,11 +135,20 @@ class Suite:
         tests = []
         for name, left_out in FULL.items():
             wanted = ()
-            if left_out:
+            # By name, also those that run with --long.
+            if left_out or self.has_long(name):
                 known = names(script(self.tests[name]["cmd"]))
                 wanted = [test for test in known if test not in only(known, left_out)]
             tests.append(self.test(name, wanted))
         return tests
+
+    def has_long(self, name):
+        """Are there tests in it that its command leaves out?"""
+        path = script(self.tests[name]["cmd"])
+        if not path:
+            return False
+        with open(path) as file:
+            return "    LONG = " in file.read()
 
     def short(self, machine):
         """The short tests for a machine, by its name."""

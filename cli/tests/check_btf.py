@@ -81,6 +81,7 @@ class Btf(unittest.TestCase):
                 "TRACE": ["-p", pid, "-d", "1", "-e", "raw_tracepoint:sched_switch"],
                 "OFF_CPU": ["-p", pid, "-d", "200ms", "--off-cpu"], "DUMP": ["dump", "-p", pid],
                 "CRASH": ["-p", pid, "-d", "200ms", "--crashes"],
+                "PEER": ["-p", pid, "-d", "200ms", "--probe-socket", os.path.join(self.directory, "probes")],
                 "USER": ["-p", pid, "-u", "root", "-d", "200ms"], "CONTAINER": ["-a", "-d", "200ms"]}[use]
 
     def test_the_list_is_what_the_programs_look_up(self):

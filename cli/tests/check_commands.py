@@ -15,7 +15,7 @@ import harness
 
 DWARFPROF, COMPLETE, LIST, PAGE, README, BASH, ZSH, FISH = sys.argv[1:9]
 OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z?][a-z-]*)")
-COMMANDS = ("record", "top", "dump", "agent", "report", "convert", "diff", "annotate", "tables", "probes", "doctor", "help", "version")
+COMMANDS = ("record", "top", "dump", "agent", "report", "convert", "diff", "annotate", "tables", "probes", "probe", "doctor", "help", "version")
 
 
 def run(*command, **kwargs):

@@ -166,6 +166,7 @@ def make_sources(directory, n):
 
 class Build(unittest.TestCase):
     """Hundreds of short-lived compilers."""
+    LONG = "test_of_a_command",
     FILES = 100
 
     def check(self, what, samples):
@@ -208,6 +209,7 @@ def shell(script):
 
 class Storm(unittest.TestCase):
     """Short-lived children of all kinds, started as fast as possible."""
+    LONG = "test_vforks_and_execs",
 
     def attempt(self, command, comm, look):
         """Are enough samples complete, and not too many lost? Calls look() for those of each run."""

@@ -73,6 +73,11 @@ class Page(unittest.TestCase):
         self.assertEqual(len(self.helped("doctor")), 9)
         self.assertEqual(self.described("DOCTOR"), self.helped("doctor"))
 
+    def test_lists_the_options_of_probe(self):
+        own = self.helped("probe") - self.helped("help")
+        self.assertEqual(len(own), 7)
+        self.assertEqual(self.described("PROBE"), own)
+
     def test_lists_the_options_of_report_and_convert(self):
         for command in "report", "convert":
             self.assertEqual(len(self.helped(command)), 24)

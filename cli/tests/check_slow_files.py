@@ -215,6 +215,8 @@ class HangingFiles(Files):
     DURATION = 3
     # What is held is waited for, and what runs, and then the machine is busy.
     PATIENCE = 2 + 1 + 4
+    LONG = ("test_one_that_is_not_read", "test_many_that_are_not_opened", "test_endless_status",
+            "test_endless_status_of_the_file_system", "test_endless_read", "test_endless_close")
 
     def profile(self, n_files, hangs, is_deaf):
         """That many files are mapped that hang for the profiler. Then, a program is started that nobody knows."""
@@ -278,6 +280,7 @@ class HangingFiles(Files):
 
 class HangingDump(HangingFiles):
     """A file about generated code: who maps it runs on, in memory that is in no file."""
+    LONG = "test_one_that_is_not_read", "test_endless_status", "test_endless_read", "test_endless_close"
     PROGRAM = """
 import ctypes, mmap, os, sys
 code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -407,6 +410,7 @@ class LockedLists(LockedMappings):
     cache (FOPEN_DIRECT_IO). What the file has there is removed first (fuse_file_mmap(), fs/fuse/file.c), which waits
     for a page that somebody is reading.
     """
+    LONG = "test_run_of_the_machine_is_over_in_time",
     LOCKED = "maps"
     N_ERRORS, N_OPENED = 0, 2
     PROGRAM = """

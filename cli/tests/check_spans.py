@@ -23,6 +23,8 @@ KEYS = {"route", "number"}
 
 
 class Labels(unittest.TestCase):
+    LONG = "test_of_another_compiler",
+
     def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, path=None, **kwargs):
         """Returns what dwarfprof wrote, and the program's log."""
         with tempfile.TemporaryDirectory() as directory:

@@ -24,6 +24,8 @@ def labels_of(number):
 
 
 class Traces(unittest.TestCase):
+    LONG = "test_more_ways_to_link",
+
     def record(self, target, seconds, *options, library=None, env=None):
         """Returns the samples, and the program's log."""
         with tempfile.TemporaryDirectory() as directory:
@@ -85,11 +87,16 @@ class Traces(unittest.TestCase):
     def test_uprobes(self):
         self.check("traces-pie", 3, 300, "-e", f"uprobe:{program('traces-pie')}:nap")
 
-    def test_each_way_to_link(self):
-        for target in "nopie", "static", "static-pie", "with-module", "with-slot", "with-descriptor", \
-                      "with-descriptor_large", "interposed":
+    def check_ways(self, *targets):
+        for target in targets:
             with self.subTest(target=target):
                 self.check(f"traces-{target}", 2, 500, "-F", "999")
+
+    def test_ways_to_link(self):
+        self.check_ways("static", "with-module", "with-slot", "with-descriptor")
+
+    def test_more_ways_to_link(self):
+        self.check_ways("nopie", "static-pie", "with-descriptor_large", "interposed")
 
     def test_libraries_opened_at_run_time(self):
         for name in "module", "slot", "descriptor", "descriptor_large":

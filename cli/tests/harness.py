@@ -336,9 +336,26 @@ def busy():
     return Target(program("fibonacci"), "3600")
 
 
+def chosen(is_long):
+    """The tests of the main file that a class names in LONG, or the others. LONG are variants of other tests, which
+    take long together: ci/test leaves them out, and ci/long runs them."""
+    main_file, names = sys.modules["__main__"], []
+    for name in dir(main_file):
+        one = getattr(main_file, name)
+        if isinstance(one, type) and issubclass(one, unittest.TestCase):
+            tests, long = unittest.defaultTestLoader.getTestCaseNames(one), getattr(one, "LONG", ())
+            if missing := set(long) - set(tests):
+                sys.exit(f"{name}.LONG: there is no {', '.join(sorted(missing))}")
+            names += [f"{name}.{test}" for test in tests if (test in long) == is_long]
+    return names
+
+
 def run_tests(names=()):
-    """Runs these tests of the main file, or all; tells meson if one was skipped. Running none is a
-    failure."""
+    """Runs these tests of the main file, or all but LONG, or only LONG ("--long"); tells meson if one was skipped.
+    Running none is a failure."""
+    names = list(names)
+    if names in ([], ["--long"]):
+        names = chosen(bool(names)) or sys.exit("there are no such tests")
     outcome = unittest.main(argv=[sys.argv[0], *names], exit=False).result
     if not outcome.wasSuccessful() or outcome.testsRun == 0:
         sys.exit(1)

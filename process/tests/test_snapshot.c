@@ -161,12 +161,13 @@ Test(snapshot, tells_which_mapping_leads_to_labels)
 	s = make(5, true);
 	cr_assert(s->has_labels);
 	cr_assert_eq(written(s)->labels, 2, "the second one, counted from 1");
-	cr_assert(!snapshot_has_context(s));
+	cr_assert(!snapshot_has_labels(s, DP_LABELS_OF_THREADS));
 	table_b.labels_form = DP_LABELS_CONTEXT;
 	table_b.cell = DP_CELL_EVICTED;
 	s = make(5, true);
 	cr_assert(s->has_labels && written(s)->labels == 0, "its image is not there");
-	cr_assert(snapshot_has_context(s));
+	cr_assert(snapshot_has_labels(s, DP_LABELS_OF_THREADS));
+	cr_assert(!snapshot_has_labels(s, DP_LABELS_CUSTOM | DP_LABELS_GO));
 	table_b.cell = 800;
 }
 

@@ -45,6 +45,22 @@ Test(needs, of_calls_that_label_samples)
 	cr_assert_eq(needs_of(&options).session.span_min_ns, 5000000);
 }
 
+Test(needs, of_probes_that_are_added)
+{
+	struct profiler_options options = options_of(&event_cpu);
+	struct needs needs;
+
+	cr_assert(!needs_of(&options).session.has_slots);
+	options.probe_socket = "/run/probes";
+	needs = needs_of(&options);
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_UPROBE));
+	cr_assert(needs.session.has_slots && needs.session.has_values);
+	cr_assert(!needs.session.user_only);
+	cr_assert_eq(needs.session.levels, DP_UPROBE_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 2);
+	cr_assert_eq(needs.hz, 100);
+}
+
 Test(needs, of_exceptions)
 {
 	struct needs needs = needs_of_one(&event_exceptions);

@@ -75,3 +75,28 @@ Test(probe_parts, may_be_missing)
 		probe_parts_done(&parts);
 	}
 }
+
+Test(probe_parts, are_the_same_where_they_are_apart)
+{
+	cr_assert_eq(probe_parts_make("/a:b", "f(x=arg1)", PROBE_CALL, &parts, why), 0);
+	cr_assert_str_eq(parts.path, "/a:b");
+	cr_assert_str_eq(parts.name, "f");
+	cr_assert_eq(parts.arguments.n, 1);
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_make("/a", "", PROBE_CALL, &parts, why), -EINVAL);
+	cr_assert_eq(probe_parts_make("", "f", PROBE_CALL, &parts, why), -EINVAL);
+	cr_assert_eq(probe_parts_split("f", PROBE_CALL, &parts, why), -EINVAL);
+	cr_assert_str_eq(why, "");
+}
+
+Test(probe_parts, have_a_kind)
+{
+	enum probe_kind kind;
+
+	cr_assert(probe_kind_find("uretprobe:x", 9, &kind));
+	cr_assert_eq(kind, PROBE_RETURN);
+	cr_assert(probe_kind_find("usdt", 4, &kind));
+	cr_assert_eq(kind, PROBE_STATIC);
+	cr_assert(!probe_kind_find("uprobes", 7, &kind));
+	cr_assert(!probe_kind_find("uprobes", 0, &kind));
+}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "report/label_table.h"
 #include "report/tests/labels.h"
 
@@ -93,17 +94,39 @@ Test(label_set, has_labels_in_the_order_of_their_keys)
 /* Equal labels are the same set, in whatever order the program has added them. */
 Test(label_set, has_labels_of_one_key_in_the_order_of_their_values)
 {
+	static const struct label labels[] = {
+		{ .key = "path", .text = "/logout" },
+		{ .key = "path", .text = "/login" },
+		{ .key = "path", .text = "/log" },
+		{ .key = "pat", .text = "/" },
+	};
+	_cleanup_(label_list_done) struct label_list list = { 0 };
 	size_t at = 0;
 
-	put_text("path", "/logout");
-	put_text("path", "/login");
-	put_text("path", "/log");
-	put_text("pat", "/");
-	cr_assert_eq(read_raw(), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+		cr_assert_eq(label_list_add(&list, &labels[i]), 0);
+	cr_assert_eq(label_set_new(&list, &set), 0);
 	expect_next(&at, "pat", "/");
 	expect_next(&at, "path", "/log");
 	expect_next(&at, "path", "/login");
 	expect_next(&at, "path", "/logout");
+}
+
+Test(label_set, has_the_first_label_of_each_key)
+{
+	struct label label;
+	size_t at = 0;
+
+	put_text("path", "/login");
+	put_text("pat", "/");
+	put_text("path", "/a");
+	put_text("", "1");
+	put_text("", "0");
+	cr_assert_eq(read_raw(), 0);
+	expect_next(&at, "", "1");
+	expect_next(&at, "pat", "/");
+	expect_next(&at, "path", "/login");
+	cr_assert(!label_set_next(set, &at, &label) && !set->is_cut);
 }
 
 /*

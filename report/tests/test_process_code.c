@@ -31,7 +31,10 @@ static size_t write_report(const char *format, char *ret, size_t size)
 	cr_assert_eq(report_new(report_format_by_name(format), &context, to, &report), 0);
 	for (unsigned int i = 0; i < N; i++) {
 		frames[i] = (struct frame){ .module = modules[i] = module_new_jit(some_names()) };
-		cr_assert_eq(jit_add(modules[i]->jit, "main", files[i], 7 + i, &frames[i].offset),
+		cr_assert_eq(jit_add(modules[i]->jit,
+				     &(struct source_location){
+					     .function = "main", .file = files[i], .line = 7 + i },
+				     &frames[i].offset),
 			     0);
 		cr_assert_eq(frames[i].offset, frames[0].offset);
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "elf/cold_part.h"
 #include "elf/elf_symbols.h"
 #include "runtimes/python/python.h"
 
@@ -72,11 +73,12 @@ struct finder {
 };
 
 /*
- * From 3.14 on, a compiler may make a function of each instruction, which calls the next one; they need
- * not have symbols. The loop then has room for its first call alone.
+ * From 3.14 on, an instruction may be a function, which goes on with the next one's in its own place
+ * (--with-tail-call-interp). They need not have symbols, but the loop calls the first one, and has
+ * the room for that alone.
  */
 #define CALLS_EACH 0x30e
-#define MIN_LOOP 4096
+#define MAX_CALLING_LOOP 4096
 
 static bool is_piece_of(const char *symbol, const char *name)
 {
@@ -121,6 +123,20 @@ static int on_loop(void *arg, const struct elf_symbol *s)
 	if (s->is_function && is_piece_of(s->name, loop))
 		add_range(arg, s, true);
 	return 0;
+}
+
+/* A stripped file has no symbol of what a compiler has put elsewhere, which may be nearly all. */
+static void add_cold_part(struct finder *f, const struct elf_file *file)
+{
+	const struct dp_runtime_range *loop_range = &f->to->ranges[0];
+	struct elf_symbol part = { 0 };
+	uint64_t end;
+
+	if (f->n_ranges != 1 ||
+	    cold_part_find(file, loop_range->start, loop_range->end, &part.address, &end) < 0)
+		return;
+	part.size = end - part.address;
+	add_range(f, &part, true);
 }
 
 static int on_helper(void *arg, const struct elf_symbol *s)
@@ -179,8 +195,10 @@ static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 	/* The pieces of the loop first: of the others, there may be more than fit. */
 	elf_symbols_each(file, false, on_loop, &f);
 	elf_symbols_each(file, true, on_loop, &f);
-	if (f.n_ranges == 0 || (version >= CALLS_EACH && f.loop_size < MIN_LOOP))
+	add_cold_part(&f, file);
+	if (f.n_ranges == 0)
 		return -ENOTSUP;
+	ret->names.calls_each = version >= CALLS_EACH && f.loop_size < MAX_CALLING_LOOP;
 	elf_symbols_each(file, false, on_helper, &f);
 	elf_symbols_each(file, true, on_helper, &f);
 	return 0;

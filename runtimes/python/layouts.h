@@ -27,6 +27,7 @@
 		.string_text = 72,
 		.bytes_size = 16,
 		.bytes = 32,
+		.string_kind = 2,
 	  } },
 	{ .python = {
 		.interpreters = 32,
@@ -54,6 +55,7 @@
 		.string_text = 72,
 		.bytes_size = 16,
 		.bytes = 32,
+		.string_kind = 2,
 	  } },
 	{ .python = {
 		.interpreters = 32,
@@ -81,6 +83,7 @@
 		.string_text = 72,
 		.bytes_size = 16,
 		.bytes = 32,
+		.string_kind = 2,
 	  } },
 	{ .python = {
 		.interpreters = 40,
@@ -113,6 +116,7 @@
 		.string_text = 72,
 		.bytes_size = 16,
 		.bytes = 32,
+		.string_kind = 2,
 	  } },
 	{ .python = {
 		.interpreters = 40,
@@ -146,5 +150,6 @@
 		.string_text = 56,
 		.bytes_size = 16,
 		.bytes = 32,
+		.string_kind = 2,
 	  } },
 /* clang-format on */

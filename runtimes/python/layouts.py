@@ -22,6 +22,20 @@ import subprocess
 import sys
 import tempfile
 
+# Of a string's state, the first bit of its kind.
+KIND_BIT = r"""
+static size_t kind_bit(void)
+{
+	PyASCIIObject string;
+	unsigned int bits;
+
+	memset(&string, 0, sizeof(string));
+	string.state.kind = 1;
+	memcpy(&bits, &string.state, sizeof(bits));
+	return (size_t)__builtin_ctz(bits);
+}
+"""
+
 # Of a structure: X(name in the layout, type, member).
 PROGRAM = r"""
 #define Py_BUILD_CORE 1
@@ -46,6 +60,7 @@ PROGRAM = r"""
 #define AT(name, type, member) printf("\t\t." #name " = %zu,\n", offsetof(type, member))
 #define IS(name, value) printf("\t\t." #name " = %zu,\n", (size_t)(value))
 #define UP_TO(type, member) offsetof(type, member) + SIZE(type, member)
+""" + KIND_BIT + r"""
 int main(void)
 {
 	size_t size = 0, ends[] = {
@@ -112,6 +127,7 @@ int main(void)
 	IS(string_text, sizeof(PyCompactUnicodeObject));
 	AT(bytes_size, PyVarObject, ob_size);
 	AT(bytes, PyBytesObject, ob_sval);
+	IS(string_kind, kind_bit());
 	printf("\t  } },\n");
 }
 """
@@ -130,11 +146,20 @@ PUBLISHED = r"""
 #endif
 #define AT(name, member) printf("\t  ." #name " = %zu,\n", offsetof(struct _Py_DebugOffsets, member))
 #define IS(name, value) printf("\t  ." #name " = %zu,\n", (size_t)(value))
+""" + KIND_BIT + r"""
+#ifdef Py_GIL_DISABLED
+int main(void)
+{
+	IS(string_kind_free, kind_bit());
+	printf("\t},\n");
+}
+#else
 int main(void)
 {
 	printf("\t{ .version = %d,\n", PY_MAJOR_VERSION << 8 | PY_MINOR_VERSION);
 	IS(size, sizeof(struct _Py_DebugOffsets));
 	IS(link, ENTRY_OWNER);
+	IS(string_kind, kind_bit());
 	AT(free_threaded, free_threaded);
 	AT(interpreters, runtime_state.interpreters_head);
 	AT(next_interpreter, interpreter_state.next);
@@ -146,6 +171,10 @@ int main(void)
 	AT(code, interpreter_frame.executable);
 	AT(position, interpreter_frame.instr_ptr);
 	AT(entry, interpreter_frame.owner);
+#if PY_VERSION_HEX >= 0x030e0000
+	AT(copies, code_object.co_tlbc);
+	AT(copy, interpreter_frame.tlbc_index);
+#endif
 	AT(name, code_object.name);
 	AT(line, code_object.firstlineno);
 	AT(qualname, code_object.qualname);
@@ -157,8 +186,8 @@ int main(void)
 	AT(string_ascii, unicode_object.asciiobject_size);
 	AT(bytes_size, bytes_object.ob_size);
 	AT(bytes, bytes_object.ob_sval);
-	printf("\t},\n");
 }
+#endif
 """
 
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
@@ -167,12 +196,12 @@ HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 """
 
 
-def rows(program_text, include):
+def rows(program_text, include, *options):
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, "layout.c"), os.path.join(folder, "layout")
         with open(source, "w") as to:
             to.write(program_text)
-        subprocess.run(["cc", "-w", "-I", include, "-I", os.path.join(include, "internal"), "-I", os.path.dirname(include),
+        subprocess.run(["cc", "-w", *options, "-I", include, "-I", os.path.join(include, "internal"), "-I", os.path.dirname(include),
                         "-o", program, source], check=True)
         return subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout
 
@@ -182,10 +211,16 @@ def main():
     includes = sys.argv[2 if are_published else 1:]
     if not includes or includes[0].startswith("-"):
         sys.exit(__doc__)
-    made = [rows(PUBLISHED if are_published else PROGRAM, include) for include in includes]
+    if are_published:
+        # What is published is the same without the lock of the interpreter.
+        made = [rows(PUBLISHED, include) + rows(PUBLISHED, include, "-DPy_GIL_DISABLED") for include in includes]
+    else:
+        made = [rows(PROGRAM, include) for include in includes]
     made.sort(key=lambda text: int(re.search(r"version = (\d+)", text)[1]))
     head = HEAD.format("published" if are_published else "dp_runtime_image")
-    sys.stdout.write(head + "".join(made) + "/* clang-format on */\n")
+    # Where clang-format puts it.
+    tail = ("\t" if are_published else "") + "/* clang-format on */\n"
+    sys.stdout.write(head + "".join(made) + tail)
 
 
 if __name__ == "__main__":

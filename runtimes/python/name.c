@@ -10,10 +10,13 @@
 /* Longer line tables are not read: all of the function has its first line then. */
 #define MAX_LINES (1U << 20)
 
-/* The state of a string (PyASCIIObject.state): bytes of a character, and whether it is ASCII. */
-#define STRING_KIND(state) ((state) >> 2 & 7)
-#define STRING_IS_COMPACT(state) ((state) >> 5 & 1)
-#define STRING_IS_ASCII(state) ((state) >> 6 & 1)
+/*
+ * The state of a string (PyASCIIObject.state), from its kind on: bytes of a character, and whether it
+ * is ASCII.
+ */
+#define STRING_KIND(state) ((state)&7)
+#define STRING_IS_COMPACT(state) ((state) >> 3 & 1)
+#define STRING_IS_ASCII(state) ((state) >> 4 & 1)
 
 /* What is read, and by which layout. */
 struct reader {
@@ -72,6 +75,7 @@ static int read_string(const struct reader *r, uint64_t address, char ret[RUNTIM
 		err = read_at(r, address + l->string_state, &state, sizeof(state));
 	if (err < 0)
 		return err;
+	state >>= l->string_kind & 31;
 	kind = STRING_KIND(state);
 	if ((kind != 1 && kind != 2 && kind != 4) || !STRING_IS_COMPACT(state))
 		return -ESTALE;

@@ -15,10 +15,12 @@
  */
 struct published {
 	uint16_t version, size;
-	uint8_t link; /* the owner of a frame that is none, FRAME_OWNED_BY_..., pycore_frame.h */
+	uint8_t link; /* the least owner of a frame that is none, FRAME_OWNED_BY_..., pycore_frame.h */
+	uint8_t string_kind, string_kind_free; /* of struct dp_python_names, and without the lock */
 	uint16_t free_threaded;
 	uint16_t interpreters, next_interpreter, first_thread, next_thread, thread_id, thread_frame;
 	uint16_t previous, code, position, entry;
+	uint16_t copies, copy; /* 0: the version has none */
 	uint16_t name, line, qualname, filename, lines, instructions;
 	uint16_t string_size, string_state, string_ascii, bytes_size, bytes;
 };
@@ -47,10 +49,17 @@ static uint32_t value_at(struct offsets *o, uint16_t place)
 	return o->is_wrong ? 0 : (uint32_t)value;
 }
 
+/* Of a member that a version need not publish, and a build with the lock does not have. 0: there is none. */
+static uint32_t optional_at(struct offsets *o, uint16_t place)
+{
+	return place ? value_at(o, place) : 0;
+}
+
 /* A structure's end, as far as it is read. */
 static uint32_t frame_size(const struct dp_python *l)
 {
-	const uint32_t ends[] = { l->previous + 8, l->code + 8, l->position + 8, l->entry + 1 };
+	const uint32_t ends[] = { l->previous + 8, l->code + 8, l->position + 8, l->entry + 1,
+				  l->copy + 4 };
 	uint32_t size = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
@@ -78,6 +87,8 @@ static struct dp_python read_walk(struct offsets *o)
 		.name = value_at(o, at->name),
 		.line = value_at(o, at->line),
 		.hash = value_at(o, at->string_size) + HASH_AFTER_LENGTH,
+		.copies = optional_at(o, at->copies),
+		.copy = optional_at(o, at->copy),
 	};
 
 	l.frame_size = frame_size(&l);
@@ -93,13 +104,16 @@ static struct dp_python_names read_names(struct offsets *o)
 		.qualname = value_at(o, at->qualname),
 		.filename = value_at(o, at->filename),
 		.lines = value_at(o, at->lines),
-		.instructions = value_at(o, at->instructions),
+		/* The kernel sends offsets from the code object where there are copies. */
+		.instructions = optional_at(o, at->copies) ? 0 : value_at(o, at->instructions),
 		.string_size = value_at(o, at->string_size),
 		.string_state = value_at(o, at->string_state),
 		.string_ascii = value_at(o, at->string_ascii),
 		.string_text = value_at(o, at->string_ascii) + UTF8_SIZE,
 		.bytes_size = value_at(o, at->bytes_size),
 		.bytes = value_at(o, at->bytes),
+		.string_kind =
+			value_at(o, at->free_threaded) ? at->string_kind_free : at->string_kind,
 	};
 }
 
@@ -111,10 +125,10 @@ static const struct published *find_version(uint32_t version)
 	return NULL;
 }
 
-/*
- * Without the lock of the interpreter (free_threaded), the pointers to code objects have flags, and a
- * thread may have a copy of the instructions.
- */
+/* Members still move before the first release candidate (PY_RELEASE_LEVEL_GAMMA, patchlevel.h). */
+#define RELEASE_LEVEL(version) ((version) >> 4 & 0xf)
+#define LEVEL_CANDIDATE 0xc
+
 static bool is_of_version(struct offsets *o)
 {
 	const char *cookie = (const char *)o->bytes;
@@ -122,7 +136,7 @@ static bool is_of_version(struct offsets *o)
 
 	memcpy(&version, o->bytes + COOKIE_SIZE, sizeof(version));
 	return memcmp(cookie, COOKIE, COOKIE_SIZE) == 0 && version >> 16 == o->at->version &&
-	       value_at(o, o->at->free_threaded) == 0;
+	       RELEASE_LEVEL(version) >= LEVEL_CANDIDATE;
 }
 
 int python_published(const struct elf_file *file, uint64_t runtime, uint32_t version,

@@ -12,8 +12,8 @@ the CPU: on a machine that is busy there are as many samples.
 
 NODE is that in PATH, or with --pinned all of `ci/setup nodes`, of which 24 maps its builtins a second time.
 Each runs interpreted, with its baseline compiler, optimised without inlining, with its default flags, and
-as a program of which all is inlined: SHARE of samples must have the whole chain, in two of these with lines.
-Node 18 does not say what is inlined: what is there must be in order. Never may a stack have something else.
+as a program of which all is inlined: SHARE of samples must have the whole chain, at the lines and columns of
+the stack of a `new Error()` that spin() makes instead, in another run. Never may a stack have something else.
 In few of them has the collector moved a function before it was named; these do not count.
 """
 import argparse
@@ -21,6 +21,7 @@ import glob
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -83,8 +84,6 @@ function spin() {
   return t;
 }
 """
-# Modes in which functions are inlined.
-LOSING = {"default", "inlined"}
 # So short that what calls it is hot, too, and is inlined.
 SHORT_SPIN = """
 function small(n) { return n < 2 ? n : small(n - 1) + small(n - 2); }
@@ -94,11 +93,10 @@ function spin() {
   return t;
 }
 """
+# Tells where each function is; as many lines as another one.
+STACK_SPIN = "function spin() { Error.stackTraceLimit = Infinity; console.log(new Error().stack); process.exit(); }"
 # Exceptions would take most of the time, and some versions do not say where in code a generator is called.
 INLINED_KINDS = KINDS[:8]
-# The shares of samples with the right lines. All of a function has its first one in the baseline compiler's code,
-# which runs again where the optimised one is given up.
-SHARES_IN_LINE = {"interpreted": SHARE, "inlined": 0.85}
 # Builtins that call functions, and functions that spin() calls.
 BUILTINS = {"map", "forEach", "sort", "apply", "next", "return"}
 BELOW = {"small", "now", "push"}
@@ -109,9 +107,10 @@ MOVED = "[javascript, moved]"
 
 
 def generate(rng, seconds, is_short):
-    """A program, and its chain from the root on."""
+    """A program, that with STACK_SPIN, and their chain from the root on."""
     count = 12
-    text, chain = [SHORT_SPIN if is_short else SPIN], ["main"]
+    spin = SHORT_SPIN if is_short else SPIN
+    text, chain = [spin], ["main"]
     kinds = INLINED_KINDS if is_short else KINDS
     calls = ["spin()"]
     for i in reversed(range(count)):
@@ -121,7 +120,9 @@ def generate(rng, seconds, is_short):
         calls.append(f"c{name}.{name}()" if form.startswith("class") else f"{name}()")
         chain[1:1] = [n.format(name) for n in names]
     text.append(MAIN.format(call=calls[-1], turns=1000 if is_short else 20, warm_up=WARM_UP * 1e6, time=seconds * 1e6))
-    return "\n".join(text), chain + ["spin"]
+    program = "\n".join(text)
+    padded = STACK_SPIN + "\n" * spin.count("\n")
+    return program, program.replace(spin, padded), chain + ["spin"]
 
 
 def is_part(part, whole):
@@ -148,24 +149,36 @@ def judge(chain, stack):
     return functions == chain, None
 
 
-def has_lines(chain, stack, text):
-    """Whether each function is in a line that has the name of the one that it calls."""
-    lines = text.splitlines()
+def own_places(node, flags, program, chain):
+    """Line and column of each function of the chain but spin(), as the program knows them."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = directory + "/chain.js"
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(program)
+        stack = subprocess.run([node, *flags, path], check=True, capture_output=True, text=True, timeout=60).stdout
+    frames = re.findall(r"^ *at (?:\w+\.)?(\w+)(?: \[as \w+\])? \(" + re.escape(path) + r":(\d+):(\d+)\)$", stack, re.M)
+    frames = [f for f in reversed(frames)]
+    frames = frames[[f[0] for f in frames].index("main"):]
+    assert [f[0] for f in frames] == chain, (stack, chain)
+    return [(int(line), int(column)) for _, line, column in frames[:-1]]
+
+
+def blurs_loops(node):
+    """Whether optimised code has the place of main()'s loop for the call in it, as that of Node 24."""
+    version = subprocess.run([node, "-p", "process.versions.node"], check=True, capture_output=True, text=True)
+    return int(version.stdout.split(".")[0]) >= 24
+
+
+def is_in_place(chain, stack, places, n_left_out):
     frames = [f for f in reversed(stack) if f["kind"] == "javascript" and f["symbol"] in chain]
     frames = frames[[f["symbol"] for f in frames].index("main"):]
-    return all(name in lines[(f["line"] or 1) - 1] for f, name in zip(frames, chain[1:]))
+    return [(f["line"], f["column"]) for f in frames[:len(places)]][n_left_out:] == places[n_left_out:]
 
 
 def flags_of(node, mode):
     """Without those that this version does not know."""
     known = subprocess.run([node, "--v8-options"], check=True, capture_output=True, text=True).stdout.split()
     return [f for f in MODES[mode] if f in known or f.replace("--no-", "--") in known]
-
-
-def describes(node):
-    """Whether it exports how its code is described (v8dbg_Deoptimization*): Node 18 does not."""
-    version = subprocess.run([node, "-p", "process.versions.node"], check=True, capture_output=True, text=True)
-    return int(version.stdout.split(".")[0]) >= 20
 
 
 def record(dwarfprof, node, flags, program):
@@ -180,9 +193,12 @@ def record(dwarfprof, node, flags, program):
 
 
 def check_once(args, node, mode, seconds, rng):
-    program, chain = generate(rng, seconds, mode == "inlined")
-    whole = in_line = n = moved = 0
-    for sample in record(args.dwarfprof, node, flags_of(node, mode), program):
+    program, telling, chain = generate(rng, seconds, mode == "inlined")
+    flags = flags_of(node, mode)
+    places = own_places(node, flags, telling, chain)
+    n_left_out = int(mode in ("optimised", "default", "inlined") and blurs_loops(node))
+    whole = in_place = n = moved = 0
+    for sample in record(args.dwarfprof, node, flags, program):
         if "user_stack" not in sample or sample.get("comm") not in ("node", "MainThread"):
             continue
         judged = judge(chain, sample["user_stack"])
@@ -196,17 +212,16 @@ def check_once(args, node, mode, seconds, rng):
             continue
         n += 1
         whole += judged[0]
-        in_line += judged[0] and has_lines(chain, sample["user_stack"], program)
-        if args.show and not judged[0]:
-            print([f["symbol"] for f in reversed(sample["user_stack"])][15:])
+        is_here = judged[0] and is_in_place(chain, sample["user_stack"], places, n_left_out)
+        in_place += is_here
+        if args.show and not is_here:
+            print([f'{f["symbol"]}:{f["line"]}:{f["column"]}' for f in reversed(sample["user_stack"])][15:], places)
     share = whole / n if n else 0
-    print(f"{node} {mode}: {n} samples, and {moved} moved, {100 * share:.2f} % with the whole chain",
-          f"{100 * in_line / max(n, 1):.2f} % in line" if mode in SHARES_IN_LINE else "")
+    print(f"{node} {mode}: {n} samples, and {moved} moved, {100 * share:.2f} % with the whole chain,",
+          f"{100 * in_place / max(n, 1):.2f} % in place")
     if n < MIN_SAMPLES or moved > (n + moved) * MAX_MOVED:
         return False, False
-    if mode in LOSING and not describes(node):
-        return True, False
-    return share >= SHARE and in_line >= n * SHARES_IN_LINE.get(mode, 0), False
+    return share >= SHARE and in_place >= n * SHARE, False
 
 
 def check(args, node, mode, rng):

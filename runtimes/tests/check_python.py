@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that stacks have Python's functions, all of them, in order and with their lines.
 
-usage: check_python.py [--seconds S] [--seed N] [--show] DWARFPROF [PYTHON...]
+usage: check_python.py [--seconds S] [--seed N] [--show] [--fetched] DWARFPROF [PYTHON...]
 
 Runs programs of random chains of calls: functions, methods, constructors, properties, recursion, lambdas,
 callbacks of sorting and of map(), generators, coroutines, comprehensions, decorators, exceptions and their
@@ -10,7 +10,8 @@ handlers, in two threads. Before its innermost function computes, each thread wr
 of its frames (sys._getframe()), and between which times it holds. In each sample from in between, the Python
 frames have to be that list, below those that the innermost function calls (INNER).
 
-PYTHON: interpreters; else Debian's, and those of pyenv from 3.8 on that do not need a flag.
+PYTHON: interpreters; else Debian's, and those of pyenv from 3.8 on that do not need a flag. --fetched: those
+of `ci/setup runtimes`.
 
 A thread that is just entering or leaving a native function may lack a frame; nothing else may be missing.
 Shown share: of samples with the whole chain, SHARE at least; none may be different, only shorter. At least
@@ -28,6 +29,8 @@ import subprocess
 import sys
 import tempfile
 
+import fetched
+
 HZ = "997"
 SHARE = 0.98
 UNLOADED = "[python, unloaded]"
@@ -38,6 +41,9 @@ DEPTH = 14
 
 # What the innermost function calls: a function, a generator, a constructor.
 INNER = {"step", "pairs", "__init__", "Made.__init__"}
+# The file of a frame that is the interpreter's own, between a class and its constructor.
+OWN = "__init__"
+FETCHED = ("python3.14", "python3.15")
 
 HEAD = '''\
 import json, sys, threading, time
@@ -246,7 +252,7 @@ def is_same_frame(frame, wanted):
 def without_inner(frames):
     """Without those of what the innermost function has called, three at most."""
     n = 0
-    while n < min(3, len(frames)) and frames[n][0] in INNER:
+    while n < min(3, len(frames)) and frames[n][0] in INNER and frames[n][1] != OWN:
         n += 1
     return frames[n:]
 
@@ -310,7 +316,7 @@ def check(dwarfprof, python, args):
 
 def find_pythons():
     found = glob.glob("/usr/bin/python3.[0-9]*") + glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))
-    known = re.compile(r"Python 3\.(8|9|10|11|12|13)\.")
+    known = re.compile(r"Python 3\.(8|9|1[0-5])\.")
     return sorted(p for p in found if not p.endswith("-config") and known.match(version_of(p)))
 
 
@@ -321,8 +327,9 @@ def main():
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--fetched", action="store_true")
     args = parser.parse_args()
-    pythons = args.pythons or find_pythons()
+    pythons = [fetched.find("bin", name) for name in FETCHED] if args.fetched else args.pythons or find_pythons()
     if not pythons:
         sys.exit("no interpreter")
     good = [check(args.dwarfprof, python, args) for python in pythons]

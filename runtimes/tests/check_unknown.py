@@ -4,13 +4,13 @@
 
 usage: check_unknown.py [--fetched] DWARFPROF
 
-Profiles copies of the interpreters of PHP, JavaScript and Perl, whose mark of their version is changed in the file,
+Profiles copies of the interpreters of Python, PHP, JavaScript and Perl, whose mark of their version is changed in the file,
 and a program that exports what Ruby does. There must be a warning with the file, native frames of the
 interpreter and none of the language, and SHARE of the stacks complete. An unchanged copy must have the
 language's frames and no warning. Programs compute for a time of the CPU, which a busy machine gives late.
 
 --fetched: what `ci/setup runtimes` has of which that is not known where a thread has its frames (Ruby 3.3,
-stripped), or which functions run them (CPython from 3.14 on, as a function for each instruction).
+stripped).
 """
 import collections
 import json
@@ -29,6 +29,9 @@ WARNING = r"warning: (\S+): its runtime \((\w+)\) is of an unknown version"
 
 Language = collections.namedtuple("Language", "word kind program script symbol mark value")
 LANGUAGES = [
+    Language("python", "python", "/usr/bin/python3", "import time\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"
+             "while time.process_time() < 1.5: f(15)",
+             "_PyEval_EvalFrameDefault", "Py_Version", (0x03630000).to_bytes(4, "little")),
     Language("php", "php", "php", "<?php function f($n) { return $n < 2 ? $n : f($n - 1) + f($n - 2); } "
                     "function used() { $u = getrusage(); return $u['ru_utime.tv_sec'] + $u['ru_utime.tv_usec'] / 1e6; } "
                     "while (used() < 1.5) f(15);",
@@ -126,9 +129,6 @@ def check_ruby(dwarfprof):
 
 # Programs of `ci/setup runtimes`: the language's word, what is recognised, a native function, and a script.
 FETCHED = {
-    "python3.14": ("python", "/usr/bin/python3.14", "PyEval_EvalCode",
-                   "import time\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"
-                   "while time.process_time() < 1: f(15)"),
     "ruby": ("ruby", "/usr/lib/x86_64-linux-gnu/libruby-3.3.so.3.3.8", "ruby_run_node",
              "def f(n) = n < 2 ? n : f(n - 1) + f(n - 2)\nf(15) while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 1"),
 }

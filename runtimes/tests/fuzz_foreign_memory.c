@@ -98,8 +98,11 @@ static void read_frame(const struct runtime_source *source, const struct dp_runt
 	EXPECT(memchr(code->function, '\0', sizeof(code->function)));
 	EXPECT(memchr(code->file, '\0', sizeof(code->file)));
 	EXPECT(code->lines_size <= 1U << 20);
-	for (uint32_t i = 0; i < 8; i++, at.position += 13)
+	for (uint32_t i = 0; i < 8; i++, at.position += 13) {
 		(void)source->line(&process.layout, code, &at);
+		if (source->column)
+			(void)source->column(&process.layout, code, &at);
+	}
 	free(code);
 }
 

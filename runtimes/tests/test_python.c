@@ -14,7 +14,7 @@
 #define LINES (PLACE + 0x1000)
 
 /* The layout of 3.11: Include/cpython/code.h, unicodeobject.h, bytesobject.h. */
-static const struct dp_runtime_image image = {
+static struct dp_runtime_image image = {
 	.python = { .position_size = 8, .name = 120, .line = 72, .hash = 24 },
 	.names = { .version = 0x30b,
 		   .qualname = 128,
@@ -26,7 +26,8 @@ static const struct dp_runtime_image image = {
 		   .string_ascii = 48,
 		   .string_text = 72,
 		   .bytes_size = 16,
-		   .bytes = 32 },
+		   .bytes = 32,
+		   .string_kind = 2 },
 };
 
 static uint8_t bytes[0x4000];
@@ -56,7 +57,8 @@ static void put_word(uint64_t address, uint64_t value)
 /* bytes of a character: 1, 2, 4; 0: ASCII */
 static void put_string(uint64_t at, unsigned int kind, const void *text, size_t n)
 {
-	uint32_t state = (kind ? kind : 1) << 2 | 1 << 5 | (kind == 0) << 6;
+	uint32_t flags = (kind ? kind : 1) | 1 << 3 | (kind == 0) << 4;
+	uint32_t state = flags << image.names.string_kind | 1;
 
 	put_word(at + 16, n);
 	put_word(at + 24, 99);
@@ -131,6 +133,29 @@ Test(python, names_become_utf8)
 	put_string(NAME, 1, one, 2);
 	cr_assert_eq(read_code(), 0);
 	cr_assert_str_eq(code->function, "xé");
+}
+
+Test(python, a_state_may_begin_with_a_byte)
+{
+	const uint8_t one[] = { 'x', 0xe9 };
+
+	image.names.string_kind = 8;
+	put_string(NAME, 0, "A.go", 4);
+	put_string(FILE_NAME, 1, one, 2);
+	cr_assert_eq(read_code(), 0);
+	cr_assert_str_eq(code->function, "A.go");
+	cr_assert_str_eq(code->file, "xé");
+	/* Whatever an image says. */
+	image.names.string_kind = UINT32_MAX;
+	cr_assert_eq(read_code(), -ESTALE);
+}
+
+Test(python, positions_may_be_offsets)
+{
+	image.names.instructions = 0;
+	cr_assert_eq(read_code(), 0);
+	cr_assert_eq(line_at(0 - 184), 7);
+	cr_assert_eq(line_at(6 - 184), 9);
 }
 
 Test(python, other_code_at_the_same_address_is_not_named)

@@ -69,8 +69,9 @@ static const struct constant constants[] = {
 	  "class_SharedFunctionInfo__script__" },
 };
 
-/* Newer versions have these; others have no object of such a type, or do not describe it. */
-static const struct constant newer[] = {
+/* Some versions have these; others have no object of such a type, or do not describe it. */
+static const struct constant some[] = {
+	{ "class_Code__instruction_start__", AT(code_start), NULL },
 	{ "type_InstructionStream__", AT(type_stream), NULL },
 	{ "type_ProtectedFixedArray__", AT(type_protected_array), NULL },
 	{ "class_InstructionStream__instruction_start__", AT(stream_start), NULL },
@@ -153,9 +154,9 @@ static void note(struct finder *f, const char *name, int32_t value)
 		set(f, &constants[i], value);
 		f->found |= UINT64_C(1) << i;
 	}
-	i = find_constant(newer, ARRAY_SIZE(newer), name);
+	i = find_constant(some, ARRAY_SIZE(some), name);
 	if (i >= 0)
-		set(f, &newer[i], value);
+		set(f, &some[i], value);
 }
 
 static int on_symbol(void *arg, const struct elf_symbol *s)
@@ -173,6 +174,53 @@ static int on_symbol(void *arg, const struct elf_symbol *s)
 		memcpy(&value, bytes, sizeof(value));
 	note(f, s->name + sizeof(PREFIX) - 1, value);
 	return 0;
+}
+
+/*
+ * How long bytecodes are, as V8 knows it: a byte each, without a prefix, and with one that doubles or
+ * quadruples some of their operands (Bytecodes::kBytecodeSizes, src/interpreter/bytecodes.cc).
+ */
+static const char lengths_name[] = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE";
+
+enum { SINGLE, DOUBLE, QUADRUPLE, N_SCALES };
+
+/* False: these are no such lengths, or too long to be kept. */
+static bool set_length(const uint8_t length[N_SCALES], uint8_t *ret)
+{
+	unsigned int single = length[SINGLE], more = length[DOUBLE] - single;
+
+	if (single == 0 || single != DP_V8_LENGTH(single) || length[DOUBLE] < single ||
+	    more > 0xf || length[QUADRUPLE] != single + 3 * more)
+		return false;
+	*ret = (uint8_t)(more << 4 | single);
+	return true;
+}
+
+static int on_lengths(void *arg, const struct elf_symbol *s)
+{
+	struct finder *f = arg;
+	uint8_t *to = f->to->bytecode_lengths;
+	size_t n = s->size / N_SCALES;
+	const uint8_t *from;
+
+	if (strcmp(s->name, lengths_name) != 0)
+		return 0;
+	from = n <= sizeof(f->to->bytecode_lengths) ?
+		       elf_bytes_at(f->file, s->address, N_SCALES * n) :
+		       NULL;
+	for (size_t i = 0; from && i < n; i++)
+		if (!set_length((const uint8_t[]){ from[i], from[n + i], from[2 * n + i] },
+				&to[i])) {
+			memset(to, 0, sizeof(f->to->bytecode_lengths));
+			break;
+		}
+	return 1;
+}
+
+static void find_lengths(struct finder *f)
+{
+	if (elf_symbols_each(f->file, false, on_lengths, f) == 0)
+		elf_symbols_each(f->file, true, on_lengths, f);
 }
 
 /* Builtins that only lead from one function to the next: these, and families of them. */
@@ -284,6 +332,21 @@ static bool set_walked(const struct finder *f, struct dp_v8 *ret)
 	       ret->shared <= MAX_OFFSET;
 }
 
+/*
+ * Before V8 11 a Code has its instructions itself, and its data for deoptimization is in the order that later
+ * versions publish (src/objects/code.h). Whoever uses it checks what is there.
+ */
+static void describe_older(struct dp_v8_names *n)
+{
+	if (n->type_stream != 0 || n->code_start == 0)
+		return;
+	n->type_stream = n->type_code;
+	n->stream_start = n->code_start;
+	n->deopt_literals = 2;
+	n->deopt_shared = 6;
+	n->deopt_inlined = 7;
+}
+
 int v8_find(const struct elf_file *file, struct dp_runtime_image *ret)
 {
 	struct finder f = { .file = file, .to = &ret->v8_names };
@@ -295,6 +358,8 @@ int v8_find(const struct elf_file *file, struct dp_runtime_image *ret)
 	if (f.found != (UINT64_C(1) << ARRAY_SIZE(constants)) - 1 ||
 	    f.n_fixed != ARRAY_SIZE(fixed) || !set_walked(&f, &ret->v8))
 		return -ENOTSUP;
+	describe_older(f.to);
+	find_lengths(&f);
 	find_trampolines(file, ret);
 	return 0;
 }

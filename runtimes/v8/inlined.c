@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is inlined where in compiled code. The object that has the instructions (InstructionStream) is in
- * front of them, and refers to a Code, in which the data for deoptimization and the table of source
- * positions follow each other. A position has the number of an inlined call, whose own position is in the
+ * What is inlined where in compiled code, or which bytecode it is. The object that has the instructions is in
+ * front of them: a Code, or since V8 11 an InstructionStream, which refers to a Code. In that follow each
+ * other the data for deoptimization and the table of source positions, or a BytecodeArray and the baseline
+ * compiler's table (baseline.c). A position has the number of an inlined call, whose own position is in the
  * list of these (src/objects/deoptimization-data.h):
  *
  *     position of the call (8), number of its function among the literals (4), zeros (4)
@@ -19,8 +20,6 @@
 /* What may refer to a map in front of it, among instructions. */
 #define MAX_CANDIDATES 64
 #define BLOCK_WORDS 64
-/* An object refers to what is looked for within its first words. */
-#define MAX_MEMBERS 6
 #define NOT_INLINED UINT32_MAX
 /* More have no room in the positions. */
 #define MAX_CALLS (1U << 16)
@@ -32,7 +31,8 @@ struct call {
 
 struct compiled {
 	const struct v8_reader *r;
-	uint64_t data;
+	bool is_baseline;
+	uint64_t data; /* for deoptimization, or what leads to the bytecode */
 	uint64_t literals;
 	uint64_t calls;
 	uint32_t n_calls;
@@ -82,7 +82,10 @@ static int find_stream(const struct v8_reader *r, uint64_t address, uint64_t *re
 
 static int find_code(const struct v8_reader *r, uint64_t stream, uint64_t *ret)
 {
-	for (uint32_t i = 1; i <= MAX_MEMBERS; i++) {
+	*ret = stream;
+	if (r->at->type_stream == r->at->type_code)
+		return 0;
+	for (uint32_t i = 1; i <= V8_MAX_MEMBERS; i++) {
 		int err = v8_word(r, stream, r->at->map + i * (uint32_t)sizeof(*ret), ret);
 
 		if (err < 0)
@@ -93,19 +96,23 @@ static int find_code(const struct v8_reader *r, uint64_t stream, uint64_t *ret)
 	return -ESTALE;
 }
 
-/* Finds the data for deoptimization, and the positions, which follow. */
+/* Finds the data for deoptimization or the bytecode, and the table of positions, which follows. */
 static int find_data(struct compiled *c, uint64_t code)
 {
 	const struct v8_reader *r = c->r;
 	uint16_t type;
 
-	for (uint32_t i = 1; i <= MAX_MEMBERS; i++) {
+	for (uint32_t i = 1; i <= V8_MAX_MEMBERS; i++) {
 		uint32_t at = r->at->map + i * (uint32_t)sizeof(c->data);
 		int err = v8_word(r, code, at, &c->data);
 
 		if (err < 0)
 			return err;
-		if (v8_type(r, c->data, &type) < 0 || !v8_is_array(r, type))
+		if (v8_type(r, c->data, &type) < 0)
+			continue;
+		c->is_baseline =
+			type == r->at->type_bytecode || type == r->at->type_interpreter_data;
+		if (!c->is_baseline && !v8_is_array(r, type))
 			continue;
 		err = v8_word(r, code, at + (uint32_t)sizeof(c->data), &c->positions);
 		if (err == 0)
@@ -186,7 +193,7 @@ static int find_positions(const struct compiled *c, uint64_t offset, uint64_t *r
 	if (err < 0)
 		return err;
 	while (!has_behind && v8_table_next(&t)) {
-		has_behind = t.offset > offset;
+		has_behind = t.offset >= 0 && (uint64_t)t.offset > offset;
 		has_before |= !has_behind;
 		*(has_behind ? ret_behind : ret_before) = t.position;
 	}
@@ -267,12 +274,53 @@ static int put_chain(const struct compiled *c, uint64_t position, uint64_t behin
 	return -ESTALE;
 }
 
+static int expand_optimized(struct compiled *c, const struct dp_runtime_frame *frame,
+			    uint64_t offset, struct dp_runtime_frame *ret)
+{
+	const struct dp_v8_names *at = c->r->at;
+	uint64_t before = 0, behind = 0;
+	int err;
+
+	if (at->deopt_literals == 0 || at->deopt_inlined == 0 || at->deopt_shared == 0)
+		return 0;
+	err = check_function(c, frame->code);
+	if (err == 0)
+		err = find_calls(c);
+	if (err == 0)
+		err = find_positions(c, offset, &before, &behind);
+	return err < 0 ? err :
+			 put_chain(c, before, frame->position & DP_V8_EXACT ? behind : before,
+				   frame, ret);
+}
+
+/* The function itself, where its bytecode is, if that is still its own. */
+static int expand_baseline(const struct compiled *c, const struct dp_runtime_frame *frame,
+			   uint64_t offset, struct dp_runtime_frame *ret)
+{
+	const struct v8_reader *r = c->r;
+	uint64_t bytecode, data, own;
+	uint32_t at;
+	int err = v8_bytecode(r, c->data, &bytecode);
+
+	if (err == 0)
+		err = v8_word(r, frame->code, r->at->map + (uint32_t)sizeof(data), &data);
+	if (err == 0)
+		err = v8_bytecode(r, data, &own);
+	if (err == 0 && own != bytecode)
+		err = -ESTALE;
+	if (err == 0)
+		err = v8_baseline_find(r, bytecode, c->positions, offset, &at);
+	if (err < 0)
+		return err;
+	*ret = (struct dp_runtime_frame){ frame->code, at + r->at->bytecode_data - DP_V8_OBJECT_TAG,
+					  frame->tag };
+	return 1;
+}
+
 static int expand(const struct v8_reader *r, const struct dp_runtime_frame *frame,
 		  struct dp_runtime_frame *ret)
 {
-	uint64_t address = DP_V8_POSITION(frame->position), stream, code;
-	uint64_t before = 0, behind = 0, start;
-	bool is_exact = (frame->position & DP_V8_EXACT) != 0;
+	uint64_t address = DP_V8_POSITION(frame->position), stream, code, start;
 	struct compiled c = { .r = r };
 	int err = find_stream(r, address, &stream);
 
@@ -280,24 +328,14 @@ static int expand(const struct v8_reader *r, const struct dp_runtime_frame *fram
 		err = find_code(r, stream, &code);
 	if (err == 0)
 		err = find_data(&c, code);
-	if (err == 0)
-		err = check_function(&c, frame->code);
-	if (err == 0)
-		err = find_calls(&c);
 	if (err < 0)
 		return err;
-	start = stream - DP_V8_OBJECT_TAG + r->at->stream_start + !is_exact;
+	/* A return address is behind its call. */
+	start = stream - DP_V8_OBJECT_TAG + r->at->stream_start + !(frame->position & DP_V8_EXACT);
 	if (address < start)
 		return -ESTALE;
-	err = find_positions(&c, address - start, &before, &behind);
-	return err < 0 ? err : put_chain(&c, before, is_exact ? behind : before, frame, ret);
-}
-
-/* Newer versions describe their code. */
-static bool is_described(const struct dp_v8_names *n)
-{
-	return n->type_stream != 0 && n->stream_start != 0 && n->deopt_literals != 0 &&
-	       n->deopt_inlined != 0 && n->deopt_shared != 0;
+	return c.is_baseline ? expand_baseline(&c, frame, address - start, ret) :
+			       expand_optimized(&c, frame, address - start, ret);
 }
 
 int v8_expand(const void *layout, const struct dp_runtime_frame *frame,
@@ -307,7 +345,9 @@ int v8_expand(const void *layout, const struct dp_runtime_frame *frame,
 	const struct v8_reader r = { memory, &image->v8, &image->v8_names };
 	int err;
 
-	if (!(frame->position & DP_V8_COMPILED) || !is_described(r.at))
+	/* Newer versions describe their code. */
+	if (!(frame->position & DP_V8_COMPILED) || r.at->type_stream == 0 ||
+	    r.at->stream_start == 0)
 		return 0;
 	err = expand(&r, frame, ret);
 	/* Its own name is known without them. */

@@ -11,6 +11,9 @@
 /* Of a function. */
 #define MAX_LINES (1U << 16)
 #define CHUNK 4096
+/* They, too, end lines of JavaScript (ECMA-262, 12.3). */
+#define LINE_SEPARATOR 0x2028
+#define PARAGRAPH_SEPARATOR 0x2029
 
 void v8_lines_done(struct v8_lines *lines)
 {
@@ -18,8 +21,9 @@ void v8_lines_done(struct v8_lines *lines)
 	*lines = (struct v8_lines){ 0 };
 }
 
-uint32_t v8_lines_find(const struct v8_lines *lines, uint32_t place)
+uint32_t v8_lines_find(const struct v8_lines *lines, uint32_t place, uint32_t *ret_column)
 {
+	uint32_t start = lines->start;
 	size_t lo = 0, hi = lines->n;
 
 	while (lo < hi) {
@@ -30,6 +34,9 @@ uint32_t v8_lines_find(const struct v8_lines *lines, uint32_t place)
 		else
 			hi = mid;
 	}
+	if (lo > 0)
+		start = lines->ends[lo - 1] + 1;
+	*ret_column = place < start ? 0 : place - start + 1;
 	return lines->first + (uint32_t)lo;
 }
 
@@ -73,6 +80,10 @@ static int read_list(const struct v8_reader *r, uint64_t array, uint32_t start, 
 			hi = mid;
 	}
 	ret->first = lo + 1;
+	if (lo > 0 && err == 0) {
+		err = read_end(r, array, lo - 1, &place);
+		ret->start = place + 1;
+	}
 	for (; lo < n && err == 0; lo++) {
 		err = read_end(r, array, lo, &place);
 		if (err == 0 && place >= end)
@@ -83,19 +94,32 @@ static int read_list(const struct v8_reader *r, uint64_t array, uint32_t start, 
 	return err;
 }
 
-/* Counts the ends of lines in a part of the text that begins at `from`. */
+static int note_end(struct v8_lines *lines, uint32_t place, uint32_t start)
+{
+	if (place >= start)
+		return add_end(lines, place);
+	lines->first++;
+	lines->start = place + 1;
+	return 0;
+}
+
+/*
+ * Counts the ends of lines in a part of the text that begins at `from`, as V8 does: of "\r\n", the second
+ * is one. *was_return: the character in front of the part is a '\r'.
+ */
 static int count_ends(struct v8_lines *lines, const uint8_t *narrow, const uint16_t *wide,
-		      uint32_t n, uint32_t from, uint32_t start)
+		      uint32_t n, uint32_t from, uint32_t start, bool *was_return)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < n && err == 0; i++) {
-		if ((narrow ? narrow[i] : wide[i]) != '\n')
-			continue;
-		if (from + i < start)
-			lines->first++;
-		else
-			err = add_end(lines, from + i);
+		uint32_t c = narrow ? narrow[i] : wide[i];
+
+		if (*was_return && c != '\n')
+			err = note_end(lines, from + i - 1, start);
+		*was_return = c == '\r';
+		if (err == 0 && (c == '\n' || c == LINE_SEPARATOR || c == PARAGRAPH_SEPARATOR))
+			err = note_end(lines, from + i, start);
 	}
 	return err;
 }
@@ -108,7 +132,7 @@ static int read_text(const struct v8_reader *r, uint64_t text, uint32_t start, u
 	uint16_t type;
 	uint32_t length;
 	int err = v8_type(r, text, &type);
-	bool is_narrow = (type & at->encoding_mask) == at->one_byte;
+	bool is_narrow = (type & at->encoding_mask) == at->one_byte, was_return = false;
 	uint64_t from =
 		text - DP_V8_OBJECT_TAG + (is_narrow ? at->one_byte_chars : at->two_byte_chars);
 
@@ -131,7 +155,8 @@ static int read_text(const struct v8_reader *r, uint64_t text, uint32_t start, u
 		err = v8_read(r, from + (is_narrow ? 1 : 2) * (uint64_t)i, &u,
 			      n * (is_narrow ? sizeof(*u.narrow) : sizeof(*u.wide)));
 		if (err == 0)
-			err = count_ends(ret, is_narrow ? u.narrow : NULL, u.wide, n, i, start);
+			err = count_ends(ret, is_narrow ? u.narrow : NULL, u.wide, n, i, start,
+					 &was_return);
 	}
 	return err;
 }

@@ -47,10 +47,10 @@ static int read_scope(const struct v8_reader *r, uint64_t name, struct v8_scope 
 
 /* Lines as they are kept: the positions of bytecode, and then the ends of lines. */
 struct kept {
-	uint32_t n_positions, n_ends;
+	uint32_t n_positions, n_ends, start;
 };
 
-/* Appends its lines, and those of its bytecode, which may not be known. */
+/* Appends its lines, and the positions of its bytecode, which may not be known. */
 static struct runtime_code *add_lines(struct runtime_code *code, const struct v8_reader *r,
 				      const struct dp_runtime_frame *frame,
 				      const struct v8_lines *lines)
@@ -63,13 +63,13 @@ static struct runtime_code *add_lines(struct runtime_code *code, const struct v8
 
 	/* Its first member; the tables say what it is. */
 	if (v8_word(r, frame->code, r->at->map + (uint32_t)sizeof(data), &data) < 0 ||
-	    v8_positions_read(r, data, lines, &positions, &n) < 0)
+	    v8_positions_read(r, data, &positions, &n) < 0)
 		n = 0;
 	positions_size = n * sizeof(*positions);
 	larger = realloc(code, sizeof(*code) + sizeof(kept) + positions_size + ends_size);
 	if (!larger)
 		return code;
-	kept = (struct kept){ (uint32_t)n, (uint32_t)lines->n };
+	kept = (struct kept){ (uint32_t)n, (uint32_t)lines->n, lines->start };
 	memcpy(larger->lines, &kept, sizeof(kept));
 	if (n > 0)
 		memcpy(larger->lines + sizeof(kept), positions, positions_size);
@@ -131,48 +131,65 @@ static int read_code(const void *layout, const struct dp_runtime_frame *frame,
 	return err;
 }
 
-static unsigned int line_of_bytecode(const struct runtime_code *code, const uint8_t *positions,
-				     uint32_t n, uint32_t offset)
+static uint32_t place_of_bytecode(const uint8_t *positions, uint32_t n, uint32_t offset)
 {
-	unsigned int line = code->first_line;
+	uint32_t place = V8_NO_PLACE;
 	struct v8_position p;
 
 	for (uint32_t i = 0; i < n; i++) {
 		memcpy(&p, positions + i * sizeof(p), sizeof(p));
 		if (p.offset > offset)
 			break;
-		line = p.line;
+		place = p.place;
 	}
-	return line;
+	return place;
+}
+
+/* Where its position is not known, code is in its first line. */
+static unsigned int find_line(const struct dp_runtime_image *image, const struct runtime_code *code,
+			      const struct dp_runtime_frame *frame, uint32_t *ret_column)
+{
+	uint32_t place = (uint32_t)frame->position;
+	const uint8_t *positions = code->lines + sizeof(struct kept);
+	struct v8_lines lines;
+	struct kept kept;
+
+	*ret_column = 0;
+	if (code->lines_size == 0 || frame->position == 0 || frame->position & DP_V8_COMPILED)
+		return code->first_line;
+	memcpy(&kept, code->lines, sizeof(kept));
+	/* The interpreter's offset is from the tagged address of the bytecode's object on. */
+	if (!(frame->position & DP_V8_PLACE))
+		place = place_of_bytecode(
+			positions, kept.n_positions,
+			place - (image->v8_names.bytecode_data - DP_V8_OBJECT_TAG));
+	if (place == V8_NO_PLACE)
+		return code->first_line;
+	lines = (struct v8_lines){
+		.first = code->first_line,
+		.start = kept.start,
+		.ends = (uint32_t *)(void *)(positions +
+					     kept.n_positions * sizeof(struct v8_position)),
+		.n = kept.n_ends,
+	};
+	return v8_lines_find(&lines, place, ret_column);
 }
 
 static unsigned int line_of(const void *layout, const struct runtime_code *code,
 			    const struct dp_runtime_frame *frame)
 {
-	const struct dp_runtime_image *image = layout;
-	uint32_t position = (uint32_t)frame->position;
-	const uint8_t *positions = code->lines + sizeof(struct kept);
-	struct v8_lines lines;
-	struct kept kept;
+	uint32_t column;
 
-	if (code->lines_size == 0 || frame->position == 0 || frame->position & DP_V8_COMPILED)
-		return code->first_line;
-	/* A place that is not known. */
-	if (frame->position & DP_V8_PLACE && position == UINT32_MAX)
-		return code->first_line;
-	memcpy(&kept, code->lines, sizeof(kept));
-	if (!(frame->position & DP_V8_PLACE))
-		/* The interpreter's offset is from the tagged address of the bytecode's object on. */
-		return line_of_bytecode(code, positions, kept.n_positions,
-					position -
-						(image->v8_names.bytecode_data - DP_V8_OBJECT_TAG));
-	lines = (struct v8_lines){
-		.first = code->first_line,
-		.ends = (uint32_t *)(void *)(positions +
-					     kept.n_positions * sizeof(struct v8_position)),
-		.n = kept.n_ends,
-	};
-	return v8_lines_find(&lines, position);
+	return find_line(layout, code, frame, &column);
+}
+
+static unsigned int column_of(const void *layout, const struct runtime_code *code,
+			      const struct dp_runtime_frame *frame)
+{
+	uint32_t column;
+
+	(void)find_line(layout, code, frame, &column);
+	return column;
 }
 
 const struct runtime_source runtime_v8 = {
@@ -183,4 +200,5 @@ const struct runtime_source runtime_v8 = {
 	.read = read_code,
 	.expand = v8_expand,
 	.line = line_of,
+	.column = column_of,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Lines of bytecode. A BytecodeArray refers to its constants, to its table of handlers, and to its table
+ * Positions of bytecode. A BytecodeArray refers to its constants, to its table of handlers, and to its table
  * of source positions, in that order, or since V8 12 in the opposite one; the constants are in another
  * kind of array. The table has a difference of offsets, complemented where no statement begins, and one
  * of positions, each in groups of 7 bits (src/codegen/source-position-table.cc).
@@ -16,6 +16,9 @@
 #define MAX_POSITIONS (1U << 15)
 /* The word behind the length that begins the three; there may be another one in front of them. */
 #define MAX_BEFORE 2
+/* The offset of a function's entry, from which the first difference is (kFunctionEntryBytecodeOffset). */
+#define ENTRY (-1)
+
 void v8_table_done(struct v8_table *t)
 {
 	free(t->bytes);
@@ -45,12 +48,13 @@ bool v8_table_next(struct v8_table *t)
 
 	if (!read_number(t, &change) || !read_number(t, &more))
 		return false;
-	t->offset += (uint64_t)(change >= 0 ? change : -(change + 1));
+	change = change >= 0 ? change : -(change + 1);
+	t->offset += change < UINT32_MAX ? change : UINT32_MAX;
 	t->position += (uint64_t)more;
-	return t->offset <= UINT32_MAX;
+	return t->offset < UINT32_MAX;
 }
 
-int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *ret)
+int v8_bytes_read(const struct v8_reader *r, uint64_t object, uint32_t data, struct v8_table *ret)
 {
 	uint64_t word = 0;
 	uint32_t size;
@@ -65,26 +69,33 @@ int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *r
 	if (!ret->bytes)
 		return -ENOMEM;
 	ret->size = size;
-	err = v8_read(r, object - DP_V8_OBJECT_TAG + r->at->array_data, ret->bytes, size);
+	err = v8_read(r, object - DP_V8_OBJECT_TAG + data, ret->bytes, size);
 	if (err < 0)
 		v8_table_done(ret);
 	return err;
 }
 
-static int decode(struct v8_table *t, const struct v8_lines *lines, struct v8_position **ret,
-		  size_t *ret_n)
+int v8_table_read(const struct v8_reader *r, uint64_t object, struct v8_table *ret)
+{
+	int err = v8_bytes_read(r, object, r->at->array_data, ret);
+
+	ret->offset = ENTRY;
+	return err;
+}
+
+static int decode(struct v8_table *t, struct v8_position **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct v8_position *list = NULL;
 	size_t n = 0, size = 0;
 
 	while (n < MAX_POSITIONS && v8_table_next(t)) {
-		uint32_t line = v8_lines_find(lines, V8_PLACE(t->position));
+		uint32_t place = V8_PLACE(t->position);
 
-		if (n > 0 && list[n - 1].line == line)
+		if (place == V8_NO_PLACE || (n > 0 && list[n - 1].place == place))
 			continue;
 		if (array_reserve(list, n, size) < 0)
 			return -ENOMEM;
-		list[n++] = (struct v8_position){ (uint32_t)t->offset, line };
+		list[n++] = (struct v8_position){ t->offset < 0 ? 0 : (uint32_t)t->offset, place };
 	}
 	*ret = steal_ptr(list);
 	*ret_n = n;
@@ -127,23 +138,51 @@ static int find_table(const struct v8_reader *r, uint64_t bytecode, uint64_t *re
 	return -ESTALE;
 }
 
-int v8_positions_read(const struct v8_reader *r, uint64_t data, const struct v8_lines *lines,
-		      struct v8_position **ret, size_t *ret_n)
+/* The BytecodeArray that a word refers to, or the first member of an InterpreterData. */
+static int bytecode_of(const struct v8_reader *r, uint64_t word, uint64_t *ret)
 {
-	struct v8_table t;
-	uint64_t table = 0;
+	uint16_t type;
+	int err = v8_type(r, word, &type);
+
+	*ret = word;
+	if (err == 0 && type == r->at->type_interpreter_data)
+		return v8_member(r, word, r->at->map + (uint32_t)sizeof(word), r->at->type_bytecode,
+				 ret);
+	return err == 0 && type != r->at->type_bytecode ? -ESTALE : err;
+}
+
+int v8_bytecode(const struct v8_reader *r, uint64_t data, uint64_t *ret)
+{
+	uint64_t word;
 	uint16_t type;
 	int err = v8_type(r, data, &type);
 
-	if (err == 0 && type != r->at->type_bytecode)
-		err = -ESTALE;
+	if (err < 0 || type != r->at->type_code)
+		return err < 0 ? err : bytecode_of(r, data, ret);
+	for (uint32_t i = 1; i <= V8_MAX_MEMBERS; i++) {
+		err = v8_word(r, data, r->at->map + i * (uint32_t)sizeof(word), &word);
+		if (err < 0)
+			return err;
+		if (bytecode_of(r, word, ret) == 0)
+			return 0;
+	}
+	return -ESTALE;
+}
+
+int v8_positions_read(const struct v8_reader *r, uint64_t data, struct v8_position **ret,
+		      size_t *ret_n)
+{
+	struct v8_table t;
+	uint64_t bytecode, table = 0;
+	int err = v8_bytecode(r, data, &bytecode);
+
 	if (err == 0)
-		err = find_table(r, data, &table);
+		err = find_table(r, bytecode, &table);
 	if (err == 0)
 		err = v8_table_read(r, table, &t);
 	if (err < 0)
 		return err;
-	err = decode(&t, lines, ret, ret_n);
+	err = decode(&t, ret, ret_n);
 	v8_table_done(&t);
 	return err;
 }

@@ -19,7 +19,10 @@ static struct {
 };
 
 static struct module module;
-static struct binary binary = { .module = &module, .elf = { .go_end = UINT64_MAX } };
+static struct table table = { .labels_form = DP_LABELS_GO_LIST };
+static struct binary binary = { .table = &table,
+				.module = &module,
+				.elf = { .go_end = UINT64_MAX } };
 static struct mapping mapping = { .binary = &binary };
 static const struct snapshot snapshot = { .labels = 1, .n_mappings = 1, .mappings = &mapping };
 static const struct frame frame = { .module = &module };

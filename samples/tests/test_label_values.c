@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "samples/label_values.h"
+#include "samples/value_table.h"
 
 static struct {
 	struct dp_names names;
@@ -375,4 +376,28 @@ Test(label_values, give_way_to_what_the_program_says)
 	read_labels(0);
 	cr_assert(label_set_has(set, "v0", "<unknown>") && label_set_has(set, "v1", "own"));
 	cr_assert(!label_set_has(set, "v1", "<unknown>"));
+}
+
+Test(label_values, of_added_probes_have_their_forms_from_a_table)
+{
+	const struct value_forms of = { .n = 1,
+					.of = { { .name = "x", .type = VALUE_U32, .unit = "" } } };
+	struct value_table *table;
+
+	cr_assert_eq(value_table_new(&table), 0);
+	cr_assert_eq(value_table_add(table, &of, "first", 0), 0);
+	cr_assert_eq(value_table_add(table, &of, "second", 0), 1);
+	labels.added = table;
+	record.values.n = 1;
+	record.words[0] = 77;
+	read_labels(1);
+	cr_assert(label_set_has(set, VALUE_TABLE_PROBE, "second"));
+	cr_assert_eq(number("x"), 77);
+	cr_assert(!set->is_cut);
+	set = label_set_free(set);
+	record.values.list = 2;
+	read_labels(1);
+	cr_assert(set->is_cut);
+	cr_assert(!label_set_has(set, VALUE_TABLE_PROBE, "second"));
+	value_table_free(table);
 }

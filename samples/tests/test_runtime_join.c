@@ -145,6 +145,29 @@ Test(runtime_join, a_loop_may_have_no_frame_yet)
 	image.python.c_frame = 0;
 }
 
+Test(runtime_join, instructions_may_be_functions)
+{
+	image.names.calls_each = 1;
+	EXPECT("oLo", "xY", "xyO");
+	EXPECT("ohoLoooLo", "AB", "OaOObO");
+	/* A loop is being entered. */
+	EXPECT("Lo", "", "LO");
+	EXPECT("oLooLo", "xY", "LOxyO");
+	/* Other files have none. */
+	EXPECT("fLo", "X", "FxO");
+	join.keeps_native = true;
+	EXPECT("ooLo", "xY", "OOxyLO");
+	join.keeps_native = false;
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, others_have_no_such_functions)
+{
+	image.names.calls_each = 1;
+	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
+	EXPECT("oLo", "xY", "OxyO");
+}
+
 Test(runtime_join, others_make_the_frame_before_the_loop)
 {
 	kind = DP_RUNTIME_RUBY;

@@ -17,6 +17,8 @@
 #define COMPILED (1U << 31)
 /* Set in the position of code of another kind. */
 #define KIND (1U << 30)
+/* Set in a position that is in column 7 of its line. */
+#define COLUMN (1U << 29)
 
 static struct names *names;
 static struct process_table table;
@@ -67,8 +69,16 @@ static unsigned int line_of(const void *layout, const struct runtime_code *code,
 	(void)layout;
 	return frame->position & COMPILED ?
 		       code->first_line :
-		       code->first_line + (unsigned int)(frame->position & ~KIND) +
+		       code->first_line + (unsigned int)(frame->position & ~(KIND | COLUMN)) +
 			       (frame->position & KIND ? 500 : 0);
+}
+
+static unsigned int column_of(const void *layout, const struct runtime_code *code,
+			      const struct dp_runtime_frame *frame)
+{
+	(void)layout;
+	(void)code;
+	return frame->position & COLUMN ? 7 : 0;
 }
 
 static const struct runtime_source runtime = {
@@ -79,6 +89,7 @@ static const struct runtime_source runtime = {
 	.read = read_code,
 	.expand = expand,
 	.line = line_of,
+	.column = column_of,
 };
 
 const struct runtime_source *__wrap_runtime_source(unsigned int kind);
@@ -129,6 +140,9 @@ static const char *name_of(uint64_t number)
 		cr_assert(jit_find(module->jit, located[i], true, &location));
 		snprintf(text + at, sizeof(text) - at, "%s%s:%u", i > 0 ? " " : "",
 			 location->function, location->line);
+		at = strlen(text);
+		if (location->column > 0)
+			snprintf(text + at, sizeof(text) - at, ":%u", location->column);
 	}
 	return text;
 }
@@ -139,6 +153,13 @@ Test(runtime_names, functions)
 	cr_expect_str_eq(name_of(put(1, COMPILED)), "f100:50 f1:11");
 	cr_expect_str_eq(name_of(put(1, COMPILED | 1)), "f100:50 f1:11");
 	cr_expect_eq(n_read, 2);
+}
+
+Test(runtime_names, columns)
+{
+	cr_expect_str_eq(name_of(put(1, COLUMN | 2)), "f1:12:7");
+	cr_expect_str_eq(name_of(put(1, 2)), "f1:12");
+	cr_expect_eq(n_read, 1);
 }
 
 /* What has been read of a function names it at other positions, too. */

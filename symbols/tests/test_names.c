@@ -133,12 +133,16 @@ Test(names, free_what_is_theirs)
 {
 	struct names *names = names_with((struct names_options){ 0 });
 	struct module *jit = module_new_jit(names), *memory = module_new(names, "[vdso]", "ab", -1);
+	const struct source_location compiled = {
+		.function = "compiled", .file = "a.js", .line = 3, .column = 5
+	};
 	const struct source_location *location;
 	uint64_t located;
 
-	cr_assert_eq(jit_add(jit->jit, "compiled", "a.js", 3, &located), 0);
+	cr_assert_eq(jit_add(jit->jit, &compiled, &located), 0);
 	cr_assert_eq(module_find_locations(jit, located, true, &location), 1);
 	cr_expect_str_eq(location->function, "compiled");
+	cr_expect(location->line == 3 && location->column == 5);
 	memory->memory = strdup("no ELF file");
 	memory->memory_size = strlen(memory->memory);
 	expect_no_location(memory);

@@ -168,7 +168,7 @@ Test(image_check, refuses_labels_that_lead_elsewhere)
 	image_done(&image);
 }
 
-Test(image_check, takes_contexts_with_a_variable)
+Test(image_check, takes_labels_with_a_variable)
 {
 	struct image image = build_functions(8);
 	struct dp_image *h = head_of(&image);
@@ -176,19 +176,23 @@ Test(image_check, takes_contexts_with_a_variable)
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
-	expect_refused(&image, h->context.kind, DP_TLS_SLOT);
-	expect_refused(&image, h->context.value, 1);
-	expect_refused(&image, h->context.zero, 1);
+	expect_refused(&image, h->variable.kind, DP_TLS_SLOT);
+	expect_refused(&image, h->variable.value, 1);
+	expect_refused(&image, h->variable.zero, 1);
 	expect_refused(&image, h->labels_form, DP_LABELS_CONTEXT);
 	h->labels_form = DP_LABELS_CONTEXT;
-	h->context = (struct dp_tls){ .value = 0x4000, .kind = DP_TLS_DESCRIPTOR };
+	h->variable = (struct dp_tls){ .value = 0x4000, .kind = DP_TLS_DESCRIPTOR };
 	cr_assert(image_is_sound(image.cells, image.n_cells));
-	expect_refused(&image, h->context.kind, DP_N_TLS_KINDS);
-	expect_refused(&image, h->context.zero, 1);
+	expect_refused(&image, h->variable.kind, DP_N_TLS_KINDS);
+	expect_refused(&image, h->variable.zero, 1);
 	image_labels_print(&image, to);
 	fclose(to);
 	cr_assert_str_eq(text, "descriptor 4000");
 	cr_assert_str_eq(image_labels_word(&image), "thread_context");
+	h->labels_form = DP_LABELS_CUSTOM_V1;
+	cr_assert(image_is_sound(image.cells, image.n_cells));
+	cr_assert_str_eq(image_labels_word(&image), "custom_labels_v1");
+	expect_refused(&image, h->labels_form, DP_N_LABELS_FORMS);
 	free(text);
 	image_done(&image);
 }

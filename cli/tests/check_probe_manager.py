@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Probes that are added to a run while it samples: their values are those that the program has logged, their counts
+the number of its calls; and who may add them.
+
+usage: check_probe_manager.py DWARFPROF PROGRAM-DIR
+"""
+import array
+import contextlib
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import valued
+from harness import dwarfprof, program, start, wait_for, wait_until_it_says
+
+NOBODY = 65534
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+VALUES = "(size=arg1:u64, path=arg2:str, status=arg4->16:s32, id=arg4->0:u64)"
+KEYS = ["size", "path", "status", "id"]
+
+
+class Program:
+    """Of test-programs/valued.c: makes n calls when told to."""
+    def __init__(self, n, directory, path=None, prefix=(), arguments=()):
+        self.log = os.path.join(directory, "log")
+        with open(self.log, "w"):
+            os.chmod(self.log, 0o666)
+        self.process = subprocess.Popen([*prefix, path or program("valued"), *arguments, str(n), self.log], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+
+    def begin(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def go(self):
+        self.begin()
+        assert self.process.stdout.readline() == "done\n"
+
+    def logged(self):
+        with open(self.log) as file:
+            return {values["id"]: {key: valued.text_of(value) for key, value in values.items()} for values in map(json.loads, file)}
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+class ProbeManager(unittest.TestCase):
+    def setUp(self):
+        self.directory = self.enterContext(tempfile.TemporaryDirectory())
+        os.chmod(self.directory, 0o755)
+        self.socket = os.path.join(self.directory, "probes")
+        self.out = os.path.join(self.directory, "out.jsonl")
+
+    @contextlib.contextmanager
+    def program(self, n, **kwargs):
+        target = Program(n, self.directory, **kwargs)
+        try:
+            yield target
+        finally:
+            target.end()
+
+    @contextlib.contextmanager
+    def recording(self, *options):
+        """Yields what the profiler has said when it has ended."""
+        said = []
+        profiler = start(*options, "--probe-socket", self.socket, "--no-symbols", "-o", self.out, stderr=subprocess.PIPE, text=True)
+        try:
+            wait_until_it_says(profiler, "sampling")
+            self.assertEqual(os.stat(self.socket).st_mode & 0o777, 0o600)
+            yield said
+        finally:
+            profiler.send_signal(signal.SIGINT)
+            said.append(profiler.communicate(timeout=180)[1])
+        self.assertEqual(profiler.returncode, 0 if os.path.getsize(self.out) else 5, said)
+        self.assertFalse(os.path.exists(self.socket))
+
+    def ask(self, *words, prefix=()):
+        return subprocess.run([*prefix, harness.DWARFPROF, "probe", "-s", self.socket, *words], capture_output=True, text=True,
+                              timeout=180)
+
+    def add(self, *words, **kwargs):
+        result = self.ask("add", *words, **kwargs)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [int(word) for word in result.stdout.split()]
+
+    def list(self, **kwargs):
+        result = self.ask("list", "--json", **kwargs)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return {probe["id"]: probe for probe in json.loads(result.stdout)["probes"]}
+
+    def do(self, *words):
+        result = self.ask(*words)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def samples(self):
+        with open(self.out) as file:
+            return valued.samples_of(file.read())
+
+    def lost(self, said):
+        return int(re.search(r" (\d+) lost", said)[1])
+
+    def refuse(self, why, *words, prefix=()):
+        result = self.ask(*words, prefix=prefix)
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn(why, result.stderr)
+
+    def check_values(self, samples, logged, name):
+        self.assertEqual(len({s["labels"]["id"] for s in samples}), len(samples))
+        for s in samples:
+            values = logged[s["labels"]["id"]]
+            labels = {key: value for key, value in s["labels"].items() if not re.match("-e$|process\\.", key)}
+            self.assertEqual(labels, {"probe": name, **{key: values[key] for key in KEYS}})
+            self.assertEqual(s["weight"], 1)
+
+    def test_values_and_counts(self):
+        with self.program(20000) as target:
+            with self.recording("-p", str(target.pid)) as said:
+                self.assertEqual(self.list(), {})
+                probe, = self.add(f"uprobe:{program('valued')}:take{VALUES}", "--name", "taken", "--max-rate", "1000000")
+                target.go()
+                listed = self.list()[probe]
+                self.do("remove", str(probe))
+                self.assertEqual(self.list(), {})
+            self.assertEqual((listed["state"], listed["name"], listed["hits"], listed["thinned"]), ("on", "taken", 20000, 0))
+            samples = self.samples()
+            hits = [s for s in samples if s["event"] == "probe"]
+            self.check_values(hits, target.logged(), "taken")
+            self.assertEqual(len(hits) + self.lost(said[0]), 20000)
+            self.assertGreater(len(hits), 10000)
+            self.assertLess(len(hits), len(samples))
+            self.assertLess(sum(s["outcome"] != "complete" for s in hits), len(hits) / 100)
+        self.refuse("nobody takes probes at", "list")
+
+    def test_with_other_events(self):
+        for options in (["--wall"], ["--off-cpu"], ["-e", "page-faults"], ["-e", "page-faults,context-switches"]):
+            with self.subTest(options=options), self.program(500) as target:
+                with self.recording("-p", str(target.pid), *options) as said:
+                    self.add(f"uprobe:{program('valued')}:take{VALUES}", "--name", "taken")
+                    target.go()
+                hits = [s for s in self.samples() if s["event"] == "probe"]
+                self.check_values(hits, target.logged(), "taken")
+                self.assertEqual(len(hits) + self.lost(said[0]), 500)
+
+    def test_several_from_a_file(self):
+        file = os.path.join(self.directory, "probes.ini")
+        with open(file, "w") as to:
+            to.write(f"[probe in]\nprobe = uprobe:{program('valued')}:take(id=arg4->0:u64)\nmax-rate = 100000\n"
+                     f"; its result\n[probe out]\nprobe = uretprobe:{program('valued')}:take(ret:s32)\nmax-rate = 100000\n")
+        with self.program(1000) as target:
+            with self.recording("-p", str(target.pid)) as said:
+                first, second = self.add("@" + file)
+                target.go()
+                listed = self.list()
+            self.assertEqual([listed[i]["hits"] for i in (first, second)], [1000, 1000])
+            hits = [s["labels"] for s in self.samples() if s["event"] == "probe"]
+            logged = target.logged()
+            self.assertEqual(len(hits) + self.lost(said[0]), 2000)
+            self.assertLessEqual({s["id"] for s in hits if s["probe"] == "in"}, set(logged))
+            self.assertLessEqual({s["ret"] for s in hits if s["probe"] == "out"}, {v["ret"] for v in logged.values()})
+            self.assertEqual({s["probe"] for s in hits}, {"in", "out"})
+
+    def test_a_static_probe(self):
+        path = program("valued_usdt")
+        wanted = [line for line in dwarfprof("probes", path).stdout.splitlines() if line.startswith("usdt:")][0].split("(")[0]
+        with self.recording("-a", "-F", "1"):
+            self.add(wanted)
+            listed, = self.list().values()
+            self.assertEqual((listed["state"], listed["name"]), ("on", wanted))
+
+    def test_disabled_and_enabled(self):
+        with self.program(300) as first, self.recording("-p", str(first.pid)):
+            probe, = self.add(f"uprobe:{program('valued')}:take")
+            self.do("disable", str(probe))
+            first.go()
+            self.assertEqual((self.list()[probe]["state"], self.list()[probe]["traps"]), ("off", 0))
+        # What is off has the counts of its last look: only the samples show that nothing was hit.
+        self.assertNotIn("probe", {s["event"] for s in self.samples()})
+        with self.program(300) as second, self.recording("-p", str(second.pid)):
+            probe, = self.add(f"uprobe:{program('valued')}:take")
+            self.do("disable", "all")
+            self.do("enable", "all")
+            second.go()
+            self.assertEqual((self.list()[probe]["state"], self.list()[probe]["hits"]), ("on", 300))
+        self.assertEqual(sum(s["event"] == "probe" for s in self.samples()), 300)
+
+    def test_a_budget(self):
+        """At most some 10 samples in a second; a second with more than 1000 hits ends the probe."""
+        with self.program(3000) as target:
+            with self.recording("-p", str(target.pid)) as said:
+                probe, = self.add(f"uprobe:{program('valued')}:take", "--name", "taken", "--max-rate", "10")
+                target.go()
+                wait_for(lambda: self.list()[probe]["state"] == "over")
+                listed = self.list()[probe]
+                self.assertGreater(listed["hits"], 1000)  # more if a second ended in between
+                self.assertGreater(listed["thinned"], 800)
+                self.do("enable", str(probe))
+                self.assertEqual(self.list()[probe]["state"], "on")
+            hits = [s for s in self.samples() if s["event"] == "probe"]
+            self.assertEqual(len(hits) + self.lost(said[0]), listed["hits"] - listed["thinned"])
+            self.assertIn("probe 1 (taken) has more than 10 hits in a second: some are chosen at random", said[0])
+            self.assertIn("probe 1 (taken) had more than 1000 hits in a second, and is disabled", said[0])
+
+    def test_hits_of_others_count(self):
+        """Not sampled, but each costs a trap."""
+        with self.program(2000) as other, harness.busy() as sampled, self.recording("-p", sampled):
+            probe, = self.add(f"uprobe:{program('valued')}:take", "--max-rate", "10")
+            other.go()
+            wait_for(lambda: self.list()[probe]["state"] == "over")
+            self.assertEqual(self.list()[probe]["hits"], 0)
+            self.assertGreater(self.list()[probe]["traps"], 1000)
+        self.assertNotIn("probe", {s["event"] for s in self.samples()})
+
+    def test_only_some_processes(self):
+        with self.program(100) as target, self.recording("-a", "-F", "1"):
+            inside, = self.add(f"uprobe:{program('valued')}:take", "-p", str(target.pid))
+            outside, = self.add(f"uprobe:{program('valued')}:take", "-p", str(os.getpid()))
+            target.go()
+            listed = self.list()
+        self.assertEqual([len([s for s in self.samples() if s["event"] == "probe"]), listed[inside]["traps"], listed[outside]["traps"]],
+                         [100, 100, 100])
+
+    def test_errors(self):
+        with self.program(1) as target, self.recording("-p", str(target.pid)):
+            path = program("valued")
+            for why, words in (("has no function taek; did you mean take", ["add", f"uprobe:{path}:taek"]),
+                               ("is not an ELF file", ["add", f"uprobe:{__file__}:take"]),
+                               ("has no parameter siez", ["add", f"uprobe:{path}:take(x=siez)"]),
+                               ("what can be added is uprobe:PATH:NAME", ["add", "cpu"]),
+                               ("`time' is for -e uretprobe: alone", ["add", f"uretprobe:{path}:take(time)"]),
+                               ("cannot read /nowhere", ["add", "uprobe:/nowhere:take"]),
+                               ("there is no probe 7 of yours", ["remove", "7"]),
+                               ("'x' is no number of a probe", ["remove", "x"])):
+                with self.subTest(why=why):
+                    self.refuse(why, *words)
+            self.assertEqual(self.list(), {})
+            self.assertEqual(json.loads(self.do("status", "--json")), {"pid": target_of(self.socket), "probes": 0, "limit": 64})
+            self.assertEqual(self.do("remove", "all"), "")
+            result = dwarfprof("-p", str(target.pid), "-d", "100ms", "--probe-socket", self.socket)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("Address already in use", result.stderr)
+        for options in (["-e", f"uprobe:{path}:take"], ["--exceptions"], ["-K"], ["--probe", f"label:{path}:take(x=arg1)"]):
+            result = dwarfprof("-a", "--probe-socket", self.socket, *options)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("--probe-socket", result.stderr)
+
+    def test_damaged_requests(self):
+        requests = [b"{\n", b"[]\n", b"{}\n", b'{"do": 1}\n', b'{"do": "add"}\n', b'{"do": "add", "kind": "uprobe", "path": "/bin/true", "probe": "x"}\n',
+                    b"\xff\n", b"[" * 3000 + b"\n", b'{"do": "remove", "id": "x"}\n', b'{"do": "list", "x": 1\n']
+        with self.program(1) as target, self.recording("-p", str(target.pid)):
+            for request in requests:
+                with self.subTest(request=request[:80]), socket.socket(socket.AF_UNIX) as peer:
+                    peer.connect(self.socket)
+                    peer.sendall(request)
+                    self.assertTrue(json.loads(peer.makefile().readline())["error"])
+            with socket.socket(socket.AF_UNIX) as peer:  # no end
+                peer.connect(self.socket)
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    peer.sendall(b"x" * 100000)
+                    self.assertEqual(peer.recv(1), b"")
+            idle = [socket.socket(socket.AF_UNIX) for _ in range(20)]
+            for peer in idle:
+                peer.connect(self.socket)
+            self.assertEqual(self.list(), {})
+            for peer in idle:
+                peer.close()
+
+    def test_other_users(self):
+        own = os.path.join(self.directory, "valued")
+        hidden = os.path.join(self.directory, "hidden")
+        shutil.copy(program("valued"), own)
+        shutil.copy(program("valued"), hidden)
+        os.chmod(hidden, 0o711)
+        binary = os.path.join(self.directory, "dwarfprof")
+        shutil.copy(harness.DWARFPROF, binary)
+        with self.recording("-a", "-F", "1"), self.program(200, path=own) as roots, \
+                self.program(200, path=own, prefix=AS_NOBODY) as target:
+            wait_for(lambda: os.readlink(f"/proc/{target.pid}/exe") == own)
+
+            def ask(*words):
+                return subprocess.run([*AS_NOBODY, binary, "probe", "-s", self.socket, *words], capture_output=True, text=True)
+
+            self.assertIn("Permission denied", ask("list").stderr)
+            os.chmod(self.socket, 0o666)
+            by_root, = self.add(f"uprobe:{own}:take", "--name", "root's")
+            for why, words in (("only root may probe any process: give -p PID", [f"uprobe:{own}:take"]),
+                               (f"you may not trace process {roots.pid}", [f"uprobe:{own}:take", "-p", str(roots.pid)]),
+                               ("Permission denied", [f"uprobe:{hidden}:take", "-p", str(target.pid)]),
+                               ("is at most 1000", [f"uprobe:{own}:take", "-p", str(target.pid), "--max-rate", "1001"])):
+                result = ask("add", *words)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(why, result.stderr)
+            result = ask("add", f"uprobe:{own}:take", "-p", str(target.pid))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            probe = int(result.stdout)
+            self.assertEqual([p["id"] for p in json.loads(ask("list", "--json").stdout)["probes"]], [probe])
+            self.assertIn(f"there is no probe {by_root} of yours", ask("remove", str(by_root)).stderr)
+            target.go()
+            roots.go()
+            listed = self.list()
+            self.assertEqual((listed[probe]["hits"], listed[probe]["traps"], listed[by_root]["hits"]), (200, 400, 400))
+            self.assertEqual(ask("remove", "all").returncode, 0)
+            self.assertEqual(set(self.list()), {by_root})
+        self.assertEqual(sum(s["labels"]["probe"] != "root's" for s in self.samples() if s["event"] == "probe"), 200)
+
+    def test_a_process_that_executes_another_program(self):
+        """Its user may trace it no more if that is set-user-ID, set-group-ID, or not for them to read."""
+        binary = os.path.join(self.directory, "dwarfprof")
+        shutil.copy(harness.DWARFPROF, binary)
+        own = os.path.join(self.directory, "valued")
+        shutil.copy(program("valued"), own)
+        for mode, hits in ((0o755, 200), (0o4755, 0), (0o2755, 0), (0o711, 0)):
+            with self.subTest(mode=oct(mode)), self.recording("-a", "-F", "1"):
+                os.chmod(self.socket, 0o666)
+                os.chmod(own, 0o755)
+                with self.program(200, path="sh", prefix=AS_NOBODY, arguments=["-c", f'read line; exec {own} "$@"', "sh"]) as target:
+                    wait_for(lambda: "read line" in harness.read(f"/proc/{target.pid}/cmdline") and os.path.basename(
+                        os.readlink(f"/proc/{target.pid}/exe")) in ("dash", "bash", "sh"))
+                    result = subprocess.run([*AS_NOBODY, binary, "probe", "-s", self.socket, "add", f"uprobe:{own}:take", "-p",
+                                             str(target.pid)], capture_output=True, text=True)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    os.chmod(own, mode)
+                    target.begin()
+                    target.go()
+                    probe, = self.list().values()
+                    self.assertEqual((probe["traps"], probe["hits"]), (200, hits))
+
+    def forge(self, path, pid):
+        """As a peer with another user's rights that claims a descriptor to be the memory of a process."""
+        request = {"do": "add", "kind": "uprobe", "path": "/bin/true", "probe": "main", "pids": [pid]}
+        script = ("import array, json, os, socket, sys\n"
+                  "s = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n"
+                  "fds = [os.open('/bin/true', os.O_RDONLY), os.open(sys.argv[2], os.O_RDONLY)]\n"
+                  "s.sendmsg([sys.argv[3].encode() + b'\\n'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))])\n"
+                  "print(s.makefile().readline())\n")
+        result = subprocess.run([*AS_NOBODY, "python3", "-c", script, self.socket, path, json.dumps(request)], capture_output=True, text=True)
+        return json.loads(result.stdout)["error"]
+
+    def test_forged_processes(self):
+        with self.recording("-a", "-F", "1"):
+            os.chmod(self.socket, 0o666)
+            for path, pid in (("/proc/self/mem", os.getpid()), ("/proc/1/stat", 1), (f"/proc/{os.getpid()}/stat", os.getpid())):
+                self.assertIn("you may not trace process", self.forge(path, pid))
+
+    def test_an_agent(self):
+        store = os.path.join(self.directory, "store")
+        with self.program(400) as target:
+            agent = start("agent", "--store", store, "--interval", "1s", "-p", str(target.pid), "--probe-socket", self.socket,
+                          stderr=subprocess.PIPE, text=True)
+            wait_until_it_says(agent, "sampling")
+            probe, = self.add(f"uprobe:{program('valued')}:take{VALUES}", "--name", "taken")
+            target.go()
+            self.assertEqual(self.list()[probe]["hits"], 400)
+            agent.send_signal(signal.SIGTERM)
+            agent.communicate(timeout=60)
+            self.assertEqual(agent.returncode, 0)
+            hits = []
+            for file in glob.glob(os.path.join(store, "**", "*.dwarfprof"), recursive=True):
+                dwarfprof("convert", file, "--format", "jsonl", "-o", self.out)
+                hits += [s for s in self.samples() if s["event"] == "probe"]
+            self.check_values(hits, target.logged(), "taken")
+            self.assertEqual(len(hits), 400)
+
+
+def target_of(path):
+    """The process that listens at a socket."""
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(path)
+        return array.array("i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+if __name__ == "__main__":
+    harness.main()

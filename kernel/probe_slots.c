@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/probe_slots.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "kernel/permission.h"
+#include "kernel/session.h"
+#include "kernel/uprobe.h"
+#include "kernel/uprobe_places.h"
+#include "dwarfprof.skel.h"
+
+struct probe_slots {
+	int program, probes, rates, arguments;
+	size_t rate_size;
+	bool is_multi;
+};
+
+static int duplicate(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+int probe_slots_new(const struct session *session, struct probe_slots **ret)
+{
+	struct probe_slots *s = calloc(1, sizeof(*s));
+	const struct dwarfprof_bpf *bpf = session->bpf;
+
+	*ret = NULL;
+	if (!s)
+		return -ENOMEM;
+	s->program = duplicate(bpf_program__fd(bpf->progs.dp_sample_uprobe));
+	s->probes = duplicate(bpf_map__fd(bpf->maps.dp_probes));
+	s->rates = duplicate(bpf_map__fd(bpf->maps.dp_probe_rates));
+	s->arguments = duplicate(bpf_map__fd(bpf->maps.dp_arguments));
+	s->rate_size = bpf_map__value_size(bpf->maps.dp_probe_rates);
+	s->is_multi = session->uprobe_multi;
+	if (s->program < 0 || s->probes < 0 || s->rates < 0 || s->arguments < 0) {
+		probe_slots_free(s);
+		return -EMFILE;
+	}
+	*ret = s;
+	return 0;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+struct probe_slots *probe_slots_free(struct probe_slots *s)
+{
+	if (!s)
+		return NULL;
+	close_fd(s->program);
+	close_fd(s->probes);
+	close_fd(s->rates);
+	close_fd(s->arguments);
+	free(s);
+	return NULL;
+}
+
+int probe_slots_set(struct probe_slots *s, uint32_t slot, const struct dp_probe *probe)
+{
+	_cleanup_free_ void *rate = calloc(1, s->rate_size);
+
+	if (!rate)
+		return -ENOMEM;
+	if (bpf_map_update_elem(s->rates, &slot, rate, BPF_ANY) < 0 ||
+	    bpf_map_update_elem(s->probes, &slot, probe, BPF_ANY) < 0)
+		return -errno;
+	return 0;
+}
+
+int probe_slots_read(const struct probe_slots *s, uint32_t slot, struct dp_probe *ret)
+{
+	return bpf_map_lookup_elem(s->probes, &slot, ret) < 0 ? -errno : 0;
+}
+
+int probe_slots_set_list(struct probe_slots *s, uint32_t number, const struct dp_arguments *list)
+{
+	return bpf_map_update_elem(s->arguments, &number, list, BPF_ANY) < 0 ? -errno : 0;
+}
+
+int probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
+		       struct probe_links *ret)
+{
+	size_t n = s->is_multi ? 1 : places->n;
+	int err = 0;
+
+	*ret = (struct probe_links){ .fds = calloc(n, sizeof(*ret->fds)) };
+	if (!ret->fds)
+		return -ENOMEM;
+	while (err >= 0 && ret->n < n) {
+		err = s->is_multi ? uprobe_attach_multi(s->program, places) :
+				    uprobe_attach_one(s->program, places, ret->n);
+		if (err >= 0)
+			ret->fds[ret->n++] = err;
+	}
+	if (err >= 0)
+		return 0;
+	permission_explain_uprobe(err);
+	probe_links_close(ret);
+	return err;
+}
+
+void probe_links_close(struct probe_links *links)
+{
+	while (links->n > 0)
+		close(links->fds[--links->n]);
+	free(links->fds);
+	links->fds = NULL;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_KERNEL_PROBE_SLOTS_H
+#define DP_KERNEL_PROBE_SLOTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+
+struct session;
+struct uprobe_places;
+
+/*
+ * What the kernel knows of probes that are added while a session samples: their budgets and counts
+ * (struct dp_probe), by slot, and the lists of what they read. Of a session with needs.has_slots, but it
+ * has descriptors of its own: the kernel waits for each process that has mapped a file, however long, so a
+ * thread that sets a probe may still do so when the session is gone. To be used by one thread at a time.
+ */
+struct probe_slots;
+
+/* Probes at places of a file, until they are closed. */
+struct probe_links {
+	int *fds;
+	size_t n;
+};
+
+/* 0 or a negative errno. */
+int probe_slots_new(const struct session *session, struct probe_slots **ret);
+/* Accepts NULL. Returns NULL. */
+struct probe_slots *probe_slots_free(struct probe_slots *slots);
+
+/* Sets what a slot may cost, and its counts to those. While it has no links. 0 or a negative errno. */
+int probe_slots_set(struct probe_slots *slots, uint32_t slot, const struct dp_probe *probe);
+int probe_slots_read(const struct probe_slots *slots, uint32_t slot, struct dp_probe *ret);
+
+/* Sets list `number` of what is read, of which there are DP_MAX_ARGUMENT_LISTS. 0 or a negative errno. */
+int probe_slots_set_list(struct probe_slots *slots, uint32_t number,
+			 const struct dp_arguments *list);
+
+/*
+ * Sets probes, whose cookies are DP_PROBE_COOKIE(). 0, or a negative errno, and none is set; logs
+ * errors. Closing waits, too.
+ */
+int probe_slots_attach(struct probe_slots *slots, const struct uprobe_places *places,
+		       struct probe_links *ret);
+void probe_links_close(struct probe_links *links);
+
+#endif

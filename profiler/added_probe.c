@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/added_probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "log/clock.h"
+#include "log/log.h"
+#include "profiler/probe_catalog.h"
+#include "profiler/probe_file.h"
+#include "profiler/probe_lists.h"
+#include "profiler/probe_parts.h"
+#include "profiler/probe_places.h"
+#include "samples/value_table.h"
+#include "sandbox/parsers.h"
+
+#define MAX_PLACES_OF_USER 32
+
+static int split(const struct probe_wish *wish, struct probe_parts *ret)
+{
+	char why[ARGUMENTS_WHY_SIZE];
+	enum probe_kind kind;
+	int err;
+
+	*ret = (struct probe_parts){ 0 };
+	if (!probe_kind_find(wish->kind, strlen(wish->kind), &kind)) {
+		log_error("%s: " PROBE_KINDS_ERROR, wish->kind);
+		return -EINVAL;
+	}
+	err = probe_parts_make(wish->path, wish->probe, kind, ret, why);
+	if (err == 0 && arguments_have_time(&ret->arguments)) {
+		log_error("`time' is for -e uretprobe: alone");
+		return -EINVAL;
+	}
+	if (err < 0)
+		log_error("%s:%s:%s: %s", wish->kind, wish->path, wish->probe,
+			  why[0] ? why : strerror(-err));
+	return err;
+}
+
+/* The file is the one that was given, whatever has its path now. */
+struct given {
+	struct parsers *parsers;
+	int fd;
+};
+
+static int open_given(void *arg, const char *path)
+{
+	const struct given *g = arg;
+
+	(void)path;
+	return probe_file_reopen(g->parsers, g->fd);
+}
+
+static int list_given(void *arg, int fd, const struct function_query *query,
+		      struct function_list *ret)
+{
+	const struct given *g = arg;
+
+	return probe_catalog_list(g->parsers, fd, query, ret);
+}
+
+static int find(const struct added_means *means, const struct probe_wish *wish,
+		const struct probe_parts *parts, struct uprobe_places *places,
+		struct probe_lists *lists)
+{
+	struct given given = { means->parsers, wish->fd };
+	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &given };
+
+	return probe_places_find(means->parsers, &reader, parts, places, lists);
+}
+
+static int add_list(const struct added_means *means, struct added_probe *p,
+		    const struct dp_arguments *list, struct value_forms *forms)
+{
+	int number = value_table_add(means->values, forms, p->name, clock_now_ns());
+
+	if (number == -E2BIG)
+		log_error(
+			"too many lists of values are, or were just now, in use; at most %d can be",
+			DP_MAX_ARGUMENT_LISTS);
+	if (number < 0)
+		return number;
+	forms->n = 0; /* the table has them */
+	p->lists[p->n_lists++] = (uint32_t)number;
+	return probe_slots_set_list(means->slots, (uint32_t)number, list);
+}
+
+/* Without values, too: the list tells whose the sample is. */
+static int add_empty(const struct added_means *means, struct added_probe *p)
+{
+	const struct dp_arguments list = { 0 };
+	struct value_forms forms = { 0 };
+
+	p->places.cookies = calloc(p->places.n, sizeof(*p->places.cookies));
+	return p->places.cookies ? add_list(means, p, &list, &forms) : -ENOMEM;
+}
+
+/* The places' cookies become those of the slot. */
+static int take_lists(const struct added_means *means, struct added_probe *p,
+		      struct probe_lists *lists)
+{
+	int err = lists->n == 0 ? add_empty(means, p) : 0;
+
+	for (size_t i = 0; err == 0 && i < lists->n; i++)
+		err = add_list(means, p, &lists->lists[i], &lists->forms[i]);
+	for (size_t i = 0; err == 0 && i < p->places.n; i++)
+		p->places.cookies[i] = DP_PROBE_COOKIE(p->lists[p->places.cookies[i]], p->slot);
+	return err;
+}
+
+static int name(const struct probe_wish *wish, const struct probe_parts *parts,
+		struct added_probe *p)
+{
+	if (asprintf(&p->text, "%s:%s:%s", wish->kind, wish->path, wish->probe) < 0)
+		p->text = NULL;
+	if (wish->name)
+		p->name = strdup(wish->name);
+	else if (asprintf(&p->name, "%s:%s:%s", wish->kind, wish->path, parts->name) < 0)
+		p->name = NULL;
+	return p->text && p->name ? 0 : -ENOMEM;
+}
+
+static void set_counts(const struct probe_wish *wish, struct dp_probe *ret)
+{
+	*ret = (struct dp_probe){
+		.max_rate = wish->max_rate,
+		.max_hits = wish->max_hits,
+		.n_pids = wish->n_pids,
+		.is_of_user = wish->user != 0,
+		.user = wish->user,
+		.group = wish->group,
+	};
+	memcpy(ret->pids, wish->pids, wish->n_pids * sizeof(*ret->pids));
+}
+
+/* Each may take a descriptor of this process. */
+static int check_number(const struct probe_wish *wish, const struct added_probe *p)
+{
+	if (wish->user == 0 || p->places.n <= MAX_PLACES_OF_USER)
+		return 0;
+	log_error("%s:%s:%s is at %zu places; of others than root, a probe has at most %d",
+		  wish->kind, wish->path, wish->probe, p->places.n, MAX_PLACES_OF_USER);
+	log_detail("try:  a name that fewer functions have");
+	return -E2BIG;
+}
+
+static int set(const struct added_means *means, const struct probe_wish *wish,
+	       struct added_probe *p)
+{
+	_cleanup_(probe_parts_done) struct probe_parts parts;
+	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
+	int err = split(wish, &parts);
+
+	if (err < 0)
+		return err;
+	err = name(wish, &parts, p);
+	if (err == 0)
+		err = find(means, wish, &parts, &p->places, &lists);
+	if (err == 0)
+		err = check_number(wish, p);
+	if (err == 0)
+		err = take_lists(means, p, &lists);
+	if (err == -ENOMEM)
+		log_error("%s", strerror(ENOMEM));
+	return err < 0 ? err : added_probe_enable(means, p);
+}
+
+int added_probe_new(const struct added_means *means, const struct probe_wish *wish, unsigned int id,
+		    uint32_t slot, struct added_probe **ret)
+{
+	struct added_probe *p = calloc(1, sizeof(*p));
+	int err;
+
+	*ret = NULL;
+	if (!p)
+		return -ENOMEM;
+	p->id = id;
+	p->slot = slot;
+	p->user = wish->user;
+	p->places = UPROBE_PLACES_NONE;
+	p->state = ADDED_OFF;
+	set_counts(wish, &p->counts);
+	err = set(means, wish, p);
+	if (err < 0)
+		added_probe_free(means, p);
+	else
+		*ret = p;
+	return err;
+}
+
+struct added_probe *added_probe_free(const struct added_means *means, struct added_probe *p)
+{
+	probe_links_close(&p->links);
+	while (p->n_lists > 0)
+		value_table_drop(means->values, p->lists[--p->n_lists], clock_now_ns());
+	uprobe_places_done(&p->places);
+	free(p->text);
+	free(p->name);
+	free(p);
+	return NULL;
+}
+
+int added_probe_enable(const struct added_means *means, struct added_probe *p)
+{
+	struct dp_probe again = p->counts;
+	int err;
+
+	if (p->state == ADDED_ON)
+		return 0;
+	again.is_over = 0;
+	again.n_second = 0;
+	err = probe_slots_set(means->slots, p->slot, &again);
+	if (err < 0) {
+		log_error("cannot set the probe: %s", strerror(-err));
+		return err;
+	}
+	err = probe_slots_attach(means->slots, &p->places, &p->links);
+	if (err == 0)
+		p->state = ADDED_ON;
+	return err;
+}
+
+void added_probe_disable(struct added_probe *p, enum added_state state)
+{
+	if (p->state != ADDED_ON)
+		return;
+	probe_links_close(&p->links);
+	p->state = state;
+}
+
+void added_probe_look(const struct added_means *means, struct added_probe *p)
+{
+	const bool was_thinned = p->counts.n_thinned > 0;
+
+	if (p->state != ADDED_ON || probe_slots_read(means->slots, p->slot, &p->counts) < 0)
+		return;
+	if (p->counts.n_thinned > 0 && !was_thinned)
+		log_warning("probe %u (%s) has more than %u hits in a second: some are chosen at "
+			    "random, and their weights scaled",
+			    p->id, p->name, p->counts.max_rate);
+	if (!p->counts.is_over)
+		return;
+	added_probe_disable(p, ADDED_OVER);
+	log_warning("probe %u (%s) had more than %u hits in a second, and is disabled", p->id,
+		    p->name, p->counts.max_hits);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROFILER_ADDED_PROBE_H
+#define DP_PROFILER_ADDED_PROBE_H
+
+#include <sys/types.h>
+
+#include "bpf/abi.h"
+#include "kernel/probe_slots.h"
+#include "kernel/uprobe_places.h"
+
+struct parsers;
+struct value_table;
+
+/* What somebody asks for. */
+struct probe_wish {
+	const char *kind;  /* "uprobe", "uretprobe" or "usdt" */
+	const char *path;  /* of the file, for messages */
+	int fd;            /* the file */
+	const char *probe; /* NAME(VALUES) */
+	const char *name;  /* of the label; NULL: KIND:PATH:NAME */
+	unsigned int max_rate, max_hits;
+	unsigned int pids[DP_MAX_PROBE_PIDS];
+	unsigned int n_pids; /* 0: all processes that are sampled */
+	uid_t user;          /* who asks; unless it is root, only what they may trace is hit */
+	gid_t group;
+};
+
+enum added_state {
+	ADDED_ON,
+	ADDED_OFF,
+	ADDED_OVER, /* it was hit too often */
+};
+
+/* A probe that is added while others are sampled, in a slot of the kernel's. */
+struct added_probe {
+	unsigned int id;
+	uint32_t slot;
+	uid_t user;
+	char *text; /* KIND:PATH:NAME(VALUES) */
+	char *name;
+	enum added_state state;
+	struct uprobe_places places;
+	uint32_t lists[DP_MAX_ARGUMENT_LISTS]; /* their numbers in the table */
+	size_t n_lists;
+	struct probe_links links;
+	struct dp_probe counts; /* as of the last look */
+};
+
+/* What it is set with. The caller keeps them. */
+struct added_means {
+	struct probe_slots *slots;
+	struct value_table *values;
+	struct parsers *parsers; /* NULL: this process reads files */
+};
+
+/* Finds its places and sets it. Logs errors. 0 or a negative errno. */
+int added_probe_new(const struct added_means *means, const struct probe_wish *wish, unsigned int id,
+		    uint32_t slot, struct added_probe **ret);
+/* Returns NULL. */
+struct added_probe *added_probe_free(const struct added_means *means, struct added_probe *probe);
+
+/* Sets it again, or not any more. Logs errors. 0 or a negative errno. */
+int added_probe_enable(const struct added_means *means, struct added_probe *probe);
+void added_probe_disable(struct added_probe *probe, enum added_state state);
+
+/* Reads the counts. A probe that the kernel has ended is disabled. Warns of that, and when samples begin
+ * to be left out.
+ */
+void added_probe_look(const struct added_means *means, struct added_probe *probe);
+
+#endif

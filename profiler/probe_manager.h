@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROFILER_PROBE_MANAGER_H
+#define DP_PROFILER_PROBE_MANAGER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "profiler/added_probe.h"
+
+/*
+ * The probes that are added to a run, and who may change them: root all, others their own. To be used by
+ * one thread at a time.
+ */
+struct probe_manager;
+
+/* A second with so many times the samples of max_rate ends a probe. */
+#define PROBE_EXCESS 100
+#define PROBE_MAX_RATE 1000
+/* A user other than root may have so many. */
+#define PROBE_MAX_OWN 16
+
+/* Takes slots over, holds parsers; the caller keeps values. 0, or -ENOMEM, and nothing is taken. */
+int probe_manager_new(struct probe_slots *slots, struct parsers *parsers,
+		      struct value_table *values, struct probe_manager **ret);
+/* Removes all probes, which may take a while. Accepts NULL. Returns NULL. */
+struct probe_manager *probe_manager_free(struct probe_manager *manager);
+
+/* Is no probe set? Else probe_manager_look() is to be called every second. */
+bool probe_manager_is_idle(const struct probe_manager *manager);
+void probe_manager_look(struct probe_manager *manager);
+
+/* Sets a probe. Logs errors. 0 or a negative errno. */
+int probe_manager_add(struct probe_manager *manager, const struct probe_wish *wish,
+		      unsigned int *ret_id);
+
+enum probe_change { PROBE_REMOVE, PROBE_ENABLE, PROBE_DISABLE };
+
+/*
+ * Changes a probe, or all of a user's with id 0; root's are all. Logs errors. The number of them, or a
+ * negative errno.
+ */
+int probe_manager_change(struct probe_manager *manager, enum probe_change change, unsigned int id,
+			 uid_t user);
+
+/* Those that the user may change, as an array of objects; NULL: out of memory. */
+json_t *probe_manager_list(struct probe_manager *manager, uid_t user);
+
+#endif

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/probe_server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/signals.h"
+#include "kernel/probe_slots.h"
+#include "log/clock.h"
+#include "log/log.h"
+#include "loop/loop.h"
+#include "profiler/probe_manager.h"
+#include "profiler/probe_peer.h"
+#include "profiler/probe_request.h"
+#include "profiler/profiler.h"
+#include "samples/value_table.h"
+
+#define BACKLOG 8
+#define MAX_PEERS 8
+#define LOOK_MS 1000
+#define PAUSE_US 100000
+/* How long the end of sampling waits for the kernel to remove probes. */
+#define PATIENCE_NS UINT64_C(5000000000)
+
+struct probe_server {
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct stat file; /* the socket */
+	int listen_fd, wake_fd;
+	struct loop loop;
+	struct probe_peer peers[MAX_PEERS];
+	size_t n_peers; /* so far */
+	struct probe_manager *manager;
+	struct value_table *values;
+	atomic_bool ends;
+	bool has_thread;
+	pthread_mutex_t lock; /* protects what follows */
+	pthread_cond_t ended;
+	bool has_ended;
+	size_t n_users;
+};
+
+static void destroy(struct probe_server *s)
+{
+	probe_manager_free(s->manager);
+	value_table_free(s->values);
+	loop_done(&s->loop);
+	if (s->listen_fd >= 0)
+		close(s->listen_fd);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+	pthread_cond_destroy(&s->ended);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static void drop(struct probe_server *s)
+{
+	bool is_last;
+
+	pthread_mutex_lock(&s->lock);
+	is_last = --s->n_users == 0;
+	pthread_mutex_unlock(&s->lock);
+	if (is_last)
+		destroy(s);
+}
+
+static void end_peer(struct probe_server *s, struct probe_peer *peer)
+{
+	loop_remove(&s->loop, peer->fd);
+	probe_peer_done(peer);
+}
+
+/* The first one that is free; else who came first has to go. */
+static struct probe_peer *choose_place(struct probe_server *s)
+{
+	struct probe_peer *oldest = &s->peers[0];
+
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		if (s->peers[i].fd < 0)
+			return &s->peers[i];
+		if (s->peers[i].number < oldest->number)
+			oldest = &s->peers[i];
+	}
+	end_peer(s, oldest);
+	return oldest;
+}
+
+static int answer(struct probe_server *s, struct probe_peer *peer)
+{
+	json_t *json = probe_request_answer(s->manager, peer);
+	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	_cleanup_free_ char *line = NULL;
+
+	json_decref(json);
+	probe_peer_next(peer);
+	if (!text || asprintf(&line, "%s\n", text) < 0)
+		return -ENOMEM;
+	return probe_peer_send(peer, line);
+}
+
+static int on_peer(void *arg, int fd)
+{
+	struct probe_server *s = arg;
+
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		struct probe_peer *peer = &s->peers[i];
+		int err = peer->fd == fd ? probe_peer_read(peer) : 0;
+
+		if (err > 0)
+			err = answer(s, peer);
+		if (err < 0)
+			end_peer(s, peer);
+	}
+	return 0;
+}
+
+static int on_connect(void *arg, int fd)
+{
+	struct probe_server *s = arg;
+	int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	struct probe_peer *place = peer < 0 ? NULL : choose_place(s);
+
+	if (!place) {
+		/* Without descriptors it stays ready: that must not cost a CPU. */
+		if (errno == EMFILE || errno == ENFILE)
+			usleep(PAUSE_US);
+		return 0;
+	}
+	if (probe_peer_init(place, peer, s->n_peers++) < 0 ||
+	    loop_add(&s->loop, peer, on_peer, s) < 0)
+		probe_peer_done(place);
+	return 0;
+}
+
+static void *run(void *arg)
+{
+	struct probe_server *s = arg;
+
+	while (!atomic_load(&s->ends)) {
+		if (loop_run(&s->loop, probe_manager_is_idle(s->manager) ? -1 : LOOK_MS) < 0)
+			break;
+		probe_manager_look(s->manager);
+	}
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (s->peers[i].fd >= 0)
+			end_peer(s, &s->peers[i]);
+	s->manager = probe_manager_free(s->manager);
+	pthread_mutex_lock(&s->lock);
+	s->has_ended = true;
+	pthread_cond_broadcast(&s->ended);
+	pthread_mutex_unlock(&s->lock);
+	drop(s);
+	return NULL;
+}
+
+static int start(struct probe_server *s)
+{
+	pthread_t thread;
+	sigset_t old;
+	int err;
+
+	signals_block(&old);
+	s->n_users++;
+	err = pthread_create(&thread, NULL, run, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err != 0) {
+		s->n_users--;
+		return -err;
+	}
+	s->has_thread = true;
+	pthread_setname_np(thread, "probes");
+	pthread_detach(thread);
+	return 0;
+}
+
+/*
+ * Removes the socket of a process that has ended, or an earlier one of this process, which goes on with
+ * other options.
+ */
+static void remove_old(const struct sockaddr_un *address)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct ucred who = { 0 };
+	socklen_t size = sizeof(who);
+	struct stat st;
+	int err;
+
+	if (fd < 0 || lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return;
+	err = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? errno : 0;
+	if (err == 0)
+		(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
+	if (who.pid == getpid())
+		log_warning("probes that were added before have to be added again");
+	if (err == ECONNREFUSED || who.pid == getpid())
+		unlink(address->sun_path);
+}
+
+static int listen_at(struct probe_server *s, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	strcpy(s->path, path);
+	s->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->listen_fd < 0)
+		return -errno;
+	remove_old(&address);
+	/* The file gets the socket's mode (net/unix/af_unix.c, unix_bind_bsd()). */
+	if (fchmod(s->listen_fd, 0600) < 0 ||
+	    bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(s->listen_fd, BACKLOG) < 0 || lstat(path, &s->file) < 0)
+		return -errno;
+	return 0;
+}
+
+static int on_wake(void *arg, int fd)
+{
+	(void)arg;
+	(void)!read(fd, &(uint64_t){ 0 }, sizeof(uint64_t));
+	return 0;
+}
+
+static int make_loop(struct probe_server *s)
+{
+	int err = loop_init(&s->loop);
+
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0)
+		return -errno;
+	if (err == 0)
+		err = loop_add(&s->loop, s->wake_fd, on_wake, s);
+	if (err == 0)
+		err = loop_add(&s->loop, s->listen_fd, on_connect, s);
+	return err;
+}
+
+static struct probe_server *server_new(void)
+{
+	struct probe_server *s = calloc(1, sizeof(*s));
+	pthread_condattr_t monotonic;
+
+	if (!s)
+		return NULL;
+	s->listen_fd = s->wake_fd = -1;
+	s->loop = LOOP_NONE;
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		s->peers[i].fd = -1;
+	s->n_users = 1;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->ended, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	return s;
+}
+
+static int make_manager(struct probe_server *s, const struct session *session,
+			struct parsers *parsers)
+{
+	struct probe_slots *slots = NULL;
+	int err = probe_slots_new(session, &slots);
+
+	if (err == 0)
+		err = value_table_new(&s->values);
+	if (err == 0)
+		err = probe_manager_new(slots, parsers, s->values, &s->manager);
+	if (err < 0)
+		probe_slots_free(slots);
+	return err;
+}
+
+int probe_server_open(const struct session *session, struct parsers *parsers,
+		      const struct profiler_options *options, struct value_labels *labels,
+		      struct probe_server **ret)
+{
+	const char *path = options->probe_socket;
+	struct probe_server *s = path ? server_new() : NULL;
+	int err = s ? 0 : -ENOMEM;
+
+	*ret = NULL;
+	if (!path)
+		return 0;
+	if (err == 0)
+		err = make_manager(s, session, parsers);
+	if (err == 0)
+		err = listen_at(s, path);
+	if (err == 0)
+		err = make_loop(s);
+	if (err == 0)
+		err = start(s);
+	if (err < 0) {
+		log_error("cannot listen for probes at %s: %s", path, strerror(-err));
+		if (err == -EADDRINUSE)
+			log_detail(
+				"another one listens there, or it is no socket: give another path");
+		if (s)
+			drop(s);
+		return err;
+	}
+	labels->added = s->values;
+	log_info("probes can be added at %s", path);
+	*ret = s;
+	return 0;
+}
+
+/* False: it takes too long. */
+static bool wait_for_end(struct probe_server *s)
+{
+	uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
+	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
+	bool has_ended;
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->has_ended && err == 0)
+		err = pthread_cond_timedwait(&s->ended, &s->lock, &end);
+	has_ended = s->has_ended;
+	pthread_mutex_unlock(&s->lock);
+	return has_ended;
+}
+
+/* Another one may have taken its place. */
+static void remove_socket(const struct probe_server *s)
+{
+	struct stat st;
+
+	if (lstat(s->path, &st) == 0 && st.st_dev == s->file.st_dev && st.st_ino == s->file.st_ino)
+		unlink(s->path);
+}
+
+void probe_server_stop(struct probe_server *s)
+{
+	if (!s || !s->has_thread)
+		return;
+	s->has_thread = false;
+	remove_socket(s);
+	atomic_store(&s->ends, true);
+	(void)!write(s->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+	if (!wait_for_end(s))
+		log_warning("added probes are still being removed: the kernel waits for processes");
+}
+
+struct probe_server *probe_server_free(struct probe_server *s)
+{
+	if (!s)
+		return NULL;
+	probe_server_stop(s);
+	drop(s);
+	return NULL;
+}

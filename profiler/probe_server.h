@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROFILER_PROBE_SERVER_H
+#define DP_PROFILER_PROBE_SERVER_H
+
+#include "bpf/abi.h"
+
+struct parsers;
+struct profiler_options;
+struct session;
+struct value_labels;
+
+/*
+ * Lets others add probes to a run through a Unix socket, in a thread of its own, as the kernel waits for
+ * each process that has mapped a probed file. Who may connect is up to the mode of the socket, at first
+ * 0600; what a peer may do, up to its user (SO_PEERCRED, unix(7)).
+ *
+ * A request is one line, a JSON object, and so is its answer: {"error": TEXT}, or what was asked for.
+ *
+ *   {"do": "add", "kind": "uprobe", "path": FILE, "probe": "NAME(VALUES)", "name": LABEL,
+ *    "max_rate": N, "pids": [PID, ...]}     with the opened file, by SCM_RIGHTS, and, of others
+ *                                         than root, the /proc/PID/mem of each process: {"id": N}
+ *   {"do": "remove"|"enable"|"disable", "id": N}     without an id: all: {"n": N}
+ *   {"do": "list"}     {"probes": [{...}]}, as struct dp_probe has it
+ *   {"do": "status"}     {"pid": N, "probes": N, "limit": N}
+ */
+struct probe_server;
+
+/* A line may be so long, with its end. */
+#define PROBE_REQUEST_MAX 16384
+#define PROBE_MAX_NAME 255
+/* Descriptors that a request may have. */
+#define PROBE_REQUEST_FDS (1 + DP_MAX_PROBE_PIDS)
+
+/*
+ * Listens at options->probe_socket; NULL: *ret is NULL. Sets the source of the values of added probes.
+ * Logs errors. 0 or a negative errno.
+ */
+int probe_server_open(const struct session *session, struct parsers *parsers,
+		      const struct profiler_options *options, struct value_labels *labels,
+		      struct probe_server **ret);
+/* Removes the probes, but does not wait for ever. Accepts NULL. */
+void probe_server_stop(struct probe_server *server);
+/* After the last use of the labels. Accepts NULL. Returns NULL. */
+struct probe_server *probe_server_free(struct probe_server *server);
+
+#endif

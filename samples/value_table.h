@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SAMPLES_VALUE_TABLE_H
+#define DP_SAMPLES_VALUE_TABLE_H
+
+#include <stdint.h>
+
+#include "samples/label_values.h"
+
+/*
+ * How the values of probes that are added while others are sampled are written: the forms of each list of
+ * arguments (struct dp_values), by its number. One thread changes it, and another one reads it, which
+ * does not wait for more than a few instructions.
+ */
+struct value_table;
+
+/* The label with the name of a sample's probe. */
+#define VALUE_TABLE_PROBE "probe"
+
+/* So long a number is not used again: samples with it may be on their way. */
+#define VALUE_TABLE_REST_NS UINT64_C(60000000000)
+
+/* 0 or -ENOMEM. */
+int value_table_new(struct value_table **ret);
+/* Accepts NULL. Returns NULL. */
+struct value_table *value_table_free(struct value_table *table);
+
+/*
+ * Keeps a copy of forms, but takes over their names of values, and the name of their probe. now_ns:
+ * CLOCK_MONOTONIC. Returns the number; -E2BIG: none is free; or -ENOMEM: then nothing is taken.
+ */
+int value_table_add(struct value_table *table, const struct value_forms *forms, const char *probe,
+		    uint64_t now_ns);
+void value_table_drop(struct value_table *table, uint32_t number, uint64_t now_ns);
+
+/*
+ * The forms of a number, and the name of their probe, until value_table_unlock(); NULL: it is not known.
+ */
+const struct value_forms *value_table_lock(struct value_table *table, uint32_t number,
+					   const char **ret_probe);
+void value_table_unlock(struct value_table *table);
+
+#endif
