@@ -175,8 +175,7 @@ static __always_inline void scratch_release(struct scratch *s)
 }
 
 /*
- * Reads the user registers of the current task, which is in the kernel. Returns its mode, as
- * REGS_COPY().
+ * Reads the user registers of the current task, which is in the kernel. Returns its mode.
  *
  * Also checks whether the program counter is behind a system call instruction, by reading it:
  * execve() and signal delivery set a new program counter.
@@ -189,7 +188,7 @@ PORT_GLOBAL int regs_of_task(struct walk *w)
 	if (!w)
 		return 0;
 	w->in.in_syscall = regs_behind_syscall(regs);
-	return REGS_COPY(&w->in.regs, regs);
+	return regs_copy(&w->in.regs, regs);
 }
 
 /* Finds the tables of the process. Returns DP_WALKING, or why there are none. */

@@ -103,4 +103,7 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_SYSCALL_SIZE 2
 #define DP_SYSCALL_CODE 0x050f
 
+/* `int3` */
+#define DP_BREAKPOINT_CODE 0xcc
+
 #endif

@@ -187,6 +187,9 @@ class Postgres(unittest.TestCase):
             if kind not in ("right", "none") or (kind == "none" and run is not None):
                 print(kind, label, query, s["outcome"], [f["symbol"] or f["offset"] for f in s["user_stack"][:3]],
                       [f["symbol"] for f in s["kernel_stack"][-2:]])
+        with open("/tmp/rp/all.txt", "w") as file:
+            for s in samples:
+                print(s["time_ns"], s["pid"], s["labels"], queries.at(s["pid"], s["time_ns"]), is_run(s), s["outcome"], [f["symbol"] or f["offset"] for f in s["user_stack"][:3]], [f["symbol"] for f in s["kernel_stack"][-3:]], file=file)
         for key, n in found.most_common():
             print(key, n)
         print(len(samples), "samples", self.check_activity(samples, seen), said)
