@@ -143,6 +143,21 @@ class Labels(unittest.TestCase):
         """The thread has kept a call with the same CFA, which is another one."""
         self.counts({"right": 100, "unknown": 100}, "moved", 3, "-F", "999")
 
+    def test_stacks_at_the_probe(self):
+        """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push."""
+        with tempfile.TemporaryDirectory() as directory:
+            out = os.path.join(directory, "out.jsonl")
+            result = dwarfprof("-F", "1999", "--probe", f"label:{program('breakpoint')}:pushes(n=arg1:s32)", "-o", out, "--",
+                               program("breakpoint"), "3")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(out) as file:
+                samples = [json.loads(line) for line in file]
+        stacks = collections.Counter((s["outcome"], *(frame["symbol"] for frame in s["user_stack"][:2])) for s in samples
+                                     if s["user_stack"] and s["user_stack"][0]["symbol"] == "pushes")
+        print(dict(stacks), flush=True)
+        self.assertEqual(set(stacks), {("complete", "pushes", "main")})
+        self.assertGreater(sum(stacks.values()), 500)
+
     def test_sums_by_label(self):
         def look(written, log):
             found = set(map(int, re.findall(r"/r/(\d+)", written)))
