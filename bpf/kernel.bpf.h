@@ -49,8 +49,13 @@ struct return_instance {
 	struct return_instance *next;
 } DP_CORE;
 
+struct uprobe;
+
 struct uprobe_task {
 	struct return_instance *return_instances;
+	struct uprobe *active_uprobe; /* the thread executes a copy of its instruction, */
+	unsigned long xol_vaddr;      /* from here on, */
+	unsigned long vaddr;          /* in place of here */
 } DP_CORE;
 
 struct ns_common {
@@ -101,6 +106,7 @@ struct sched_entity {
 } DP_CORE;
 
 struct thread_info {
+	unsigned long flags;
 	__u32 cpu;
 } DP_CORE;
 

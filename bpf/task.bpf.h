@@ -21,22 +21,9 @@
  *   regs_are_compat(mode)        is the mode that of 32-bit code?
  *   regs_in_syscall(regs)        may the task have entered the kernel by a system call?
  *   regs_behind_syscall(regs)    is the instruction in front of pc a system call?
- *   regs_behind_breakpoint(regs)  how far pc is behind a breakpoint that the kernel has yet to handle
  *   thread_base(task)            the base of thread-local storage
  */
 #include DP_ARCH_TASK
-
-/*
- * Of the current task, in the kernel: where it runs on, which at a breakpoint is the instruction in whose place
- * that is. Returns its mode.
- */
-static __always_inline int regs_copy(struct dp_regs *to, const struct pt_regs___task *regs)
-{
-	int mode = REGS_COPY(to, regs);
-
-	to->reg[DP_REG_PC] -= regs_behind_breakpoint(regs);
-	return mode;
-}
 
 /* include/linux/sched.h (PF_USER_WORKER since 6.4) */
 #define PF_EXITING 0x00000004

@@ -2,10 +2,23 @@
 /*
  * usage: breakpoint SECONDS
  *
- * Calls a function for so long whose first instruction is a push of one byte, compiled with a frame pointer.
+ * Calls for so long a function whose first instruction is a push of one byte, compiled with a frame pointer, and
+ * one whose first instruction the kernel does not emulate for a uprobe: it executes a copy.
  */
 #include <stdlib.h>
 #include <time.h>
+
+int steps(int n);
+
+__asm__(".pushsection .text\n"
+	".type steps, @function\n"
+	"steps:\n"
+	"\t.cfi_startproc\n"
+	"\tlea 1(%rdi), %eax\n"
+	"\tret\n"
+	"\t.cfi_endproc\n"
+	".size steps, . - steps\n"
+	".popsection\n");
 
 __attribute__((noinline, noclone)) static int pushes(int n)
 {
@@ -20,6 +33,6 @@ int main(int argc, char **argv)
 
 	while (time(NULL) < end)
 		for (int i = 0; i < 1000; i++)
-			n = pushes(n);
+			n = steps(pushes(n));
 	return n == 0;
 }

@@ -52,26 +52,6 @@ static __always_inline bool regs_behind_syscall(const struct pt_regs___task *reg
 }
 
 /*
- * How far pc is behind a breakpoint that the kernel has not handled yet: 1, or 0. For the current task. Where it
- * has, and has emulated the instruction there, a push of one byte (arch/x86/kernel/uprobes.c), the address is the
- * same, but the stack has what was pushed.
- */
-static __always_inline __u64 regs_behind_breakpoint(const struct pt_regs___task *regs)
-{
-	__u8 code = 0;
-	__u64 top = 0;
-
-	/* An exception without an error code. */
-	if ((long)regs->orig_ax != -1)
-		return 0;
-	bpf_probe_read_user(&code, sizeof(code), (const void *)(regs->ip - 1));
-	if (code != DP_BREAKPOINT_CODE ||
-	    bpf_probe_read_user(&top, sizeof(top), (const void *)regs->sp) < 0)
-		return 0;
-	return top != regs->bp && top != regs->bx && top != regs->ax;
-}
-
-/*
  * The base of %fs. The kernel stores it when it switches threads and when asked to set it
  * (arch/x86/kernel/process_64.c); it is stale if the thread has set it itself since.
  */
