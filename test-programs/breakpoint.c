@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <time.h>
 
-int steps(int n);
+int probed_copy(int n);
 
 __asm__(".pushsection .text\n"
-	".type steps, @function\n"
-	"steps:\n"
+	".type probed_copy, @function\n"
+	"probed_copy:\n"
 	"\t.cfi_startproc\n"
 	"\tlea 1(%rdi), %eax\n"
 	"\tret\n"
 	"\t.cfi_endproc\n"
-	".size steps, . - steps\n"
+	".size probed_copy, . - probed_copy\n"
 	".popsection\n");
 
-__attribute__((noinline, noclone)) static int pushes(int n)
+__attribute__((noinline, noclone)) static int probed_push(int n)
 {
 	__asm__ volatile("" ::: "memory");
 	return n + 1;
@@ -33,6 +33,6 @@ int main(int argc, char **argv)
 
 	while (time(NULL) < end)
 		for (int i = 0; i < 1000; i++)
-			n = steps(pushes(n));
+			n = probed_copy(probed_push(n));
 	return n == 0;
 }

@@ -149,16 +149,16 @@ class Labels(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             out = os.path.join(directory, "out.jsonl")
             path = program("breakpoint")
-            result = dwarfprof("-F", "4999", "--probe", f"label:{path}:pushes|steps(n=arg1:s32)", "-o", out, "--", path, "4")
+            result = dwarfprof("-F", "4999", "--probe", f"label:{path}:probed_*(n=arg1:s32)", "-o", out, "--", path, "4")
             self.assertEqual(result.returncode, 0, result.stderr)
             with open(out) as file:
                 samples = [json.loads(line) for line in file]
         # Also of those that the kernel has no tables for yet.
         self.assertEqual([s for s in samples if s["user_stack"] and not s["user_stack"][0]["symbol"]], [])
         stacks = collections.Counter((s["outcome"], *(frame["symbol"] for frame in s["user_stack"][:2])) for s in samples
-                                     if s["user_stack"] and s["user_stack"][0]["symbol"] in ("pushes", "steps"))
+                                     if s["user_stack"] and s["user_stack"][0]["symbol"] in ("probed_push", "probed_copy"))
         print(dict(stacks), flush=True)
-        self.assertEqual(set(stacks), {("complete", "pushes", "main"), ("complete", "steps", "main")})
+        self.assertEqual(set(stacks), {("complete", "probed_push", "main"), ("complete", "probed_copy", "main")})
         self.assertGreater(min(stacks.values()), 500)
 
     def test_sums_by_label(self):
