@@ -10,14 +10,16 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import bpftrace
 import harness
-from harness import program, read, start, wait_until_it_says
+from harness import dwarfprof, program, read, start, wait_until_it_says
 
 PYTHON = os.path.realpath("/usr/bin/python3")
 JVM = next(iter(sorted(glob.glob("/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so"))), None)
@@ -137,6 +139,17 @@ public class Probed {
 """
 
 
+class Notes(unittest.TestCase):
+    def test_all_of_them_are_listed(self):
+        for path in PYTHON, JVM, STDCXX, os.path.realpath(shutil.which("node")):
+            result = dwarfprof("probes", "--json", path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            found = collections.Counter((p["provider"], p["name"]) for p in json.loads(result.stdout)["usdt"])
+            notes = subprocess.run(["readelf", "-nW", path], capture_output=True, text=True, check=True).stdout
+            self.assertEqual(found, collections.Counter(re.findall(r"Provider: (\S+)\n +Name: (\S+)", notes)))
+            print(f"{path}: {found.total()} notes of {len(found)} probes", flush=True)
+
+
 class StaticProbes(unittest.TestCase):
     def setUp(self):
         self.directory = self.enterContext(tempfile.TemporaryDirectory())
@@ -250,4 +263,6 @@ class Cplusplus(StaticProbes):
 
 
 if __name__ == "__main__":
+    if not bpftrace.is_there():
+        sys.exit(77)  # skipped: `ci/setup bench` installs it
     harness.main()
