@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by tests that compare with what bpftrace sees of the same program at the same time."""
-import os
 import re
 import subprocess
 import tempfile
@@ -40,7 +39,3 @@ class Bpftrace:
         self.log.close()
         assert not (lost := re.search(r"Lost \d+ events", written + said)), lost[0]
         self.lines = [line for line in written.splitlines()[1:] if line not in ("", "ready", "@ready: 1")]
-
-
-def is_there():
-    return any(os.access(os.path.join(place, "bpftrace"), os.X_OK) for place in os.environ["PATH"].split(":"))

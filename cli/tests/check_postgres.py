@@ -231,6 +231,6 @@ def is_run(sample):
 
 
 if __name__ == "__main__":
-    if not BIN or not bpftrace.is_there():
+    if not BIN or not shutil.which("bpftrace"):
         sys.exit(77)  # skipped: `ci/setup bench` installs them
     harness.main()
