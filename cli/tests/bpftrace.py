@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by tests that compare with what bpftrace sees of the same program at the same time."""
+import bisect
+import collections
 import re
 import subprocess
 import tempfile
@@ -39,3 +41,21 @@ class Bpftrace:
         self.log.close()
         assert not (lost := re.search(r"Lost \d+ events", written + said)), lost[0]
         self.lines = [line for line in written.splitlines()[1:] if line not in ("", "ready", "@ready: 1")]
+
+
+class Intervals:
+    """The times between two kinds of lines of a thread, each with a text."""
+
+    def __init__(self, lines, begin, end):
+        self.begins, self.ends, self.texts = (collections.defaultdict(list) for _ in range(3))
+        for line in lines:
+            kind, pid, when, text = line.split(" ", 3)
+            if kind == begin:
+                self.begins[int(pid)].append(int(when))
+                self.texts[int(pid)].append(text)
+            elif kind == end and len(self.ends[int(pid)]) < len(self.begins[int(pid)]):
+                self.ends[int(pid)] += [int(when)] * (len(self.begins[int(pid)]) - len(self.ends[int(pid)]))
+
+    def at(self, pid, when):
+        i = bisect.bisect(self.begins[pid], when) - 1
+        return self.texts[pid][i] if 0 <= i < len(self.ends[pid]) and when < self.ends[pid][i] else None

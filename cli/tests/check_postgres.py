@@ -5,7 +5,6 @@ server's static probes at the same time, what pg_stat_activity and pg_stat_state
 
 usage: check_postgres.py DWARFPROF PROGRAM-DIR
 """
-import bisect
 import collections
 import contextlib
 import glob
@@ -62,24 +61,6 @@ def normal(query):
     """As pg_stat_statements writes it."""
     numbers = iter(range(1, 100))
     return re.sub(r"\b\d+\b", lambda _: f"${next(numbers)}", query.rstrip("; \n"))
-
-
-class Intervals:
-    """The times between two kinds of lines of a thread, each with a text."""
-
-    def __init__(self, lines, begin, end):
-        self.begins, self.ends, self.texts = (collections.defaultdict(list) for _ in range(3))
-        for line in lines:
-            kind, pid, when, text = line.split(" ", 3)
-            if kind == begin:
-                self.begins[int(pid)].append(int(when))
-                self.texts[int(pid)].append(text)
-            elif kind == end and len(self.ends[int(pid)]) < len(self.begins[int(pid)]):
-                self.ends[int(pid)] += [int(when)] * (len(self.begins[int(pid)]) - len(self.ends[int(pid)]))
-
-    def at(self, pid, when):
-        i = bisect.bisect(self.begins[pid], when) - 1
-        return self.texts[pid][i] if 0 <= i < len(self.ends[pid]) and when < self.ends[pid][i] else None
 
 
 class Postgres(unittest.TestCase):
@@ -179,7 +160,7 @@ class Postgres(unittest.TestCase):
             samples, said = self.finish(profiler, path)
             self.assertEqual(clients.wait(timeout=60), 0)
         samples = [s for s in samples if s["time_ns"] >= (began + 1) * 1e9 and s["user_stack"]]
-        queries, runs = Intervals(peer.lines, "S", "D"), Intervals(peer.lines, "X", "Y")
+        queries, runs = bpftrace.Intervals(peer.lines, "S", "D"), bpftrace.Intervals(peer.lines, "X", "Y")
         found = collections.Counter()
         for s in samples:
             query, is_executed = queries.at(s["pid"], s["time_ns"]), runs.at(s["pid"], s["time_ns"]) is not None
