@@ -49,13 +49,10 @@ struct return_instance {
 	struct return_instance *next;
 } DP_CORE;
 
-struct uprobe;
-
 struct uprobe_task {
 	struct return_instance *return_instances;
-	struct uprobe *active_uprobe; /* the thread executes a copy of its instruction, */
-	unsigned long xol_vaddr;      /* from here on, */
-	unsigned long vaddr;          /* in place of here */
+	unsigned long xol_vaddr; /* where the thread executes an instruction that is */
+	unsigned long vaddr;     /* here */
 } DP_CORE;
 
 struct ns_common {

@@ -79,7 +79,6 @@ enum dp_field_for {
 	X(uprobes_state, xol_area, DP_FOR_NOTHING, DP_LOST_URETPROBES)                             \
 	X(xol_area, vaddr, DP_FOR_NOTHING, DP_LOST_URETPROBES)                                     \
 	X(uprobe_task, return_instances, DP_FOR_NOTHING, DP_LOST_URETPROBES)                       \
-	X(uprobe_task, active_uprobe, DP_FOR_NOTHING, DP_LOST_BREAKPOINTS)                         \
 	X(uprobe_task, vaddr, DP_FOR_NOTHING, DP_LOST_BREAKPOINTS)                                 \
 	X(uprobe_task, xol_vaddr, DP_FOR_NOTHING, DP_LOST_BREAKPOINTS)                             \
 	X(return_instance, next, DP_FOR_NOTHING, DP_LOST_URETPROBES)                               \

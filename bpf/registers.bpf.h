@@ -16,40 +16,44 @@ static __always_inline void breakpoint_read_copy(const struct task_struct *task,
 {
 	const struct uprobe_task *utask = NULL;
 
-	if (!bpf_core_field_exists(task->utask) || !bpf_core_field_exists(utask->active_uprobe) ||
-	    !bpf_core_field_exists(utask->xol_vaddr) || !bpf_core_field_exists(utask->vaddr))
-		return;
-	if (!task->utask || !BPF_CORE_READ(task, utask, active_uprobe))
+	if (!bpf_core_field_exists(task->utask) || !bpf_core_field_exists(utask->xol_vaddr) ||
+	    !bpf_core_field_exists(utask->vaddr) || !task->utask)
 		return;
 	ret->copy = BPF_CORE_READ(task, utask, xol_vaddr);
 	ret->original = BPF_CORE_READ(task, utask, vaddr);
 }
 
-/* The flag is set from the exception on until the kernel handles it, on the way back to user mode. */
-static __always_inline bool breakpoint_is_ahead(const struct task_struct *task, __u64 pc)
+/*
+ * A flag tells until the thread is about to return to user mode. While the kernel then looks for the uprobe,
+ * only the stack tells: what the kernel emulates, it emulates last.
+ */
+static __always_inline bool breakpoint_is_ahead(const struct task_struct *task,
+						const struct dp_regs *regs)
 {
+	__u64 pc = regs->reg[DP_REG_PC], top = 0;
 	__u8 code = 0;
 
-	if (!bpf_core_field_exists(task->thread_info.flags) ||
-	    !(task->thread_info.flags & DP_BREAKPOINT_FLAGS))
-		return false;
 	bpf_probe_read_user(&code, sizeof(code), (const void *)(pc - sizeof(code)));
-	return code == DP_BREAKPOINT_CODE;
+	if (code != DP_BREAKPOINT_CODE)
+		return false;
+	if (bpf_core_field_exists(task->thread_info.flags) &&
+	    task->thread_info.flags & DP_BREAKPOINT_FLAGS)
+		return true;
+	return bpf_probe_read_user(&top, sizeof(top), (const void *)regs->reg[DP_REG_SP]) == 0 &&
+	       !breakpoint_has_pushed(regs, top);
 }
 
-/* Corrects pc in w->in.regs, which are those of the current task. */
-PORT_GLOBAL int breakpoint_correct(struct walk *w)
+/* Corrects pc in w->in.regs, which are those of the current task, and may be behind a breakpoint. */
+PORT_GLOBAL int breakpoint_correct(struct walk *w, __u32 may_be_behind)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 	struct breakpoint b = { 0 };
-	__u64 pc;
 
 	if (!w)
 		return 0;
-	pc = w->in.regs.reg[DP_REG_PC];
 	breakpoint_read_copy(task, &b);
-	b.is_ahead = breakpoint_is_ahead(task, pc);
-	w->in.regs.reg[DP_REG_PC] = breakpoint_pc(&b, pc);
+	b.is_ahead = may_be_behind && breakpoint_is_ahead(task, &w->in.regs);
+	w->in.regs.reg[DP_REG_PC] = breakpoint_pc(&b, w->in.regs.reg[DP_REG_PC]);
 	return 0;
 }
 
@@ -71,7 +75,7 @@ PORT_GLOBAL int regs_of_task(struct walk *w)
 	w->in.in_syscall = regs_behind_syscall(regs);
 	mode = REGS_COPY(&w->in.regs, regs);
 	if (dp_has_uprobes)
-		breakpoint_correct(w);
+		breakpoint_correct(w, !regs_in_syscall(regs));
 	return mode;
 }
 
@@ -81,7 +85,7 @@ static __always_inline int regs_of_event(struct walk *w, const struct bpf_perf_e
 	int mode = REGS_COPY(&w->in.regs, &ctx->regs);
 
 	if (dp_has_uprobes)
-		breakpoint_correct(w);
+		breakpoint_correct(w, false);
 	return mode;
 }
 

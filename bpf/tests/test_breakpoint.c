@@ -34,7 +34,28 @@ Test(breakpoint, behind_a_copy_the_kernel_is_not_waited_for)
 	cr_assert_eq(breakpoint_pc(&b, COPY + 3), PLACE + 3);
 }
 
-/* A copy of a call, jump or return. */
+/* No copy has been made. */
+Test(breakpoint, a_call_of_null_is_no_copy)
+{
+	const struct breakpoint b = { .original = PLACE };
+
+	cr_assert_eq(breakpoint_pc(&b, 0), 0);
+}
+
+Test(breakpoint, a_push_has_been_executed_if_the_stack_has_its_register)
+{
+	static const int pushed[] = { DP_RAX, DP_RCX, DP_RDX, DP_RBX, DP_RBP, DP_RSI, DP_RDI };
+	struct dp_regs regs = { .reg = { [DP_RSP] = 0x7000, [DP_R12] = 77 } };
+
+	for (size_t i = 0; i < sizeof(pushed) / sizeof(*pushed); i++) {
+		regs.reg[pushed[i]] = 100 + i;
+		cr_assert(breakpoint_has_pushed(&regs, 100 + i));
+	}
+	cr_assert(!breakpoint_has_pushed(&regs, 77));
+	cr_assert(!breakpoint_has_pushed(&regs, PLACE));
+}
+
+/* A copy of a call, jump or return, or one that was executed before. */
 Test(breakpoint, a_copy_may_have_led_elsewhere)
 {
 	const struct breakpoint b = { .copy = COPY, .original = PLACE };
