@@ -52,8 +52,8 @@ BEGIN
   RETURN total;
 END $$;
 """
-# What runs, since when, and when that is said.
-ACTIVITY = "SELECT pid, extract(epoch FROM query_start), extract(epoch FROM clock_timestamp()), query FROM pg_stat_activity " \
+# What runs, since when, and until when at least: what this says is read after that.
+ACTIVITY = "SELECT pid, extract(epoch FROM query_start), extract(epoch FROM statement_timestamp()), query FROM pg_stat_activity " \
            "WHERE state = 'active' AND application_name = 'pgbench'"
 
 
