@@ -84,6 +84,7 @@ class Nginx(unittest.TestCase):
         path = os.path.join(cls.directory, "found.jsonl")
         profiler = start("-p", cls.worker, "-e", f"uprobe:{NGINX}:ngx_http_handler(request=arg1:x64)", "-o", path,
                          stderr=subprocess.PIPE, text=True)
+        cls.addClassCleanup(profiler.stderr.close)
         wait_until_it_says(profiler, "sampling")
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", cls.port, timeout=60)) as connection:
             connection.request("GET", "/slow/which")
@@ -132,7 +133,8 @@ class Nginx(unittest.TestCase):
     def test_requests_as_events(self):
         samples, lines, asked = self.run_beside(f'uprobe:{NGINX}:ngx_http_handler {{ printf("%s\\n", {self.text()}); }}', "event",
                                                 REQUESTS, "-e", f"uprobe:{self.probe()}")
-        self.assertEqual([s["labels"]["uri"] for s in samples], lines)
+        samples.sort(key=lambda s: s["time_ns"])
+        self.assertEqual([pair for pair in zip((s["labels"]["uri"] for s in samples), lines, strict=True) if pair[0] != pair[1]][:9], [])
         self.assertEqual(collections.Counter(lines), asked)
         with open(os.path.join(self.directory, "log")) as file:
             logged = collections.Counter(line.strip() for line in file if line.startswith("/event/"))
