@@ -128,7 +128,7 @@ class Nginx(unittest.TestCase):
         return f"{NGINX}:ngx_http_handler(uri=arg1->{self.uri + 8}:bytes[arg1->{self.uri}])"
 
     def text(self):
-        return f"str(*(uint64 *)(arg0 + {self.uri + 8}), *(uint64 *)(arg0 + {self.uri}) + 1)"
+        return f"str(*(uint64 *)(arg0 + {self.uri + 8}), *(uint64 *)(arg0 + {self.uri}))"
 
     def test_requests_as_events(self):
         samples, lines, asked = self.run_beside(f'uprobe:{NGINX}:ngx_http_handler {{ printf("%s\\n", {self.text()}); }}', "event",
