@@ -151,7 +151,9 @@ class Nginx(unittest.TestCase):
         times, found = bpftrace.Intervals(lines, "S", "E"), collections.Counter()
         for s in samples:
             uri, label = times.at(s["pid"], s["time_ns"]), (s["labels"] or {}).get("uri")
-            if label == "<unknown>" and (s["late"] or s["outcome"] != "complete"):
+            if label == "<unknown>" and s["outcome"] == "uretprobe":
+                found["at bpftrace's return probe"] += 1
+            elif label == "<unknown>" and (s["late"] or s["outcome"] != "complete"):
                 found["unknown"] += 1
             elif any(frame["symbol"] == RUN for frame in s["user_stack"][1:]):
                 self.assertEqual(label, uri, s)
