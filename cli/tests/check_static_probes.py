@@ -19,7 +19,7 @@ import unittest
 
 import bpftrace
 import harness
-from harness import dwarfprof, program, read, start, wait_until_it_says
+from harness import dwarfprof, program, read, start, wait_for, wait_until_it_says
 
 PYTHON = os.path.realpath("/usr/bin/python3")
 JVM = next(iter(sorted(glob.glob("/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so"))), None)
@@ -144,6 +144,11 @@ class Notes(unittest.TestCase):
             print(f"{path}: {found.total()} notes of {len(found)} probes", flush=True)
 
 
+def waits_for_input(pid):
+    """By the number and arguments of a thread's system call."""
+    return any(read(path).startswith("0 0x0 ") for path in glob.glob(f"/proc/{pid}/task/*/syscall"))
+
+
 class StaticProbes(unittest.TestCase):
     def setUp(self):
         self.directory = self.enterContext(tempfile.TemporaryDirectory())
@@ -153,6 +158,8 @@ class StaticProbes(unittest.TestCase):
         found = []
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as target:
             profilers = []
+            wait_for(lambda: waits_for_input(target.pid))
+            target.send_signal(signal.SIGSTOP)  # all begin and end with the same hit
             for name, values_of in values.items():
                 profilers.append(start("-p", str(target.pid), "-e", f"usdt:{path}:{provider}:{name}{values_of}", "--no-symbols", "--max-stack", "1",
                                        "-o", os.path.join(self.directory, f"{name}.jsonl"), stderr=subprocess.PIPE, text=True))
@@ -161,9 +168,11 @@ class StaticProbes(unittest.TestCase):
             os.symlink(path, plain := os.path.join(self.directory, "plain"))
             with bpftrace.Bpftrace("".join(f"usdt:{plain}:{provider}:{name} /pid == {target.pid}/ {{ @{name} = count(); }}\n"
                                            for name in values)) as peer:
+                target.send_signal(signal.SIGCONT)
                 target.stdin.write("\n")
                 target.stdin.flush()
                 self.assertEqual(target.stdout.readline(), "done\n")
+                target.send_signal(signal.SIGSTOP)
                 for name, profiler in zip(values, profilers):
                     profiler.send_signal(signal.SIGINT)
                     said = profiler.communicate(timeout=180)[1]
@@ -171,6 +180,7 @@ class StaticProbes(unittest.TestCase):
                     self.assertIn(" 0 lost", said)
                     with open(os.path.join(self.directory, f"{name}.jsonl")) as file:
                         found.append(sorted((json.loads(line) for line in file), key=lambda s: s["time_ns"]))
+            target.send_signal(signal.SIGCONT)
             target.stdin.close()
         counts = {name: len(samples) for name, samples in zip(values, found)}
         print(counts, flush=True)
