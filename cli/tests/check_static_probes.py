@@ -149,6 +149,12 @@ def waits_for_input(pid):
     return any(read(path).startswith("0 0x0 ") for path in glob.glob(f"/proc/{pid}/task/*/syscall"))
 
 
+def stop(process):
+    """Returns when all threads have stopped."""
+    process.send_signal(signal.SIGSTOP)
+    wait_for(lambda: all(read(path).rpartition(")")[2].startswith(" T") for path in glob.glob(f"/proc/{process.pid}/task/*/stat")))
+
+
 class StaticProbes(unittest.TestCase):
     def setUp(self):
         self.directory = self.enterContext(tempfile.TemporaryDirectory())
@@ -159,7 +165,7 @@ class StaticProbes(unittest.TestCase):
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as target:
             profilers = []
             wait_for(lambda: waits_for_input(target.pid))
-            target.send_signal(signal.SIGSTOP)  # all begin and end with the same hit
+            stop(target)  # all begin and end with the same hit
             for name, values_of in values.items():
                 profilers.append(start("-p", str(target.pid), "-e", f"usdt:{path}:{provider}:{name}{values_of}", "--no-symbols", "--max-stack", "1",
                                        "-o", os.path.join(self.directory, f"{name}.jsonl"), stderr=subprocess.PIPE, text=True))
@@ -172,7 +178,7 @@ class StaticProbes(unittest.TestCase):
                 target.stdin.write("\n")
                 target.stdin.flush()
                 self.assertEqual(target.stdout.readline(), "done\n")
-                target.send_signal(signal.SIGSTOP)
+                stop(target)
                 for name, profiler in zip(values, profilers):
                     profiler.send_signal(signal.SIGINT)
                     said = profiler.communicate(timeout=180)[1]
