@@ -12,8 +12,8 @@ struct breakpoint {
 };
 
 /*
- * The address of a thread in its program. Until the kernel handles a breakpoint, pc is behind it, at an
- * instruction's middle, or behind a push that has not happened. A copy lies where no file is.
+ * The address of a thread in its program. Until the kernel handles a breakpoint, pc is behind it,
+ * at an instruction's middle, or behind a push that has not happened. A copy lies where no file is.
  */
 static inline __u64 breakpoint_pc(const struct breakpoint *b, __u64 pc)
 {
@@ -22,7 +22,10 @@ static inline __u64 breakpoint_pc(const struct breakpoint *b, __u64 pc)
 	return b->is_ahead ? pc - DP_BREAKPOINT_SIZE : pc;
 }
 
-/* Has a push in place of the breakpoint in front of pc been executed? Then the stack's top has a register. */
+/*
+ * Has a push in place of the breakpoint in front of pc been executed? Then the stack's top has a
+ * register.
+ */
 static inline __u32 breakpoint_has_pushed(const struct dp_regs *regs, __u64 top)
 {
 	__u32 found = 0;

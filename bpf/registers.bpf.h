@@ -24,8 +24,8 @@ static __always_inline void breakpoint_read_copy(const struct task_struct *task,
 }
 
 /*
- * A flag tells until the thread is about to return to user mode. While the kernel then looks for the uprobe,
- * only the stack tells: what the kernel emulates, it emulates last.
+ * A flag tells until the thread is about to return to user mode. While the kernel then looks for the
+ * uprobe, only the stack tells: what the kernel emulates, it emulates last.
  */
 static __always_inline bool breakpoint_is_ahead(const struct task_struct *task,
 						const struct dp_regs *regs)

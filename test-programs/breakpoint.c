@@ -2,8 +2,9 @@
 /*
  * usage: breakpoint SECONDS
  *
- * Calls for so long a function whose first instruction is a push of one byte, compiled with a frame pointer, and
- * one whose first instruction the kernel does not emulate for a uprobe: it executes a copy.
+ * Calls for so long a function whose first instruction is a push of one byte, compiled with a frame
+ * pointer, and one whose first instruction the kernel does not emulate for a uprobe: it executes a
+ * copy.
  */
 #include <stdlib.h>
 #include <time.h>
