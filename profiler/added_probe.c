@@ -45,6 +45,7 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret)
 struct given {
 	struct parsers *parsers;
 	int fd;
+	uid_t user; /* who has given it */
 };
 
 static int open_given(void *arg, const char *path)
@@ -52,7 +53,7 @@ static int open_given(void *arg, const char *path)
 	const struct given *g = arg;
 
 	(void)path;
-	return probe_file_reopen(g->parsers, g->fd);
+	return probe_file_reopen(g->parsers, g->user, g->fd);
 }
 
 static int list_given(void *arg, int fd, const struct function_query *query,
@@ -67,7 +68,7 @@ static int find(const struct added_means *means, const struct probe_wish *wish,
 		const struct probe_parts *parts, struct uprobe_places *places,
 		struct probe_lists *lists)
 {
-	struct given given = { means->parsers, wish->fd };
+	struct given given = { means->parsers, wish->fd, wish->user };
 	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &given };
 
 	return probe_places_find(means->parsers, &reader, parts, places, lists);
