@@ -32,7 +32,7 @@
 
 struct probe_server {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	struct stat file; /* the socket */
+	struct stat file; /* the socket; zeros: there is none yet */
 	int listen_fd, wake_fd;
 	struct loop loop;
 	struct probe_peer peers[MAX_PEERS];
@@ -219,9 +219,18 @@ static int listen_at(struct probe_server *s, const char *path)
 	/* The file gets the socket's mode (net/unix/af_unix.c, unix_bind_bsd()). */
 	if (fchmod(s->listen_fd, 0600) < 0 ||
 	    bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(s->listen_fd, BACKLOG) < 0 || lstat(path, &s->file) < 0)
+	    lstat(path, &s->file) < 0 || listen(s->listen_fd, BACKLOG) < 0)
 		return -errno;
 	return 0;
+}
+
+/* Another one may have taken its place. */
+static void remove_socket(const struct probe_server *s)
+{
+	struct stat st;
+
+	if (lstat(s->path, &st) == 0 && st.st_dev == s->file.st_dev && st.st_ino == s->file.st_ino)
+		unlink(s->path);
 }
 
 static int on_wake(void *arg, int fd)
@@ -304,8 +313,10 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		if (err == -EADDRINUSE)
 			log_detail(
 				"another one listens there, or it is no socket: give another path");
-		if (s)
+		if (s) {
+			remove_socket(s);
 			drop(s);
+		}
 		return err;
 	}
 	labels->added = s->values;
@@ -328,15 +339,6 @@ static bool wait_for_end(struct probe_server *s)
 	has_ended = s->has_ended;
 	pthread_mutex_unlock(&s->lock);
 	return has_ended;
-}
-
-/* Another one may have taken its place. */
-static void remove_socket(const struct probe_server *s)
-{
-	struct stat st;
-
-	if (lstat(s->path, &st) == 0 && st.st_dev == s->file.st_dev && st.st_ino == s->file.st_ino)
-		unlink(s->path);
 }
 
 void probe_server_stop(struct probe_server *s)
