@@ -82,6 +82,19 @@ int probe_slots_read(const struct probe_slots *s, uint32_t slot, struct dp_probe
 	return bpf_map_lookup_elem(s->probes, &slot, ret) < 0 ? -errno : 0;
 }
 
+void probe_slots_silence(const struct session *session)
+{
+	int fd = bpf_map__fd(session->bpf->maps.dp_probes);
+	struct dp_probe probe;
+
+	for (uint32_t slot = 0; slot < DP_MAX_PROBES; slot++) {
+		if (bpf_map_lookup_elem(fd, &slot, &probe) < 0)
+			continue;
+		probe.is_over = DP_PROBE_ENDED;
+		(void)bpf_map_update_elem(fd, &slot, &probe, BPF_ANY);
+	}
+}
+
 int probe_slots_set_list(struct probe_slots *s, uint32_t number, const struct dp_arguments *list)
 {
 	return bpf_map_update_elem(s->arguments, &number, list, BPF_ANY) < 0 ? -errno : 0;

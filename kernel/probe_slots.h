@@ -33,6 +33,12 @@ struct probe_slots *probe_slots_free(struct probe_slots *slots);
 int probe_slots_set(struct probe_slots *slots, uint32_t slot, const struct dp_probe *probe);
 int probe_slots_read(const struct probe_slots *slots, uint32_t slot, struct dp_probe *ret);
 
+/*
+ * Hits in all slots of a session are not looked at any more: at once, while closing links waits. Callable
+ * from any thread.
+ */
+void probe_slots_silence(const struct session *session);
+
 /* Sets list `number` of what is read, of which there are DP_MAX_ARGUMENT_LISTS. 0 or a negative errno. */
 int probe_slots_set_list(struct probe_slots *slots, uint32_t number,
 			 const struct dp_arguments *list);

@@ -243,7 +243,7 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 		log_warning("probe %u (%s) has more than %u hits in a second: some are chosen at "
 			    "random, and their weights scaled",
 			    p->id, p->name, p->counts.max_rate);
-	if (!p->counts.is_over)
+	if (!p->counts.is_over || p->counts.is_over == DP_PROBE_ENDED)
 		return;
 	added_probe_disable(p, ADDED_OVER);
 	log_warning("probe %u (%s) had more than %u hits in a second, and is disabled", p->id,

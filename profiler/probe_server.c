@@ -27,7 +27,7 @@
 #define MAX_PEERS 8
 #define LOOK_MS 1000
 #define PAUSE_US 100000
-/* How long the end of sampling waits for the kernel to remove probes. */
+/* How long the end of a run waits for the kernel to remove probes. */
 #define PATIENCE_NS UINT64_C(5000000000)
 
 struct probe_server {
@@ -39,8 +39,8 @@ struct probe_server {
 	size_t n_peers; /* so far */
 	struct probe_manager *manager;
 	struct value_table *values;
+	const struct session *session; /* of the thread that ends it */
 	atomic_bool ends;
-	bool has_thread;
 	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t ended;
 	bool has_ended;
@@ -175,7 +175,6 @@ static int start(struct probe_server *s)
 		s->n_users--;
 		return -err;
 	}
-	s->has_thread = true;
 	pthread_setname_np(thread, "probes");
 	pthread_detach(thread);
 	return 0;
@@ -280,6 +279,7 @@ static int make_manager(struct probe_server *s, const struct session *session,
 	struct probe_slots *slots = NULL;
 	int err = probe_slots_new(session, &slots);
 
+	s->session = session;
 	if (err == 0)
 		err = value_table_new(&s->values);
 	if (err == 0)
@@ -341,23 +341,23 @@ static bool wait_for_end(struct probe_server *s)
 	return has_ended;
 }
 
-void probe_server_stop(struct probe_server *s)
+void probe_server_end(struct probe_server *s)
 {
-	if (!s || !s->has_thread)
+	if (!s || atomic_load(&s->ends))
 		return;
-	s->has_thread = false;
 	remove_socket(s);
 	atomic_store(&s->ends, true);
 	(void)!write(s->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
-	if (!wait_for_end(s))
-		log_warning("added probes are still being removed: the kernel waits for processes");
+	probe_slots_silence(s->session);
 }
 
 struct probe_server *probe_server_free(struct probe_server *s)
 {
 	if (!s)
 		return NULL;
-	probe_server_stop(s);
+	probe_server_end(s);
+	if (!wait_for_end(s))
+		log_warning("added probes are still being removed: the kernel waits for processes");
 	drop(s);
 	return NULL;
 }

@@ -4,7 +4,9 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +17,13 @@
 
 #include "base/cleanup.h"
 #include "kernel/probe_slots.h"
+#include "log/clock.h"
 #include "profiler/profiler.h"
 
 static struct dp_probe slots[DP_MAX_PROBES];
 static int eventfd_error;
+static int may_close = -1; /* a pipe: closing links waits for a byte; -1: it does not */
+static int n_silenced;
 
 int __wrap_eventfd(unsigned int value, int flags);
 int __real_eventfd(unsigned int value, int flags);
@@ -31,6 +36,7 @@ int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
 int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
 			      struct probe_links *ret);
 void __wrap_probe_links_close(struct probe_links *links);
+void __wrap_probe_slots_silence(const struct session *session);
 
 int __wrap_eventfd(unsigned int value, int flags)
 {
@@ -87,7 +93,17 @@ int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places 
 
 void __wrap_probe_links_close(struct probe_links *links)
 {
+	char byte;
+
 	(void)links;
+	if (may_close >= 0)
+		(void)!read(may_close, &byte, 1);
+}
+
+void __wrap_probe_slots_silence(const struct session *session)
+{
+	(void)session;
+	n_silenced++;
 }
 
 static char directory[] = "/tmp/probe_server.XXXXXX", path[sizeof(directory) + 2];
@@ -99,6 +115,86 @@ static int listen_there(void)
 	const struct profiler_options options = { .probe_socket = path };
 
 	return probe_server_open(NULL, NULL, &options, &labels, &server);
+}
+
+/* Where probes are set. */
+int probed(int x);
+int probed(int x)
+{
+	return x + 1;
+}
+
+static int connect_to_it(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	strcpy(address.sun_path, path);
+	cr_assert_eq(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void send_text(int to, const char *text, const int *fds, size_t n_fds)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(PROBE_REQUEST_FDS * sizeof(int))];
+	} control = { 0 };
+	struct iovec part = { (char *)text, strlen(text) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (n_fds > 0) {
+		control.head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS,
+						 .cmsg_len = CMSG_LEN(n_fds * sizeof(*fds)) };
+		memcpy(CMSG_DATA(&control.head), fds, n_fds * sizeof(*fds));
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(*fds));
+	}
+	cr_assert_eq(sendmsg(to, &message, 0), (ssize_t)strlen(text));
+}
+
+/* The caller drops the answer. */
+static json_t *ask(const char *text, const int *fds, size_t n_fds)
+{
+	_cleanup_close_ int fd = connect_to_it();
+	_cleanup_fclose_ FILE *from = fdopen(dup(fd), "r");
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
+	json_t *answer;
+
+	send_text(fd, text, fds, n_fds);
+	cr_assert_gt(getline(&line, &room, from), 0);
+	answer = json_loads(line, 0, NULL);
+	cr_assert(json_is_object(answer), "%s", line);
+	return answer;
+}
+
+/* Adds a probe to this very program. */
+static json_t *add(const char *name)
+{
+	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char own_path[PATH_MAX] = "", *text;
+	json_t *answer;
+
+	cr_assert_gt(readlink("/proc/self/exe", own_path, sizeof(own_path) - 1), 0);
+	cr_assert_gt(asprintf(&text,
+			      "{\"do\": \"add\", \"kind\": \"uprobe\", \"path\": \"%s\", "
+			      "\"probe\": \"probed\", \"name\": \"%s\"}\n",
+			      own_path, name),
+		     0);
+	answer = ask(text, &own, 1);
+	free(text);
+	return answer;
+}
+
+static void add_one(const char *name)
+{
+	json_t *answer = add(name);
+
+	cr_assert(json_object_get(answer, "id"), "%s",
+		  json_string_value(json_object_get(answer, "error")));
+	json_decref(answer);
 }
 
 static void begin(void)
@@ -132,4 +228,40 @@ Test(probe_server, leaves_what_another_one_has_there)
 
 	cr_assert_eq(listen_there(), -EADDRINUSE);
 	cr_assert_eq(unlink(path), 0);
+}
+
+Test(probe_server, ends_sampling_before_its_probes_are_removed)
+{
+	int ends[2];
+	uint64_t begun;
+
+	cr_assert_eq(pipe(ends), 0);
+	cr_assert_eq(listen_there(), 0);
+	add_one("x");
+	may_close = ends[0];
+	begun = clock_now_ns();
+	probe_server_end(server);
+	cr_assert_eq(n_silenced, 1);
+	cr_assert_eq(access(path, F_OK), -1);
+	probe_server_end(server);
+	cr_assert_eq(n_silenced, 1);
+	cr_assert_lt(clock_now_ns() - begun, UINT64_C(1000000000));
+	cr_assert_eq(write(ends[1], "x", 1), 1);
+	server = probe_server_free(server);
+	cr_assert_lt(clock_now_ns() - begun, UINT64_C(4000000000));
+}
+
+Test(probe_server, does_not_wait_for_ever)
+{
+	int ends[2];
+	uint64_t begun;
+
+	cr_assert_eq(pipe(ends), 0);
+	cr_assert_eq(listen_there(), 0);
+	add_one("x");
+	may_close = ends[0];
+	begun = clock_now_ns();
+	server = probe_server_free(server);
+	cr_assert_geq(clock_now_ns() - begun, UINT64_C(4000000000));
+	close(ends[1]);
 }
