@@ -25,7 +25,7 @@ struct dp_probe {
 	__u32 is_of_user; /* only what this user may trace, in the initial user namespace: */
 	__u32 user, group;
 	/* Counted: */
-	__u32 is_over;   /* hits are not counted any more. 1: there were too many; or: */
+	__u32 is_over;   /* unless 0, no hit counts. 1: there were too many; DP_PROBE_ENDED */
 	__u64 n_hits;    /* in all processes: each costs a trap */
 	__u64 n_wanted;  /* in those that are sampled */
 	__u64 n_thinned; /* of these, not sampled */

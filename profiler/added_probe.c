@@ -77,17 +77,25 @@ static int find(const struct added_means *means, const struct probe_wish *wish,
 static int add_list(const struct added_means *means, struct added_probe *p,
 		    const struct dp_arguments *list, struct value_forms *forms)
 {
-	int number = value_table_add(means->values, forms, p->name, clock_now_ns());
+	int number = value_table_add(means->values, forms, p->name, p->user, clock_now_ns());
+	int err;
 
 	if (number == -E2BIG)
 		log_error(
 			"too many lists of values are, or were just now, in use; at most %d can be",
 			DP_MAX_ARGUMENT_LISTS);
+	if (number == -EDQUOT)
+		log_error("you have, or had within a minute, %d lists of values; others than root "
+			  "can have no more",
+			  VALUE_TABLE_MAX_OWN);
 	if (number < 0)
 		return number;
 	forms->n = 0; /* the table has them */
 	p->lists[p->n_lists++] = (uint32_t)number;
-	return probe_slots_set_list(means->slots, (uint32_t)number, list);
+	err = probe_slots_set_list(means->slots, (uint32_t)number, list);
+	if (err < 0)
+		log_error("cannot set what the probe reads: %s", strerror(-err));
+	return err;
 }
 
 /* Without values, too: the list tells whose the sample is. */
