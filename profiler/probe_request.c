@@ -122,90 +122,102 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 	return take_pids(pids, ret);
 }
 
-static json_t *add(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+/* What an answer has; NULL: no memory. */
+static int finish(json_t *done, json_t **ret)
+{
+	*ret = done;
+	return done ? 0 : -ENOMEM;
+}
+
+static int add(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+	       json_t **ret)
 {
 	struct probe_wish wish;
 	unsigned int id;
+	int err = unpack_wish(request, peer, &wish);
 
-	if (unpack_wish(request, peer, &wish) < 0 || check_file(peer) < 0 ||
-	    check_processes(peer, &wish) < 0)
-		return NULL;
+	if (err == 0)
+		err = check_file(peer);
+	if (err == 0)
+		err = check_processes(peer, &wish);
+	if (err < 0)
+		return err;
 	wish.fd = peer->fds[0];
-	if (probe_manager_add(m, &wish, &id) < 0)
-		return NULL;
-	return json_pack("{s:i}", "id", (int)id);
+	err = probe_manager_add(m, &wish, &id);
+	return err < 0 ? err : finish(json_pack("{s:i}", "id", (int)id), ret);
 }
 
-static json_t *change(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
-		      enum probe_change change)
+static int change(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		  enum probe_change change, json_t **ret)
 {
 	json_error_t error;
 	const char *what;
 	int id = 0, n;
 
-	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s?i}", "do", &what, "id", &id) <
-	    0) {
-		unpack_failed(&error);
-		return NULL;
-	}
+	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s?i}", "do", &what, "id", &id) < 0)
+		return unpack_failed(&error);
 	n = probe_manager_change(m, change, (unsigned int)id, peer->who.uid);
-	return n < 0 ? NULL : json_pack("{s:i}", "n", n);
+	return n < 0 ? n : finish(json_pack("{s:i}", "n", n), ret);
 }
 
-static json_t *remove_probes(struct probe_manager *m, json_t *request,
-			     const struct probe_peer *peer)
+static int remove_probes(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+			 json_t **ret)
 {
-	return change(m, request, peer, PROBE_REMOVE);
+	return change(m, request, peer, PROBE_REMOVE, ret);
 }
 
-static json_t *enable(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+static int enable(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		  json_t **ret)
 {
-	return change(m, request, peer, PROBE_ENABLE);
+	return change(m, request, peer, PROBE_ENABLE, ret);
 }
 
-static json_t *disable(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+static int disable(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		   json_t **ret)
 {
-	return change(m, request, peer, PROBE_DISABLE);
+	return change(m, request, peer, PROBE_DISABLE, ret);
 }
 
-static json_t *list(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+static int list(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		json_t **ret)
 {
 	(void)request;
-	return json_pack("{s:o}", "probes", probe_manager_list(m, peer->who.uid));
+	return finish(json_pack("{s:o}", "probes", probe_manager_list(m, peer->who.uid)), ret);
 }
 
-static json_t *status(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+static int status(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		  json_t **ret)
 {
 	_cleanup_(json_decrefp) json_t *probes = probe_manager_list(m, peer->who.uid);
 
 	(void)request;
-	return json_pack("{s:i, s:i, s:i}", "pid", (int)getpid(), "probes",
-			 (int)json_array_size(probes), "limit", DP_MAX_PROBES);
+	return finish(json_pack("{s:i, s:i, s:i}", "pid", (int)getpid(), "probes",
+				(int)json_array_size(probes), "limit", DP_MAX_PROBES),
+		      ret);
 }
 
 static const struct {
 	const char *what;
-	json_t *(*answer)(struct probe_manager *m, json_t *request, const struct probe_peer *peer);
+	int (*answer)(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		      json_t **ret);
 } requests[] = {
 	{ "add", add },   { "remove", remove_probes }, { "enable", enable }, { "disable", disable },
 	{ "list", list }, { "status", status },
 };
 
-static json_t *answer(struct probe_manager *m, const struct probe_peer *peer)
+static int answer(struct probe_manager *m, const struct probe_peer *peer, json_t **ret)
 {
 	json_error_t error;
 	_cleanup_(json_decrefp) json_t *request = json_loads(peer->text, 0, &error);
 	const char *what = json_string_value(json_object_get(request, "do"));
 
-	if (!request) {
-		unpack_failed(&error);
-		return NULL;
-	}
+	if (!request)
+		return unpack_failed(&error);
 	for (size_t i = 0; what && i < ARRAY_SIZE(requests); i++)
 		if (strcmp(requests[i].what, what) == 0)
-			return requests[i].answer(m, request, peer);
+			return requests[i].answer(m, request, peer, ret);
 	log_error("there are no requests %s", what ? what : "without `do'");
-	return NULL;
+	return -EINVAL;
 }
 
 json_t *probe_request_answer(struct probe_manager *m, const struct probe_peer *peer)
@@ -213,16 +225,18 @@ json_t *probe_request_answer(struct probe_manager *m, const struct probe_peer *p
 	_cleanup_free_ char *errors = NULL;
 	size_t size;
 	FILE *to = open_memstream(&errors, &size);
-	json_t *done;
+	json_t *done = NULL;
+	int err;
 
 	if (!to)
 		return NULL;
 	log_answer_to(to);
-	done = answer(m, peer);
+	err = answer(m, peer, &done);
 	log_answer_to(NULL);
 	if (fclose(to) != 0) {
 		json_decref(done);
 		return NULL;
 	}
-	return done ?: json_pack("{s:o}", "error", json_text(size > 0 ? errors : "out of memory"));
+	return err == 0 ? done :
+			  json_pack("{s:o}", "error", json_text(size > 0 ? errors : strerror(-err)));
 }

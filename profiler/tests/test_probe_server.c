@@ -23,7 +23,7 @@
 static struct dp_probe slots[DP_MAX_PROBES];
 static int eventfd_error;
 static int may_close = -1; /* a pipe: closing links waits for a byte; -1: it does not */
-static int n_silenced;
+static int n_silenced, attach_error;
 
 int __wrap_eventfd(unsigned int value, int flags);
 int __real_eventfd(unsigned int value, int flags);
@@ -88,7 +88,7 @@ int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places 
 	(void)s;
 	(void)places;
 	(void)ret;
-	return 0;
+	return attach_error;
 }
 
 void __wrap_probe_links_close(struct probe_links *links)
@@ -264,4 +264,15 @@ Test(probe_server, does_not_wait_for_ever)
 	server = probe_server_free(server);
 	cr_assert_geq(clock_now_ns() - begun, UINT64_C(4000000000));
 	close(ends[1]);
+}
+
+Test(probe_server, tells_an_error_that_nobody_has_logged)
+{
+	json_t *answer;
+
+	cr_assert_eq(listen_there(), 0);
+	attach_error = -ENODEV;
+	answer = add("x");
+	cr_assert_str_eq(json_string_value(json_object_get(answer, "error")), strerror(ENODEV));
+	json_decref(answer);
 }
