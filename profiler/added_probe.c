@@ -244,16 +244,19 @@ void added_probe_disable(struct added_probe *p, enum added_state state)
 void added_probe_look(const struct added_means *means, struct added_probe *p)
 {
 	const bool was_thinned = p->counts.n_thinned > 0;
+	/* Others than root cannot fill the log: they see it in the list. */
+	const enum log_level level = p->user == 0 ? LOG_WARNING : LOG_DEBUG;
 
 	if (p->state != ADDED_ON || probe_slots_read(means->slots, p->slot, &p->counts) < 0)
 		return;
 	if (p->counts.n_thinned > 0 && !was_thinned)
-		log_warning("probe %u (%s) has more than %u hits in a second: some are chosen at "
+		log_message(level,
+			    "probe %u (%s) has more than %u hits in a second: some are chosen at "
 			    "random, and their weights scaled",
 			    p->id, p->name, p->counts.max_rate);
 	if (!p->counts.is_over || p->counts.is_over == DP_PROBE_ENDED)
 		return;
 	added_probe_disable(p, ADDED_OVER);
-	log_warning("probe %u (%s) had more than %u hits in a second, and is disabled", p->id,
-		    p->name, p->counts.max_hits);
+	log_message(level, "probe %u (%s) had more than %u hits in a second, and is disabled",
+		    p->id, p->name, p->counts.max_hits);
 }

@@ -63,8 +63,9 @@ struct added_probe *added_probe_free(const struct added_means *means, struct add
 int added_probe_enable(const struct added_means *means, struct added_probe *probe);
 void added_probe_disable(struct added_probe *probe, enum added_state state);
 
-/* Reads the counts. A probe that the kernel has ended is disabled. Warns of that, and when samples begin
- * to be left out.
+/*
+ * Reads the counts. A probe that the kernel has ended is disabled. Warns of that, and when samples begin
+ * to be left out, if it is root's.
  */
 void added_probe_look(const struct added_means *means, struct added_probe *probe);
 

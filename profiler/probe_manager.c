@@ -61,6 +61,12 @@ static size_t count_own(const struct probe_manager *m, uid_t user)
 	return n;
 }
 
+/* Others than root cannot fill the log. */
+static enum log_level level_for(uid_t user)
+{
+	return user == 0 ? LOG_INFO : LOG_DEBUG;
+}
+
 int probe_manager_add(struct probe_manager *m, const struct probe_wish *wish, unsigned int *ret_id)
 {
 	uint32_t slot = 0;
@@ -80,8 +86,8 @@ int probe_manager_add(struct probe_manager *m, const struct probe_wish *wish, un
 	if (err < 0)
 		return err;
 	*ret_id = ++m->last_id;
-	log_info("probe %u is added by user %u: %s", *ret_id, (unsigned int)wish->user,
-		 m->probes[slot]->text);
+	log_message(level_for(wish->user), "probe %u is added by user %u: %s", *ret_id,
+		    (unsigned int)wish->user, m->probes[slot]->text);
 	return 0;
 }
 
@@ -93,23 +99,29 @@ static bool may_change(const struct added_probe *p, uid_t user)
 static int change_one(struct probe_manager *m, enum probe_change change, size_t slot, uid_t user)
 {
 	struct added_probe *p = m->probes[slot];
+	const unsigned int id = p->id;
+	const char *what = NULL; /* has been done */
+	int err = 0;
 
-	log_info("probe %u is %s by user %u", p->id,
-		 change == PROBE_REMOVE ? "removed" :
-		 change == PROBE_ENABLE ? "enabled" :
-					  "disabled",
-		 (unsigned int)user);
 	added_probe_look(&m->means, p);
 	switch (change) {
 	case PROBE_REMOVE:
 		m->probes[slot] = added_probe_free(&m->means, p);
-		return 0;
+		what = "removed";
+		break;
 	case PROBE_ENABLE:
-		return added_probe_enable(&m->means, p);
+		what = p->state != ADDED_ON ? "enabled" : NULL;
+		err = added_probe_enable(&m->means, p);
+		break;
 	case PROBE_DISABLE:
+		what = p->state == ADDED_ON ? "disabled" : NULL;
 		added_probe_disable(p, ADDED_OFF);
+		break;
 	}
-	return 0;
+	if (err == 0 && what)
+		log_message(level_for(user), "probe %u is %s by user %u", id, what,
+			    (unsigned int)user);
+	return err;
 }
 
 int probe_manager_change(struct probe_manager *m, enum probe_change change, unsigned int id,

@@ -285,7 +285,7 @@ class ProbeManager(unittest.TestCase):
         os.chmod(hidden, 0o711)
         binary = os.path.join(self.directory, "dwarfprof")
         shutil.copy(harness.DWARFPROF, binary)
-        with self.recording("-a", "-F", "1"), self.program(200, path=own) as roots, \
+        with self.recording("-a", "-F", "1") as said, self.program(200, path=own) as roots, \
                 self.program(200, path=own, prefix=AS_NOBODY) as target:
             wait_for(lambda: os.readlink(f"/proc/{target.pid}/exe") == own)
 
@@ -313,6 +313,9 @@ class ProbeManager(unittest.TestCase):
             self.assertEqual((listed[probe]["hits"], listed[probe]["traps"], listed[by_root]["hits"]), (200, 400, 400))
             self.assertEqual(ask("remove", "all").returncode, 0)
             self.assertEqual(set(self.list()), {by_root})
+            self.do("enable", "all")  # is on
+            self.do("disable", "all")
+        self.assertEqual(re.findall("probe [0-9]+ is ([a-z]+) by user ([0-9]+)", said[0]), [("added", "0"), ("disabled", "0")])
         self.assertEqual(sum(s["labels"]["probe"] != "root's" for s in self.samples() if s["event"] == "probe"), 200)
 
     def test_a_process_that_executes_another_program(self):
