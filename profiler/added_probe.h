@@ -15,7 +15,7 @@ struct value_table;
 struct probe_wish {
 	const char *kind;  /* "uprobe", "uretprobe" or "usdt" */
 	const char *path;  /* of the file, for messages */
-	int fd;            /* the file */
+	int fd;            /* refers to the file */
 	const char *probe; /* NAME(VALUES) */
 	const char *name;  /* of the label; NULL: KIND:PATH:NAME */
 	unsigned int max_rate, max_hits;

@@ -2,7 +2,7 @@
 #include "profiler/probe_request.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/file_stat.h"
 #include "log/log.h"
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peer.h"
@@ -49,34 +48,28 @@ static int take_pids(const json_t *pids, struct probe_wish *wish)
 	return 0;
 }
 
-/* A descriptor with which the peer could read the file. */
+/* The peer had to be able to read the file. */
 static int check_file(const struct probe_peer *peer)
 {
-	int flags = peer->n_fds > 0 ? fcntl(peer->fds[0], F_GETFL) : -1;
-
-	if (flags < 0)
+	if (peer->file < 0)
 		return fail("the request comes without the opened file");
-	if ((flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY)
+	if (!peer->given[0].is_readable)
 		return fail("the file is not open for reading");
 	return 0;
 }
 
 /*
- * Who may open /proc/PID/mem may trace the process (proc_mem_open(), fs/proc/base.c). Is the descriptor
- * of this very file, and does the process still execute the program that it then did? Reading the memory
- * of one that has gone is its end.
+ * Who may open /proc/PID/mem may trace the process. Was this very file given, and did the process still execute
+ * the program that it did when it was opened?
  */
-static bool is_memory_of(int fd, unsigned int pid)
+static bool is_memory_of(const struct given_file *given, unsigned int pid)
 {
-	char path[32], byte;
-	struct stat file, given;
-	int flags = fcntl(fd, F_GETFL);
+	char path[32];
+	struct stat file;
 
 	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
-	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_WRONLY &&
-	       file_stat(fd, &given) == 0 && stat(path, &file) == 0 &&
-	       file.st_dev == given.st_dev && file.st_ino == given.st_ino &&
-	       pread(fd, &byte, 1, 1) != 0;
+	return given->has_memory && stat(path, &file) == 0 && file.st_dev == given->device &&
+	       file.st_ino == given->inode;
 }
 
 /* Others than root have to prove that they may trace each process. */
@@ -87,7 +80,7 @@ static int check_processes(const struct probe_peer *peer, const struct probe_wis
 	if (wish->n_pids == 0)
 		return fail("only root may probe any process: give -p PID");
 	for (unsigned int i = 0; i < wish->n_pids; i++) {
-		if (i + 1 < peer->n_fds && is_memory_of(peer->fds[i + 1], wish->pids[i]))
+		if (i + 1 < peer->n_given && is_memory_of(&peer->given[i + 1], wish->pids[i]))
 			continue;
 		log_error("you may not trace process %u", wish->pids[i]);
 		return -EPERM;
@@ -142,7 +135,7 @@ static int add(struct probe_manager *m, json_t *request, const struct probe_peer
 		err = check_processes(peer, &wish);
 	if (err < 0)
 		return err;
-	wish.fd = peer->fds[0];
+	wish.fd = peer->file;
 	err = probe_manager_add(m, &wish, &id);
 	return err < 0 ? err : finish(json_pack("{s:i}", "id", (int)id), ret);
 }

@@ -22,6 +22,7 @@
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
 #include "samples/value_table.h"
+#include "sandbox/parsers.h"
 
 #define BACKLOG 8
 #define MAX_PEERS 8
@@ -38,6 +39,7 @@ struct probe_server {
 	struct probe_peer peers[MAX_PEERS];
 	size_t n_peers; /* so far */
 	struct probe_manager *manager;
+	struct parsers *parsers; /* the manager's */
 	struct value_table *values;
 	const struct session *session; /* of the thread that ends it */
 	atomic_bool ends;
@@ -93,33 +95,85 @@ static struct probe_peer *choose_place(struct probe_server *s)
 	return oldest;
 }
 
-static int answer(struct probe_server *s, struct probe_peer *peer)
+/* Frees the answer. Returns as probe_peer_send(). */
+static int send_json(struct probe_peer *peer, json_t *json)
 {
-	json_t *json = probe_request_answer(s->manager, peer);
 	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-	_cleanup_free_ char *line = NULL;
+	char *line;
 
 	json_decref(json);
-	probe_peer_next(peer);
 	if (!text || asprintf(&line, "%s\n", text) < 0)
 		return -ENOMEM;
 	return probe_peer_send(peer, line);
+}
+
+/* The next request is not read before the peer has read what is left of the answer. */
+static int await(struct probe_server *s, const struct probe_peer *peer, int sent)
+{
+	return sent < 0 ? sent : loop_turn(&s->loop, peer->fd, sent > 0);
+}
+
+static int answer(struct probe_server *s, struct probe_peer *peer)
+{
+	json_t *json = probe_request_answer(s->manager, peer);
+
+	probe_peer_next(peer);
+	return await(s, peer, send_json(peer, json));
+}
+
+/* What it has sent could not be received. */
+static void say_farewell(struct probe_peer *peer, int err)
+{
+	const char *why = err == -ETIMEDOUT || err == -EBUSY ?
+				  "the file systems of files that you give do not answer" :
+			  err == -EMSGSIZE ? "the request is too long" :
+					     strerror(-err);
+
+	if (err != -ECONNRESET)
+		(void)send_json(peer, json_pack("{s:s}", "error", why));
+}
+
+static int serve(struct probe_server *s, struct probe_peer *peer)
+{
+	int err;
+
+	if (peer->answer)
+		return await(s, peer, probe_peer_go_on(peer));
+	err = probe_peer_read(peer, parsers_finders(s->parsers));
+	if (err > 0)
+		return answer(s, peer);
+	if (err < 0)
+		say_farewell(peer, err);
+	return err;
 }
 
 static int on_peer(void *arg, int fd)
 {
 	struct probe_server *s = arg;
 
-	for (size_t i = 0; i < MAX_PEERS; i++) {
-		struct probe_peer *peer = &s->peers[i];
-		int err = peer->fd == fd ? probe_peer_read(peer) : 0;
-
-		if (err > 0)
-			err = answer(s, peer);
-		if (err < 0)
-			end_peer(s, peer);
-	}
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (s->peers[i].fd == fd && serve(s, &s->peers[i]) < 0)
+			end_peer(s, &s->peers[i]);
 	return 0;
+}
+
+static void end_slow(struct probe_server *s)
+{
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (s->peers[i].fd >= 0 && probe_peer_is_slow(&s->peers[i], now))
+			end_peer(s, &s->peers[i]);
+}
+
+/* Milliseconds until there is something to look at. */
+static int time_to_wait(const struct probe_server *s)
+{
+	bool waits = !probe_manager_is_idle(s->manager);
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		waits |= s->peers[i].fd >= 0 && s->peers[i].answer;
+	return waits ? LOOK_MS : -1;
 }
 
 static int on_connect(void *arg, int fd)
@@ -145,8 +199,9 @@ static void *run(void *arg)
 	struct probe_server *s = arg;
 
 	while (!atomic_load(&s->ends)) {
-		if (loop_run(&s->loop, probe_manager_is_idle(s->manager) ? -1 : LOOK_MS) < 0)
+		if (loop_run(&s->loop, time_to_wait(s)) < 0)
 			break;
+		end_slow(s);
 		probe_manager_look(s->manager);
 	}
 	for (size_t i = 0; i < MAX_PEERS; i++)
@@ -280,6 +335,7 @@ static int make_manager(struct probe_server *s, const struct session *session,
 	int err = probe_slots_new(session, &slots);
 
 	s->session = session;
+	s->parsers = parsers;
 	if (err == 0)
 		err = value_table_new(&s->values);
 	if (err == 0)
