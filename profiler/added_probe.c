@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/probe_catalog.h"
@@ -14,6 +15,7 @@
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/probe_places.h"
+#include "profiler/probe_server.h"
 #include "samples/value_table.h"
 #include "sandbox/parsers.h"
 
@@ -42,7 +44,7 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret)
 }
 
 /* The file is the one that was given, whatever has its path now. */
-struct given {
+struct source {
 	struct parsers *parsers;
 	int fd;
 	uid_t user; /* who has given it */
@@ -50,26 +52,26 @@ struct given {
 
 static int open_given(void *arg, const char *path)
 {
-	const struct given *g = arg;
+	const struct source *s = arg;
 
 	(void)path;
-	return probe_file_reopen(g->parsers, g->user, g->fd);
+	return probe_file_reopen(s->parsers, s->user, s->fd);
 }
 
 static int list_given(void *arg, int fd, const struct function_query *query,
 		      struct function_list *ret)
 {
-	const struct given *g = arg;
+	const struct source *s = arg;
 
-	return probe_catalog_list(g->parsers, fd, query, ret);
+	return probe_catalog_list(s->parsers, fd, query, ret);
 }
 
 static int find(const struct added_means *means, const struct probe_wish *wish,
 		const struct probe_parts *parts, struct uprobe_places *places,
 		struct probe_lists *lists)
 {
-	struct given given = { means->parsers, wish->fd, wish->user };
-	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &given };
+	struct source source = { means->parsers, wish->fd, wish->user };
+	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &source };
 
 	return probe_places_find(means->parsers, &reader, parts, places, lists);
 }
@@ -121,16 +123,43 @@ static int take_lists(const struct added_means *means, struct added_probe *p,
 	return err;
 }
 
+/* Everybody who asks for the list gets them, in one piece. */
+static int check_text(const char *what, const char *text, size_t max_size, const char *advice)
+{
+	_cleanup_free_ char *plain = strdup(text);
+
+	if (!plain)
+		return -ENOMEM;
+	text_make_plain(plain);
+	if (strlen(text) > max_size)
+		log_error("%s is longer than %zu bytes%s", what, max_size, advice);
+	else if (strcmp(plain, text) != 0)
+		log_error("%s has control characters%s", what, advice);
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int write_text(const struct probe_wish *wish, struct added_probe *p)
+{
+	if (asprintf(&p->text, "%s:%s:%s", wish->kind, wish->path, wish->probe) < 0) {
+		p->text = NULL;
+		return -ENOMEM;
+	}
+	return check_text("the probe KIND:PATH:NAME(VALUES)", p->text, PROBE_MAX_TEXT, "");
+}
+
 static int name(const struct probe_wish *wish, const struct probe_parts *parts,
 		struct added_probe *p)
 {
-	if (asprintf(&p->text, "%s:%s:%s", wish->kind, wish->path, wish->probe) < 0)
-		p->text = NULL;
 	if (wish->name)
 		p->name = strdup(wish->name);
 	else if (asprintf(&p->name, "%s:%s:%s", wish->kind, wish->path, parts->name) < 0)
 		p->name = NULL;
-	return p->text && p->name ? 0 : -ENOMEM;
+	if (!p->name)
+		return -ENOMEM;
+	return check_text("the probe's name", p->name, PROBE_MAX_NAME,
+			  ": give another by --name");
 }
 
 static void set_counts(const struct probe_wish *wish, struct dp_probe *ret)
@@ -160,13 +189,14 @@ static int check_number(const struct probe_wish *wish, const struct added_probe 
 static int set(const struct added_means *means, const struct probe_wish *wish,
 	       struct added_probe *p)
 {
-	_cleanup_(probe_parts_done) struct probe_parts parts;
+	_cleanup_(probe_parts_done) struct probe_parts parts = { 0 };
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
-	int err = split(wish, &parts);
+	int err = write_text(wish, p);
 
-	if (err < 0)
-		return err;
-	err = name(wish, &parts, p);
+	if (err == 0)
+		err = split(wish, &parts);
+	if (err == 0)
+		err = name(wish, &parts, p);
 	if (err == 0)
 		err = find(means, wish, &parts, &p->places, &lists);
 	if (err == 0)

@@ -28,6 +28,8 @@ struct probe_server;
 /* A line may be so long, with its end. */
 #define PROBE_REQUEST_MAX 16384
 #define PROBE_MAX_NAME 255
+/* KIND:PATH:NAME(VALUES) */
+#define PROBE_MAX_TEXT 1024
 /* Descriptors that a request may have. */
 #define PROBE_REQUEST_FDS (1 + DP_MAX_PROBE_PIDS)
 

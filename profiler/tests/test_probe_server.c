@@ -25,6 +25,8 @@ static int eventfd_error;
 static int may_close = -1; /* a pipe: closing links waits for a byte; -1: it does not */
 static int n_silenced, attach_error;
 
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
 int __wrap_eventfd(unsigned int value, int flags);
 int __real_eventfd(unsigned int value, int flags);
 int __wrap_probe_slots_new(const struct session *session, struct probe_slots **ret);
@@ -37,6 +39,16 @@ int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places 
 			      struct probe_links *ret);
 void __wrap_probe_links_close(struct probe_links *links);
 void __wrap_probe_slots_silence(const struct session *session);
+
+/* Answers go in small parts. */
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+	const int room = 1;
+	int peer = __real_accept4(fd, address, size, flags);
+
+	(void)setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	return peer;
+}
 
 int __wrap_eventfd(unsigned int value, int flags)
 {
@@ -171,7 +183,7 @@ static json_t *ask(const char *text, const int *fds, size_t n_fds)
 }
 
 /* Adds a probe to this very program. */
-static json_t *add(const char *name)
+static json_t *add(const char *probe, const char *name)
 {
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	char own_path[PATH_MAX] = "", *text;
@@ -180,20 +192,29 @@ static json_t *add(const char *name)
 	cr_assert_gt(readlink("/proc/self/exe", own_path, sizeof(own_path) - 1), 0);
 	cr_assert_gt(asprintf(&text,
 			      "{\"do\": \"add\", \"kind\": \"uprobe\", \"path\": \"%s\", "
-			      "\"probe\": \"probed\", \"name\": \"%s\"}\n",
-			      own_path, name),
+			      "\"probe\": \"%s\", \"name\": \"%s\"}\n",
+			      own_path, probe, name),
 		     0);
 	answer = ask(text, &own, 1);
 	free(text);
 	return answer;
 }
 
-static void add_one(const char *name)
+static void add_one(const char *probe, const char *name)
 {
-	json_t *answer = add(name);
+	json_t *answer = add(probe, name);
 
 	cr_assert(json_object_get(answer, "id"), "%s",
 		  json_string_value(json_object_get(answer, "error")));
+	json_decref(answer);
+}
+
+static void refuse(const char *why, const char *probe, const char *name)
+{
+	json_t *answer = add(probe, name);
+	const char *error = json_string_value(json_object_get(answer, "error"));
+
+	cr_assert(error && strstr(error, why), "%s", error);
 	json_decref(answer);
 }
 
@@ -237,7 +258,7 @@ Test(probe_server, ends_sampling_before_its_probes_are_removed)
 
 	cr_assert_eq(pipe(ends), 0);
 	cr_assert_eq(listen_there(), 0);
-	add_one("x");
+	add_one("probed", "x");
 	may_close = ends[0];
 	begun = clock_now_ns();
 	probe_server_end(server);
@@ -258,7 +279,7 @@ Test(probe_server, does_not_wait_for_ever)
 
 	cr_assert_eq(pipe(ends), 0);
 	cr_assert_eq(listen_there(), 0);
-	add_one("x");
+	add_one("probed", "x");
 	may_close = ends[0];
 	begun = clock_now_ns();
 	server = probe_server_free(server);
@@ -272,7 +293,53 @@ Test(probe_server, tells_an_error_that_nobody_has_logged)
 
 	cr_assert_eq(listen_there(), 0);
 	attach_error = -ENODEV;
-	answer = add("x");
+	answer = add("probed", "x");
 	cr_assert_str_eq(json_string_value(json_object_get(answer, "error")), strerror(ENODEV));
 	json_decref(answer);
+}
+
+Test(probe_server, lists_all_probes_in_one_piece)
+{
+	char name[PROBE_MAX_NAME + 1];
+	json_t *answer;
+
+	cr_assert_eq(listen_there(), 0);
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (int i = 0; i < DP_MAX_PROBES; i++)
+		add_one("probed", name);
+	answer = ask("{\"do\": \"list\"}\n", NULL, 0);
+	cr_assert_eq(json_array_size(json_object_get(answer, "probes")), DP_MAX_PROBES);
+	json_decref(answer);
+	refuse("there are 64 probes already", "probed", "x");
+}
+
+Test(probe_server, serves_others_while_a_peer_does_not_read)
+{
+	_cleanup_close_ int slow = -1;
+	json_t *answer;
+
+	cr_assert_eq(listen_there(), 0);
+	for (int i = 0; i < 30; i++)
+		add_one("probed", "some name of a probe that is not very short");
+	slow = connect_to_it();
+	send_text(slow, "{\"do\": \"list\"}\n", NULL, 0);
+	answer = ask("{\"do\": \"status\"}\n", NULL, 0);
+	cr_assert_eq(json_integer_value(json_object_get(answer, "probes")), 30);
+	json_decref(answer);
+}
+
+Test(probe_server, refuses_what_would_not_fit_into_a_list)
+{
+	char name[PROBE_MAX_NAME + 2], probe[PROBE_MAX_TEXT + 1];
+
+	cr_assert_eq(listen_there(), 0);
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	refuse("name is empty, or too long", "probed", name);
+	memset(probe, 'x', sizeof(probe) - 1);
+	probe[sizeof(probe) - 1] = '\0';
+	refuse("is longer than 1024 bytes", probe, "x");
+	refuse("the probe KIND:PATH:NAME(VALUES) has control characters", "pro\\u001bbed", "x");
+	refuse("the probe's name has control characters", "probed", "\\u202e");
 }
