@@ -71,7 +71,8 @@ static int receive(const struct find_request *request, const int fds[MESSAGE_MAX
 	struct given given;
 	int err = given_receive(fds[FIND_FROM], request->id, &given, &first);
 
-	return err < 0 ? err : message_send(fds[FIND_TO], &given, sizeof(given), &first, first >= 0);
+	return err < 0 ? err :
+			 message_send(fds[FIND_TO], &given, sizeof(given), &first, first >= 0);
 }
 
 static int pass(const struct find_request *request, const int fds[MESSAGE_MAX_FDS])
@@ -94,7 +95,8 @@ static int answer(const struct find_request *request, const int fds[MESSAGE_MAX_
 	_cleanup_close_ int fd = -1;
 
 	*ret = (struct find_reply){ 0 };
-	if (request->kind == FIND_PASS || request->kind == FIND_ADD || request->kind == FIND_GIVEN) {
+	if (request->kind == FIND_PASS || request->kind == FIND_ADD ||
+	    request->kind == FIND_GIVEN) {
 		ret->err = pass(request, fds);
 		return -1;
 	}
