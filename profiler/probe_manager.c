@@ -67,7 +67,7 @@ static enum log_level level_for(uid_t user)
 	return user == 0 ? LOG_INFO : LOG_DEBUG;
 }
 
-int probe_manager_add(struct probe_manager *m, const struct probe_wish *wish, unsigned int *ret_id)
+int probe_manager_add(struct probe_manager *m, struct probe_wish *wish, unsigned int *ret_id)
 {
 	uint32_t slot = 0;
 	int err;
@@ -170,8 +170,7 @@ static void set_count(json_t *json, const char *key, uint64_t count)
 	json_object_set_new(json, key, json_integer((json_int_t)count));
 }
 
-/* Only root may know how often processes of others call a function. */
-static json_t *describe(const struct added_probe *p, uid_t user)
+static json_t *describe(const struct added_probe *p)
 {
 	const struct dp_probe *counts = &p->counts;
 	json_t *json = json_object();
@@ -185,7 +184,7 @@ static json_t *describe(const struct added_probe *p, uid_t user)
 	json_object_set_new(json, "pids", describe_pids(counts));
 	set_count(json, "max_rate", counts->max_rate);
 	set_count(json, "max_hits", counts->max_hits);
-	set_count(json, "traps", user == 0 ? counts->n_hits : counts->n_wanted);
+	set_count(json, "traps", counts->n_hits);
 	set_count(json, "hits", counts->n_wanted);
 	set_count(json, "thinned", counts->n_thinned);
 	return json;
@@ -198,6 +197,6 @@ json_t *probe_manager_list(struct probe_manager *m, uid_t user)
 	probe_manager_look(m);
 	for (size_t i = 0; i < DP_MAX_PROBES; i++)
 		if (may_change(m->probes[i], user))
-			json_array_append_new(list, describe(m->probes[i], user));
+			json_array_append_new(list, describe(m->probes[i]));
 	return list;
 }

@@ -43,7 +43,11 @@ static int take_pids(const json_t *pids, struct probe_wish *wish)
 
 		if (pid <= 0 || pid > INT32_MAX)
 			return fail("a process has no such number");
-		wish->pids[wish->n_pids++] = (unsigned int)pid;
+		if (probe_target_open((unsigned int)pid, &wish->targets[i]) < 0) {
+			log_error("there is no process %d", (int)pid);
+			return -ESRCH;
+		}
+		wish->n_targets++;
 	}
 	return 0;
 }
@@ -77,12 +81,15 @@ static int check_processes(const struct probe_peer *peer, const struct probe_wis
 {
 	if (peer->who.uid == 0)
 		return 0;
-	if (wish->n_pids == 0)
+	if (wish->n_targets == 0)
 		return fail("only root may probe any process: give -p PID");
-	for (unsigned int i = 0; i < wish->n_pids; i++) {
-		if (i + 1 < peer->n_given && is_memory_of(&peer->given[i + 1], wish->pids[i]))
+	for (unsigned int i = 0; i < wish->n_targets; i++) {
+		const struct probe_target *t = &wish->targets[i];
+
+		if (i + 1 < peer->n_given && is_memory_of(&peer->given[i + 1], t->pid) &&
+		    probe_target_is_of(t, wish->user, wish->group))
 			continue;
-		log_error("you may not trace process %u", wish->pids[i]);
+		log_error("you may not trace process %u", t->pid);
 		return -EPERM;
 	}
 	return 0;
@@ -95,7 +102,8 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 	int max_rate = PROBE_MAX_RATE;
 	const char *what;
 
-	*ret = (struct probe_wish){ .user = peer->who.uid, .group = peer->who.gid };
+	ret->user = peer->who.uid;
+	ret->group = peer->who.gid;
 	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s:s, s:s, s?s, s?i, s?o}",
 			   "do", &what, "kind", &ret->kind, "path", &ret->path, "probe",
 			   &ret->probe, "name", &ret->name, "max_rate", &max_rate, "pids",
@@ -107,7 +115,6 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 		return fail("a probe's name is empty, or too long");
 	if (max_rate < 1 || max_rate > MAX_RATE_LIMIT)
 		return fail("--max-rate takes a whole number from 1 to 1000000");
-	/* All processes with the file pay for its hits. */
 	if (peer->who.uid != 0 && max_rate > PROBE_MAX_RATE)
 		return fail("--max-rate of others than root is at most 1000");
 	ret->max_rate = (unsigned int)max_rate;
@@ -125,7 +132,7 @@ static int finish(json_t *done, json_t **ret)
 static int add(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
 	       json_t **ret)
 {
-	struct probe_wish wish;
+	_cleanup_(probe_wish_done) struct probe_wish wish = { 0 };
 	unsigned int id;
 	int err = unpack_wish(request, peer, &wish);
 
@@ -230,6 +237,7 @@ json_t *probe_request_answer(struct probe_manager *m, const struct probe_peer *p
 		json_decref(done);
 		return NULL;
 	}
-	return err == 0 ? done :
-			  json_pack("{s:o}", "error", json_text(size > 0 ? errors : strerror(-err)));
+	return err == 0 ?
+		       done :
+		       json_pack("{s:o}", "error", json_text(size > 0 ? errors : strerror(-err)));
 }

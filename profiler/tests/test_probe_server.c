@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -24,6 +26,9 @@ static struct dp_probe slots[DP_MAX_PROBES];
 static int eventfd_error;
 static int may_close = -1; /* a pipe: closing links waits for a byte; -1: it does not */
 static int n_silenced, attach_error;
+/* In how many processes the last probe was set, and the first of them. */
+static size_t n_attached;
+static unsigned int attached;
 
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
 int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
@@ -36,7 +41,7 @@ int __wrap_probe_slots_read(const struct probe_slots *s, uint32_t slot, struct d
 int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
 				const struct dp_arguments *list);
 int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
-			      struct probe_links *ret);
+			      const unsigned int *pids, size_t n_pids, struct probe_links *ret);
 void __wrap_probe_links_close(struct probe_links *links);
 void __wrap_probe_slots_silence(const struct session *session);
 
@@ -95,11 +100,14 @@ int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
 }
 
 int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
-			      struct probe_links *ret)
+			      const unsigned int *pids, size_t n_pids, struct probe_links *ret)
 {
 	(void)s;
 	(void)places;
 	(void)ret;
+	n_attached = n_pids;
+	if (n_pids > 0)
+		attached = pids[0];
 	return attach_error;
 }
 
@@ -182,8 +190,8 @@ static json_t *ask(const char *text, const int *fds, size_t n_fds)
 	return answer;
 }
 
-/* Adds a probe to this very program. */
-static json_t *add(const char *probe, const char *name)
+/* Adds a probe to this very program; more: members of the request. */
+static json_t *add_with(const char *probe, const char *name, const char *more)
 {
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	char own_path[PATH_MAX] = "", *text;
@@ -192,12 +200,17 @@ static json_t *add(const char *probe, const char *name)
 	cr_assert_gt(readlink("/proc/self/exe", own_path, sizeof(own_path) - 1), 0);
 	cr_assert_gt(asprintf(&text,
 			      "{\"do\": \"add\", \"kind\": \"uprobe\", \"path\": \"%s\", "
-			      "\"probe\": \"%s\", \"name\": \"%s\"}\n",
-			      own_path, probe, name),
+			      "\"probe\": \"%s\", \"name\": \"%s\"%s}\n",
+			      own_path, probe, name, more),
 		     0);
 	answer = ask(text, &own, 1);
 	free(text);
 	return answer;
+}
+
+static json_t *add(const char *probe, const char *name)
+{
+	return add_with(probe, name, "");
 }
 
 static void add_one(const char *probe, const char *name)
@@ -342,4 +355,58 @@ Test(probe_server, refuses_what_would_not_fit_into_a_list)
 	refuse("is longer than 1024 bytes", probe, "x");
 	refuse("the probe KIND:PATH:NAME(VALUES) has control characters", "pro\\u001bbed", "x");
 	refuse("the probe's name has control characters", "probed", "\\u202e");
+}
+
+static void check_error(json_t *answer, const char *why)
+{
+	const char *error = json_string_value(json_object_get(answer, "error"));
+
+	cr_assert(error && strstr(error, why), "%s", error);
+	json_decref(answer);
+}
+
+static void check_done(json_t *answer)
+{
+	cr_assert(!json_object_get(answer, "error"));
+	json_decref(answer);
+}
+
+/* Not in what has its number later. */
+Test(probe_server, sets_a_probe_in_processes_that_live)
+{
+	pid_t child = fork();
+	char more[128];
+
+	if (child == 0)
+		for (;;)
+			pause();
+	cr_assert_eq(listen_there(), 0);
+	add_one("probed", "x");
+	cr_assert_eq(n_attached, 0);
+	snprintf(more, sizeof(more), ", \"pids\": [%d, %d, %d]", (int)child, (int)child,
+		 (int)getpid());
+	check_done(add_with("probed", "y", more));
+	cr_assert(n_attached == 2 && attached == (unsigned int)child);
+	check_done(ask("{\"do\": \"disable\", \"id\": 2}\n", NULL, 0));
+	cr_assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	check_done(ask("{\"do\": \"enable\", \"id\": 2}\n", NULL, 0));
+	cr_assert(n_attached == 1 && attached == (unsigned int)getpid());
+	snprintf(more, sizeof(more), ", \"pids\": [%d]", (int)child);
+	check_error(add_with("probed", "z", more), "there is no process");
+}
+
+Test(probe_server, sets_no_probe_if_all_its_processes_have_ended)
+{
+	pid_t child = fork();
+	char more[64];
+
+	if (child == 0)
+		for (;;)
+			pause();
+	cr_assert_eq(listen_there(), 0);
+	snprintf(more, sizeof(more), ", \"pids\": [%d]", (int)child);
+	check_done(add_with("probed", "x", more));
+	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
+	cr_assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	check_error(ask("{\"do\": \"enable\", \"id\": 1}\n", NULL, 0), "have ended");
 }
