@@ -5,12 +5,14 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,10 +24,15 @@
 #include "log/clock.h"
 #include "profiler/profiler.h"
 
+#define USER 65432
+#define GROUP 65431
+
 static struct dp_probe slots[DP_MAX_PROBES];
 static int eventfd_error;
 static int may_close = -1; /* a pipe: closing links waits for a byte; -1: it does not */
-static int n_silenced, attach_error;
+static int n_silenced, n_closed, attach_error;
+/* A process that ends while a probe is set in it. */
+static pid_t dies;
 /* In how many processes the last probe was set, and the first of them. */
 static size_t n_attached;
 static unsigned int attached;
@@ -44,6 +51,12 @@ int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places 
 			      const unsigned int *pids, size_t n_pids, struct probe_links *ret);
 void __wrap_probe_links_close(struct probe_links *links);
 void __wrap_probe_slots_silence(const struct session *session);
+
+static void finish(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
 
 /* Answers go in small parts. */
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
@@ -108,6 +121,8 @@ int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places 
 	n_attached = n_pids;
 	if (n_pids > 0)
 		attached = pids[0];
+	if (dies > 0)
+		finish(dies);
 	return attach_error;
 }
 
@@ -116,6 +131,7 @@ void __wrap_probe_links_close(struct probe_links *links)
 	char byte;
 
 	(void)links;
+	n_closed++;
 	if (may_close >= 0)
 		(void)!read(may_close, &byte, 1);
 }
@@ -190,10 +206,11 @@ static json_t *ask(const char *text, const int *fds, size_t n_fds)
 	return answer;
 }
 
-/* Adds a probe to this very program; more: members of the request. */
-static json_t *add_with(const char *probe, const char *name, const char *more)
+/* Adds a probe to this very program; more: members of the request; with the memory of a process. */
+static json_t *add_with(const char *probe, const char *name, const char *more, int memory)
 {
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const int fds[] = { own, memory };
 	char own_path[PATH_MAX] = "", *text;
 	json_t *answer;
 
@@ -203,14 +220,14 @@ static json_t *add_with(const char *probe, const char *name, const char *more)
 			      "\"probe\": \"%s\", \"name\": \"%s\"%s}\n",
 			      own_path, probe, name, more),
 		     0);
-	answer = ask(text, &own, 1);
+	answer = ask(text, fds, memory < 0 ? 1 : 2);
 	free(text);
 	return answer;
 }
 
 static json_t *add(const char *probe, const char *name)
 {
-	return add_with(probe, name, "");
+	return add_with(probe, name, "", -1);
 }
 
 static void add_one(const char *probe, const char *name)
@@ -371,42 +388,141 @@ static void check_done(json_t *answer)
 	json_decref(answer);
 }
 
+static pid_t start_waiting(void)
+{
+	pid_t child = fork();
+
+	while (child == 0)
+		pause();
+	return child;
+}
+
 /* Not in what has its number later. */
 Test(probe_server, sets_a_probe_in_processes_that_live)
 {
-	pid_t child = fork();
+	pid_t child = start_waiting();
 	char more[128];
 
-	if (child == 0)
-		for (;;)
-			pause();
 	cr_assert_eq(listen_there(), 0);
 	add_one("probed", "x");
 	cr_assert_eq(n_attached, 0);
 	snprintf(more, sizeof(more), ", \"pids\": [%d, %d, %d]", (int)child, (int)child,
 		 (int)getpid());
-	check_done(add_with("probed", "y", more));
+	check_done(add_with("probed", "y", more, -1));
 	cr_assert(n_attached == 2 && attached == (unsigned int)child);
 	check_done(ask("{\"do\": \"disable\", \"id\": 2}\n", NULL, 0));
-	cr_assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	finish(child);
 	check_done(ask("{\"do\": \"enable\", \"id\": 2}\n", NULL, 0));
 	cr_assert(n_attached == 1 && attached == (unsigned int)getpid());
 	snprintf(more, sizeof(more), ", \"pids\": [%d]", (int)child);
-	check_error(add_with("probed", "z", more), "there is no process");
+	check_error(add_with("probed", "z", more, -1), "there is no process");
 }
 
 Test(probe_server, sets_no_probe_if_all_its_processes_have_ended)
 {
-	pid_t child = fork();
+	pid_t child = start_waiting();
 	char more[64];
 
-	if (child == 0)
-		for (;;)
-			pause();
 	cr_assert_eq(listen_there(), 0);
 	snprintf(more, sizeof(more), ", \"pids\": [%d]", (int)child);
-	check_done(add_with("probed", "x", more));
+	check_done(add_with("probed", "x", more, -1));
 	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
-	cr_assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	finish(child);
 	check_error(ask("{\"do\": \"enable\", \"id\": 1}\n", NULL, 0), "have ended");
+}
+
+Test(probe_server, removes_a_probe_if_its_process_ends_meanwhile)
+{
+	pid_t child = start_waiting();
+	char more[64];
+	int before;
+
+	cr_assert_eq(listen_there(), 0);
+	snprintf(more, sizeof(more), ", \"pids\": [%d]", (int)child);
+	check_done(add_with("probed", "x", more, -1));
+	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
+	before = n_closed;
+	dies = child;
+	check_error(ask("{\"do\": \"enable\", \"id\": 1}\n", NULL, 0), "has just ended");
+	cr_assert_eq(n_closed, before + 1);
+}
+
+Test(probe_server, removes_a_probe_that_is_disabled)
+{
+	cr_assert_eq(listen_there(), 0);
+	add_one("probed", "x");
+	cr_assert_eq(n_closed, 0);
+	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
+	cr_assert_eq(n_closed, 1);
+	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
+	cr_assert_eq(n_closed, 1);
+}
+
+static bool is_refused(json_t *answer, const char *why)
+{
+	const char *error = json_string_value(json_object_get(answer, "error"));
+
+	return error && strstr(error, why);
+}
+
+static const char *state_of_first(void)
+{
+	json_t *list = json_object_get(ask("{\"do\": \"list\"}\n", NULL, 0), "probes");
+
+	return json_string_value(json_object_get(json_array_get(list, 0), "state")) ?: "";
+}
+
+/* Returns the number of what went wrong. */
+static int act_as_user(pid_t parent)
+{
+	char own[64], others[64];
+	int memory;
+
+	if (setgroups(0, NULL) < 0 || setresgid(GROUP, GROUP, GROUP) < 0 ||
+	    setresuid(USER, USER, USER) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
+		return 1;
+	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	snprintf(own, sizeof(own), ", \"pids\": [%d]", (int)getpid());
+	snprintf(others, sizeof(others), ", \"pids\": [%d]", (int)parent);
+	if (!is_refused(add("probed", "x"), "only root may probe any process"))
+		return 2;
+	if (!is_refused(add_with("probed", "x", others, memory), "you may not trace"))
+		return 3;
+	if (!is_refused(add_with("probed", "x", own, -1), "you may not trace"))
+		return 4;
+	if (is_refused(add_with("probed", "x", own, memory), ""))
+		return 5;
+	if (strcmp(state_of_first(), "on") != 0)
+		return 6;
+	/* As one that has executed a program with other rights. */
+	prctl(PR_SET_DUMPABLE, 0);
+	if (strcmp(state_of_first(), "off") != 0)
+		return 7;
+	if (!is_refused(ask("{\"do\": \"enable\"}\n", NULL, 0), "you may not trace"))
+		return 8;
+	prctl(PR_SET_DUMPABLE, 1);
+	if (is_refused(ask("{\"do\": \"enable\"}\n", NULL, 0), "") ||
+	    strcmp(state_of_first(), "on") != 0)
+		return 9;
+	return 0;
+}
+
+Test(probe_server, sets_probes_of_users_in_processes_that_they_may_trace)
+{
+	const pid_t parent = getpid();
+	pid_t child;
+	int status;
+
+	if (geteuid() != 0)
+		cr_skip("it becomes another user");
+	cr_assert_eq(chmod(directory, 0755), 0);
+	cr_assert_eq(listen_there(), 0);
+	cr_assert_eq(chmod(path, 0666), 0);
+	child = fork();
+	if (child == 0)
+		_exit(act_as_user(parent));
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status));
+	cr_assert_eq(WEXITSTATUS(status), 0);
+	cr_assert(n_attached == 1 && attached == (unsigned int)child);
 }
