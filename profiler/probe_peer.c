@@ -81,7 +81,7 @@ static int receive(struct probe_peer *p, struct finders *finders)
 	if (n >= 0 && has_files)
 		n = receive_files(p, finders, room);
 	else if (n >= 0)
-		n = (int)recv(p->fd, p->text + p->size, (size_t)n, MSG_DONTWAIT);
+		n = (int)recv(p->fd, p->text + p->size, (size_t)n, MSG_DONTWAIT) < 0 ? -errno : n;
 	return n == -EPIPE ? -ECONNRESET : n;
 }
 

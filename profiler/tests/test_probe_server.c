@@ -154,7 +154,7 @@ static int listen_there(void)
 }
 
 /* Where probes are set. */
-int probed(int x);
+__attribute__((noinline)) int probed(int x);
 int probed(int x)
 {
 	return x + 1;
@@ -250,6 +250,7 @@ static void refuse(const char *why, const char *probe, const char *name)
 
 static void begin(void)
 {
+	cr_assert_eq(probed(1), 2);
 	cr_assert(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/s", directory);
 }
