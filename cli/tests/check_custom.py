@@ -5,15 +5,10 @@
 usage: check_custom.py DWARFPROF PROGRAM-DIR
 """
 import collections
-import json
-import os
-import signal
-import subprocess
-import tempfile
 import unittest
 
 import harness
-from harness import CHANGING, Log, program, start, wait_until_it_says
+from harness import CHANGING, program, record_logged
 
 KEYS = {"none", "number", "route", "empty", "long"}
 CUT = "x" * 255 + "…"
@@ -33,25 +28,6 @@ def labels_of(number):
 
 
 class Logged(unittest.TestCase):
-    def record(self, target, seconds, *options):
-        """Returns the samples, and the program's log."""
-        with tempfile.TemporaryDirectory() as directory:
-            log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
-            with subprocess.Popen([program(target), str(seconds), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                  text=True) as process:
-                profiler = start("-p", str(process.pid), "--no-symbols", "--format", "jsonl", "-o", out, *options,
-                                 stderr=subprocess.PIPE, text=True)
-                wait_until_it_says(profiler, "sampling")
-                process.stdin.write("\n")
-                process.stdin.flush()
-                self.assertEqual(process.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said = profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, 0, said)
-                process.stdin.close()
-            with open(out) as file:
-                return [json.loads(line) for line in file], Log(log)
-
     def judge(self, samples, log):
         """Compares each sample's labels with the log. Returns how many are right, unknown and without a label."""
         counts = collections.Counter()
@@ -75,7 +51,7 @@ class Logged(unittest.TestCase):
     def check(self, target, seconds, n, *options):
         """Longer if others leave the program little CPU time."""
         for longer in 1, 3, 9:
-            counts = self.judge(*self.record(target, longer * seconds, *options))
+            counts = self.judge(*record_logged(target, longer * seconds, *options))
             if counts["right"] > n and counts["none"] > n / 50:
                 break
         else:
@@ -100,7 +76,7 @@ class Custom(Logged):
     def test_authority_over_probes(self):
         """A probe's value of the same name does not take a label's place."""
         for longer in 1, 3, 9:
-            samples, log = self.record("custom-pie", 3 * longer, "-F", "999", "--probe",
+            samples, log = record_logged("custom-pie", 3 * longer, "-F", "999", "--probe",
                                        f"label:{program('custom-pie')}:run(number=arg1:u64,thread=arg1:u64)")
             right = self.judge(samples, log)["right"]
             both = [s["labels"] for s in samples if s["labels"] and "thread" in s["labels"]]

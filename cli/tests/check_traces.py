@@ -7,13 +7,12 @@ usage: check_traces.py DWARFPROF PROGRAM-DIR
 import collections
 import json
 import os
-import signal
 import subprocess
 import tempfile
 import unittest
 
 import harness
-from harness import CHANGING, Log, program, start, wait_until_it_says
+from harness import CHANGING, Log, program, record_logged
 
 KEYS = {"trace_id", "span_id"}
 SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../test-programs")
@@ -28,23 +27,8 @@ class Traces(unittest.TestCase):
 
     def record(self, target, seconds, *options, library=None, env=None):
         """Returns the samples, and the program's log."""
-        with tempfile.TemporaryDirectory() as directory:
-            log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
-            with subprocess.Popen([program(target), str(seconds), log] + ([program(library)] if library else []),
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                  env=dict(os.environ, **(env or {}))) as process:
-                profiler = start("-p", str(process.pid), "--no-symbols", "--format", "jsonl", "-o", out, *options,
-                                 stderr=subprocess.PIPE, text=True)
-                wait_until_it_says(profiler, "sampling")
-                process.stdin.write("\n")
-                process.stdin.flush()
-                self.assertEqual(process.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said = profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, 0, said)
-                process.stdin.close()
-            with open(out) as file:
-                return [json.loads(line) for line in file], Log(log)
+        return record_logged(target, seconds, *options, more=[program(library)] if library else (),
+                             env=dict(os.environ, **(env or {})))
 
     def judge(self, samples, log):
         """Compares each sample's labels with the log. Returns how many are right, unknown and without a label."""

@@ -83,6 +83,27 @@ def wait_until_it_says(process, *words):
             return said
 
 
+def record_logged(target, seconds, *options, more=(), env=None):
+    """Samples a program from when it is told to begin until it is done. Returns its samples, and its log."""
+    with tempfile.TemporaryDirectory() as directory:
+        log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
+        with subprocess.Popen([program(target), str(seconds), log, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True, env=env) as process:
+            profiler = start("-p", str(process.pid), "--no-symbols", "--format", "jsonl", "-o", out, *options,
+                             stderr=subprocess.PIPE, text=True)
+            wait_until_it_says(profiler, "sampling")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            ended = process.stdout.readline()
+            assert ended == "done\n", ended
+            profiler.send_signal(signal.SIGINT)
+            said = profiler.communicate(timeout=180)[1]
+            assert profiler.returncode == 0, said
+            process.stdin.close()
+        with open(out) as file:
+            return [json.loads(line) for line in file], Log(log)
+
+
 def wait_until_it_runs(pid, seconds=0.1):
     """Waits until a process has used that much CPU time from now on."""
     enough = cpu_time(pid) + seconds
