@@ -531,7 +531,7 @@ int profiler_finish(struct profiler *p)
 	if (err == 0 && p->verify)
 		verify_queue_finish(p->verify);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)
-		log_progress("%zu samples wait for their names (Ctrl-C to leave these out)",
+		log_progress("samples that wait for their names: %zu (Ctrl-C to leave these out)",
 			     report_queue_size(p->report_queue));
 	if (err == 0)
 		err = report_queue_finish(p->report_queue);
