@@ -191,13 +191,17 @@ struct names *recording_names_apply(const struct recording_names *recording)
 	struct names *names = name_options_apply(&recording->names);
 	struct parsers *parsers;
 	struct disk_cache cache;
+	int err;
 
 	if (!names)
 		return NULL;
 	if (!recording->names.options.none) {
-		if (confined_begin(recording->sandbox, HELPER_SELF, names, &parsers) < 0)
-			return names_free(names);
+		err = confined_begin(recording->sandbox, HELPER_SELF, names, &parsers);
+		if (err == 0)
+			err = confined_check(recording->sandbox, parsers);
 		parsers_drop(parsers); /* namers hold them */
+		if (err < 0)
+			return names_free(names);
 	}
 	if (!recording->no_cache && !recording->names.options.none &&
 	    image_cache_open_default(&cache))

@@ -161,7 +161,7 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	if (err == 0 && p->needs.session.programs)
 		err = open_session(p);
 	if (err == 0)
-		err = open_stores(p);
+		err = stores_check(&p->stores, o) ?: open_stores(p);
 	if (err < 0)
 		*ret = profiler_free(p);
 	return err;

@@ -50,6 +50,11 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 	return 0;
 }
 
+int stores_check(struct stores *stores, const struct profiler_options *o)
+{
+	return confined_check(o->sandbox, stores->parsers);
+}
+
 void stores_end(struct stores *stores)
 {
 	if (stores->named)

@@ -28,10 +28,13 @@ struct stores {
 };
 
 /*
- * Starts the parsers, best before the process has what they must not have. `ret` is zero. stores_end() ends them, after stores_done() if there was a stores_init(). 0, or -EOPNOTSUPP, logged,
- * if options->sandbox requires what cannot be had.
+ * Starts the parsers, best before the process has what they must not have. `ret` is zero.
+ * stores_end() ends them, after stores_done() if there was a stores_init(). They start while the caller
+ * prepares sampling; then stores_check() waits for what options->sandbox requires. Both return 0, or
+ * -EOPNOTSUPP, logged, if that cannot be had.
  */
 int stores_begin(struct stores *ret, const struct profiler_options *options);
+int stores_check(struct stores *stores, const struct profiler_options *options);
 void stores_end(struct stores *stores);
 
 /*

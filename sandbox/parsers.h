@@ -85,9 +85,10 @@ void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
 /* The layers that confine each parser so far, by bit (confine.h); 0: none has been started. */
 uint32_t parsers_layers(struct parsers *parsers);
 
-/*
- * Starts a parser to see what confines it, and ends it. 0 or a negative errno: there can be none now.
- */
+/* Has some start for the first requests, while the caller does other things. */
+void parsers_prepare(struct parsers *parsers);
+
+/* Waits for one to see what confines it. 0 or a negative errno: there can be none now. */
 int parsers_check(struct parsers *parsers, struct confinement *ret);
 
 /*
