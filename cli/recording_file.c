@@ -14,6 +14,14 @@
 /* Binaries without names to list in a warning; -v lists all. */
 #define SHOWN_MISSING 10
 
+static const char *why_missing(int err)
+{
+	if (err == -ENOENT)
+		return "it is not there";
+	return err == -ETIMEDOUT || err == -EBUSY ? "its file system does not answer" :
+						    strerror(-err);
+}
+
 static void warn_of_missing(void *arg, const struct module *module, int err)
 {
 	struct recording_file *r = arg;
@@ -26,8 +34,8 @@ static void warn_of_missing(void *arg, const struct module *module, int err)
 			    "recorded (build id %s)",
 			    module->path, id);
 	else
-		log_warning("no names for %s: %s (build id %s)", module->path,
-			    err == -ENOENT ? "it is not there" : strerror(-err), id);
+		log_warning("no names for %s: %s (build id %s)", module->path, why_missing(err),
+			    id);
 }
 
 static void warn_of_all_missing(const struct recording_file *r)
