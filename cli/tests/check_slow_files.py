@@ -462,6 +462,16 @@ class HangingRecording(Files):
     # It waits for two seconds, and the other file's names are found.
     PATIENCE = 2 + 4
 
+    def report(self, recording):
+        """What it says and shows, and how long that takes."""
+        began = time.monotonic()
+        report = start("report", recording, "--no-cache", "--format", "folded", stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True)
+        self.addCleanup(report.kill)  # it may not end before the file system does
+        folded, said = report.communicate(timeout=30)
+        self.assertEqual(report.returncode, 0, said)
+        return folded, said, time.monotonic() - began
+
     def test_report_is_there_in_time(self):
         files = self.mount(harness.program("fibonacci"), ["hangs"], hangs=(OPEN,), is_deaf=True)
         file, = files.paths()
@@ -470,15 +480,12 @@ class HangingRecording(Files):
             profiler = start("-F", "499", "-d", "1", "-p", f"{hanging},{busy}", "-o", recording, stderr=subprocess.DEVNULL)
             self.addCleanup(profiler.kill)
             self.assertEqual(profiler.wait(60), 0)
+        folded, said, _ = self.report(recording)
+        self.assertEqual(said, "")
+        self.assertRegex(folded, r"(?m)^hangs;.*;main;fibonacci")
         files.hang_for(os.getpid())
-        began = time.monotonic()
-        report = start("report", recording, "--no-cache", "--format", "folded", stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, text=True)
-        self.addCleanup(report.kill)  # it may not end before the file system does
-        folded, said = report.communicate(timeout=30)
-        took = time.monotonic() - began
+        folded, said, took = self.report(recording)
         print(f"it was there after {took:.1f} s", flush=True)
-        self.assertEqual(report.returncode, 0, said)
         self.assertLess(took, self.PATIENCE)
         self.assertIn(f"no names for {file}: its file system does not answer", said)
         self.assertRegex(folded, r"(?m)^fibonacci;.*;main;fibonacci")
