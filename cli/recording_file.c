@@ -10,17 +10,10 @@
 #include "elf/bus_guard.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
+#include "sandbox/parsers.h"
 
 /* Binaries without names to list in a warning; -v lists all. */
 #define SHOWN_MISSING 10
-
-static const char *why_missing(int err)
-{
-	if (err == -ENOENT)
-		return "it is not there";
-	return err == -ETIMEDOUT || err == -EBUSY ? "its file system does not answer" :
-						    strerror(-err);
-}
 
 static void warn_of_missing(void *arg, const struct module *module, int err)
 {
@@ -34,8 +27,8 @@ static void warn_of_missing(void *arg, const struct module *module, int err)
 			    "recorded (build id %s)",
 			    module->path, id);
 	else
-		log_warning("no names for %s: %s (build id %s)", module->path, why_missing(err),
-			    id);
+		log_warning("no names for %s: %s (build id %s)", module->path,
+			    err == -ENOENT ? "it is not there" : parsers_explain(err), id);
 }
 
 static void warn_of_all_missing(const struct recording_file *r)

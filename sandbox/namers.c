@@ -490,15 +490,15 @@ static int open_file(void *arg, const char *path)
 	return err < 0 ? err : found.fd;
 }
 
-static void read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
+static int read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	const struct parse_request request = { .kind = PARSE_BUILD_ID, .fd = fd, .other = -1 };
 	clockid_t clock;
+	int err = parsers_ask(((const struct namers *)arg)->parsers, &request, &clock, &result);
 
-	ret[0] = '\0';
-	if (parsers_ask(((const struct namers *)arg)->parsers, &request, &clock, &result) == 0)
-		snprintf(ret, MODULE_BUILD_ID_SIZE, "%s", result.facts.origin.build_id);
+	snprintf(ret, MODULE_BUILD_ID_SIZE, "%s", result.facts.origin.build_id);
+	return err;
 }
 
 static int find_pages(void *arg, const struct module *module, struct code_pages **ret,

@@ -32,19 +32,25 @@ static const struct name_reader *reader_of(const struct module_file *file)
 	return file->names ? file->names->reader : NULL;
 }
 
-static bool is_right(int fd, const struct module_file *file)
+/* 0; -ESTALE: it is another; or another negative errno. */
+static int compare(int fd, const struct module_file *file)
 {
 	const struct name_reader *reader = reader_of(file);
 	char found[MODULE_BUILD_ID_SIZE];
+	bool is_right;
 	struct stat st;
+	int err = 0;
 
-	if (file->build_id[0] == '\0')
-		return file_stat(fd, &st) == 0 && st.st_size == file->size &&
-		       st.st_mtim.tv_sec == file->written.tv_sec;
-	if (!reader || !reader->read_build_id)
-		return has_build_id(fd, NULL, 0, file->build_id);
-	reader->read_build_id(file->names->reader_arg, fd, found);
-	return strcmp(found, file->build_id) == 0;
+	if (file->build_id[0] == '\0') {
+		is_right = file_stat(fd, &st) == 0 && st.st_size == file->size &&
+			   st.st_mtim.tv_sec == file->written.tv_sec;
+	} else if (!reader || !reader->read_build_id) {
+		is_right = has_build_id(fd, NULL, 0, file->build_id);
+	} else {
+		err = reader->read_build_id(file->names->reader_arg, fd, found);
+		is_right = err == 0 && strcmp(found, file->build_id) == 0;
+	}
+	return err < 0 || is_right ? err : -ESTALE;
 }
 
 static int open_path(const struct module_file *file, const char *path)
@@ -68,6 +74,7 @@ static bool try(const char *dir, const char *path, const struct module_file *fil
 {
 	_cleanup_free_ char *whole = NULL;
 	_cleanup_close_ int fd = -1;
+	int err;
 
 	if (asprintf(&whole, "%s%s%s", dir, path[0] == '/' ? "" : "/", path) < 0) {
 		*ret_err = -ENOMEM;
@@ -79,8 +86,9 @@ static bool try(const char *dir, const char *path, const struct module_file *fil
 			*ret_err = fd;
 		return false;
 	}
-	if (!is_right(fd, file)) {
-		*ret_err = -ESTALE;
+	err = compare(fd, file);
+	if (err < 0) {
+		*ret_err = err;
 		return false;
 	}
 	*ret_fd = steal_fd(&fd);

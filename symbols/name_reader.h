@@ -44,8 +44,11 @@ struct name_reader {
 	 * opening it. May be NULL.
 	 */
 	int (*open_file)(void *arg, const char *path);
-	/* Of a file that a module may get; "": it has none, or it cannot be read. May be NULL. */
-	void (*read_build_id)(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE]);
+	/*
+	 * Of a file that a module may get; "": it has none. 0, -ETIMEDOUT if its file system does not answer, or
+	 * another negative errno. May be NULL.
+	 */
+	int (*read_build_id)(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE]);
 	/* As module_find_pages(). May be NULL. */
 	int (*find_pages)(void *arg, const struct module *module, struct code_pages **ret,
 			  size_t *ret_n);
