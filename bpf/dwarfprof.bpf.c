@@ -32,8 +32,9 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile bool dp_all_processes;
 /* Sample the children of those in dp_processes. */
 const volatile bool dp_inherit;
-const volatile __u32 dp_unwind;     /* enum dp_unwind */
-const volatile __u32 dp_max_frames; /* at most DP_MAX_FRAMES */
+const volatile __u32 dp_not_inherited; /* but for this one */
+const volatile __u32 dp_unwind;        /* enum dp_unwind */
+const volatile __u32 dp_max_frames;    /* at most DP_MAX_FRAMES */
 
 const volatile __u32 dp_sides; /* enum dp_sides */
 /* Leave out kernel stacks: the user may not see kernel addresses. */
@@ -462,7 +463,7 @@ static __always_inline bool is_wanted_somewhere(__u64 pid_tgid, const __u32 **re
 	*ret_cell = bpf_map_lookup_elem(&dp_processes, &pid);
 	if (*ret_cell || dp_all_processes || dp_by_thread)
 		return true;
-	if (!dp_inherit)
+	if (!dp_inherit || pid == dp_not_inherited)
 		return false;
 	task = BPF_CORE_READ(task, real_parent);
 	parent = dp_pid_namespace == 0 ? read_number(task, tgid) : process_in_namespace(task);

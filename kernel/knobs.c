@@ -117,6 +117,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 
 	bpf->rodata->dp_all_processes = options->all_processes;
 	bpf->rodata->dp_inherit = options->inherit;
+	bpf->rodata->dp_not_inherited = (uint32_t)options->not_inherited;
 	bpf->rodata->dp_unwind = options->unwind;
 	bpf->rodata->dp_max_frames = max_frames(options);
 	bpf->rodata->dp_levels = needs->levels;

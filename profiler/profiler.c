@@ -116,6 +116,7 @@ static int open_session(struct profiler *p)
 		return err;
 	}
 	options = needs_session_options(&p->needs, p->options, p->cpus.n_cpus);
+	options.not_inherited = parsers_spawner(p->stores.parsers);
 	err = session_open(&p->session, &options);
 	if (err < 0)
 		return err;

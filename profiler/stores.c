@@ -100,6 +100,7 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 	ret->table.name_fetchers = ret->name_fetchers;
 	ret->table.lists = ret->lists;
 	ret->table.inherit = o->target.inherit;
+	ret->table.not_inherited = parsers_spawner(ret->parsers);
 	ret->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	binary_store_start_workers(&ret->binaries);
 }

@@ -201,6 +201,11 @@ void parsers_set_cpu_limit(struct parsers *p, uint64_t cpu_ns)
 	p->cpu_ns = cpu_ns;
 }
 
+pid_t parsers_spawner(struct parsers *p)
+{
+	return p ? starter_spawner(p->starter) : 0;
+}
+
 struct starter *parsers_starter(struct parsers *p)
 {
 	return p->starter;

@@ -3,6 +3,7 @@
 #define DP_SANDBOX_PARSERS_H
 
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "sandbox/confine.h"
@@ -67,6 +68,9 @@ void parsers_rest(struct parsers *parsers, uint64_t idle_ns);
 /* What they and namers may use, which they hold; NULL: any. To be called before the first request. */
 void parsers_set_budget(struct parsers *parsers, struct cpu_budget *budget);
 struct cpu_budget *parsers_budget(const struct parsers *parsers);
+
+/* The process that they are children of: a child of this one, until it is replaced. 0 without parsers. */
+pid_t parsers_spawner(struct parsers *parsers);
 
 /* What starts them, as long as the parsers are held. */
 struct starter *parsers_starter(struct parsers *parsers);

@@ -93,6 +93,16 @@ struct starter *starter_free(struct starter *s)
 	return NULL;
 }
 
+pid_t starter_spawner(struct starter *s)
+{
+	pid_t pid;
+
+	pthread_mutex_lock(&s->lock);
+	pid = s->spawner ? spawner_pid(s->spawner) : 0;
+	pthread_mutex_unlock(&s->lock);
+	return pid;
+}
+
 void starter_require(struct starter *s)
 {
 	pthread_mutex_lock(&s->lock);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "sandbox/spawned.h"
 #include "sandbox/spawner.h"
@@ -18,6 +19,9 @@ struct starter;
 int starter_new(const char *program, struct starter **ret);
 /* NULL is allowed. Returns NULL. */
 struct starter *starter_free(struct starter *starter);
+
+/* The PID of the spawner; 0: there is none now. */
+pid_t starter_spawner(struct starter *starter);
 
 /*
  * From now on, helpers lack no layer that they can have, and this process does nothing itself that is

@@ -99,7 +99,8 @@ static void check_result(enum parse_kind kind, const struct parse_result *r, siz
 static void check_error(int err, const struct parse_result *r)
 {
 	EXPECT(err == -EPROTO || err == -ENOMEM || err == -ENOEXEC || err == -ENOTSUP ||
-	       err == -EBADMSG || err == -ENODATA || err == -EFBIG || err == -EINVAL);
+	       err == -EBADMSG || err == -ENODATA || err == -EFBIG || err == -E2BIG ||
+	       err == -EINVAL);
 	EXPECT(!r->facts.segments && !r->facts.code && !r->image.cells);
 	EXPECT(r->facts.n_segments == 0 && r->facts.n_code == 0 && r->image.n_cells == 0);
 }
