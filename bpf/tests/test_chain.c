@@ -184,6 +184,72 @@ Test(chain, native_functions_enter_no_loop)
 	expect_frame(0, 0, false);
 }
 
+/* In what follows frame 1's flags are elsewhere, and in front of them its method. */
+enum {
+	C_KIND = 0x50,
+	METHOD = 16,
+	DEFINITION = 8,
+	NAME = 48,
+	TYPE_MASK = 0xff0,
+	IS_METHOD = 0x630
+};
+#define METHODS (WORLD_STACK + 0x5000)
+#define NAMES 0x1230
+
+static void put_c_function(uint64_t type)
+{
+	struct dp_chain *c = &layout()->chain;
+
+	put_list();
+	c->flags_far = 1;
+	c->c_kind = C_KIND;
+	c->c_names = NAMES;
+	c->c_method = METHOD;
+	c->c_type_mask = TYPE_MASK;
+	c->c_type = IS_METHOD;
+	c->c_definition = DEFINITION;
+	c->c_name = NAME;
+	for (unsigned int i = 0; i < 3; i++) {
+		world_poke(w, FLAGS + 0x40 * i, i != 1 ? ENTRY : C_KIND | SKIP | ENTRY);
+		world_poke(w, frame_at(i) + FLAG, FLAGS + 0x40 * i);
+	}
+	world_poke(w, frame_at(1) + CODE, 0);
+	world_poke(w, FLAGS + 0x40 - METHOD, METHODS);
+	world_poke(w, METHODS, type);
+	world_poke(w, METHODS + DEFINITION, METHODS + 0x40);
+	world_poke(w, METHODS + 0x40 + NAME, 0x4321);
+}
+
+Test(chain, functions_in_c_have_a_number)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	put_c_function(IS_METHOD | 0xf00d00f);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	expect_frame(0, 0, true);
+	expect_frame(2, 2, true);
+	cr_expect_eq(f->code, 0x4321);
+	cr_expect_eq(f->tag, WORLD_LIBRARY + NAMES);
+	cr_expect_eq(f->position, DP_RUNTIME_C);
+	/* Where names are is not known. */
+	layout()->chain.c_names = 0;
+	expect(DP_RUNTIME_COMPLETE, 2);
+}
+
+Test(chain, what_is_no_method_is_no_function_in_c)
+{
+	put_c_function(IS_METHOD ^ 0x100);
+	expect(DP_RUNTIME_COMPLETE, 2);
+	expect_frame(1, 2, true);
+	/* Others without code are not sent, as ever. */
+	world_poke(w, FLAGS + 0x40, 0x60);
+	world_poke(w, METHODS, IS_METHOD);
+	expect(DP_RUNTIME_COMPLETE, 2);
+	world_poke(w, FLAGS + 0x40, C_KIND);
+	world_poke(w, FLAGS + 0x40 - METHOD, 8);
+	expect(DP_RUNTIME_READ_FAULT, 1);
+}
+
 Test(chain, flags_and_tags_may_be_elsewhere)
 {
 	struct dp_chain *c = &layout()->chain;

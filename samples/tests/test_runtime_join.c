@@ -68,16 +68,26 @@ static struct {
 	struct dp_runtime_frame frames[MAX_FRAMES];
 } sent;
 
+static uint64_t position_of(char c)
+{
+	if (c < 'A')
+		return kind == DP_RUNTIME_RUBY ? DP_RUNTIME_C : DP_RUNTIME_ENTRY | DP_PERL_IDLE;
+	return c & 0x20 ? 0 : DP_RUNTIME_ENTRY;
+}
+
 /*
- * Joins stacks, leaf first: L a loop, b its first bytes, c its cold part, h a helper, k what native code calls one with,
- * o other code, f code of another file. Frames of Python are letters, too; a capital one enters its loop. Of Perl's, a
- * digit may also be without one, and - is a loop that is no function. Returns the result: p and P for those, in order.
+ * Joins stacks, leaf first: L a loop, b its first bytes, c its cold part, h a helper, k what native
+ * code calls one with, o other code, f code of another file. Frames of Python are letters, too; a
+ * capital one enters its loop. Of Perl's, a digit may also be without one, and - is a loop that is
+ * no function. Of Ruby's, a digit is in C. Returns the result: p and P for those, in order.
  */
 static const char *joined(const char *natives, const char *frames, enum dp_outcome outcome,
 			  enum dp_runtime_outcome runtime_outcome)
 {
 	static char text[2 * MAX_FRAMES];
-	struct sample sample = { .pid = process.pid, .outcome = outcome, .user = native };
+	struct sample sample = { .pid = process.pid,
+				 .outcome = outcome,
+				 .user = *natives ? native : NULL };
 	size_t n = 0;
 
 	for (const char *c = natives; *c; c++)
@@ -96,9 +106,7 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 	for (const char *c = frames; *c; c++)
 		sent.frames[sent.head.n++] = (struct dp_runtime_frame){
 			.code = *c == '-' ? 0 : (__u64)(*c | 0x20),
-			.position = *c < 'A'  ? DP_RUNTIME_ENTRY | DP_PERL_IDLE :
-				    *c & 0x20 ? 0 :
-						DP_RUNTIME_ENTRY,
+			.position = position_of(*c),
 		};
 	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
 	for (size_t i = 0; i < sample.n_user; i++) {
@@ -120,6 +128,11 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 
 #define EXPECT(natives, frames, wanted)                                                            \
 	cr_expect_str_eq(joined(natives, frames, DP_COMPLETE, DP_RUNTIME_COMPLETE), wanted)
+
+static void be_ruby(void)
+{
+	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
+}
 
 Test(runtime_join, loops_are_replaced_by_their_frames)
 {
@@ -164,20 +177,70 @@ Test(runtime_join, instructions_may_be_functions)
 Test(runtime_join, others_have_no_such_functions)
 {
 	image.names.calls_each = 1;
-	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
+	be_ruby();
 	EXPECT("oLo", "xY", "OxyO");
 }
 
 Test(runtime_join, others_make_the_frame_before_the_loop)
 {
-	kind = DP_RUNTIME_RUBY;
-	unwind.runtime_kind = kind;
+	be_ruby();
 	EXPECT("ooLo", "XyZ", "OOyzO");
 	EXPECT("oLo", "xY", "OxyO");
 	EXPECT("oLoLo", "xY", "OLOxyO");
 	cr_expect_eq(join.n_apart, 0);
 	EXPECT("Lo", "XYZ", "LO");
 	cr_expect_eq(join.n_apart, 1);
+}
+
+Test(runtime_join, functions_in_c_are_where_they_are_called)
+{
+	be_ruby();
+	EXPECT("LookoLo", "X1Y", "xOO1OyO");
+	EXPECT("LokokoLo", "X12yZ", "xO1O2OyzO");
+	EXPECT("okoLokLo", "1X2Y", "O1OxO2yO");
+	/* What calls them has called one in Ruby, too. */
+	EXPECT("LkokoLo", "X1Y", "xKO1OyO");
+	join.keeps_native = true;
+	EXPECT("LokoLo", "X1Y", "xLO1KOyLO");
+	join.keeps_native = false;
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, the_innermost_function_in_c_may_be_none_yet)
+{
+	be_ruby();
+	EXPECT("okokoLo", "1X", "OKO1OxO");
+	EXPECT("koLo", "X", "KOxO");
+	EXPECT("koLo", "1X", "1OxO");
+	/* A function in Ruby is: its loop follows. */
+	EXPECT("okoLo", "Z1X", "O1OxO");
+}
+
+Test(runtime_join, it_may_not_be_known_what_calls_functions_in_c)
+{
+	be_ruby();
+	EXPECT("LooLo", "X1Y", "xOO1yO");
+	EXPECT("LokoLo", "X12Y", "xOKO12yO");
+	EXPECT("LkokokoLo", "X1Y", "xKOKOKO1yO");
+	/* A loop that is being left is not the one that they are called by. */
+	EXPECT("LokoLo", "1X", "LO1OxO");
+	EXPECT("LooLo", "1X", "LOO1xO");
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, no_loop_may_have_called_functions_in_c)
+{
+	be_ruby();
+	EXPECT("LokoLoko", "X1Y2", "xO1OyO2O");
+	EXPECT("LokoLo", "X1Y2", "xO1Oy2O");
+	EXPECT("okoko", "12", "O1O2O");
+	EXPECT("oko", "12", "12OKO");
+	EXPECT("oo", "1", "1OO");
+	EXPECT("", "1", "");
+	cr_expect_eq(join.n_apart, 0);
+	/* The stack ends, or the list. */
+	cr_expect_str_eq(joined("Loko", "X12Y", DP_READ_FAULT, DP_RUNTIME_COMPLETE), "xO1O");
+	cr_expect_str_eq(joined("Lokoko", "X1", DP_COMPLETE, DP_RUNTIME_MANY_FRAMES), "xO1OKO");
 }
 
 static void be_perl(void)
@@ -199,7 +262,7 @@ Test(runtime_join, an_eval_goes_on_in_a_loop_of_its_own)
 
 Test(runtime_join, others_have_no_such_loop)
 {
-	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
+	be_ruby();
 	EXPECT("oLoLfoLo", "xYZ", "OLOxyFOzO");
 }
 
