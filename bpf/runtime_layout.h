@@ -74,6 +74,14 @@ struct dp_runtime_frame {
 	__u64 tag;
 };
 
+/*
+ * With this bit, the kind of the first of two runtimes in a process. The last frame says where the
+ * other's are, which are between both: its code is the number of the first one's, its position the
+ * kind and, in the next byte, the outcome.
+ */
+#define DP_RUNTIME_TWO 0x80
+#define DP_RUNTIME_OTHER_OUTCOME_SHIFT 8
+
 #define DP_RUNTIME_ENTRY (1ULL << 63)
 #define DP_RUNTIME_C (1ULL << 62) /* only of chains */
 #define DP_NOTE_NUMBER_SHIFT 32
@@ -92,7 +100,7 @@ struct dp_runtime_frame {
  */
 struct dp_runtime {
 	struct dp_part part; /* DP_RECORD_RUNTIME */
-	__u8 kind;           /* enum dp_runtime_kind */
+	__u8 kind;           /* enum dp_runtime_kind, or with DP_RUNTIME_TWO */
 	__u8 outcome;        /* enum dp_runtime_outcome */
 	__u16 n;
 };

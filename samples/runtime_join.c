@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "runtimes/runtime.h"
 #include "samples/java_join.h"
 #include "samples/javascript_join.h"
@@ -30,7 +31,7 @@ struct plan {
 int runtime_join_init(struct runtime_join *ret, struct process_table *table)
 {
 	*ret = (struct runtime_join){ .table = table };
-	ret->frames = calloc(DP_MAX_FRAMES, sizeof(*ret->frames));
+	ret->frames = calloc(2 * (size_t)DP_MAX_FRAMES, sizeof(*ret->frames));
 	return ret->frames ? 0 : -ENOMEM;
 }
 
@@ -176,7 +177,8 @@ static bool is_ambiguous(const struct plan *plan)
 }
 
 /* Decides which loops have groups. False: that is not known. */
-static bool fit(struct plan *plan, const struct dp_runtime *runtime, const struct sample *sample)
+static bool fit(struct plan *plan, const struct runtime_frames *runtime,
+		const struct sample *sample)
 {
 	if (runtime->outcome == DP_RUNTIME_COMPLETE && sample->outcome == DP_COMPLETE) {
 		/* Others make a function's frame before they enter the loop that executes it. */
@@ -232,7 +234,7 @@ static void put_next(struct joined *j)
 	/* 0: more of the function that is next, as a block that sort() calls */
 	if (f->code != 0)
 		put(j, &(struct frame){ .address = f->code,
-					.offset = runtime_names_put(j->names, f),
+					.offset = runtime_names_put(j->names, j->plan->kind, f),
 					.module = j->module,
 					.method = j->method });
 }
@@ -313,43 +315,33 @@ static void put_all(struct joined *j, const struct sample *sample, bool keeps_na
 	}
 }
 
-/*
- * What is to be joined: of the mapping whose image describes the runtime. False: it is not known.
- */
-static bool plan_init(struct plan *ret, const struct mapping *m, const struct dp_runtime *runtime)
+/* What is to be joined: of the mapping whose image describes the runtime. False: not known. */
+static bool plan_init(struct plan *ret, const struct mapping *m,
+		      const struct runtime_frames *runtime)
 {
-	if (!runtime || !m || !m->binary || !m->binary->table || !m->binary->table->runtime ||
+	if (!m || !m->binary || !m->binary->table || !m->binary->table->runtime ||
 	    m->binary->table->runtime_kind != runtime->kind)
 		return false;
 	*ret = (struct plan){
 		.binary = m->binary,
 		.image = m->binary->table->runtime,
 		.kind = runtime->kind,
-		.frames = (const void *)(runtime + 1),
+		.frames = runtime->frames,
 		.n_frames = runtime->n,
 	};
 	return true;
 }
 
-void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
-			 const struct dp_runtime *runtime, struct sample *sample)
+/* Replaces the native frames of evaluation loops, into `frames`. */
+static void join_loops(struct runtime_join *join, const struct mapping *m,
+		       const struct runtime_frames *runtime, struct frame *frames,
+		       struct sample *sample)
 {
-	const struct mapping *m = runtime && snapshot && snapshot->runtime > 0 ?
-					  &snapshot->mappings[snapshot->runtime - 1] :
-					  NULL;
-	const struct runtime_source *source = runtime ? runtime_source(runtime->kind) : NULL;
-	struct joined joined = { .frames = join->frames };
+	const struct runtime_source *source = runtime_source(runtime->kind);
+	struct joined joined = { .frames = frames };
 	struct process *p;
 	struct plan plan;
 
-	if (runtime && runtime->kind == DP_RUNTIME_HOTSPOT) {
-		java_join_sample(join->table, runtime, join->frames, sample);
-		return;
-	}
-	if (runtime && runtime->kind == DP_RUNTIME_V8) {
-		javascript_join_sample(join, m, runtime, sample);
-		return;
-	}
 	if (!source || !plan_init(&plan, m, runtime))
 		return;
 	count(&plan, sample);
@@ -373,4 +365,63 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 		sample->outcome = DP_DEPTH_LIMIT;
 	sample->n_user = joined.n;
 	sample->user = joined.frames;
+}
+
+/* The mapping of the snapshot with a runtime of this kind, or NULL. */
+static const struct mapping *mapping_of(const struct snapshot *snapshot, unsigned int kind)
+{
+	const uint32_t numbers[] = { snapshot ? snapshot->runtime : 0,
+				     snapshot ? snapshot->other_runtime : 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		const struct mapping *m =
+			numbers[i] > 0 ? &snapshot->mappings[numbers[i] - 1] : NULL;
+
+		if (m && m->binary && m->binary->table && m->binary->table->runtime_kind == kind)
+			return m;
+	}
+	return NULL;
+}
+
+static void join_one(struct runtime_join *join, const struct snapshot *snapshot,
+		     const struct runtime_frames *runtime, struct sample *sample)
+{
+	const struct mapping *m = mapping_of(snapshot, runtime->kind);
+	struct frame *frames =
+		sample->user == join->frames ? join->frames + DP_MAX_FRAMES : join->frames;
+
+	if (runtime->kind == DP_RUNTIME_HOTSPOT)
+		java_join_sample(join->table, runtime, frames, sample);
+	else if (runtime->kind == DP_RUNTIME_V8)
+		javascript_join_sample(join, m, runtime, frames, sample);
+	else
+		join_loops(join, m, runtime, frames, sample);
+}
+
+void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
+			 const struct dp_runtime *runtime, struct sample *sample)
+{
+	const struct dp_runtime_frame *frames = (const void *)(runtime + 1), *last;
+	struct runtime_frames one;
+
+	if (!runtime)
+		return;
+	one = (struct runtime_frames){ .kind = runtime->kind & (DP_RUNTIME_TWO - 1),
+				       .outcome = runtime->outcome,
+				       .frames = frames,
+				       .n = runtime->n };
+	if (!(runtime->kind & DP_RUNTIME_TWO)) {
+		join_one(join, snapshot, &one, sample);
+		return;
+	}
+	last = runtime->n > 0 ? &frames[runtime->n - 1] : NULL;
+	if (!last || last->code >= runtime->n)
+		return;
+	one.n = last->code;
+	join_one(join, snapshot, &one, sample);
+	one.kind = (uint8_t)last->position;
+	one.outcome = (uint8_t)(last->position >> DP_RUNTIME_OTHER_OUTCOME_SHIFT);
+	one.frames = frames + last->code;
+	one.n = runtime->n - 1 - last->code;
+	join_one(join, snapshot, &one, sample);
 }

@@ -11,8 +11,16 @@
 struct runtime_join {
 	struct process_table *table;
 	bool keeps_native;    /* the interpreter's own frames remain, too */
-	struct frame *frames; /* DP_MAX_FRAMES, of the last sample */
+	struct frame *frames; /* twice DP_MAX_FRAMES, of the last sample */
 	uint64_t n_apart;     /* samples whose frames could not be put together */
+};
+
+/* What the kernel has sent of one runtime. */
+struct runtime_frames {
+	unsigned int kind;
+	enum dp_runtime_outcome outcome;
+	const struct dp_runtime_frame *frames; /* leaf first */
+	size_t n;
 };
 
 /* 0 or -ENOMEM. */
@@ -27,8 +35,8 @@ void runtime_join_done(struct runtime_join *join);
  * these, likewise. More than DP_MAX_FRAMES are cut. If the numbers do not fit otherwise, the sample
  * is left as it is, and counted.
  *
- * The frames live until the next call. snapshot: the one that the kernel used, or NULL. runtime:
- * NULL: there is none.
+ * A process may have two runtimes: each has its own loops. The frames live until the next call.
+ * snapshot: the one that the kernel used, or NULL. runtime: NULL: there is none.
  */
 void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
 			 const struct dp_runtime *runtime, struct sample *sample);

@@ -133,6 +133,53 @@ Test(chain, reads_an_array)
 	expect(DP_RUNTIME_COMPLETE, 1);
 }
 
+/* The other runtime is in the same mapping, so its frames are the same. */
+Test(chain, two_runtimes_follow_each_other)
+{
+	struct walk_runtime *r = &w->walk.runtime;
+
+	put_list();
+	r->other = 3;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_assert_eq(r->head.n, 7);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_PHP | DP_RUNTIME_TWO);
+	cr_expect_eq(r->head.outcome, DP_RUNTIME_COMPLETE);
+	for (unsigned int i = 0; i < 6; i++)
+		expect_frame(i, i % 3, i % 3 != 1);
+	cr_expect_eq(r->frames[6].code, 3);
+	cr_expect_eq(r->frames[6].position, DP_RUNTIME_PHP | DP_RUNTIME_COMPLETE << 8);
+	/* Reading the same again begins at the beginning. */
+	r->mapping = 3;
+	r->head.n = 0;
+	r->other = 0;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_expect_eq(r->head.n, 3);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_PHP);
+}
+
+Test(chain, two_runtimes_have_room_for_one)
+{
+	struct walk_runtime *r = &w->walk.runtime;
+	unsigned int n = DP_MAX_RUNTIME_FRAMES;
+
+	put_list();
+	world_poke(w, frame_at(2) + NEXT, frame_at(0));
+	r->other = 3;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_expect_eq(r->head.n, n);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_PHP);
+	cr_expect_eq(r->head.outcome, DP_RUNTIME_MANY_FRAMES);
+	/* Of the second one, what is at the root has none. */
+	r->mapping = 3;
+	r->head = (struct dp_runtime){ .kind = DP_RUNTIME_HOTSPOT, .n = (__u16)(n - 2) };
+	cr_assert(runtime_read_all(&w->walk));
+	cr_expect_eq(r->head.n, n);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_HOTSPOT | DP_RUNTIME_TWO);
+	expect_frame(n - 2, 0, true);
+	cr_expect_eq(r->frames[n - 1].code, n - 2);
+	cr_expect_eq(r->frames[n - 1].position, DP_RUNTIME_PHP | DP_RUNTIME_MANY_FRAMES << 8);
+}
+
 Test(chain, finds_thread_local_variables)
 {
 	struct dp_chain *c = &layout()->chain;

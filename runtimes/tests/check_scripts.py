@@ -53,7 +53,7 @@ end
 
 RUBY_LEAF = '''
 def leaf(seconds)
-  frames = caller_locations(0).map { |l| [l.label, File.expand_path(l.path), l.lineno] }
+  frames = caller_locations(0).map { |l| [l.label, l.path && File.expand_path(l.path), l.lineno] }
   began, total = now, 0
   ending = began + (seconds * 1e9).to_i
   while now < ending
@@ -230,6 +230,12 @@ RUBY_IN_C = {"each", "map", "sort", "new", "include?", "instance_eval", "first"}
 RUBY_MAIN = '''
 TOP = self
 start(ARGV[0].to_f)
+'''
+
+# With a stack of its own, in which functions in C come first.
+RUBY_IN_FIBER = '''
+TOP = self
+Enumerator.new { |y| y << start(ARGV[0].to_f) }.next
 '''
 
 PHP_HEAD = '''\
@@ -444,8 +450,9 @@ class Language:
 
 
 LANGUAGES = [
-    Language("ruby", "ruby", "rb", (RUBY_HEAD, RUBY_LEAF, RUBY_WAYS, RUBY_MAIN),
-             {"step", "initialize", "block in leaf", "now", "new", "sort_by", "each", "clock_gettime"}),
+    *(Language("ruby", "ruby", "rb", (RUBY_HEAD, RUBY_LEAF, RUBY_WAYS, main),
+               {"step", "initialize", "block in leaf", "now", "new", "sort_by", "each", "clock_gettime"})
+      for main in (RUBY_MAIN, RUBY_IN_FIBER)),
     Language("php", "php", "php", (PHP_HEAD, PHP_LEAF, PHP_WAYS, PHP_MAIN),
              {"step", "pairs", "Made::__construct", "{closure}", "usort", "hrtime"}),
     *(Language("perl", "perl", "pl", (perl_chains.HEAD, perl_chains.LEAF, *parts),

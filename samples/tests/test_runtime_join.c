@@ -334,6 +334,78 @@ Test(runtime_join, others_binaries_have_no_loops)
 	cr_expect_eq(join.n_apart, 0);
 }
 
+/* Of Python and Ruby: R is a loop of the latter, which is in the other file. */
+static const char *joined_both(const char *natives, const char *pythons, const char *rubies)
+{
+	static struct dp_runtime_image ruby_image = { .ranges = { { LOOP, LOOP + 0x1000, true } } };
+	static struct table ruby = { .runtime = &ruby_image, .runtime_kind = DP_RUNTIME_RUBY };
+	static struct binary ruby_binary = { .module = &other_module, .table = &ruby };
+	static struct mapping mappings[2];
+	static char text[2 * MAX_FRAMES];
+	const struct snapshot both = {
+		.mappings = mappings, .n_mappings = 2, .runtime = 1, .other_runtime = 2
+	};
+	struct sample sample = { .pid = process.pid, .outcome = DP_COMPLETE, .user = native };
+	size_t n = 0, n_first = strlen(pythons);
+
+	mappings[0].binary = &binary;
+	mappings[1].binary = &ruby_binary;
+	for (const char *c = natives; *c; c++)
+		native[sample.n_user++] = (struct frame){
+			.module = *c == 'R' ? &other_module : &module,
+			.method = DP_METHOD_TABLE,
+			.offset = *c == 'o' ? OTHER : LOOP + 0x200,
+		};
+	for (; *pythons || *rubies; n++) {
+		char c = *pythons ? *pythons++ : *rubies++;
+
+		sent.frames[n] = (struct dp_runtime_frame){ .code = (__u64)(c | 0x20),
+							    .position = position_of(c) };
+	}
+	sent.frames[n] =
+		(struct dp_runtime_frame){ .code = n_first,
+					   .position = DP_RUNTIME_RUBY | DP_RUNTIME_COMPLETE << 8 };
+	sent.head = (struct dp_runtime){ .kind = DP_RUNTIME_PYTHON | DP_RUNTIME_TWO,
+					 .outcome = DP_RUNTIME_COMPLETE,
+					 .n = (__u16)(n + 1) };
+	runtime_join_sample(&join, &both, &sent.head, &sample);
+	for (n = 0; n < sample.n_user; n++)
+		text[n] = frame_is_interpreted(&sample.user[n]) ? (char)sample.user[n].address :
+			  sample.user[n].module != &module      ? 'F' :
+			  sample.user[n].offset == OTHER        ? 'O' :
+								  'L';
+	text[n] = '\0';
+	return text;
+}
+
+Test(runtime_join, two_runtimes_have_places_of_their_own)
+{
+	cr_expect_str_eq(joined_both("oLoRoLoRo", "aBC", "vWX"), "OabOvwOcOxO");
+	cr_expect_str_eq(joined_both("Ro", "", "V"), "vO");
+	cr_expect_str_eq(joined_both("Lo", "A", ""), "aO");
+	cr_expect_eq(join.n_apart, 0);
+	/* What does not fit leaves the others. */
+	cr_expect_str_eq(joined_both("LoRo", "A", "VWX"), "aOFO");
+	cr_expect_str_eq(joined_both("LoRo", "ABC", "V"), "LOvO");
+	cr_expect_eq(join.n_apart, 2);
+}
+
+/* As many frames are the first one's as there are, at most. */
+Test(runtime_join, what_says_of_two_runtimes_may_lie)
+{
+	struct sample sample = { .pid = process.pid, .outcome = DP_COMPLETE, .user = native };
+
+	native[0] = (struct frame){ .module = &module, .offset = LOOP + 0x200 };
+	sample.n_user = 1;
+	sent.frames[0] = (struct dp_runtime_frame){ .code = 1, .position = DP_RUNTIME_PYTHON };
+	sent.head = (struct dp_runtime){ .kind = DP_RUNTIME_PYTHON | DP_RUNTIME_TWO, .n = 1 };
+	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
+	cr_expect_eq(sample.user, native);
+	sent.head.n = 0;
+	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
+	cr_expect_eq(sample.user, native);
+}
+
 Test(runtime_join, code_that_cannot_be_read_is_unloaded)
 {
 	const struct source_location *location;
@@ -360,7 +432,7 @@ Test(runtime_join, names_are_bounded)
 	EXPECT("Lo", "X", "xO");
 	cr_assert_eq(join.frames[0].offset, frame.offset);
 	EXPECT("Lo", "Y", "yO");
-	cr_assert_eq(join.frames[0].offset, 0);
+	cr_assert_eq(join.frames[0].offset, DP_RUNTIME_PYTHON);
 	frame = join.frames[0];
 	frame_locate(&frame, 0);
 	cr_assert_eq(frame_locations(&frame, true, &location), 1);
