@@ -89,11 +89,50 @@ static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
 	    chain_read_word(w, &second, at + r->chain.tags[1]) < 0)
 		return -1;
 	f->tag = chain_tag(f->tag, second);
-	f->position = chain_word(r, r->chain.position) & ~DP_RUNTIME_ENTRY;
+	f->position = chain_word(r, r->chain.position) & ~(DP_RUNTIME_ENTRY | DP_RUNTIME_C);
 	if ((flags & r->chain.entry) != 0 && (r->chain.native == 0 || type != r->chain.native))
 		f->position |= DP_RUNTIME_ENTRY;
 	r->head.n++;
 	return 0;
+}
+
+/* Adds a function in C by its method, if it has one. Returns 0, or negative: it cannot be read. */
+static __always_inline int chain_add_c(struct walk *w, __u64 flags_at)
+{
+	struct walk_runtime *r = &w->runtime;
+	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
+	__u64 at, type;
+
+	if (chain_read_word(w, &at, flags_at - r->chain.c_method) < 0 ||
+	    chain_read_word(w, &type, at) < 0)
+		return -1;
+	if ((type & r->chain.c_type_mask) != r->chain.c_type)
+		return 0;
+	if (chain_read_word(w, &at, at + r->chain.c_definition) < 0 ||
+	    chain_read_word(w, &f->code, at + r->chain.c_name) < 0)
+		return -1;
+	f->tag = r->bias + r->chain.c_names;
+	f->position = DP_RUNTIME_C;
+	r->head.n++;
+	return 0;
+}
+
+/* Adds the frame that has been read, if it is sent. Returns 0, or negative: it cannot be read. */
+static __always_inline int chain_add_frame(struct walk *w)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 code = chain_word(r, r->chain.code), at = chain_word(r, r->chain.flags), flags = at;
+
+	if (code == 0 && r->chain.c_names == 0)
+		return 0;
+	if (r->chain.flags_far != 0 && chain_read_word(w, &flags, at) < 0)
+		return -1;
+	if (r->chain.c_names != 0 && (flags & r->chain.kind) == r->chain.c_kind)
+		return chain_add_c(w, at);
+	if (code == 0 || (flags & r->chain.skip) != 0 ||
+	    (r->chain.kind != 0 && (flags & r->chain.kind) == r->chain.no_kind))
+		return 0;
+	return chain_add(w, code, flags);
 }
 
 static long chain_frame_step(__u32 i, void *ctx)
@@ -101,7 +140,6 @@ static long chain_frame_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct walk_runtime *r = &w->runtime;
 	__u32 size = r->chain.frame_size;
-	__u64 code, flags;
 
 	if (r->at == 0 || (r->chain.stride != 0 && r->at >= r->end)) {
 		r->head.outcome = DP_RUNTIME_COMPLETE;
@@ -115,16 +153,7 @@ static long chain_frame_step(__u32 i, void *ctx)
 	if (port_read_user(w, r->bytes, size, r->at) < 0)
 		goto fault;
 	r->at = r->chain.stride != 0 ? r->at + r->chain.stride : chain_word(r, r->chain.next);
-	code = chain_word(r, r->chain.code);
-	flags = chain_word(r, r->chain.flags);
-	if (code == 0)
-		return 0;
-	if (r->chain.flags_far != 0 && chain_read_word(w, &flags, flags) < 0)
-		goto fault;
-	if ((flags & r->chain.skip) != 0 ||
-	    (r->chain.kind != 0 && (flags & r->chain.kind) == r->chain.no_kind))
-		return 0;
-	if (chain_add(w, code, flags) < 0)
+	if (chain_add_frame(w) < 0)
 		goto fault;
 	return 0;
 fault:

@@ -212,6 +212,7 @@ static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u
 	w->out.sample.snapshot = w->in.snapshot;
 	w->labels.mapping = snapshot->labels;
 	w->runtime.mapping = snapshot->runtime;
+	w->runtime.other = snapshot->other_runtime;
 	return DP_WALKING;
 }
 

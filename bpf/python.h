@@ -81,7 +81,7 @@ static __always_inline int python_leave_new_loop(struct walk_runtime *r)
 	if (r->is_checked)
 		return 0;
 	r->is_checked = 1;
-	r->head.n = 0;
+	r->head.n = (__u16)r->first;
 	r->at = r->below;
 	return 1;
 }
@@ -173,7 +173,7 @@ static __always_inline void python_mark_entry(struct walk_runtime *r)
 		return;
 	}
 	r->is_checked = 1;
-	if (r->head.n > 0)
+	if (r->head.n > r->first)
 		r->frames[port_index(last & (DP_MAX_RUNTIME_FRAMES - 1), DP_MAX_RUNTIME_FRAMES)]
 			.position |= DP_RUNTIME_ENTRY;
 }

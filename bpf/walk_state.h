@@ -307,6 +307,8 @@ struct walk_perl {
 /* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
 struct walk_runtime {
 	__u32 mapping; /* 0: none */
+	__u32 other;   /* another one's */
+	__u32 first;   /* where its frames begin */
 	__u32 zero;
 	__u64 bias;
 	__u64 self;        /* the thread's pthread_self() */

@@ -291,6 +291,42 @@ Test(runtime, a_loop_that_has_just_begun_has_no_frames_yet)
 	expect_frame(0, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
 }
 
+/* Frames that the walk has noted, and more of Python that are none after all. */
+Test(runtime, what_is_noted_remains)
+{
+	uint64_t object = put_code(1, 10), first = put_frame(0, object, 0x100, 1);
+	uint64_t outer = make_place(), loop = make_place();
+	struct walk_runtime *r = &w->walk.runtime;
+
+	layout()->python.c_frame = 16 + 1;
+	layout()->python.c_previous = 24;
+	put_thread(put_interpreter(0), 0, SELF, loop);
+	world_poke(w, outer + 16, first);
+	world_poke(w, loop + 16, put_frame(8, object, 0x300, 1));
+	world_poke(w, loop + 24, outer);
+	r->head = (struct dp_runtime){ .kind = DP_RUNTIME_HOTSPOT, .n = 2 };
+	r->frames[0].code = 0x10;
+	r->frames[1].code = 0x20;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_assert_eq(r->head.n, 4);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_HOTSPOT | DP_RUNTIME_TWO);
+	cr_expect_eq(r->frames[0].code, 0x10);
+	expect_frame(1, 0x20, 0, 0);
+	expect_frame(2, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	expect_frame(3, 2, DP_RUNTIME_PYTHON | DP_RUNTIME_COMPLETE << 8, 0);
+	/* Nothing else. */
+	r->head = (struct dp_runtime){ .kind = DP_RUNTIME_HOTSPOT, .n = 2 };
+	world_poke(w, outer + 16, 0);
+	world_poke(w, loop + 16, 0);
+	cr_assert(runtime_read_all(&w->walk));
+	cr_expect_eq(r->head.n, 2);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_HOTSPOT);
+	r->mapping = 0;
+	cr_assert(runtime_read_all(&w->walk));
+	r->head.n = 0;
+	cr_assert(!runtime_read_all(&w->walk));
+}
+
 Test(runtime, a_thread_that_it_does_not_know)
 {
 	put_thread(put_interpreter(0), 0, SELF + 1, 0);
