@@ -143,6 +143,25 @@ class Labels(unittest.TestCase):
         """The thread has kept a call with the same CFA, which is another one."""
         self.counts({"right": 100, "unknown": 100}, "moved", 3, "-F", "999")
 
+    def test_stacks_at_the_probe(self):
+        """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
+        instruction is executed as a copy, where no file is."""
+        with tempfile.TemporaryDirectory() as directory:
+            out = os.path.join(directory, "out.jsonl")
+            path = program("breakpoint")
+            result = dwarfprof("-F", "4999", "--probe", f"label:{path}:probed_*(n=arg1:s32)", "-o", out, "--", path, "4")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(out) as file:
+                samples = [json.loads(line) for line in file]
+        self.assertEqual([s for s in samples if s["user_stack"] and not s["user_stack"][0]["symbol"]], [])
+        # The kernel emulates a push in two steps.
+        samples = [s for s in samples if "push_emulate_op" not in (frame["symbol"] for frame in s["kernel_stack"])]
+        stacks = collections.Counter((s["outcome"], *(frame["symbol"] for frame in s["user_stack"][:2])) for s in samples
+                                     if s["user_stack"] and s["user_stack"][0]["symbol"] in ("probed_push", "probed_copy"))
+        print(dict(stacks), flush=True)
+        self.assertEqual(set(stacks), {("complete", "probed_push", "main"), ("complete", "probed_copy", "main")})
+        self.assertGreater(min(stacks.values()), 500)
+
     def test_sums_by_label(self):
         def look(written, log):
             found = set(map(int, re.findall(r"/r/(\d+)", written)))
