@@ -6,10 +6,12 @@ and libstdc++; and as many hits as bpftrace counts in the same run.
 usage: check_static_probes.py DWARFPROF PROGRAM-DIR
 """
 import collections
+import contextlib
 import glob
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -159,12 +161,22 @@ class StaticProbes(unittest.TestCase):
     def setUp(self):
         self.directory = self.enterContext(tempfile.TemporaryDirectory())
 
+    @contextlib.contextmanager
+    def run_until_done(self, command):
+        """A program that waits for input. If what is done with it fails, also while it is stopped, it is killed: it is waited for."""
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as target:
+            try:
+                wait_for(lambda: waits_for_input(target.pid))
+                yield target
+            except BaseException:
+                target.kill()
+                raise
+
     def record(self, command, path, provider, values):
         """Returns the samples of each probe, in the order of their times, of one run of the command; as many as bpftrace counts."""
         found = []
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as target:
+        with self.run_until_done(command) as target:
             profilers = []
-            wait_for(lambda: waits_for_input(target.pid))
             stop(target)  # all begin and end with the same hit
             for name, values_of in values.items():
                 profilers.append(start("-p", str(target.pid), "-e", f"usdt:{path}:{provider}:{name}{values_of}", "--no-symbols", "--max-stack", "1",
@@ -177,6 +189,7 @@ class StaticProbes(unittest.TestCase):
                 target.send_signal(signal.SIGCONT)
                 target.stdin.write("\n")
                 target.stdin.flush()
+                wait_for(lambda: select.select([target.stdout], [], [], 0)[0])
                 self.assertEqual(target.stdout.readline(), "done\n")
                 stop(target)
                 for name, profiler in zip(values, profilers):
