@@ -22,6 +22,12 @@ static inline __u64 breakpoint_pc(const struct breakpoint *b, __u64 pc)
 	return b->is_ahead ? pc - DP_BREAKPOINT_SIZE : pc;
 }
 
+/* May what looks like a breakpoint in front of pc be in a gap between functions? Go and lld fill it so. */
+static inline __u32 breakpoint_may_be_gap(__u64 pc)
+{
+	return pc % DP_FUNCTION_ALIGNMENT == 0;
+}
+
 /*
  * Has a push in place of the breakpoint in front of pc been executed? Then the stack's top has a
  * register.

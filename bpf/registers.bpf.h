@@ -39,7 +39,8 @@ static __always_inline bool breakpoint_is_ahead(const struct task_struct *task,
 	if (bpf_core_field_exists(task->thread_info.flags) &&
 	    task->thread_info.flags & DP_BREAKPOINT_FLAGS)
 		return true;
-	return bpf_probe_read_user(&top, sizeof(top), (const void *)regs->reg[DP_REG_SP]) == 0 &&
+	return !breakpoint_may_be_gap(pc) &&
+	       bpf_probe_read_user(&top, sizeof(top), (const void *)regs->reg[DP_REG_SP]) == 0 &&
 	       !breakpoint_has_pushed(regs, top);
 }
 

@@ -55,6 +55,15 @@ Test(breakpoint, a_push_has_been_executed_if_the_stack_has_its_register)
 	cr_assert(!breakpoint_has_pushed(&regs, PLACE));
 }
 
+/* Behind a function's first instruction of one byte it is a breakpoint. */
+Test(breakpoint, in_front_of_a_function_may_be_a_gap)
+{
+	cr_assert(breakpoint_may_be_gap(PLACE));
+	cr_assert(breakpoint_may_be_gap(PLACE + 0x10));
+	for (int i = 1; i < 16; i++)
+		cr_assert(!breakpoint_may_be_gap(PLACE + i));
+}
+
 /* A copy of a call, jump or return, or one that was executed before. */
 Test(breakpoint, a_copy_may_have_led_elsewhere)
 {

@@ -103,9 +103,10 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_SYSCALL_SIZE 2
 #define DP_SYSCALL_CODE 0x050f
 
-/* `int3`: pc is then behind it. */
+/* `int3` */
 #define DP_BREAKPOINT_SIZE 1
 #define DP_BREAKPOINT_CODE 0xcc
+#define DP_FUNCTION_ALIGNMENT 16
 /* What a push of one byte may push, but for rsp. */
 #define DP_PUSHED_REGISTERS(X) X(RAX) X(RCX) X(RDX) X(RBX) X(RBP) X(RSI) X(RDI)
 /*

@@ -145,10 +145,10 @@ class Labels(unittest.TestCase):
 
     def test_stacks_at_the_probe(self):
         """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
-        instruction is executed as a copy, where no file is."""
+        instruction is executed as a copy, where no file is. A byte like a breakpoint may also be in a gap between functions."""
         with tempfile.TemporaryDirectory() as directory:
             out = os.path.join(directory, "out.jsonl")
-            path = program("breakpoint")
+            path, called = program("breakpoint"), ("probed_push", "probed_copy", "read_page")
             result = dwarfprof("-F", "4999", "--probe", f"label:{path}:probed_*(n=arg1:s32)", "-o", out, "--", path, "4")
             self.assertEqual(result.returncode, 0, result.stderr)
             with open(out) as file:
@@ -157,9 +157,9 @@ class Labels(unittest.TestCase):
         # The kernel emulates a push in two steps.
         samples = [s for s in samples if "push_emulate_op" not in (frame["symbol"] for frame in s["kernel_stack"])]
         stacks = collections.Counter((s["outcome"], *(frame["symbol"] for frame in s["user_stack"][:2])) for s in samples
-                                     if s["user_stack"] and s["user_stack"][0]["symbol"] in ("probed_push", "probed_copy"))
+                                     if s["user_stack"] and s["user_stack"][0]["symbol"] in called)
         print(dict(stacks), flush=True)
-        self.assertEqual(set(stacks), {("complete", "probed_push", "main"), ("complete", "probed_copy", "main")})
+        self.assertEqual(set(stacks), {("complete", name, "main") for name in called})
         self.assertGreater(min(stacks.values()), 500)
 
     def test_sums_by_label(self):
