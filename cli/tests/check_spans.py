@@ -153,14 +153,16 @@ class Labels(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             with open(out) as file:
                 samples = [json.loads(line) for line in file]
-        self.assertEqual([s for s in samples if s["user_stack"] and not s["user_stack"][0]["symbol"]], [])
+        # Libraries may have no symbols.
+        tops = [s["user_stack"][0] for s in samples if s["user_stack"]]
+        self.assertEqual([top for top in tops if not top["symbol"] and ".so" not in (top["module"] or "")], [])
         # The kernel emulates a push in two steps.
         samples = [s for s in samples if "push_emulate_op" not in (frame["symbol"] for frame in s["kernel_stack"])]
         stacks = collections.Counter((s["outcome"], *(frame["symbol"] for frame in s["user_stack"][:2])) for s in samples
                                      if s["user_stack"] and s["user_stack"][0]["symbol"] in called)
         print(dict(stacks), flush=True)
         self.assertEqual(set(stacks), {("complete", name, "main") for name in called})
-        self.assertGreater(min(stacks.values()), 500)
+        self.assertGreater(min(stacks.values()), 200)
 
     def test_sums_by_label(self):
         def look(written, log):
