@@ -12,6 +12,7 @@
 #include "bpf/names.bpf.h"
 #include "bpf/probe_slots.bpf.h"
 #include "bpf/rate.bpf.h"
+#include "bpf/registers.bpf.h"
 #include "bpf/runtime.bpf.h"
 #include "bpf/signal.bpf.h"
 #include "bpf/spans.bpf.h"
@@ -173,24 +174,6 @@ static __always_inline struct scratch *scratch_claim(__u32 cpu)
 static __always_inline void scratch_release(struct scratch *s)
 {
 	__sync_lock_test_and_set(&s->busy, 0);
-}
-
-/*
- * Reads the user registers of the current task, which is in the kernel. Returns its mode, as
- * REGS_COPY().
- *
- * Also checks whether the program counter is behind a system call instruction, by reading it:
- * execve() and signal delivery set a new program counter.
- */
-PORT_GLOBAL int regs_of_task(struct walk *w)
-{
-	const struct pt_regs___task *regs =
-		(const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-
-	if (!w)
-		return 0;
-	w->in.in_syscall = regs_behind_syscall(regs);
-	return REGS_COPY(&w->in.regs, regs);
 }
 
 /* Finds the tables of the process. Returns DP_WALKING, or why there are none. */
@@ -519,10 +502,7 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	} else if (!is_user_mode(ctx) && has_no_user_stack(task)) {
 		s->walk.out.sample.outcome = DP_NO_USER_STACK;
 	} else {
-		if (is_user_mode(ctx))
-			mode = REGS_COPY(&s->walk.in.regs, &ctx->regs);
-		else
-			mode = regs_of_task(&s->walk);
+		mode = is_user_mode(ctx) ? regs_of_event(&s->walk, ctx) : regs_of_task(&s->walk);
 		sample_user_stack(s, cell, mode & 0xffff);
 	}
 	if (!is_user_mode(ctx))

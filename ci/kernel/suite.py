@@ -60,6 +60,8 @@ FULL = {
                "MaxRate.test_counts_of_a_storm", "MaxRate.test_what_is_rare_is_taken_whole",
                "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
     "resting": (),
+    # Needs overlayfs; the other one takes long.
+    "spans": ("Labels.test_a_file_of_an_overlay", "Labels.test_of_another_compiler"),
     # Perf is of another kernel.
     "tracepoints": ("Tracepoints.test_as_many_as_perf_counts",),
     # Needs FUSE.
@@ -85,6 +87,7 @@ SHORT = {
     "command": ("Command.test_samples_are_of_the_command_alone", "Interrupt.test_kill_leaves_nothing_in_the_kernel"),
     "dump": ("Stacks.test_have_the_functions_that_the_threads_are_in",),
     "offcpu": ("Limits.test_states",),
+    "spans": ("Labels.test_stacks_at_the_probe",),
     "verify": ("Verify.test_inefficient",),
 }
 
