@@ -22,25 +22,27 @@
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
 #include "samples/value_table.h"
+#include "sandbox/parsers.h"
 
 #define BACKLOG 8
 #define MAX_PEERS 8
 #define LOOK_MS 1000
 #define PAUSE_US 100000
-/* How long the end of sampling waits for the kernel to remove probes. */
+/* How long the end of a run waits for the kernel to remove probes. */
 #define PATIENCE_NS UINT64_C(5000000000)
 
 struct probe_server {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	struct stat file; /* the socket */
+	struct stat file; /* the socket; zeros: there is none yet */
 	int listen_fd, wake_fd;
 	struct loop loop;
 	struct probe_peer peers[MAX_PEERS];
 	size_t n_peers; /* so far */
 	struct probe_manager *manager;
+	struct parsers *parsers; /* the manager's */
 	struct value_table *values;
+	const struct session *session; /* of the thread that ends it */
 	atomic_bool ends;
-	bool has_thread;
 	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t ended;
 	bool has_ended;
@@ -93,33 +95,85 @@ static struct probe_peer *choose_place(struct probe_server *s)
 	return oldest;
 }
 
-static int answer(struct probe_server *s, struct probe_peer *peer)
+/* Frees the answer. Returns as probe_peer_send(). */
+static int send_json(struct probe_peer *peer, json_t *json)
 {
-	json_t *json = probe_request_answer(s->manager, peer);
 	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-	_cleanup_free_ char *line = NULL;
+	char *line;
 
 	json_decref(json);
-	probe_peer_next(peer);
 	if (!text || asprintf(&line, "%s\n", text) < 0)
 		return -ENOMEM;
 	return probe_peer_send(peer, line);
+}
+
+/* The next request is not read before the peer has read what is left of the answer. */
+static int await(struct probe_server *s, const struct probe_peer *peer, int sent)
+{
+	return sent < 0 ? sent : loop_turn(&s->loop, peer->fd, sent > 0);
+}
+
+static int answer(struct probe_server *s, struct probe_peer *peer)
+{
+	json_t *json = probe_request_answer(s->manager, peer);
+
+	probe_peer_next(peer);
+	return await(s, peer, send_json(peer, json));
+}
+
+/* What it has sent could not be received. */
+static void say_farewell(struct probe_peer *peer, int err)
+{
+	const char *why = err == -ETIMEDOUT || err == -EBUSY ?
+				  "the file systems of files that you give do not answer" :
+			  err == -EMSGSIZE ? "the request is too long" :
+					     strerror(-err);
+
+	if (err != -ECONNRESET)
+		(void)send_json(peer, json_pack("{s:s}", "error", why));
+}
+
+static int serve(struct probe_server *s, struct probe_peer *peer)
+{
+	int err;
+
+	if (peer->answer)
+		return await(s, peer, probe_peer_go_on(peer));
+	err = probe_peer_read(peer, parsers_finders(s->parsers));
+	if (err > 0)
+		return answer(s, peer);
+	if (err < 0)
+		say_farewell(peer, err);
+	return err;
 }
 
 static int on_peer(void *arg, int fd)
 {
 	struct probe_server *s = arg;
 
-	for (size_t i = 0; i < MAX_PEERS; i++) {
-		struct probe_peer *peer = &s->peers[i];
-		int err = peer->fd == fd ? probe_peer_read(peer) : 0;
-
-		if (err > 0)
-			err = answer(s, peer);
-		if (err < 0)
-			end_peer(s, peer);
-	}
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (s->peers[i].fd == fd && serve(s, &s->peers[i]) < 0)
+			end_peer(s, &s->peers[i]);
 	return 0;
+}
+
+static void end_slow(struct probe_server *s)
+{
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (s->peers[i].fd >= 0 && probe_peer_is_slow(&s->peers[i], now))
+			end_peer(s, &s->peers[i]);
+}
+
+/* Milliseconds until there is something to look at. */
+static int time_to_wait(const struct probe_server *s)
+{
+	bool waits = !probe_manager_is_idle(s->manager);
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		waits |= s->peers[i].fd >= 0 && s->peers[i].answer;
+	return waits ? LOOK_MS : -1;
 }
 
 static int on_connect(void *arg, int fd)
@@ -145,8 +199,9 @@ static void *run(void *arg)
 	struct probe_server *s = arg;
 
 	while (!atomic_load(&s->ends)) {
-		if (loop_run(&s->loop, probe_manager_is_idle(s->manager) ? -1 : LOOK_MS) < 0)
+		if (loop_run(&s->loop, time_to_wait(s)) < 0)
 			break;
+		end_slow(s);
 		probe_manager_look(s->manager);
 	}
 	for (size_t i = 0; i < MAX_PEERS; i++)
@@ -175,7 +230,6 @@ static int start(struct probe_server *s)
 		s->n_users--;
 		return -err;
 	}
-	s->has_thread = true;
 	pthread_setname_np(thread, "probes");
 	pthread_detach(thread);
 	return 0;
@@ -219,9 +273,18 @@ static int listen_at(struct probe_server *s, const char *path)
 	/* The file gets the socket's mode (net/unix/af_unix.c, unix_bind_bsd()). */
 	if (fchmod(s->listen_fd, 0600) < 0 ||
 	    bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(s->listen_fd, BACKLOG) < 0 || lstat(path, &s->file) < 0)
+	    lstat(path, &s->file) < 0 || listen(s->listen_fd, BACKLOG) < 0)
 		return -errno;
 	return 0;
+}
+
+/* Another one may have taken its place. */
+static void remove_socket(const struct probe_server *s)
+{
+	struct stat st;
+
+	if (lstat(s->path, &st) == 0 && st.st_dev == s->file.st_dev && st.st_ino == s->file.st_ino)
+		unlink(s->path);
 }
 
 static int on_wake(void *arg, int fd)
@@ -271,6 +334,8 @@ static int make_manager(struct probe_server *s, const struct session *session,
 	struct probe_slots *slots = NULL;
 	int err = probe_slots_new(session, &slots);
 
+	s->session = session;
+	s->parsers = parsers;
 	if (err == 0)
 		err = value_table_new(&s->values);
 	if (err == 0)
@@ -304,8 +369,10 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		if (err == -EADDRINUSE)
 			log_detail(
 				"another one listens there, or it is no socket: give another path");
-		if (s)
+		if (s) {
+			remove_socket(s);
 			drop(s);
+		}
 		return err;
 	}
 	labels->added = s->values;
@@ -330,32 +397,23 @@ static bool wait_for_end(struct probe_server *s)
 	return has_ended;
 }
 
-/* Another one may have taken its place. */
-static void remove_socket(const struct probe_server *s)
+void probe_server_end(struct probe_server *s)
 {
-	struct stat st;
-
-	if (lstat(s->path, &st) == 0 && st.st_dev == s->file.st_dev && st.st_ino == s->file.st_ino)
-		unlink(s->path);
-}
-
-void probe_server_stop(struct probe_server *s)
-{
-	if (!s || !s->has_thread)
+	if (!s || atomic_load(&s->ends))
 		return;
-	s->has_thread = false;
 	remove_socket(s);
 	atomic_store(&s->ends, true);
 	(void)!write(s->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
-	if (!wait_for_end(s))
-		log_warning("added probes are still being removed: the kernel waits for processes");
+	probe_slots_silence(s->session);
 }
 
 struct probe_server *probe_server_free(struct probe_server *s)
 {
 	if (!s)
 		return NULL;
-	probe_server_stop(s);
+	probe_server_end(s);
+	if (!wait_for_end(s))
+		log_warning("added probes are still being removed: the kernel waits for processes");
 	drop(s);
 	return NULL;
 }

@@ -19,6 +19,7 @@
  * below: likewise.
  */
 struct finders;
+struct given;
 struct starter;
 
 /* How long one may wait for a file. */
@@ -80,5 +81,12 @@ int finders_pass(struct finders *finders, uid_t user, int reference, int socket)
 
 /* Likewise gives it to who has tried to open it (opener_add()). Returns the descriptor there or an error. */
 int finders_add(struct finders *finders, uid_t user, int reference, int listener, uint64_t id);
+
+/*
+ * Does given_receive() for a user who has sent it. Errors are those of both; *ret_first is -1 then. What has
+ * arrived may be lost.
+ */
+int finders_receive(struct finders *finders, uid_t user, int socket, size_t size, struct given *ret,
+		    int *ret_first);
 
 #endif
