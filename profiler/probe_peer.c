@@ -13,12 +13,18 @@
 _Static_assert(PROBE_REQUEST_MAX <= GIVEN_MAX_TEXT, "a request is received at once");
 _Static_assert(PROBE_REQUEST_FDS <= GIVEN_MAX_FILES, "with all its files");
 
-int probe_peer_init(struct probe_peer *ret, int fd, size_t number)
+int probe_peer_know(int fd, struct ucred *ret)
 {
-	socklen_t size = sizeof(ret->who);
+	socklen_t size = sizeof(*ret);
 
-	*ret = (struct probe_peer){ .fd = fd, .number = number, .file = -1 };
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ret->who, &size) < 0 ? -errno : 0;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &size) < 0 ? -errno : 0;
+}
+
+void probe_peer_init(struct probe_peer *ret, int fd, const struct ucred *who, size_t number)
+{
+	*ret = (struct probe_peer){ .fd = fd, .who = *who, .number = number, .file = -1 };
+	/* A byte sent with MSG_OOB is one as others: else it would be there, but not be seen by MSG_PEEK. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &(int){ 1 }, sizeof(int));
 }
 
 static void close_file(struct probe_peer *p)
@@ -36,12 +42,12 @@ static void drop_answer(struct probe_peer *p)
 	p->answer_size = p->n_sent = 0;
 }
 
-void probe_peer_done(struct probe_peer *p)
+void probe_peer_done(struct probe_peer *p, struct finders *finders)
 {
 	close_file(p);
 	drop_answer(p);
 	if (p->fd >= 0)
-		close(p->fd);
+		finders_close(finders, p->who.uid, p->fd);
 	p->fd = -1;
 	p->size = 0;
 }

@@ -29,9 +29,11 @@ struct probe_peer {
 /* An answer that a peer does not read for so long is not waited for. */
 #define PROBE_PEER_TIME_NS UINT64_C(10000000000)
 
-/* Takes over a connected socket. 0 or a negative errno. */
-int probe_peer_init(struct probe_peer *ret, int fd, size_t number);
-void probe_peer_done(struct probe_peer *peer);
+/* Who has connected? 0 or a negative errno. */
+int probe_peer_know(int fd, struct ucred *ret);
+/* Takes over the socket. */
+void probe_peer_init(struct probe_peer *ret, int fd, const struct ucred *who, size_t number);
+void probe_peer_done(struct probe_peer *peer, struct finders *finders);
 
 /*
  * Reads what has arrived, without waiting for more. 1: a request is in `text`, which probe_peer_next() takes

@@ -22,10 +22,13 @@
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
 #include "samples/value_table.h"
+#include "sandbox/finders.h"
 #include "sandbox/parsers.h"
 
 #define BACKLOG 8
 #define MAX_PEERS 8
+/* Of a user other than root. */
+#define MAX_PEERS_OF_USER 3
 #define LOOK_MS 1000
 #define PAUSE_US 100000
 /* How long the end of a run waits for the kernel to remove probes. */
@@ -77,20 +80,58 @@ static void drop(struct probe_server *s)
 static void end_peer(struct probe_server *s, struct probe_peer *peer)
 {
 	loop_remove(&s->loop, peer->fd);
-	probe_peer_done(peer);
+	probe_peer_done(peer, parsers_finders(s->parsers));
 }
 
-/* The first one that is free; else who came first has to go. */
-static struct probe_peer *choose_place(struct probe_server *s)
+static size_t count_peers(const struct probe_server *s, uid_t user)
 {
-	struct probe_peer *oldest = &s->peers[0];
+	size_t n = 0;
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		n += s->peers[i].fd >= 0 && s->peers[i].who.uid == user;
+	return n;
+}
+
+/* The user who has most places. */
+static uid_t find_greediest(const struct probe_server *s)
+{
+	uid_t user = 0;
+	size_t most = 0;
 
 	for (size_t i = 0; i < MAX_PEERS; i++) {
+		size_t n = s->peers[i].fd < 0 ? 0 : count_peers(s, s->peers[i].who.uid);
+
+		if (n <= most)
+			continue;
+		user = s->peers[i].who.uid;
+		most = n;
+	}
+	return user;
+}
+
+static struct probe_peer *find_oldest(struct probe_server *s, uid_t user)
+{
+	struct probe_peer *oldest = NULL;
+
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		struct probe_peer *p = &s->peers[i];
+
+		if (p->fd >= 0 && p->who.uid == user && (!oldest || p->number < oldest->number))
+			oldest = p;
+	}
+	return oldest;
+}
+
+/* If this user has too many, or there is none that is free, one has to go. */
+static struct probe_peer *choose_place(struct probe_server *s, uid_t user)
+{
+	const bool has_most = user != 0 && count_peers(s, user) >= MAX_PEERS_OF_USER;
+	struct probe_peer *oldest;
+
+	for (size_t i = 0; i < MAX_PEERS && !has_most; i++)
 		if (s->peers[i].fd < 0)
 			return &s->peers[i];
-		if (s->peers[i].number < oldest->number)
-			oldest = &s->peers[i];
-	}
+	oldest = find_oldest(s, has_most ? user : find_greediest(s));
 	end_peer(s, oldest);
 	return oldest;
 }
@@ -124,10 +165,12 @@ static int answer(struct probe_server *s, struct probe_peer *peer)
 /* What it has sent could not be received. */
 static void say_farewell(struct probe_peer *peer, int err)
 {
-	const char *why = err == -ETIMEDOUT || err == -EBUSY ?
-				  "the file systems of files that you give do not answer" :
-			  err == -EMSGSIZE ? "the request is too long" :
-					     strerror(-err);
+	const char *why =
+		err == -ETIMEDOUT || err == -EBUSY ?
+			"the file systems of files that you give do not answer" :
+		err == -EMSGSIZE  ? "the request is too long" :
+		err == -ESHUTDOWN ? "there are no helpers to receive the files that you give" :
+				    strerror(-err);
 
 	if (err != -ECONNRESET)
 		(void)send_json(peer, json_pack("{s:s}", "error", why));
@@ -180,18 +223,36 @@ static int on_connect(void *arg, int fd)
 {
 	struct probe_server *s = arg;
 	int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	struct probe_peer *place = peer < 0 ? NULL : choose_place(s);
+	struct probe_peer *place;
+	struct ucred who;
 
-	if (!place) {
+	if (peer < 0) {
 		/* Without descriptors it stays ready: that must not cost a CPU. */
 		if (errno == EMFILE || errno == ENFILE)
 			usleep(PAUSE_US);
 		return 0;
 	}
-	if (probe_peer_init(place, peer, s->n_peers++) < 0 ||
-	    loop_add(&s->loop, peer, on_peer, s) < 0)
-		probe_peer_done(place);
+	if (probe_peer_know(peer, &who) < 0) {
+		close(peer);
+		return 0;
+	}
+	place = choose_place(s, who.uid);
+	probe_peer_init(place, peer, &who, s->n_peers++);
+	if (loop_add(&s->loop, peer, on_peer, s) < 0)
+		probe_peer_done(place, parsers_finders(s->parsers));
 	return 0;
+}
+
+/* Who has connected and was not accepted may have sent something, too. */
+static void turn_away(struct probe_server *s)
+{
+	struct ucred who;
+	int peer;
+
+	shutdown(s->listen_fd, SHUT_RDWR);
+	while ((peer = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		finders_close(parsers_finders(s->parsers),
+			      probe_peer_know(peer, &who) < 0 ? 0 : who.uid, peer);
 }
 
 static void *run(void *arg)
@@ -207,6 +268,7 @@ static void *run(void *arg)
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		if (s->peers[i].fd >= 0)
 			end_peer(s, &s->peers[i]);
+	turn_away(s);
 	s->manager = probe_manager_free(s->manager);
 	pthread_mutex_lock(&s->lock);
 	s->has_ended = true;

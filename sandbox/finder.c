@@ -117,8 +117,11 @@ int finder_run(int socket)
 	int fds[MESSAGE_MAX_FDS], err;
 
 	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
-		_cleanup_close_ int found = answer(&request, fds, &reply);
+		_cleanup_close_ int found = -1;
 
+		if (request.kind == FIND_KEEP)
+			continue;
+		found = answer(&request, fds, &reply);
 		message_close(fds);
 		err = message_send(socket, &reply, sizeof(reply), &found, found >= 0);
 		if (err < 0)

@@ -22,6 +22,7 @@ enum find_kind {
 	FIND_PASS,  /* as FILE; goes to a socket, and the reply has no file */
 	FIND_ADD,   /* as FILE; goes to who has tried to open it (opener_add()), likewise */
 	FIND_GIVEN, /* what a socket has: goes to another one (struct given), likewise */
+	FIND_KEEP,  /* nothing; it keeps its descriptors until it ends, without a reply */
 };
 
 /* Descriptors of a request: what is referred to, or the root of the path if it has one; PASS, GIVEN: the

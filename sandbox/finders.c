@@ -459,5 +459,28 @@ int finders_receive(struct finders *f, uid_t user, int socket, size_t size, stru
 	if (err == 0)
 		err = reply.err < 0 ? reply.err : take_given(ends[0], size, ret, ret_first);
 	close(ends[0]);
-	return err == -ESHUTDOWN ? given_receive(socket, size, ret, ret_first) : err;
+	if (err == -ESHUTDOWN && (user == 0 || user == geteuid()))
+		return given_receive(socket, size, ret, ret_first);
+	return err;
+}
+
+void finders_close(struct finders *f, uid_t user, int socket)
+{
+	const struct find_request request = { .kind = FIND_KEEP };
+	struct spawned process;
+
+	if (!f || shutdown(socket, SHUT_RDWR) < 0 || !given_is_left(socket) ||
+	    starter_start(f->starter, SPAWNED_FINDER, &process) < 0) {
+		close(socket);
+		return;
+	}
+	/* It has the socket, or could receive it, until it is killed: so this is not the last close. */
+	(void)message_send(process.socket, &request, sizeof(request), &socket, 1);
+	close(socket);
+	spawned_kill(&process);
+	/* Root's may be left at the end of a run; of others, who sends what nobody asks for. */
+	if (user == 0)
+		close(process.pidfd);
+	else
+		finders_blame(f, user, process.pidfd);
 }

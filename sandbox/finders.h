@@ -84,9 +84,15 @@ int finders_add(struct finders *finders, uid_t user, int reference, int listener
 
 /*
  * Does given_receive() for a user who has sent it. Errors are those of both; *ret_first is -1 then. What has
- * arrived may be lost.
+ * arrived may be lost. -ESHUTDOWN: there are no helpers, and this process does it for itself and root alone.
  */
 int finders_receive(struct finders *finders, uid_t user, int socket, size_t size, struct given *ret,
 		    int *ret_first);
+
+/*
+ * Closes a socket without waiting for what a user has sent through it and nobody has received: that is closed by
+ * a helper's end.
+ */
+void finders_close(struct finders *finders, uid_t user, int socket);
 
 #endif

@@ -34,6 +34,18 @@ int given_look(int socket, char *ret_text, size_t size, bool *ret_has_files)
 	return received(n);
 }
 
+bool given_is_left(int socket)
+{
+	char text[4096];
+	bool has_files;
+	int n;
+
+	do {
+		n = given_look(socket, text, sizeof(text), &has_files);
+	} while (n > 0 && !has_files && recv(socket, text, (size_t)n, MSG_DONTWAIT) > 0);
+	return n != -EAGAIN && n != -EPIPE;
+}
+
 static int refer_to(int fd)
 {
 	char link[32];

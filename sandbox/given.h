@@ -36,9 +36,15 @@ struct given {
 int given_receive(int socket, size_t size, struct given *ret, int *ret_first);
 
 /*
- * Looks at what would come next, of up to `size` bytes: its text and whether it has descriptors. Returns its size or an
- * error as above.
+ * Looks at what would come next, of up to `size` bytes: its text, and whether it has descriptors, or what comes after
+ * it (unix_stream_read_generic(), net/unix/af_unix.c, goes on to that). Returns its size or an error as above.
  */
 int given_look(int socket, char *ret_text, size_t size, bool *ret_has_files);
+
+/*
+ * Are there descriptors in what is left in a socket that nothing more can come to (shutdown(2))? Its last close would
+ * close them, too (unix_release_sock(), net/unix/af_unix.c). Takes the text before them away.
+ */
+bool given_is_left(int socket);
 
 #endif

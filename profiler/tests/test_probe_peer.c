@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,16 +17,18 @@ static struct probe_peer peer;
 
 static void begin(void)
 {
+	struct ucred who;
 	int fds[2];
 
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	other = fds[0];
-	cr_assert_eq(probe_peer_init(&peer, fds[1], 3), 0);
+	cr_assert_eq(probe_peer_know(fds[1], &who), 0);
+	probe_peer_init(&peer, fds[1], &who, 3);
 }
 
 static void end(void)
 {
-	probe_peer_done(&peer);
+	probe_peer_done(&peer, NULL);
 	close(other);
 }
 
@@ -177,4 +180,19 @@ Test(probe_peer, that_does_not_read_is_not_waited_for)
 	cr_assert(probe_peer_is_slow(&peer, clock_now_ns() + PROBE_PEER_TIME_NS));
 	shutdown(other, SHUT_RDWR);
 	cr_assert_lt(probe_peer_go_on(&peer), 0);
+}
+
+/* It is there for poll(): whoever leaves it there is woken at once, without end. */
+Test(probe_peer, sends_an_urgent_byte)
+{
+	struct pollfd fd = { .fd = peer.fd, .events = POLLIN };
+
+	if (send(other, "x", 1, MSG_OOB) < 0)
+		cr_skip("this kernel has none");
+	cr_assert_eq(poll(&fd, 1, 0), 1);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
+	cr_assert_eq(poll(&fd, 1, 0), 0);
+	send_text("\n", 0);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 1);
+	cr_assert_str_eq(peer.text, "x");
 }

@@ -19,10 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/probe_slots.h"
 #include "log/clock.h"
 #include "profiler/profiler.h"
+#include "sandbox/finders.h"
+#include "sandbox/given.h"
 
 #define USER 65432
 #define GROUP 65431
@@ -51,6 +54,8 @@ int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places 
 			      const unsigned int *pids, size_t n_pids, struct probe_links *ret);
 void __wrap_probe_links_close(struct probe_links *links);
 void __wrap_probe_slots_silence(const struct session *session);
+int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t size,
+			   struct given *ret, int *ret_first);
 
 static void finish(pid_t pid)
 {
@@ -140,6 +145,15 @@ void __wrap_probe_slots_silence(const struct session *session)
 {
 	(void)session;
 	n_silenced++;
+}
+
+/* The test has no helpers. */
+int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t size,
+			   struct given *ret, int *ret_first)
+{
+	(void)f;
+	(void)user;
+	return given_receive(socket, size, ret, ret_first);
 }
 
 static char directory[] = "/tmp/probe_server.XXXXXX", path[sizeof(directory) + 2];
@@ -393,6 +407,8 @@ static pid_t start_waiting(void)
 {
 	pid_t child = fork();
 
+	if (child == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (child == 0)
 		pause();
 	return child;
@@ -523,7 +539,62 @@ Test(probe_server, sets_probes_of_users_in_processes_that_they_may_trace)
 	if (child == 0)
 		_exit(act_as_user(parent));
 	cr_assert_eq(waitpid(child, &status, 0), child);
-	cr_assert(WIFEXITED(status));
-	cr_assert_eq(WEXITSTATUS(status), 0);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	cr_assert(n_attached == 1 && attached == (unsigned int)child);
+}
+
+static bool is_served(int fd)
+{
+	const char text[] = "{\"do\": \"status\"}\n";
+	char byte;
+
+	return send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL) > 0 && recv(fd, &byte, 1, 0) == 1;
+}
+
+/* Returns how many connections are served: the last one first, when the server has seen all. */
+static int crowd_as_user(void)
+{
+	int fds[20], n = 0;
+
+	if (setgroups(0, NULL) < 0 || setresgid(GROUP, GROUP, GROUP) < 0 ||
+	    setresuid(USER, USER, USER) < 0)
+		return 100;
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = connect_to_it();
+	for (size_t i = ARRAY_SIZE(fds); i-- > 0;)
+		n += is_served(fds[i]);
+	return n;
+}
+
+static int crowd(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(crowd_as_user());
+	cr_assert(waitpid(child, &status, 0) == child && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* Who connects often takes the places of their own connections. */
+Test(probe_server, serves_others_while_a_user_connects_often)
+{
+	_cleanup_close_ int first = -1, second = -1;
+	int all[8];
+
+	if (geteuid() != 0)
+		cr_skip("it becomes another user");
+	cr_assert_eq(chmod(directory, 0755), 0);
+	cr_assert_eq(listen_there(), 0);
+	cr_assert_eq(chmod(path, 0666), 0);
+	first = connect_to_it();
+	cr_assert(is_served(first));
+	cr_assert_eq(crowd(), 3);
+	cr_assert(is_served(first));
+	/* Nor does root make room for them by others' connections than its own. */
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		cr_assert(is_served(all[i] = connect_to_it()));
+	cr_assert(!is_served(first) && is_served(all[0]));
+	cr_assert_eq(crowd(), 3);
 }

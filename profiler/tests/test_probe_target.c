@@ -114,6 +114,21 @@ Test(probe_target, ends)
 	child = 0;
 }
 
+/* Whose number another process of this user has. */
+Test(probe_target, has_a_successor)
+{
+	struct probe_target first;
+
+	start(AS_IT_IS);
+	first = target;
+	cr_assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	start(AS_IT_IS);
+	first.pid = target.pid;
+	cr_assert(probe_target_is_of(&target, USER, GROUP));
+	cr_assert(!probe_target_is_of(&first, USER, GROUP));
+	probe_target_close(&first);
+}
+
 static void *open_own_number(void *ret)
 {
 	struct probe_target own;

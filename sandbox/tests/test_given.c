@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -227,5 +228,108 @@ Test(given, no_more_than_there_may_be)
 	cr_assert_eq(finders_receive(finders, USER, c.ends[1], GIVEN_MAX_TEXT + 1, &c.given,
 				     &c.first),
 		     -EINVAL);
+	connection_done(&c);
+}
+
+Test(given, what_is_left)
+{
+	static char text[3 * GIVEN_MAX_TEXT];
+	const int file = STDERR_FILENO;
+	struct connection c;
+
+	connection_init(&c);
+	cr_assert(!given_is_left(c.ends[1]));
+	memset(text, 'x', sizeof(text) - 1);
+	give(&c, text, NULL, 0);
+	cr_assert(!given_is_left(c.ends[1]));
+	give(&c, text, NULL, 0);
+	give(&c, "x", &file, 1);
+	cr_assert(given_is_left(c.ends[1]));
+	do
+		cr_assert_eq(receive(&c), 0);
+	while (c.given.n_files == 0);
+	cr_assert(!given_is_left(c.ends[1]));
+	shutdown(c.ends[0], SHUT_RDWR);
+	cr_assert(!given_is_left(c.ends[1]));
+	connection_done(&c);
+}
+
+/* A connection whose last close waits for half a minute, as the other end does not read. */
+static int make_lingering(int *ret_other)
+{
+	const struct linger linger = { 1, 30 };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t size = sizeof(address);
+	_cleanup_close_ int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static char data[1 << 16];
+
+	cr_assert_eq(bind(listener, (const struct sockaddr *)&address, size), 0);
+	cr_assert_eq(listen(listener, 1), 0);
+	cr_assert_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+	cr_assert_eq(connect(fd, (const struct sockaddr *)&address, size), 0);
+	*ret_other = accept(listener, NULL, NULL);
+	cr_assert_geq(*ret_other, 0);
+	while (send(fd, data, sizeof(data), MSG_DONTWAIT) > 0)
+		;
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	return fd;
+}
+
+Test(given, others_files_are_not_received_without_helpers)
+{
+	const int file = STDERR_FILENO;
+	struct connection c;
+
+	connection_init(&c);
+	give(&c, "x", &file, 1);
+	cr_assert_eq(finders_receive(NULL, USER, c.ends[1], GIVEN_MAX_TEXT, &c.given, &c.first),
+		     -ESHUTDOWN);
+	cr_assert_eq(finders_receive(NULL, 0, c.ends[1], GIVEN_MAX_TEXT, &c.given, &c.first), 0);
+	connection_done(&c);
+}
+
+/* They would be closed with the connection. */
+Test(given, files_that_nobody_receives)
+{
+	uint64_t began = clock_now_ns();
+	struct connection c;
+	int other, file;
+
+	for (unsigned int i = 0; i < FETCHERS_PER_USER; i++) {
+		connection_init(&c);
+		file = make_lingering(&other);
+		give(&c, "text", NULL, 0);
+		give(&c, "x", &file, 1);
+		close(file);
+		finders_close(finders, USER, c.ends[1]);
+		c.ends[1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		close(other);
+		connection_done(&c);
+	}
+	cr_assert_lt(clock_now_ns() - began, UINT64_C(10000000000));
+	connection_init(&c);
+	give(&c, "x", &file, 0);
+	cr_assert_eq(receive(&c), -EBUSY);
+	connection_done(&c);
+}
+
+/* Nor does that cost its user anything. */
+Test(given, a_connection_with_nothing_left)
+{
+	struct connection c;
+
+	for (unsigned int i = 0; i < 2 * FETCHERS_PER_USER; i++) {
+		connection_init(&c);
+		give(&c, "text", NULL, 0);
+		finders_close(finders, USER, c.ends[1]);
+		cr_assert_eq(read(c.ends[0], &(char){ 0 }, 1), 0);
+		c.ends[1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		connection_done(&c);
+	}
+	connection_init(&c);
+	give(&c, "x", NULL, 0);
+	cr_assert_eq(receive(&c), 0);
 	connection_done(&c);
 }
