@@ -63,7 +63,7 @@ static int list_given(void *arg, int fd, const struct function_query *query,
 {
 	const struct source *s = arg;
 
-	return probe_catalog_list(s->parsers, fd, query, ret);
+	return probe_catalog_list_for(s->parsers, s->user, fd, query, ret);
 }
 
 static int find(const struct added_means *means, const struct probe_wish *wish,
@@ -71,7 +71,8 @@ static int find(const struct added_means *means, const struct probe_wish *wish,
 		struct probe_lists *lists)
 {
 	struct source source = { means->parsers, wish->fd, wish->user };
-	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &source };
+	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &source,
+					      wish->user };
 
 	return probe_places_find(means->parsers, &reader, parts, places, lists);
 }

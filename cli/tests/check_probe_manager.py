@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -22,7 +23,7 @@ import unittest
 import harness
 import valued
 from harness import dwarfprof, program, start, wait_for, wait_until_it_says
-from slow_files import FLUSH, SlowFiles
+from slow_files import FLUSH, OPEN, SlowFiles
 
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -400,6 +401,61 @@ class ProbeManager(unittest.TestCase):
                 self.assertEqual(list(self.list()), [probe])
                 begun = time.monotonic()
             self.assertLess(time.monotonic() - begun, 30)
+
+    def test_a_debug_file_that_does_not_open(self):
+        """A file names it, so whoever gives the file chooses where it is."""
+        binary, debug = os.path.join(self.directory, "valued"), os.path.join(self.directory, "kept", "valued.debug")
+        mounted = os.path.join(self.directory, ".debug")
+        for path in (mounted, os.path.dirname(debug)):
+            os.mkdir(path)
+        subprocess.run(["objcopy", "--only-keep-debug", program("valued"), debug], check=True)
+        subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", program("valued"), binary], check=True)
+        with SlowFiles(mounted, debug, ["valued.debug"], hangs={OPEN}, is_deaf=True) as files, self.recording("-a", "-F", "1"):
+            files.hang_for(target_of(self.socket))
+            self.refuse("debug information", "add", f"uprobe:{binary}:take(size=size)")
+            self.assertEqual(self.list(), {})
+
+    def test_files_that_nobody_receives(self):
+        """A connection behind a request that is too long: to close it takes as long as its peer does not read."""
+        with socket.create_server(("127.0.0.1", 0)) as listener, self.recording("-a", "-F", "1"):
+            others = []
+            for _ in range(3):
+                lingers = socket.create_connection(listener.getsockname())
+                others.append(listener.accept()[0])
+                lingers.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    while lingers.send(bytes(100000)):
+                        pass
+                lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
+                pid = target_of(self.socket)
+                os.kill(pid, signal.SIGSTOP)
+                wait_for(lambda: harness.read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] == "T")
+                with socket.socket(socket.AF_UNIX) as peer:
+                    peer.connect(self.socket)
+                    peer.sendall(b"x" * 16384)
+                    peer.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [lingers.fileno()]))])
+                    lingers.close()
+                os.kill(pid, signal.SIGCONT)
+                begun = time.monotonic()
+                self.assertEqual(self.list(), {})
+                self.assertLess(time.monotonic() - begun, 30)
+            begun = time.monotonic()
+        self.assertLess(time.monotonic() - begun, 30)
+        for other in others:
+            other.close()
+
+    def test_an_urgent_byte(self):
+        """It wakes the one who waits for it, who has to take it."""
+        with self.recording("-a", "-F", "1"), socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(self.socket)
+            peer.send(b"x", socket.MSG_OOB)
+            self.assertEqual(self.list(), {})
+            thread = next(path for path in glob.glob(f"/proc/{target_of(self.socket)}/task/*")
+                          if harness.read(f"{path}/comm") == "probes\n")
+            before = harness.read(f"{thread}/stat")
+            time.sleep(1)
+            used = [sum(map(int, stat.rsplit(")", 1)[1].split()[11:13])) for stat in (before, harness.read(f"{thread}/stat"))]
+            self.assertLess(used[1] - used[0], os.sysconf("SC_CLK_TCK") / 4)
 
     def test_an_agent(self):
         store = os.path.join(self.directory, "store")
