@@ -21,140 +21,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "kernel/probe_slots.h"
 #include "log/clock.h"
 #include "profiler/profiler.h"
-#include "sandbox/finders.h"
-#include "sandbox/given.h"
+#include "profiler/tests/probe_world.h"
 
 #define USER 65432
 #define GROUP 65431
-
-static struct dp_probe slots[DP_MAX_PROBES];
-static int eventfd_error;
-static int may_close = -1; /* a pipe: closing links waits for a byte; -1: it does not */
-static int n_silenced, n_closed, attach_error;
-/* A process that ends while a probe is set in it. */
-static pid_t dies;
-/* In how many processes the last probe was set, and the first of them. */
-static size_t n_attached;
-static unsigned int attached;
-
-int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
-int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
-int __wrap_eventfd(unsigned int value, int flags);
-int __real_eventfd(unsigned int value, int flags);
-int __wrap_probe_slots_new(const struct session *session, struct probe_slots **ret);
-struct probe_slots *__wrap_probe_slots_free(struct probe_slots *s);
-int __wrap_probe_slots_set(struct probe_slots *s, uint32_t slot, const struct dp_probe *probe);
-int __wrap_probe_slots_read(const struct probe_slots *s, uint32_t slot, struct dp_probe *ret);
-int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
-				const struct dp_arguments *list);
-int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
-			      const unsigned int *pids, size_t n_pids, struct probe_links *ret);
-void __wrap_probe_links_close(struct probe_links *links);
-void __wrap_probe_slots_silence(const struct session *session);
-int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t size,
-			   struct given *ret, int *ret_first);
-
-static void finish(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
-/* Answers go in small parts. */
-int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
-{
-	const int room = 1;
-	int peer = __real_accept4(fd, address, size, flags);
-
-	(void)setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	return peer;
-}
-
-int __wrap_eventfd(unsigned int value, int flags)
-{
-	if (eventfd_error == 0)
-		return __real_eventfd(value, flags);
-	errno = eventfd_error;
-	return -1;
-}
-
-int __wrap_probe_slots_new(const struct session *session, struct probe_slots **ret)
-{
-	(void)session;
-	*ret = (struct probe_slots *)slots;
-	return 0;
-}
-
-struct probe_slots *__wrap_probe_slots_free(struct probe_slots *s)
-{
-	(void)s;
-	return NULL;
-}
-
-int __wrap_probe_slots_set(struct probe_slots *s, uint32_t slot, const struct dp_probe *probe)
-{
-	(void)s;
-	slots[slot] = *probe;
-	return 0;
-}
-
-int __wrap_probe_slots_read(const struct probe_slots *s, uint32_t slot, struct dp_probe *ret)
-{
-	(void)s;
-	*ret = slots[slot];
-	return 0;
-}
-
-int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
-				const struct dp_arguments *list)
-{
-	(void)s;
-	(void)number;
-	(void)list;
-	return 0;
-}
-
-int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
-			      const unsigned int *pids, size_t n_pids, struct probe_links *ret)
-{
-	(void)s;
-	(void)places;
-	(void)ret;
-	n_attached = n_pids;
-	if (n_pids > 0)
-		attached = pids[0];
-	if (dies > 0)
-		finish(dies);
-	return attach_error;
-}
-
-void __wrap_probe_links_close(struct probe_links *links)
-{
-	char byte;
-
-	(void)links;
-	n_closed++;
-	if (may_close >= 0)
-		(void)!read(may_close, &byte, 1);
-}
-
-void __wrap_probe_slots_silence(const struct session *session)
-{
-	(void)session;
-	n_silenced++;
-}
-
-/* The test has no helpers. */
-int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t size,
-			   struct given *ret, int *ret_first)
-{
-	(void)f;
-	(void)user;
-	return given_receive(socket, size, ret, ret_first);
-}
 
 static char directory[] = "/tmp/probe_server.XXXXXX", path[sizeof(directory) + 2];
 static struct probe_server *server;
@@ -253,13 +125,17 @@ static void add_one(const char *probe, const char *name)
 	json_decref(answer);
 }
 
-static void refuse(const char *why, const char *probe, const char *name)
+static void check_error(json_t *answer, const char *why)
 {
-	json_t *answer = add(probe, name);
 	const char *error = json_string_value(json_object_get(answer, "error"));
 
 	cr_assert(error && strstr(error, why), "%s", error);
 	json_decref(answer);
+}
+
+static void refuse(const char *why, const char *probe, const char *name)
+{
+	check_error(add(probe, name), why);
 }
 
 static void begin(void)
@@ -389,14 +265,6 @@ Test(probe_server, refuses_what_would_not_fit_into_a_list)
 	refuse("the probe's name has control characters", "probed", "\\u202e");
 }
 
-static void check_error(json_t *answer, const char *why)
-{
-	const char *error = json_string_value(json_object_get(answer, "error"));
-
-	cr_assert(error && strstr(error, why), "%s", error);
-	json_decref(answer);
-}
-
 static void check_done(json_t *answer)
 {
 	cr_assert(!json_object_get(answer, "error"));
@@ -435,7 +303,8 @@ Test(probe_server, sets_a_probe_in_processes_that_live)
 	check_error(add_with("probed", "z", more, -1), "there is no process");
 }
 
-Test(probe_server, sets_no_probe_if_all_its_processes_have_ended)
+/* For a process that lives. */
+static pid_t add_disabled(void)
 {
 	pid_t child = start_waiting();
 	char more[64];
@@ -444,21 +313,20 @@ Test(probe_server, sets_no_probe_if_all_its_processes_have_ended)
 	snprintf(more, sizeof(more), ", \"pids\": [%d]", (int)child);
 	check_done(add_with("probed", "x", more, -1));
 	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
-	finish(child);
+	return child;
+}
+
+Test(probe_server, sets_no_probe_if_all_its_processes_have_ended)
+{
+	finish(add_disabled());
 	check_error(ask("{\"do\": \"enable\", \"id\": 1}\n", NULL, 0), "have ended");
 }
 
 Test(probe_server, removes_a_probe_if_its_process_ends_meanwhile)
 {
-	pid_t child = start_waiting();
-	char more[64];
-	int before;
+	const pid_t child = add_disabled();
+	const int before = n_closed;
 
-	cr_assert_eq(listen_there(), 0);
-	snprintf(more, sizeof(more), ", \"pids\": [%d]", (int)child);
-	check_done(add_with("probed", "x", more, -1));
-	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
-	before = n_closed;
 	dies = child;
 	check_error(ask("{\"do\": \"enable\", \"id\": 1}\n", NULL, 0), "has just ended");
 	cr_assert_eq(n_closed, before + 1);
@@ -489,15 +357,38 @@ static const char *state_of_first(void)
 	return json_string_value(json_object_get(json_array_get(list, 0), "state")) ?: "";
 }
 
+static void listen_to_users(void)
+{
+	if (geteuid() != 0)
+		cr_skip("it becomes another user");
+	cr_assert_eq(chmod(directory, 0755), 0);
+	cr_assert_eq(listen_there(), 0);
+	cr_assert_eq(chmod(path, 0666), 0);
+}
+
+/* Returns what `act` does. */
+static int as_user(int (*act)(pid_t parent), pid_t *ret)
+{
+	const pid_t parent = getpid();
+	int status;
+
+	*ret = fork();
+	if (*ret == 0)
+		_exit(setgroups(0, NULL) < 0 || setresgid(GROUP, GROUP, GROUP) < 0 ||
+				      setresuid(USER, USER, USER) < 0 ||
+				      prctl(PR_SET_DUMPABLE, 1) < 0 ?
+			      100 :
+			      act(parent));
+	cr_assert(waitpid(*ret, &status, 0) == *ret && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
 /* Returns the number of what went wrong. */
-static int act_as_user(pid_t parent)
+static int add_own(pid_t parent)
 {
 	char own[64], others[64];
 	int memory;
 
-	if (setgroups(0, NULL) < 0 || setresgid(GROUP, GROUP, GROUP) < 0 ||
-	    setresuid(USER, USER, USER) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
-		return 1;
 	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	snprintf(own, sizeof(own), ", \"pids\": [%d]", (int)getpid());
 	snprintf(others, sizeof(others), ", \"pids\": [%d]", (int)parent);
@@ -526,21 +417,12 @@ static int act_as_user(pid_t parent)
 
 Test(probe_server, sets_probes_of_users_in_processes_that_they_may_trace)
 {
-	const pid_t parent = getpid();
 	pid_t child;
-	int status;
 
-	if (geteuid() != 0)
-		cr_skip("it becomes another user");
-	cr_assert_eq(chmod(directory, 0755), 0);
-	cr_assert_eq(listen_there(), 0);
-	cr_assert_eq(chmod(path, 0666), 0);
-	child = fork();
-	if (child == 0)
-		_exit(act_as_user(parent));
-	cr_assert_eq(waitpid(child, &status, 0), child);
-	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	listen_to_users();
+	cr_assert_eq(as_user(add_own, &child), 0);
 	cr_assert(n_attached == 1 && attached == (unsigned int)child);
+	cr_assert_eq(asked_for, USER);
 }
 
 static bool is_served(int fd)
@@ -552,13 +434,11 @@ static bool is_served(int fd)
 }
 
 /* Returns how many connections are served: the last one first, when the server has seen all. */
-static int crowd_as_user(void)
+static int crowd(pid_t parent)
 {
 	int fds[20], n = 0;
 
-	if (setgroups(0, NULL) < 0 || setresgid(GROUP, GROUP, GROUP) < 0 ||
-	    setresuid(USER, USER, USER) < 0)
-		return 100;
+	(void)parent;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = connect_to_it();
 	for (size_t i = ARRAY_SIZE(fds); i-- > 0;)
@@ -566,35 +446,21 @@ static int crowd_as_user(void)
 	return n;
 }
 
-static int crowd(void)
-{
-	pid_t child = fork();
-	int status;
-
-	if (child == 0)
-		_exit(crowd_as_user());
-	cr_assert(waitpid(child, &status, 0) == child && WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
 /* Who connects often takes the places of their own connections. */
 Test(probe_server, serves_others_while_a_user_connects_often)
 {
 	_cleanup_close_ int first = -1, second = -1;
 	int all[8];
+	pid_t child;
 
-	if (geteuid() != 0)
-		cr_skip("it becomes another user");
-	cr_assert_eq(chmod(directory, 0755), 0);
-	cr_assert_eq(listen_there(), 0);
-	cr_assert_eq(chmod(path, 0666), 0);
+	listen_to_users();
 	first = connect_to_it();
 	cr_assert(is_served(first));
-	cr_assert_eq(crowd(), 3);
+	cr_assert_eq(as_user(crowd, &child), 3);
 	cr_assert(is_served(first));
 	/* Nor does root make room for them by others' connections than its own. */
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		cr_assert(is_served(all[i] = connect_to_it()));
 	cr_assert(!is_served(first) && is_served(all[0]));
-	cr_assert_eq(crowd(), 3);
+	cr_assert_eq(as_user(crowd, &child), 3);
 }
