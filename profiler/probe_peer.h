@@ -11,6 +11,9 @@
 
 struct finders;
 
+/* All who are in other user namespaces, as one: see is_of_namespace(), probe_server.c. */
+#define PROBE_PEER_STRANGER ((uid_t)-2)
+
 /* One who is connected: the part of a request that has arrived, or of an answer that has not been sent. */
 struct probe_peer {
 	int fd; /* -1: nobody */

@@ -213,6 +213,8 @@ static int answer(struct probe_manager *m, const struct probe_peer *peer, json_t
 
 	if (!request)
 		return unpack_failed(&error);
+	if (peer->who.uid == PROBE_PEER_STRANGER)
+		return fail("your process is in another user namespace, or has ended");
 	for (size_t i = 0; what && i < ARRAY_SIZE(requests); i++)
 		if (strcmp(requests[i].what, what) == 0)
 			return requests[i].answer(m, request, peer, ret);

@@ -24,6 +24,7 @@
 #include "samples/value_table.h"
 #include "sandbox/finders.h"
 #include "sandbox/parsers.h"
+#include "sandbox/process_user.h"
 
 #define BACKLOG 8
 #define MAX_PEERS 8
@@ -219,6 +220,17 @@ static int time_to_wait(const struct probe_server *s)
 	return waits ? LOOK_MS : -1;
 }
 
+/*
+ * Shares are those of users. Who owns a user namespace can have as many users in it as they like. The kernel
+ * told who has connected; the process has to be there to be looked at.
+ */
+static bool is_of_namespace(const struct ucred *who)
+{
+	uid_t user;
+
+	return who->uid == 0 || (process_user(who->pid, &user) == 0 && user == who->uid);
+}
+
 static int on_connect(void *arg, int fd)
 {
 	struct probe_server *s = arg;
@@ -236,6 +248,8 @@ static int on_connect(void *arg, int fd)
 		close(peer);
 		return 0;
 	}
+	if (!is_of_namespace(&who))
+		who.uid = PROBE_PEER_STRANGER;
 	place = choose_place(s, who.uid);
 	probe_peer_init(place, peer, &who, s->n_peers++);
 	if (loop_add(&s->loop, peer, on_peer, s) < 0)
@@ -244,15 +258,13 @@ static int on_connect(void *arg, int fd)
 }
 
 /* Who has connected and was not accepted may have sent something, too. */
-static void turn_away(struct probe_server *s)
+static void close_others(struct probe_server *s)
 {
-	struct ucred who;
 	int peer;
 
 	shutdown(s->listen_fd, SHUT_RDWR);
 	while ((peer = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		finders_close(parsers_finders(s->parsers),
-			      probe_peer_know(peer, &who) < 0 ? 0 : who.uid, peer);
+		finders_close(parsers_finders(s->parsers), 0, peer);
 }
 
 static void *run(void *arg)
@@ -268,7 +280,7 @@ static void *run(void *arg)
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		if (s->peers[i].fd >= 0)
 			end_peer(s, &s->peers[i]);
-	turn_away(s);
+	close_others(s);
 	s->manager = probe_manager_free(s->manager);
 	pthread_mutex_lock(&s->lock);
 	s->has_ended = true;

@@ -478,7 +478,6 @@ void finders_close(struct finders *f, uid_t user, int socket)
 	(void)message_send(process.socket, &request, sizeof(request), &socket, 1);
 	close(socket);
 	spawned_kill(&process);
-	/* Root's may be left at the end of a run; of others, who sends what nobody asks for. */
 	if (user == 0)
 		close(process.pidfd);
 	else

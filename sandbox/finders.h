@@ -91,7 +91,7 @@ int finders_receive(struct finders *finders, uid_t user, int socket, size_t size
 
 /*
  * Closes a socket without waiting for what a user has sent through it and nobody has received: that is closed by
- * a helper's end.
+ * a helper's end, which costs the user; 0: nobody.
  */
 void finders_close(struct finders *finders, uid_t user, int socket);
 

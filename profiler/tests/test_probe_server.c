@@ -8,6 +8,7 @@
 #include <grp.h>
 #include <jansson.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -423,6 +424,49 @@ Test(probe_server, sets_probes_of_users_in_processes_that_they_may_trace)
 	cr_assert_eq(as_user(add_own, &child), 0);
 	cr_assert(n_attached == 1 && attached == (unsigned int)child);
 	cr_assert_eq(asked_for, USER);
+}
+
+/* As another user, of a namespace that USER has made. `ends`: somebody maps its users. */
+static int add_inside(const int ends[2])
+{
+	int memory;
+	char own[64], byte;
+
+	if (setresgid(GROUP, GROUP, GROUP) < 0 || setresuid(USER, USER, USER) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 1) < 0 || unshare(CLONE_NEWUSER) < 0 ||
+	    write(ends[1], "x", 1) != 1 || read(ends[1], &byte, 1) != 1 || setresuid(0, 0, 0) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 1) < 0)
+		return 1;
+	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	snprintf(own, sizeof(own), ", \"pids\": [%d]", (int)getpid());
+	return is_refused(add_with("probed", "x", own, memory), "in another user namespace") ? 0 :
+											       2;
+}
+
+Test(probe_server, refuses_users_of_namespaces)
+{
+	const char map[] = "0 65429 1\n";
+	int ends[2], file, status;
+	char map_path[64], byte;
+	pid_t child;
+
+	listen_to_users();
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	child = fork();
+	if (child == 0)
+		_exit(add_inside(ends));
+	close(ends[1]);
+	if (read(ends[0], &byte, 1) != 1)
+		cr_skip("this machine has no user namespaces");
+	snprintf(map_path, sizeof(map_path), "/proc/%d/uid_map", (int)child);
+	file = open(map_path, O_WRONLY | O_CLOEXEC);
+	cr_assert_eq(write(file, map, strlen(map)), (ssize_t)strlen(map));
+	close(file);
+	cr_assert_eq(write(ends[0], "x", 1), 1);
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status));
+	cr_assert_eq(WEXITSTATUS(status), 0);
+	close(ends[0]);
 }
 
 static bool is_served(int fd)
