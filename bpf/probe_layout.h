@@ -14,6 +14,8 @@
 #define DP_PROBE_SHIFT 48
 #define DP_PROBE_COOKIE(list, slot) ((__u64)(slot) << DP_PROBE_SHIFT | (list))
 
+#define DP_PROBE_ENDED 2 /* sampling has */
+
 struct dp_probe {
 	/* Set before there can be hits: */
 	__u32 max_rate; /* samples per second, at least 1; beyond that, some are chosen at random */
@@ -23,7 +25,7 @@ struct dp_probe {
 	__u32 is_of_user; /* only what this user may trace, in the initial user namespace: */
 	__u32 user, group;
 	/* Counted: */
-	__u32 is_over;   /* there were too many hits; the others are not counted */
+	__u32 is_over;   /* unless 0, no hit counts. 1: there were too many; DP_PROBE_ENDED */
 	__u64 n_hits;    /* in all processes: each costs a trap */
 	__u64 n_wanted;  /* in those that are sampled */
 	__u64 n_thinned; /* of these, not sampled */

@@ -82,23 +82,44 @@ int probe_slots_read(const struct probe_slots *s, uint32_t slot, struct dp_probe
 	return bpf_map_lookup_elem(s->probes, &slot, ret) < 0 ? -errno : 0;
 }
 
+void probe_slots_silence(const struct session *session)
+{
+	int fd = bpf_map__fd(session->bpf->maps.dp_probes);
+	struct dp_probe probe;
+
+	for (uint32_t slot = 0; slot < DP_MAX_PROBES; slot++) {
+		if (bpf_map_lookup_elem(fd, &slot, &probe) < 0)
+			continue;
+		probe.is_over = DP_PROBE_ENDED;
+		(void)bpf_map_update_elem(fd, &slot, &probe, BPF_ANY);
+	}
+}
+
 int probe_slots_set_list(struct probe_slots *s, uint32_t number, const struct dp_arguments *list)
 {
 	return bpf_map_update_elem(s->arguments, &number, list, BPF_ANY) < 0 ? -errno : 0;
 }
 
-int probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
-		       struct probe_links *ret)
+/* The i-th place, unless one link has all. */
+static int attach(const struct probe_slots *s, const struct uprobe_places *places, size_t i,
+		  unsigned int pid)
 {
-	size_t n = s->is_multi ? 1 : places->n;
+	return s->is_multi ? uprobe_attach_multi(s->program, places, (pid_t)pid) :
+			     uprobe_attach_one(s->program, places, i, (pid_t)pid);
+}
+
+int probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
+		       const unsigned int *pids, size_t n_pids, struct probe_links *ret)
+{
+	const size_t n_each = s->is_multi ? 1 : places->n;
+	const size_t n = n_pids > 0 ? n_each * n_pids : n_each;
 	int err = 0;
 
 	*ret = (struct probe_links){ .fds = calloc(n, sizeof(*ret->fds)) };
 	if (!ret->fds)
 		return -ENOMEM;
 	while (err >= 0 && ret->n < n) {
-		err = s->is_multi ? uprobe_attach_multi(s->program, places) :
-				    uprobe_attach_one(s->program, places, ret->n);
+		err = attach(s, places, ret->n % n_each, n_pids > 0 ? pids[ret->n / n_each] : 0);
 		if (err >= 0)
 			ret->fds[ret->n++] = err;
 	}

@@ -310,7 +310,7 @@ static int find(struct parsers *parsers, const struct label_probe *probe,
 		err = -E2BIG;
 	}
 	if (err == 0 && parts->arguments.n > 0)
-		err = probe_lists_make(parsers, &parts->arguments, places, lists);
+		err = probe_lists_make(parsers, 0, &parts->arguments, places, lists);
 	if (err == 0 && !places->cookies)
 		places->cookies = calloc(places->n, sizeof(*places->cookies));
 	if (err == 0 && !places->cookies)

@@ -158,12 +158,14 @@ static int begin(struct uprobe_places *places, struct probe_lists *ret)
 	return ret->lists && ret->forms && places->cookies ? 0 : -ENOMEM;
 }
 
-int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
+int probe_lists_make(struct parsers *parsers, uid_t user, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
-	struct parameter_source s = {
-		.parsers = parsers, .path = places->path, .fd = places->fd, .debug_fd = -1
-	};
+	struct parameter_source s = { .parsers = parsers,
+				      .user = user,
+				      .path = places->path,
+				      .fd = places->fd,
+				      .debug_fd = -1 };
 	int err = begin(places, ret);
 
 	if (err == 0)

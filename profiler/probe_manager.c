@@ -61,7 +61,13 @@ static size_t count_own(const struct probe_manager *m, uid_t user)
 	return n;
 }
 
-int probe_manager_add(struct probe_manager *m, const struct probe_wish *wish, unsigned int *ret_id)
+/* Others than root cannot fill the log. */
+static enum log_level level_for(uid_t user)
+{
+	return user == 0 ? LOG_INFO : LOG_DEBUG;
+}
+
+int probe_manager_add(struct probe_manager *m, struct probe_wish *wish, unsigned int *ret_id)
 {
 	uint32_t slot = 0;
 	int err;
@@ -80,8 +86,8 @@ int probe_manager_add(struct probe_manager *m, const struct probe_wish *wish, un
 	if (err < 0)
 		return err;
 	*ret_id = ++m->last_id;
-	log_info("probe %u is added by user %u: %s", *ret_id, (unsigned int)wish->user,
-		 m->probes[slot]->text);
+	log_message(level_for(wish->user), "probe %u is added by user %u: %s", *ret_id,
+		    (unsigned int)wish->user, m->probes[slot]->text);
 	return 0;
 }
 
@@ -93,23 +99,29 @@ static bool may_change(const struct added_probe *p, uid_t user)
 static int change_one(struct probe_manager *m, enum probe_change change, size_t slot, uid_t user)
 {
 	struct added_probe *p = m->probes[slot];
+	const unsigned int id = p->id;
+	const char *what = NULL; /* has been done */
+	int err = 0;
 
-	log_info("probe %u is %s by user %u", p->id,
-		 change == PROBE_REMOVE ? "removed" :
-		 change == PROBE_ENABLE ? "enabled" :
-					  "disabled",
-		 (unsigned int)user);
 	added_probe_look(&m->means, p);
 	switch (change) {
 	case PROBE_REMOVE:
 		m->probes[slot] = added_probe_free(&m->means, p);
-		return 0;
+		what = "removed";
+		break;
 	case PROBE_ENABLE:
-		return added_probe_enable(&m->means, p);
+		what = p->state != ADDED_ON ? "enabled" : NULL;
+		err = added_probe_enable(&m->means, p);
+		break;
 	case PROBE_DISABLE:
+		what = p->state == ADDED_ON ? "disabled" : NULL;
 		added_probe_disable(p, ADDED_OFF);
+		break;
 	}
-	return 0;
+	if (err == 0 && what)
+		log_message(level_for(user), "probe %u is %s by user %u", id, what,
+			    (unsigned int)user);
+	return err;
 }
 
 int probe_manager_change(struct probe_manager *m, enum probe_change change, unsigned int id,
@@ -158,8 +170,7 @@ static void set_count(json_t *json, const char *key, uint64_t count)
 	json_object_set_new(json, key, json_integer((json_int_t)count));
 }
 
-/* Only root may know how often processes of others call a function. */
-static json_t *describe(const struct added_probe *p, uid_t user)
+static json_t *describe(const struct added_probe *p)
 {
 	const struct dp_probe *counts = &p->counts;
 	json_t *json = json_object();
@@ -173,7 +184,7 @@ static json_t *describe(const struct added_probe *p, uid_t user)
 	json_object_set_new(json, "pids", describe_pids(counts));
 	set_count(json, "max_rate", counts->max_rate);
 	set_count(json, "max_hits", counts->max_hits);
-	set_count(json, "traps", user == 0 ? counts->n_hits : counts->n_wanted);
+	set_count(json, "traps", counts->n_hits);
 	set_count(json, "hits", counts->n_wanted);
 	set_count(json, "thinned", counts->n_thinned);
 	return json;
@@ -186,6 +197,6 @@ json_t *probe_manager_list(struct probe_manager *m, uid_t user)
 	probe_manager_look(m);
 	for (size_t i = 0; i < DP_MAX_PROBES; i++)
 		if (may_change(m->probes[i], user))
-			json_array_append_new(list, describe(m->probes[i], user));
+			json_array_append_new(list, describe(m->probes[i]));
 	return list;
 }

@@ -30,8 +30,7 @@ bool probe_manager_is_idle(const struct probe_manager *manager);
 void probe_manager_look(struct probe_manager *manager);
 
 /* Sets a probe. Logs errors. 0 or a negative errno. */
-int probe_manager_add(struct probe_manager *manager, const struct probe_wish *wish,
-		      unsigned int *ret_id);
+int probe_manager_add(struct probe_manager *manager, struct probe_wish *wish, unsigned int *ret_id);
 
 enum probe_change { PROBE_REMOVE, PROBE_ENABLE, PROBE_DISABLE };
 

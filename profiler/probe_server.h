@@ -28,6 +28,8 @@ struct probe_server;
 /* A line may be so long, with its end. */
 #define PROBE_REQUEST_MAX 16384
 #define PROBE_MAX_NAME 255
+/* KIND:PATH:NAME(VALUES) */
+#define PROBE_MAX_TEXT 1024
 /* Descriptors that a request may have. */
 #define PROBE_REQUEST_FDS (1 + DP_MAX_PROBE_PIDS)
 
@@ -38,9 +40,15 @@ struct probe_server;
 int probe_server_open(const struct session *session, struct parsers *parsers,
 		      const struct profiler_options *options, struct value_labels *labels,
 		      struct probe_server **ret);
-/* Removes the probes, but does not wait for ever. Accepts NULL. */
-void probe_server_stop(struct probe_server *server);
-/* After the last use of the labels. Accepts NULL. Returns NULL. */
+/*
+ * While there is the session: no probe takes samples any more, and all are being removed, which is not waited
+ * for. Accepts NULL.
+ */
+void probe_server_end(struct probe_server *server);
+/*
+ * Ends it and waits, but not for ever. Before the session is closed, and after the last use of the labels.
+ * Accepts NULL. Returns NULL.
+ */
 struct probe_server *probe_server_free(struct probe_server *server);
 
 #endif

@@ -515,7 +515,7 @@ void profiler_stop(struct profiler *p)
 	if (p->needs.states && o->max_rate == 0 && !filter_is_set(o->target.filter))
 		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
 			     &p->n_unseen);
-	probe_server_stop(p->probes);
+	probe_server_end(p->probes);
 	session_stop(&p->session);
 	p->stopped = clock_now_ns();
 	p->drain.totals.duration_ns = p->stopped - p->started;

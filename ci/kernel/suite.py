@@ -66,6 +66,9 @@ FULL = {
     "tracepoints": ("Tracepoints.test_as_many_as_perf_counts",),
     # Needs FUSE.
     "uprobes": ("Uprobes.test_a_file_of_a_server",),
+    # Rates; the other two need FUSE.
+    "probe-manager": ("ProbeManager.test_a_budget", "ProbeManager.test_an_urgent_byte",
+                      "ProbeManager.test_files_that_do_not_close", "ProbeManager.test_a_debug_file_that_does_not_open"),
     # Too many calls; the other one needs binutils.
     "values": ("Values.test_arguments_by_position", "Values.test_a_separate_debug_file"),
     # Need a compiler, ten thousand samples repeatedly, or too much time.

@@ -385,8 +385,8 @@ Test(label_values, of_added_probes_have_their_forms_from_a_table)
 	struct value_table *table;
 
 	cr_assert_eq(value_table_new(&table), 0);
-	cr_assert_eq(value_table_add(table, &of, "first", 0), 0);
-	cr_assert_eq(value_table_add(table, &of, "second", 0), 1);
+	cr_assert_eq(value_table_add(table, &of, "first", 0, 0), 0);
+	cr_assert_eq(value_table_add(table, &of, "second", 0, 0), 1);
 	labels.added = table;
 	record.values.n = 1;
 	record.words[0] = 77;
