@@ -14,20 +14,28 @@
 #define DP_MAX_SPAN_PROCESSES 1024
 #define DP_MAX_SPAN_OWNERS 65536
 
+/*
+ * Tells a place apart from another one that has had its number before, of a probe that was removed, or has
+ * been off meanwhile: the calls that are kept of that one say nothing about this one. serial: at least 1.
+ */
+#define DP_SPAN_ID(serial, number) ((__u32)(serial)*DP_MAX_SPAN_PLACES + (__u32)(number))
+
 /* The code of a probed function, and of a part of it that the compiler has put elsewhere. */
 struct dp_span_place {
 	__u64 size;
 	__s64 cold;      /* where the other part begins, from the function's start */
 	__u64 cold_size; /* 0: there is none */
 	__u64 begun;     /* DP_PROBED_FROM() */
+	__u32 id;        /* DP_SPAN_ID(); 0: there is none */
+	__u32 slot;      /* of a probe that was added meanwhile (probe_layout.h) */
 };
 
 struct dp_span_places {
 	struct dp_span_place of[DP_MAX_SPAN_PLACES];
 };
 
-/* The cookie of a place: the number of its list of arguments, and that of the place. */
-#define DP_SPAN_COOKIE(list, place) ((__u64)(place) << 16 | (list))
+/* The cookie of a place: the number of its list of arguments, and its id. */
+#define DP_SPAN_COOKIE(list, id) ((__u64)(id) << 16 | (list))
 
 /*
  * Times of calls are counted by steps: four for each power of two of nanoseconds, so that a step ends

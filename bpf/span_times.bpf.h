@@ -85,9 +85,9 @@ static __always_inline void span_count(__u64 ns)
 
 static __always_inline void span_return(struct pt_regs *ctx, __u64 pid_tgid, __u64 now)
 {
-	__u32 place = (__u32)(bpf_get_attach_cookie(ctx) >> 16) & (DP_MAX_SPAN_PLACES - 1);
+	__u32 id = (__u32)(bpf_get_attach_cookie(ctx) >> 16);
 	struct thread_spans *t = bpf_map_lookup_elem(&dp_spans, &pid_tgid);
-	__u32 found = span_with_cfa(t, DP_FRAME_CFA(REGS_SP(ctx)), place) - 1;
+	__u32 found = span_with_cfa(t, DP_FRAME_CFA(REGS_SP(ctx)), id) - 1;
 	struct dp_span_times *times;
 	struct span_key *key;
 	struct span *s;
@@ -153,7 +153,7 @@ static long span_calls_step(__u32 i, void *ctx)
 	}
 	/* The last frame was not left, so its CFA is not known. */
 	if (i + 1 < w->at.n_frames)
-		found = span_with_cfa(c->spans, t->cfa, place - 1);
+		found = span_with_cfa(c->spans, t->cfa, span_id(c->places, place - 1));
 	if (!c->spans || found == SPAN_UNKNOWN ||
 	    !span_is_own(&c->spans->keys[port_index(found - 1, SPANS)], w->out.sample.pid,
 			 w->out.sample.tid))

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "profiler/added_label.h"
+#include "profiler/label_probe.h"
 #include "profiler/probe_catalog.h"
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
@@ -20,6 +22,11 @@
 #include "sandbox/parsers.h"
 
 #define MAX_PLACES_OF_USER 64
+
+static bool is_label(const struct probe_wish *wish)
+{
+	return strcmp(wish->kind, PROBE_LABEL) == 0;
+}
 
 static int split(const struct probe_wish *wish, struct probe_parts *ret)
 {
@@ -32,7 +39,14 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret)
 		log_error("%s: " PROBE_KINDS_ERROR, wish->kind);
 		return -EINVAL;
 	}
+	/* Who has the only one keeps others from theirs. */
+	if (is_label(wish) && wish->user != 0) {
+		log_error("only root may label samples: one probe at a time does");
+		return -EPERM;
+	}
 	err = probe_parts_make(wish->path, wish->probe, kind, ret, why);
+	if (err == 0 && is_label(wish))
+		err = label_probe_check_parts(ret, why);
 	if (err == 0 && arguments_have_time(&ret->arguments)) {
 		log_error("`time' is for -e uretprobe: alone");
 		return -EINVAL;
@@ -67,20 +81,22 @@ static int list_given(void *arg, int fd, const struct function_query *query,
 }
 
 static int find(const struct added_means *means, const struct probe_wish *wish,
-		const struct probe_parts *parts, struct uprobe_places *places,
-		struct probe_lists *lists)
+		const struct probe_parts *parts, struct added_probe *p, struct probe_lists *lists)
 {
 	struct source source = { means->parsers, wish->fd, wish->user };
 	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &source,
 					      wish->user };
 
-	return probe_places_find(means->parsers, &reader, parts, places, lists);
+	if (is_label(wish))
+		return added_label_new(means, &reader, parts, p, lists);
+	return probe_places_find(means->parsers, &reader, parts, &p->places, lists);
 }
 
 static int add_list(const struct added_means *means, struct added_probe *p,
 		    const struct dp_arguments *list, struct value_forms *forms)
 {
-	int number = value_table_add(means->values, forms, p->name, p->user, clock_now_ns());
+	const char *probe = p->label ? "" : p->name;
+	int number = value_table_add(means->values, forms, probe, p->user, clock_now_ns());
 	int err;
 
 	if (number == -E2BIG)
@@ -215,7 +231,7 @@ static int set(const struct added_means *means, const struct probe_wish *wish,
 	if (err == 0)
 		err = name(wish, &parts, p);
 	if (err == 0)
-		err = find(means, wish, &parts, &p->places, &lists);
+		err = find(means, wish, &parts, p, &lists);
 	if (err == 0)
 		err = check_number(wish, p);
 	if (err == 0)
@@ -251,12 +267,13 @@ int added_probe_new(const struct added_means *means, struct probe_wish *wish, un
 
 struct added_probe *added_probe_free(const struct added_means *means, struct added_probe *p)
 {
-	probe_links_close(&p->links);
+	added_probe_disable(means, p, ADDED_OFF);
 	while (p->n_lists > 0)
 		value_table_drop(means->values, p->lists[--p->n_lists], clock_now_ns());
 	uprobe_places_done(&p->places);
 	for (unsigned int i = 0; i < p->counts.n_pids; i++)
 		probe_target_close(&p->targets[i]);
+	p->label = added_label_free(p->label);
 	free(p->text);
 	free(p->name);
 	free(p);
@@ -282,19 +299,29 @@ static unsigned int list_living(const struct added_probe *p, unsigned int ret[DP
 	return n;
 }
 
+static void detach(const struct added_means *means, struct added_probe *p)
+{
+	if (p->label)
+		added_label_end(means);
+	probe_links_close(&p->links);
+}
+
 static int attach(const struct added_means *means, struct added_probe *p)
 {
 	unsigned int pids[DP_MAX_PROBE_PIDS];
 	const unsigned int n = list_living(p, pids);
 	int err = p->counts.n_pids == 0 || n > 0 ? 0 : -ESRCH;
 
-	if (err == 0)
-		err = probe_slots_attach(means->slots, &p->places, pids, n, &p->links);
-	else
+	if (err < 0)
 		log_error("the processes that the probe is for have ended");
+	else if (p->label)
+		err = added_label_begin(means, p, pids, n);
+	else
+		err = probe_slots_attach(means->slots, PROBE_IS_SAMPLE, &p->places, pids, n,
+					 &p->links);
 	/* The number of one that has ended meanwhile may already be that of another. */
 	if (err == 0 && list_living(p, pids) < n) {
-		probe_links_close(&p->links);
+		detach(means, p);
 		log_error("a process that the probe is for has just ended");
 		err = -ESRCH;
 	}
@@ -336,11 +363,12 @@ int added_probe_enable(const struct added_means *means, struct added_probe *p)
 	return err;
 }
 
-void added_probe_disable(struct added_probe *p, enum added_state state)
+void added_probe_disable(const struct added_means *means, struct added_probe *p,
+			 enum added_state state)
 {
 	if (p->state != ADDED_ON)
 		return;
-	probe_links_close(&p->links);
+	detach(means, p);
 	p->state = state;
 }
 
@@ -361,10 +389,10 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 		return;
 	if (!p->counts.is_over) {
 		if (find_foreign(p))
-			added_probe_disable(p, ADDED_OFF);
+			added_probe_disable(means, p, ADDED_OFF);
 		return;
 	}
-	added_probe_disable(p, ADDED_OVER);
+	added_probe_disable(means, p, ADDED_OVER);
 	log_message(level, "probe %u (%s) had more than %u hits in a second, and is disabled",
 		    p->id, p->name, p->counts.max_hits);
 }

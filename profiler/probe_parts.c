@@ -15,6 +15,7 @@ static const struct {
 	const char *word;
 	enum probe_kind kind;
 } kinds[] = {
+	{ PROBE_LABEL, PROBE_CALL },
 	{ "uprobe", PROBE_CALL },
 	{ "uretprobe", PROBE_RETURN },
 	{ "usdt", PROBE_STATIC },

@@ -21,10 +21,13 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 /* The same where path and name are apart: of a file that another process has found. */
 int probe_parts_make(const char *path, const char *name, enum probe_kind kind,
 		     struct probe_parts *ret, char ret_why[ARGUMENTS_WHY_SIZE]);
-/* Which kind n bytes name, "uprobe", "uretprobe" or "usdt". */
+/* The word for calls that label samples (label_probe.h). */
+#define PROBE_LABEL "label"
+/* Which kind n bytes name, PROBE_LABEL, "uprobe", "uretprobe" or "usdt". */
 bool probe_kind_find(const char *word, size_t n, enum probe_kind *ret);
-#define PROBE_KINDS_ERROR                                                                          \
-	"what can be added is uprobe:PATH:NAME, uretprobe:PATH:NAME and usdt:PATH:PROVIDER:NAME"
+#define PROBE_KINDS_ERROR                                                                                      \
+	"what can be added is uprobe:PATH:NAME, uretprobe:PATH:NAME, usdt:PATH:PROVIDER:NAME and " PROBE_LABEL \
+	":PATH:NAME(VALUES)"
 
 void probe_parts_done(struct probe_parts *parts);
 

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "samples/call_table.h"
 #include "samples/probed_code.h"
 #include "samples/value_table.h"
 
@@ -260,6 +261,52 @@ static int add_added(const struct value_labels *labels, const struct named_sampl
 	return err;
 }
 
+static int add_known_call(const struct value_labels *labels, const struct dp_values *head,
+			  struct label_list *list)
+{
+	struct values v = { .head = head };
+	const char *probe;
+	const struct value_forms *forms = value_table_lock(labels->added, head->list, &probe);
+	int err = 0;
+
+	list->is_cut |= !forms;
+	if (forms) {
+		values_open(&v, forms);
+		err = add_each(labels, &v, list);
+	}
+	value_table_unlock(labels->added);
+	return err;
+}
+
+/*
+ * Is a call on the stack that is not the one whose values the kernel knows, if any? Outside of a probe's time, it
+ * does not matter.
+ */
+static bool is_call_unknown(const struct call_period *period, const struct label_context *c,
+			    const struct dp_values *head)
+{
+	if (head && !head->is_unknown)
+		return c->walked && probed_code_may_hide(&period->code, c->walked, c->sample);
+	if (c->walked)
+		return probed_code_may_run(&period->code, c->walked, c->sample);
+	return head != NULL;
+}
+
+static int add_added_call(const struct value_labels *labels, const struct label_context *c,
+			  struct label_list *list)
+{
+	const struct dp_values *head = sample_values(c->named);
+	const struct dp_sample *raw = &c->named->sample;
+	const struct call_period *period = call_table_lock(labels->calls, raw->time_ns, raw->pid);
+	bool is_unknown = period && is_call_unknown(period, c, head);
+	int err = is_unknown ? add_unknown(&period->forms, list) : 0;
+
+	call_table_unlock(labels->calls);
+	if (is_unknown || !head || head->is_unknown)
+		return err;
+	return add_known_call(labels, head, list);
+}
+
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
@@ -268,7 +315,9 @@ static int add(const struct label_source *source, const struct label_context *co
 	int err = add_thrown(labels, context->named, list);
 
 	if (err == 0 && labels->added)
-		return add_added(labels, context->named, list);
+		return context->named->sample.event == DP_EVENT_UPROBE ?
+			       add_added(labels, context->named, list) :
+			       add_added_call(labels, context, list);
 	if (err < 0 || labels->are_of_spans)
 		return err;
 	list->is_cut |= v.head && !v.forms;

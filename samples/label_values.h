@@ -29,6 +29,7 @@ struct value_forms {
 	struct value_form of[DP_MAX_ARGUMENTS];
 };
 
+struct call_table;
 struct value_table;
 
 /* Frees n of them, which have names of their own. NULL: none. */
@@ -47,6 +48,7 @@ struct value_labels {
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
 	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */
 	struct value_table *added;      /* of probes that are added meanwhile; NULL: none can be */
+	struct call_table *calls;       /* of these, whose calls label samples */
 	bool are_of_spans; /* samples get them when it is known how long calls took (spans.h) */
 };
 
