@@ -413,7 +413,7 @@ Test(label_values, of_added_calls_have_their_forms_and_their_time)
 
 	cr_assert_eq(value_table_new(&labels.added), 0);
 	cr_assert_eq(call_table_new(&labels.calls), 0);
-	cr_assert_eq(value_table_add(labels.added, &of, "", 0), 0);
+	cr_assert_eq(value_table_add(labels.added, &of, "", 0, 0), 0);
 	cr_assert_eq(call_table_prepare(labels.calls, &period, 100), 0);
 	call_table_begin(labels.calls, 100);
 	call_table_end(labels.calls, 200);
