@@ -13,7 +13,7 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 {
 	struct thread_spans *t = thread_spans_of(pid_tgid);
 	__u64 cookie = bpf_get_attach_cookie(ctx), cfa = DP_FRAME_CFA(REGS_SP(ctx)), old;
-	__u32 n_cells, id = (__u32)(cookie >> 16);
+	__u32 n_cells, id = DP_SPAN_ID_OF(cookie);
 	struct span_key *key;
 	struct span *s;
 	__u32 chosen;

@@ -85,7 +85,7 @@ static __always_inline void span_count(__u64 ns)
 
 static __always_inline void span_return(struct pt_regs *ctx, __u64 pid_tgid, __u64 now)
 {
-	__u32 id = (__u32)(bpf_get_attach_cookie(ctx) >> 16);
+	__u32 id = DP_SPAN_ID_OF(bpf_get_attach_cookie(ctx));
 	struct thread_spans *t = bpf_map_lookup_elem(&dp_spans, &pid_tgid);
 	__u32 found = span_with_cfa(t, DP_FRAME_CFA(REGS_SP(ctx)), id) - 1;
 	struct dp_span_times *times;
