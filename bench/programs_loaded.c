@@ -45,7 +45,7 @@ static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program,
 			.rings_per_cpu = 1,
 			.has_spans = with_spans || program == bpf->progs.dp_begin_span ||
 				     program == bpf->progs.dp_end_span,
-			.has_span_times = program == bpf->progs.dp_end_span,
+			.has_span_times = with_spans || program == bpf->progs.dp_end_span,
 			.has_values = with_spans && is_uprobe,
 			.has_exceptions = with_spans && is_uprobe,
 			.has_slots = with_spans,

@@ -74,6 +74,9 @@ int dp_end_span(struct pt_regs *ctx)
 	const __u32 *cell;
 
 	keep_to_own_stack(ctx);
+	/* A call that is not kept would seem to be an earlier one, which did not return. */
+	if (dp_has_slots && probe_is_over(bpf_get_attach_cookie(ctx) >> DP_PROBE_SHIFT))
+		return 0;
 	if (is_wanted_somewhere(pid_tgid, &cell))
 		span_return(ctx, pid_tgid, now);
 	return 0;

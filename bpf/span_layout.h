@@ -32,6 +32,9 @@ struct dp_span_place {
 
 struct dp_span_places {
 	struct dp_span_place of[DP_MAX_SPAN_PLACES];
+	/* Of probes that are added meanwhile: how long calls take matters, samples list them. */
+	__u32 are_timed;
+	__u32 zero;
 };
 
 /*

@@ -216,7 +216,9 @@ PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 	c.places = bpf_map_lookup_elem(&dp_span_places, &zero);
 	if (!c.code || !c.places)
 		return 0;
-	c.spans = bpf_map_lookup_elem(&dp_spans, &id);
+	/* Else later calls are not kept, and may have the places of those that are. */
+	if (!dp_has_slots || !probe_is_over(c.places->of[0].slot))
+		c.spans = bpf_map_lookup_elem(&dp_spans, &id);
 	if (is_walked)
 		bpf_loop(w->at.n_frames, span_calls_step, &c, 0);
 	if (w->out.sample.outcome != DP_COMPLETE)
@@ -236,10 +238,20 @@ PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 	return (int)(sizeof(head) / DP_CELL_SIZE + head.n);
 }
 
+/* Do samples list the calls of the probe that was added? */
+PORT_GLOBAL int spans_are_timed(__u32 zero)
+{
+	const struct dp_span_places *places;
+
+	zero = 0;
+	places = bpf_map_lookup_elem(&dp_span_places, &zero);
+	return places && places->are_timed;
+}
+
 /* Appends what is known of the probed calls on the stack. w->out.span: was it walked? */
 static __always_inline __u32 sample_put_probed(struct walk *w, __u32 n)
 {
-	if (dp_has_span_times)
+	if (dp_has_slots ? spans_are_timed(n) != 0 : dp_has_span_times)
 		return (__u32)sample_put_calls(w, port_opaque(n));
 	span_find(w);
 	return (__u32)sample_put_span(w, port_opaque(n));

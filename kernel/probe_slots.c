@@ -15,7 +15,7 @@
 #include "dwarfprof.skel.h"
 
 struct probe_slots {
-	int samples, labels; /* programs, by use */
+	int programs[N_PROBE_USES];
 	int probes, rates, arguments, code;
 	struct dp_span_places places; /* as `code` has them */
 	uint32_t serial;              /* of their ids */
@@ -32,20 +32,24 @@ int probe_slots_new(const struct session *session, struct probe_slots **ret)
 {
 	struct probe_slots *s = calloc(1, sizeof(*s));
 	const struct dwarfprof_bpf *bpf = session->bpf;
+	bool has_all;
 
 	*ret = NULL;
 	if (!s)
 		return -ENOMEM;
-	s->samples = duplicate(bpf_program__fd(bpf->progs.dp_sample_uprobe));
-	s->labels = duplicate(bpf_program__fd(bpf->progs.dp_begin_span));
+	s->programs[PROBE_IS_SAMPLE] = duplicate(bpf_program__fd(bpf->progs.dp_sample_uprobe));
+	s->programs[PROBE_LABELS_SAMPLES] = duplicate(bpf_program__fd(bpf->progs.dp_begin_span));
+	s->programs[PROBE_ENDS_CALL] = duplicate(bpf_program__fd(bpf->progs.dp_end_span));
 	s->code = duplicate(bpf_map__fd(bpf->maps.dp_span_places));
 	s->probes = duplicate(bpf_map__fd(bpf->maps.dp_probes));
 	s->rates = duplicate(bpf_map__fd(bpf->maps.dp_probe_rates));
 	s->arguments = duplicate(bpf_map__fd(bpf->maps.dp_arguments));
 	s->rate_size = bpf_map__value_size(bpf->maps.dp_probe_rates);
 	s->is_multi = session->uprobe_multi;
-	if (s->samples < 0 || s->labels < 0 || s->probes < 0 || s->rates < 0 || s->arguments < 0 ||
-	    s->code < 0) {
+	has_all = s->probes >= 0 && s->rates >= 0 && s->arguments >= 0 && s->code >= 0;
+	for (size_t i = 0; i < N_PROBE_USES; i++)
+		has_all &= s->programs[i] >= 0;
+	if (!has_all) {
 		probe_slots_free(s);
 		return -EMFILE;
 	}
@@ -63,8 +67,8 @@ struct probe_slots *probe_slots_free(struct probe_slots *s)
 {
 	if (!s)
 		return NULL;
-	close_fd(s->samples);
-	close_fd(s->labels);
+	for (size_t i = 0; i < N_PROBE_USES; i++)
+		close_fd(s->programs[i]);
 	close_fd(s->code);
 	close_fd(s->probes);
 	close_fd(s->rates);
@@ -141,6 +145,7 @@ void probe_slots_drop_code(struct probe_slots *s)
 {
 	for (size_t i = 0; i < DP_MAX_SPAN_PLACES; i++)
 		s->places.of[i].id = 0;
+	s->places.are_timed = 0;
 	(void)write_code(s);
 }
 
@@ -148,7 +153,7 @@ void probe_slots_drop_code(struct probe_slots *s)
 static int attach(const struct probe_slots *s, enum probe_use use,
 		  const struct uprobe_places *places, size_t i, unsigned int pid)
 {
-	const int program = use == PROBE_LABELS_SAMPLES ? s->labels : s->samples;
+	const int program = s->programs[use];
 
 	return s->is_multi ? uprobe_attach_multi(program, places, (pid_t)pid) :
 			     uprobe_attach_one(program, places, i, (pid_t)pid);

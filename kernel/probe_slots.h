@@ -45,7 +45,7 @@ int probe_slots_set_list(struct probe_slots *slots, uint32_t number,
 
 /*
  * From now on, calls of these functions label samples, of a probe that is set then: gives the first n places
- * new ids, and the slot. Before, none did. 0 or a negative errno.
+ * new ids, and the slot. Before, none did. If they are timed, samples list them. 0 or a negative errno.
  */
 int probe_slots_set_code(struct probe_slots *slots, uint32_t slot, size_t n,
 			 struct dp_span_places *code);
@@ -56,6 +56,8 @@ void probe_slots_drop_code(struct probe_slots *slots);
 enum probe_use {
 	PROBE_IS_SAMPLE,
 	PROBE_LABELS_SAMPLES, /* those that are taken during the call: spans.bpf.h */
+	PROBE_ENDS_CALL,      /* that began at such a hit, if they are timed */
+	N_PROBE_USES,
 };
 
 /*

@@ -23,12 +23,25 @@
 
 #define MAX_PLACES_OF_USER 64
 
-static bool is_label(const struct probe_wish *wish)
+/* min_ns: of a span */
+static int split_text(const struct probe_wish *wish, enum probe_kind kind, struct probe_parts *ret,
+		      uint64_t *ret_min_ns, char ret_why[ARGUMENTS_WHY_SIZE])
 {
-	return strcmp(wish->kind, PROBE_LABEL) == 0;
+	_cleanup_free_ char *probe = strdup(wish->probe);
+	const bool is_span = strcmp(wish->kind, PROBE_SPAN) == 0;
+	int err = probe ? 0 : -ENOMEM;
+
+	ret_why[0] = '\0';
+	if (err == 0 && is_span)
+		err = label_probe_take_min(probe, ret_min_ns, ret_why);
+	if (err == 0)
+		err = probe_parts_make(wish->path, probe, kind, ret, ret_why);
+	if (err == 0 && added_label_is_wanted(wish))
+		err = label_probe_check_parts(ret, is_span, ret_why);
+	return err;
 }
 
-static int split(const struct probe_wish *wish, struct probe_parts *ret)
+static int split(const struct probe_wish *wish, struct probe_parts *ret, uint64_t *ret_min_ns)
 {
 	char why[ARGUMENTS_WHY_SIZE];
 	enum probe_kind kind;
@@ -40,13 +53,11 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret)
 		return -EINVAL;
 	}
 	/* Who has the only one keeps others from theirs. */
-	if (is_label(wish) && wish->user != 0) {
+	if (added_label_is_wanted(wish) && wish->user != 0) {
 		log_error("only root may label samples: one probe at a time does");
 		return -EPERM;
 	}
-	err = probe_parts_make(wish->path, wish->probe, kind, ret, why);
-	if (err == 0 && is_label(wish))
-		err = label_probe_check_parts(ret, why);
+	err = split_text(wish, kind, ret, ret_min_ns, why);
 	if (err == 0 && arguments_have_time(&ret->arguments)) {
 		log_error("`time' is for -e uretprobe: alone");
 		return -EINVAL;
@@ -81,21 +92,22 @@ static int list_given(void *arg, int fd, const struct function_query *query,
 }
 
 static int find(const struct added_means *means, const struct probe_wish *wish,
-		const struct probe_parts *parts, struct added_probe *p, struct probe_lists *lists)
+		const struct probe_parts *parts, uint64_t min_ns, struct added_probe *p,
+		struct probe_lists *lists)
 {
 	struct source source = { means->parsers, wish->fd, wish->user };
 	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &source,
 					      wish->user };
 
-	if (is_label(wish))
-		return added_label_new(means, &reader, parts, p, lists);
+	if (added_label_is_wanted(wish))
+		return added_label_new(means, &reader, wish, parts, min_ns, p, lists);
 	return probe_places_find(means->parsers, &reader, parts, &p->places, lists);
 }
 
 static int add_list(const struct added_means *means, struct added_probe *p,
 		    const struct dp_arguments *list, struct value_forms *forms)
 {
-	const char *probe = p->label ? "" : p->name;
+	const char *probe = p->label ? added_label_name(p->label) : p->name;
 	int number = value_table_add(means->values, forms, probe, p->user, clock_now_ns());
 	int err;
 
@@ -123,7 +135,8 @@ static int add_empty(const struct added_means *means, struct added_probe *p)
 	const struct dp_arguments list = { 0 };
 	struct value_forms forms = { 0 };
 
-	p->places.cookies = calloc(p->places.n, sizeof(*p->places.cookies));
+	if (!p->places.cookies)
+		p->places.cookies = calloc(p->places.n, sizeof(*p->places.cookies));
 	return p->places.cookies ? add_list(means, p, &list, &forms) : -ENOMEM;
 }
 
@@ -224,14 +237,15 @@ static int set(const struct added_means *means, const struct probe_wish *wish,
 {
 	_cleanup_(probe_parts_done) struct probe_parts parts = { 0 };
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
+	uint64_t min_ns = 0;
 	int err = write_text(wish, p);
 
 	if (err == 0)
-		err = split(wish, &parts);
+		err = split(wish, &parts, &min_ns);
 	if (err == 0)
 		err = name(wish, &parts, p);
 	if (err == 0)
-		err = find(means, wish, &parts, p, &lists);
+		err = find(means, wish, &parts, min_ns, p, &lists);
 	if (err == 0)
 		err = check_number(wish, p);
 	if (err == 0)
@@ -302,8 +316,9 @@ static unsigned int list_living(const struct added_probe *p, unsigned int ret[DP
 static void detach(const struct added_means *means, struct added_probe *p)
 {
 	if (p->label)
-		added_label_end(means);
-	probe_links_close(&p->links);
+		added_label_end(means, p);
+	else
+		probe_links_close(&p->links);
 }
 
 static int attach(const struct added_means *means, struct added_probe *p)

@@ -212,3 +212,60 @@ int call_places_find(struct parsers *parsers, const struct uprobe_reader *reader
 				 ret_code->build_id);
 	return err;
 }
+
+/* Functions have several symbols, which list the same. */
+static bool has_end(const struct call_ends *e, uint64_t offset)
+{
+	for (size_t i = 0; i < e->places.n; i++)
+		if (e->places.offsets[i] == offset)
+			return true;
+	return false;
+}
+
+static int take_ends(const struct uprobe_places *places, size_t of, struct call_ends *e)
+{
+	struct listed_function f;
+	size_t n = e->places.n;
+
+	for (size_t at = 0; function_list_next(&places->functions, &at, &f);) {
+		if (f.kind != LISTED_EXIT || f.of != places->offsets[of] || has_end(e, f.offset))
+			continue;
+		if (e->places.n == UPROBE_MAX_PLACES)
+			return -E2BIG;
+		e->places.offsets[e->places.n] = f.offset;
+		e->places.cookies[e->places.n++] = places->cookies[of];
+	}
+	return e->places.n > n ? 0 : -ENODATA;
+}
+
+int call_ends_find(const struct probe_parts *parts, const struct uprobe_places *places,
+		   struct call_ends *ret)
+{
+	int err = 0;
+
+	ret->places = *places;
+	ret->places.n = 0;
+	ret->places.offsets = calloc(UPROBE_MAX_PLACES, sizeof(*ret->places.offsets));
+	ret->places.cookies = calloc(UPROBE_MAX_PLACES, sizeof(*ret->places.cookies));
+	if (!ret->places.offsets || !ret->places.cookies)
+		return -ENOMEM;
+	for (size_t i = 0; err == 0 && i < places->n; i++)
+		err = take_ends(places, i, ret);
+	if (err == -ENODATA)
+		log_error(
+			"cannot tell where calls of %s in %s return; `--probe label:' does not need "
+			"that",
+			parts->name, parts->path);
+	else if (err == -E2BIG)
+		log_error("calls of %s in %s return at more than %d places", parts->name,
+			  parts->path, UPROBE_MAX_PLACES);
+	else
+		log_debug("calls of %s return at %zu places", parts->name, ret->places.n);
+	return err;
+}
+
+void call_ends_done(struct call_ends *ends)
+{
+	free(ends->places.offsets);
+	free(ends->places.cookies);
+}

@@ -4,12 +4,12 @@
 
 #include <stdbool.h>
 
+#include "kernel/uprobe_places.h"
+
 struct parsers;
 struct probe_lists;
 struct probe_parts;
 struct probed_code;
-struct uprobe_places;
-struct uprobe_reader;
 
 /*
  * Where the calls begin that label samples, in the file that `reader` opens; the lists that are read there,
@@ -20,5 +20,15 @@ struct uprobe_reader;
 int call_places_find(struct parsers *parsers, const struct uprobe_reader *reader,
 		     const struct probe_parts *parts, bool has_ends, struct uprobe_places *ret,
 		     struct probe_lists *ret_lists, struct probed_code *ret_code);
+
+/* Where they end. Offsets and cookies, those of the calls, are its own; the rest is borrowed. */
+struct call_ends {
+	struct uprobe_places places;
+};
+
+/* Of places with their ends. Logs errors. 0 or a negative errno; call_ends_done() also then. */
+int call_ends_find(const struct probe_parts *parts, const struct uprobe_places *places,
+		   struct call_ends *ret);
+void call_ends_done(struct call_ends *ends);
 
 #endif

@@ -20,7 +20,7 @@
 #include "samples/spans.h"
 
 #define LABEL PROBE_LABEL ":"
-#define SPAN "span:"
+#define SPAN PROBE_SPAN ":"
 #define MIN " min="
 #define FORMS LABEL "PATH:NAME(VALUES) or " SPAN "PATH:NAME(VALUES) min=TIME"
 
@@ -69,48 +69,39 @@ static bool parse_time(const char *text, uint64_t *ret_ns)
 	return false;
 }
 
-/* Takes the time from behind the values, of which one may have that name. False: it is none. */
-static bool take_min(char *text, uint64_t *ret_ns)
+/* It is behind the values, of which one may have that name. */
+int label_probe_take_min(char *text, uint64_t *ret_ns, char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	char *values = strrchr(text, ')'), *min = strstr(values ?: text, MIN);
 
 	*ret_ns = 0;
 	if (!min)
-		return true;
+		return 0;
 	if (!parse_time(min + strlen(MIN), ret_ns))
-		return false;
+		return fail(ret_why, "min= takes a time: 100us, 5ms, 1s");
 	while (min > text && min[-1] == ' ')
 		min--;
 	*min = '\0';
-	return true;
+	return 0;
 }
 
 static int split_span(const char *text, struct label_probe *ret, char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	_cleanup_free_ char *copy = strdup(text);
-	int err;
+	int err = copy ? label_probe_take_min(copy, &ret->min_ns, ret_why) : -ENOMEM;
 
-	if (!copy)
-		return -ENOMEM;
-	if (!take_min(copy, &ret->min_ns))
-		return fail(ret_why, "min= takes a time: 100us, 5ms, 1s");
-	err = probe_parts_split(copy, PROBE_CALL, &ret->parts, ret_why);
-	for (size_t i = 0; err == 0 && i < ret->parts.arguments.n; i++)
-		if (strcmp(ret->parts.arguments.of[i].form.name, SPANS_LABEL) == 0)
-			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
-	return err;
+	return err < 0 ? err : probe_parts_split(copy, PROBE_CALL, &ret->parts, ret_why);
 }
 
-static int check_function(const struct probe_parts *parts, char ret_why[ARGUMENTS_WHY_SIZE])
+int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
+			    char ret_why[ARGUMENTS_WHY_SIZE])
 {
-	return parts->is_line ? fail(ret_why, "calls are of functions, not of a line") : 0;
-}
-
-int label_probe_check_parts(const struct probe_parts *parts, char ret_why[ARGUMENTS_WHY_SIZE])
-{
-	if (parts->arguments.n == 0)
+	if (!is_span && parts->arguments.n == 0)
 		return fail(ret_why, "there must be values: NAME(x=arg1)");
-	return check_function(parts, ret_why);
+	for (size_t i = 0; is_span && i < parts->arguments.n; i++)
+		if (strcmp(parts->arguments.of[i].form.name, SPANS_LABEL) == 0)
+			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
+	return parts->is_line ? fail(ret_why, "calls are of functions, not of a line") : 0;
 }
 
 static int split(const char *text, struct label_probe *ret, char ret_why[ARGUMENTS_WHY_SIZE])
@@ -126,10 +117,7 @@ static int split(const char *text, struct label_probe *ret, char ret_why[ARGUMEN
 			     probe_parts_split(text, PROBE_CALL, &ret->parts, ret_why);
 	if (err == -EINVAL && ret_why[0] == '\0')
 		return fail(ret_why, "it must be " FORMS);
-	if (err < 0)
-		return err;
-	return ret->is_span ? check_function(&ret->parts, ret_why) :
-			      label_probe_check_parts(&ret->parts, ret_why);
+	return err < 0 ? err : label_probe_check_parts(&ret->parts, ret->is_span, ret_why);
 }
 
 int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE])
@@ -151,70 +139,14 @@ bool label_probe_is_span(const char *text, uint64_t *ret_min_ns)
 	return probe.is_span;
 }
 
-/* Where the calls of places end. */
-struct exits {
-	uint64_t *offsets, *cookies;
-	size_t n;
-};
-
-static void exits_done(struct exits *e)
-{
-	free(e->offsets);
-	free(e->cookies);
-}
-
-/* Functions have several symbols, which list the same. */
-static bool has_exit(const struct exits *e, uint64_t offset)
-{
-	for (size_t i = 0; i < e->n; i++)
-		if (e->offsets[i] == offset)
-			return true;
-	return false;
-}
-
-static int take_exits(const struct uprobe_places *places, size_t of, struct exits *e)
-{
-	struct listed_function f;
-	size_t n = e->n;
-
-	for (size_t at = 0; function_list_next(&places->functions, &at, &f);) {
-		if (f.kind != LISTED_EXIT || f.of != places->offsets[of] || has_exit(e, f.offset))
-			continue;
-		if (e->n == UPROBE_MAX_PLACES)
-			return -E2BIG;
-		e->offsets[e->n] = f.offset;
-		e->cookies[e->n++] = places->cookies[of];
-	}
-	return e->n > n ? 0 : -ENODATA;
-}
-
 /* Before the calls' own places: a call whose begin is seen is to be seen to end. */
-static int attach_exits(struct session *session, const struct probe_parts *parts,
-			const struct uprobe_places *places)
+static int attach_ends(struct session *session, const struct probe_parts *parts,
+		       const struct uprobe_places *places)
 {
-	_cleanup_(exits_done) struct exits e = {
-		.offsets = calloc(UPROBE_MAX_PLACES, sizeof(*e.offsets)),
-		.cookies = calloc(UPROBE_MAX_PLACES, sizeof(*e.cookies)),
-	};
-	struct uprobe_places ends = *places;
-	int err = e.offsets && e.cookies ? 0 : -ENOMEM;
+	_cleanup_(call_ends_done) struct call_ends ends;
+	int err = call_ends_find(parts, places, &ends);
 
-	for (size_t i = 0; err == 0 && i < places->n; i++)
-		err = take_exits(places, i, &e);
-	if (err == -ENODATA)
-		log_error("cannot tell where calls of %s in %s return; `--probe " LABEL
-			  "' does not need that",
-			  parts->name, parts->path);
-	else if (err == -E2BIG)
-		log_error("calls of %s in %s return at more than %d places", parts->name,
-			  parts->path, UPROBE_MAX_PLACES);
-	if (err < 0)
-		return err;
-	log_debug("calls of %s return at %zu places", parts->name, e.n);
-	ends.offsets = e.offsets;
-	ends.cookies = e.cookies;
-	ends.n = e.n;
-	return session_end_calls(session, &ends);
+	return err < 0 ? err : session_end_calls(session, &ends.places);
 }
 
 static int attach(struct session *session, struct parsers *parsers, const struct label_probe *probe,
@@ -235,7 +167,7 @@ static int attach(struct session *session, struct parsers *parsers, const struct
 	if (err == 0)
 		err = session_set_arguments(session, lists.lists, lists.n);
 	if (err == 0 && probe->is_span)
-		err = attach_exits(session, &probe->parts, &places);
+		err = attach_ends(session, &probe->parts, &places);
 	if (err == 0)
 		err = session_label_calls(session, &places, &ret->code.places);
 	if (err < 0)
@@ -332,7 +264,7 @@ void label_probe_count(const struct session *session, struct spans *spans, struc
 {
 	struct dp_span_times counted;
 
-	if (!spans_are_wanted(spans))
+	if (!spans->name)
 		return;
 	if (session_span_times(session, &counted) < 0) {
 		log_warning("the times of calls cannot be read");

@@ -16,6 +16,7 @@ static const struct {
 	enum probe_kind kind;
 } kinds[] = {
 	{ PROBE_LABEL, PROBE_CALL },
+	{ PROBE_SPAN, PROBE_CALL },
 	{ "uprobe", PROBE_CALL },
 	{ "uretprobe", PROBE_RETURN },
 	{ "usdt", PROBE_STATIC },

@@ -22,6 +22,7 @@
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
 #include "samples/call_table.h"
+#include "samples/spans.h"
 #include "samples/value_table.h"
 #include "sandbox/finders.h"
 #include "sandbox/parsers.h"
@@ -426,7 +427,7 @@ static int make_manager(struct probe_server *s, const struct session *session,
 
 int probe_server_open(const struct session *session, struct parsers *parsers,
 		      const struct profiler_options *options, struct value_labels *labels,
-		      struct probe_server **ret)
+		      struct spans *ret_spans, struct probe_server **ret)
 {
 	const char *path = options->probe_socket;
 	struct probe_server *s = path ? server_new() : NULL;
@@ -456,6 +457,9 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 	}
 	labels->added = s->values;
 	labels->calls = s->calls;
+	ret_spans->values = labels;
+	ret_spans->redaction = options->label_sources.redaction;
+	ret_spans->are_added = true;
 	log_info("probes can be added at %s", path);
 	*ret = s;
 	return 0;

@@ -400,7 +400,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 					 &p->value_labels, &p->drain.spans);
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
-					&p->value_labels, &p->probes);
+					&p->value_labels, &p->drain.spans, &p->probes);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);

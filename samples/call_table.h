@@ -17,6 +17,8 @@ struct call_table;
 struct call_period {
 	struct probed_code code;
 	struct value_forms forms; /* without the names of values; of what is not known */
+	bool is_timed;   /* samples wait until it is known how long the calls take (spans.h) */
+	uint64_t min_ns; /* then: the least time */
 	uint32_t pids[DP_MAX_PROBE_PIDS];
 	size_t n_pids;             /* 0: all processes */
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */

@@ -179,7 +179,7 @@ static bool is_weight(const struct value_labels *labels, const struct value_form
 	return labels->weight && !form->is_length && strcmp(labels->weight, form->name) == 0;
 }
 
-static int add_unknown(const struct value_forms *forms, struct label_list *list)
+int value_labels_add_unknown(const struct value_forms *forms, struct label_list *list)
 {
 	size_t n_own = list->n;
 	int err = 0;
@@ -197,7 +197,7 @@ static int add_unseen(const struct value_labels *labels, const struct snapshot *
 {
 	if (!probed_code_may_run(labels->code, snapshot, sample))
 		return 0;
-	return add_unknown(&labels->lists[0], list);
+	return value_labels_add_unknown(&labels->lists[0], list);
 }
 
 static bool may_be_hidden(const struct value_labels *labels, const struct label_context *context)
@@ -298,8 +298,8 @@ static int add_added_call(const struct value_labels *labels, const struct label_
 	const struct dp_values *head = sample_values(c->named);
 	const struct dp_sample *raw = &c->named->sample;
 	const struct call_period *period = call_table_lock(labels->calls, raw->time_ns, raw->pid);
-	bool is_unknown = period && is_call_unknown(period, c, head);
-	int err = is_unknown ? add_unknown(&period->forms, list) : 0;
+	bool is_unknown = period && !period->is_timed && is_call_unknown(period, c, head);
+	int err = is_unknown ? value_labels_add_unknown(&period->forms, list) : 0;
 
 	call_table_unlock(labels->calls);
 	if (is_unknown || !head || head->is_unknown)
@@ -324,19 +324,22 @@ static int add(const struct label_source *source, const struct label_context *co
 	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
 		return add_unseen(labels, context->walked, context->sample, list);
 	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
-		return add_unknown(v.forms, list);
+		return value_labels_add_unknown(v.forms, list);
 	return add_each(labels, &v, list);
 }
 
 int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
 			  struct label_list *list)
 {
-	struct values v = values_of(labels, values);
+	struct values v;
 
+	if (labels->added)
+		return values ? add_known_call(labels, values, list) : 0;
 	if (labels->n_lists == 0)
 		return 0;
+	v = values_of(labels, values);
 	if (!values)
-		return add_unknown(&labels->lists[0], list);
+		return value_labels_add_unknown(&labels->lists[0], list);
 	list->is_cut |= !v.forms;
 	return add_each(labels, &v, list);
 }

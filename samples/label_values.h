@@ -63,7 +63,10 @@ void value_labels_init(struct value_labels *ret, const struct value_forms *lists
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
 			    const struct sample *sample, struct label_set **ret);
 
-/* Adds the values of a call; NULL: they are not known. 0 or -ENOMEM. */
+/* Adds that values of a call are not known. 0 or -ENOMEM. */
+int value_labels_add_unknown(const struct value_forms *forms, struct label_list *list);
+
+/* Adds the values of a call; NULL: they are not known, of a probe from the start. 0 or -ENOMEM. */
 int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
 			  struct label_list *list);
 

@@ -25,6 +25,7 @@
 #include "log/clock.h"
 #include "profiler/profiler.h"
 #include "profiler/tests/probe_world.h"
+#include "samples/spans.h"
 
 #define USER 65432
 #define GROUP 65431
@@ -35,9 +36,10 @@ static struct probe_server *server;
 static int listen_there(void)
 {
 	static struct value_labels labels;
+	static struct spans spans;
 	const struct profiler_options options = { .probe_socket = path };
 
-	return probe_server_open(NULL, NULL, &options, &labels, &server);
+	return probe_server_open(NULL, NULL, &options, &labels, &spans, &server);
 }
 
 /* Where probes are set. */
