@@ -41,7 +41,7 @@ struct dp_span_places {
  * The cookie of a place: the number of its list of arguments, and its id. That of the first place of a run's own
  * probe is 0, which needs no link: others do (perf_event_set_bpf_prog(), kernel/events/core.c).
  */
-#define DP_SPAN_COOKIE(list, id) ((__u64)((id) - DP_SPAN_ID(1, 0)) << 16 | (list))
+#define DP_SPAN_COOKIE(list, id) ((__u64)((id)-DP_SPAN_ID(1, 0)) << 16 | (list))
 #define DP_SPAN_ID_OF(cookie) ((__u32)((cookie) >> 16) + DP_SPAN_ID(1, 0))
 
 /*

@@ -208,8 +208,7 @@ int call_places_find(struct parsers *parsers, const struct uprobe_reader *reader
 	if (err == 0)
 		err = measure(parts, ret, ret_code);
 	if (err == 0)
-		err = find_facts(parsers, reader->user, parts, has_ends, ret,
-				 ret_code->build_id);
+		err = find_facts(parsers, reader->user, parts, has_ends, ret, ret_code->build_id);
 	return err;
 }
 

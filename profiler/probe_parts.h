@@ -26,9 +26,9 @@ int probe_parts_make(const char *path, const char *name, enum probe_kind kind,
 #define PROBE_SPAN "span"
 /* Which kind n bytes name: one of these, "uprobe", "uretprobe" or "usdt". */
 bool probe_kind_find(const char *word, size_t n, enum probe_kind *ret);
-#define PROBE_KINDS_ERROR                                                                          \
-	"what can be added is uprobe:PATH:NAME, uretprobe:PATH:NAME, usdt:PATH:PROVIDER:NAME, "    \
-	PROBE_LABEL ":PATH:NAME(VALUES) and " PROBE_SPAN ":PATH:NAME min=TIME"
+#define PROBE_KINDS_ERROR                                                                                   \
+	"what can be added is uprobe:PATH:NAME, uretprobe:PATH:NAME, usdt:PATH:PROVIDER:NAME, " PROBE_LABEL \
+	":PATH:NAME(VALUES) and " PROBE_SPAN ":PATH:NAME min=TIME"
 
 void probe_parts_done(struct probe_parts *parts);
 
