@@ -197,6 +197,15 @@ PORT_GLOBAL int span_tell(struct walk *w, __u32 number)
 	return 0;
 }
 
+/* Of a probe that is over, later calls are not kept, and may have the places of those that are. */
+static __always_inline struct thread_spans *spans_that_count(const struct dp_span_places *places,
+							     __u64 id)
+{
+	if (dp_has_slots && probe_is_over(places->of[0].slot))
+		return NULL;
+	return bpf_map_lookup_elem(&dp_spans, &id);
+}
+
 /* Appends the list of calls after n frames. Returns the cells that it takes. */
 PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 {
@@ -216,9 +225,7 @@ PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 	c.places = bpf_map_lookup_elem(&dp_span_places, &zero);
 	if (!c.code || !c.places)
 		return 0;
-	/* Else later calls are not kept, and may have the places of those that are. */
-	if (!dp_has_slots || !probe_is_over(c.places->of[0].slot))
-		c.spans = bpf_map_lookup_elem(&dp_spans, &id);
+	c.spans = spans_that_count(c.places, id);
 	if (is_walked)
 		bpf_loop(w->at.n_frames, span_calls_step, &c, 0);
 	if (w->out.sample.outcome != DP_COMPLETE)
