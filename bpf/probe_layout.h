@@ -10,7 +10,7 @@
 #define DP_MAX_PROBES 64
 #define DP_MAX_PROBE_PIDS 16
 
-/* A cookie has the number of a list of arguments, and above it the probe's slot. */
+/* A cookie has the number of a list of arguments, or DP_SPAN_COOKIE(), and above it the probe's slot. */
 #define DP_PROBE_SHIFT 48
 #define DP_PROBE_COOKIE(list, slot) ((__u64)(slot) << DP_PROBE_SHIFT | (list))
 

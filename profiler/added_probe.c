@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "profiler/added_label.h"
+#include "profiler/label_probe.h"
 #include "profiler/probe_catalog.h"
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
@@ -21,7 +23,25 @@
 
 #define MAX_PLACES_OF_USER 64
 
-static int split(const struct probe_wish *wish, struct probe_parts *ret)
+/* min_ns: of a span */
+static int split_text(const struct probe_wish *wish, enum probe_kind kind, struct probe_parts *ret,
+		      uint64_t *ret_min_ns, char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	_cleanup_free_ char *probe = strdup(wish->probe);
+	const bool is_span = strcmp(wish->kind, PROBE_SPAN) == 0;
+	int err = probe ? 0 : -ENOMEM;
+
+	ret_why[0] = '\0';
+	if (err == 0 && is_span)
+		err = label_probe_take_min(probe, ret_min_ns, ret_why);
+	if (err == 0)
+		err = probe_parts_make(wish->path, probe, kind, ret, ret_why);
+	if (err == 0 && added_label_is_wanted(wish))
+		err = label_probe_check_parts(ret, is_span, ret_why);
+	return err;
+}
+
+static int split(const struct probe_wish *wish, struct probe_parts *ret, uint64_t *ret_min_ns)
 {
 	char why[ARGUMENTS_WHY_SIZE];
 	enum probe_kind kind;
@@ -32,7 +52,12 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret)
 		log_error("%s: " PROBE_KINDS_ERROR, wish->kind);
 		return -EINVAL;
 	}
-	err = probe_parts_make(wish->path, wish->probe, kind, ret, why);
+	/* Who has the only one keeps others from theirs. */
+	if (added_label_is_wanted(wish) && wish->user != 0) {
+		log_error("only root may label samples: one probe at a time does");
+		return -EPERM;
+	}
+	err = split_text(wish, kind, ret, ret_min_ns, why);
 	if (err == 0 && arguments_have_time(&ret->arguments)) {
 		log_error("`time' is for -e uretprobe: alone");
 		return -EINVAL;
@@ -67,20 +92,23 @@ static int list_given(void *arg, int fd, const struct function_query *query,
 }
 
 static int find(const struct added_means *means, const struct probe_wish *wish,
-		const struct probe_parts *parts, struct uprobe_places *places,
+		const struct probe_parts *parts, uint64_t min_ns, struct added_probe *p,
 		struct probe_lists *lists)
 {
 	struct source source = { means->parsers, wish->fd, wish->user };
 	const struct uprobe_reader reader = { open_given, list_given, parsers_explain, &source,
 					      wish->user };
 
-	return probe_places_find(means->parsers, &reader, parts, places, lists);
+	if (added_label_is_wanted(wish))
+		return added_label_new(means, &reader, wish, parts, min_ns, p, lists);
+	return probe_places_find(means->parsers, &reader, parts, &p->places, lists);
 }
 
 static int add_list(const struct added_means *means, struct added_probe *p,
 		    const struct dp_arguments *list, struct value_forms *forms)
 {
-	int number = value_table_add(means->values, forms, p->name, p->user, clock_now_ns());
+	const char *probe = p->label ? added_label_name(p->label) : p->name;
+	int number = value_table_add(means->values, forms, probe, p->user, clock_now_ns());
 	int err;
 
 	if (number == -E2BIG)
@@ -107,7 +135,8 @@ static int add_empty(const struct added_means *means, struct added_probe *p)
 	const struct dp_arguments list = { 0 };
 	struct value_forms forms = { 0 };
 
-	p->places.cookies = calloc(p->places.n, sizeof(*p->places.cookies));
+	if (!p->places.cookies)
+		p->places.cookies = calloc(p->places.n, sizeof(*p->places.cookies));
 	return p->places.cookies ? add_list(means, p, &list, &forms) : -ENOMEM;
 }
 
@@ -208,14 +237,15 @@ static int set(const struct added_means *means, const struct probe_wish *wish,
 {
 	_cleanup_(probe_parts_done) struct probe_parts parts = { 0 };
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
+	uint64_t min_ns = 0;
 	int err = write_text(wish, p);
 
 	if (err == 0)
-		err = split(wish, &parts);
+		err = split(wish, &parts, &min_ns);
 	if (err == 0)
 		err = name(wish, &parts, p);
 	if (err == 0)
-		err = find(means, wish, &parts, &p->places, &lists);
+		err = find(means, wish, &parts, min_ns, p, &lists);
 	if (err == 0)
 		err = check_number(wish, p);
 	if (err == 0)
@@ -251,12 +281,13 @@ int added_probe_new(const struct added_means *means, struct probe_wish *wish, un
 
 struct added_probe *added_probe_free(const struct added_means *means, struct added_probe *p)
 {
-	probe_links_close(&p->links);
+	added_probe_disable(means, p, ADDED_OFF);
 	while (p->n_lists > 0)
 		value_table_drop(means->values, p->lists[--p->n_lists], clock_now_ns());
 	uprobe_places_done(&p->places);
 	for (unsigned int i = 0; i < p->counts.n_pids; i++)
 		probe_target_close(&p->targets[i]);
+	p->label = added_label_free(p->label);
 	free(p->text);
 	free(p->name);
 	free(p);
@@ -282,19 +313,30 @@ static unsigned int list_living(const struct added_probe *p, unsigned int ret[DP
 	return n;
 }
 
+static void detach(const struct added_means *means, struct added_probe *p)
+{
+	if (p->label)
+		added_label_end(means, p);
+	else
+		probe_links_close(&p->links);
+}
+
 static int attach(const struct added_means *means, struct added_probe *p)
 {
 	unsigned int pids[DP_MAX_PROBE_PIDS];
 	const unsigned int n = list_living(p, pids);
 	int err = p->counts.n_pids == 0 || n > 0 ? 0 : -ESRCH;
 
-	if (err == 0)
-		err = probe_slots_attach(means->slots, &p->places, pids, n, &p->links);
-	else
+	if (err < 0)
 		log_error("the processes that the probe is for have ended");
+	else if (p->label)
+		err = added_label_begin(means, p, pids, n);
+	else
+		err = probe_slots_attach(means->slots, PROBE_IS_SAMPLE, &p->places, pids, n,
+					 &p->links);
 	/* The number of one that has ended meanwhile may already be that of another. */
 	if (err == 0 && list_living(p, pids) < n) {
-		probe_links_close(&p->links);
+		detach(means, p);
 		log_error("a process that the probe is for has just ended");
 		err = -ESRCH;
 	}
@@ -336,11 +378,12 @@ int added_probe_enable(const struct added_means *means, struct added_probe *p)
 	return err;
 }
 
-void added_probe_disable(struct added_probe *p, enum added_state state)
+void added_probe_disable(const struct added_means *means, struct added_probe *p,
+			 enum added_state state)
 {
 	if (p->state != ADDED_ON)
 		return;
-	probe_links_close(&p->links);
+	detach(means, p);
 	p->state = state;
 }
 
@@ -361,10 +404,10 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 		return;
 	if (!p->counts.is_over) {
 		if (find_foreign(p))
-			added_probe_disable(p, ADDED_OFF);
+			added_probe_disable(means, p, ADDED_OFF);
 		return;
 	}
-	added_probe_disable(p, ADDED_OVER);
+	added_probe_disable(means, p, ADDED_OVER);
 	log_message(level, "probe %u (%s) had more than %u hits in a second, and is disabled",
 		    p->id, p->name, p->counts.max_hits);
 }

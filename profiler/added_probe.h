@@ -9,16 +9,18 @@
 #include "kernel/uprobe_places.h"
 #include "profiler/probe_target.h"
 
+struct added_label;
+struct call_table;
 struct parsers;
 struct value_table;
 
 /* What somebody asks for. */
 struct probe_wish {
-	const char *kind;  /* "uprobe", "uretprobe" or "usdt" */
+	const char *kind;  /* of probe_kind_find() */
 	const char *path;  /* of the file, for messages */
 	int fd;            /* refers to the file */
 	const char *probe; /* NAME(VALUES) */
-	const char *name;  /* of the label; NULL: KIND:PATH:NAME */
+	const char *name;  /* NULL: KIND:PATH:NAME; `probe` of its samples */
 	unsigned int max_rate, max_hits;
 	struct probe_target targets[DP_MAX_PROBE_PIDS];
 	unsigned int n_targets; /* 0: all processes; those that are sampled give samples */
@@ -47,6 +49,7 @@ struct added_probe {
 	struct probe_target targets[DP_MAX_PROBE_PIDS]; /* as many as counts has */
 	uint32_t lists[DP_MAX_ARGUMENT_LISTS];          /* their numbers in the table */
 	size_t n_lists;
+	struct added_label *label; /* NULL: its hits are samples */
 	struct probe_links links;
 	struct dp_probe counts; /* as of the last look */
 };
@@ -55,6 +58,7 @@ struct added_probe {
 struct added_means {
 	struct probe_slots *slots;
 	struct value_table *values;
+	struct call_table *calls;
 	struct parsers *parsers; /* NULL: this process reads files */
 };
 
@@ -69,7 +73,8 @@ struct added_probe *added_probe_free(const struct added_means *means, struct add
  * its user may not trace one any more; or another negative errno.
  */
 int added_probe_enable(const struct added_means *means, struct added_probe *probe);
-void added_probe_disable(struct added_probe *probe, enum added_state state);
+void added_probe_disable(const struct added_means *means, struct added_probe *probe,
+			 enum added_state state);
 
 /*
  * Reads the counts. A probe that the kernel has ended is disabled, and one with a process that its user may not

@@ -15,12 +15,13 @@ struct probe_manager {
 };
 
 int probe_manager_new(struct probe_slots *slots, struct parsers *parsers,
-		      struct value_table *values, struct probe_manager **ret)
+		      struct value_table *values, struct call_table *calls,
+		      struct probe_manager **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
-	(*ret)->means = (struct added_means){ slots, values, parsers_hold(parsers) };
+	(*ret)->means = (struct added_means){ slots, values, calls, parsers_hold(parsers) };
 	return 0;
 }
 
@@ -115,7 +116,7 @@ static int change_one(struct probe_manager *m, enum probe_change change, size_t 
 		break;
 	case PROBE_DISABLE:
 		what = p->state == ADDED_ON ? "disabled" : NULL;
-		added_probe_disable(p, ADDED_OFF);
+		added_probe_disable(&m->means, p, ADDED_OFF);
 		break;
 	}
 	if (err == 0 && what)

@@ -21,6 +21,8 @@
 #include "profiler/probe_peer.h"
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
+#include "samples/call_table.h"
+#include "samples/spans.h"
 #include "samples/value_table.h"
 #include "sandbox/finders.h"
 #include "sandbox/parsers.h"
@@ -45,6 +47,7 @@ struct probe_server {
 	struct probe_manager *manager;
 	struct parsers *parsers; /* the manager's */
 	struct value_table *values;
+	struct call_table *calls;
 	const struct session *session; /* of the thread that ends it */
 	atomic_bool ends;
 	pthread_mutex_t lock; /* protects what follows */
@@ -57,6 +60,7 @@ static void destroy(struct probe_server *s)
 {
 	probe_manager_free(s->manager);
 	value_table_free(s->values);
+	call_table_free(s->calls);
 	loop_done(&s->loop);
 	if (s->listen_fd >= 0)
 		close(s->listen_fd);
@@ -413,7 +417,9 @@ static int make_manager(struct probe_server *s, const struct session *session,
 	if (err == 0)
 		err = value_table_new(&s->values);
 	if (err == 0)
-		err = probe_manager_new(slots, parsers, s->values, &s->manager);
+		err = call_table_new(&s->calls);
+	if (err == 0)
+		err = probe_manager_new(slots, parsers, s->values, s->calls, &s->manager);
 	if (err < 0)
 		probe_slots_free(slots);
 	return err;
@@ -421,7 +427,7 @@ static int make_manager(struct probe_server *s, const struct session *session,
 
 int probe_server_open(const struct session *session, struct parsers *parsers,
 		      const struct profiler_options *options, struct value_labels *labels,
-		      struct probe_server **ret)
+		      struct spans *ret_spans, struct probe_server **ret)
 {
 	const char *path = options->probe_socket;
 	struct probe_server *s = path ? server_new() : NULL;
@@ -450,6 +456,10 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		return err;
 	}
 	labels->added = s->values;
+	labels->calls = s->calls;
+	ret_spans->values = labels;
+	ret_spans->redaction = options->label_sources.redaction;
+	ret_spans->are_added = true;
 	log_info("probes can be added at %s", path);
 	*ret = s;
 	return 0;

@@ -7,6 +7,7 @@
 struct parsers;
 struct profiler_options;
 struct session;
+struct spans;
 struct value_labels;
 
 /*
@@ -34,12 +35,13 @@ struct probe_server;
 #define PROBE_REQUEST_FDS (1 + DP_MAX_PROBE_PIDS)
 
 /*
- * Listens at options->probe_socket; NULL: *ret is NULL. Sets the source of the values of added probes.
+ * Listens at options->probe_socket; NULL: *ret is NULL. Sets the source of the values of added probes, and what
+ * is to be known of their calls.
  * Logs errors. 0 or a negative errno.
  */
 int probe_server_open(const struct session *session, struct parsers *parsers,
 		      const struct profiler_options *options, struct value_labels *labels,
-		      struct probe_server **ret);
+		      struct spans *ret_spans, struct probe_server **ret);
 /*
  * While there is the session: no probe takes samples any more, and all are being removed, which is not waited
  * for. Accepts NULL.

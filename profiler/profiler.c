@@ -28,6 +28,7 @@
 #include "samples/drain.h"
 #include "samples/event_label.h"
 #include "samples/label_values.h"
+#include "samples/process_metrics.h"
 #include "samples/type_names.h"
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
@@ -315,6 +316,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	p->drain.label_sources.keys = p->stores.thread_keys;
+	p->drain.label_sources.metrics = process_metrics_source(p->stores.metrics);
 	if (p->needs.session.has_exceptions)
 		p->drain.label_sources.redaction = NULL; /* type_names_install() */
 	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
@@ -399,7 +401,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 					 &p->value_labels, &p->drain.spans);
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
-					&p->value_labels, &p->probes);
+					&p->value_labels, &p->drain.spans, &p->probes);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
@@ -592,9 +594,7 @@ struct profiler *profiler_free(struct profiler *p)
 	}
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
-	value_forms_free(p->event.lists, p->event.n_lists);
-	value_forms_free(p->event.thrown, 1);
-	free(p->event.code.maybe);
+	event_text_done(&p->event);
 	free(p);
 	return NULL;
 }

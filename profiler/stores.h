@@ -19,6 +19,7 @@ struct stores {
 	struct fetchers *name_fetchers;  /* of the thread that looks up names */
 	struct list_fetchers *lists;     /* NULL: lists of mappings are read in this process */
 	struct thread_keys *thread_keys; /* what processes say of themselves */
+	struct process_metrics *metrics; /* what they use; NULL: nobody asks */
 	struct pool *pool;               /* the session's, or the own one */
 	struct pool own_pool;    /* in the memory of this process: the kernel does not read it */
 	struct disk_cache cache; /* in use if binaries.cache points to it */

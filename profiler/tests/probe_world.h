@@ -25,6 +25,8 @@ static pid_t dies;
 /* In how many processes the last probe was set, and the first of them. */
 static size_t n_attached;
 static unsigned int attached;
+/* Calls label samples. */
+static bool has_code;
 /* For whom a parser was asked last. */
 static uid_t asked_for;
 
@@ -38,8 +40,12 @@ int __wrap_probe_slots_set(struct probe_slots *s, uint32_t slot, const struct dp
 int __wrap_probe_slots_read(const struct probe_slots *s, uint32_t slot, struct dp_probe *ret);
 int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
 				const struct dp_arguments *list);
-int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
-			      const unsigned int *pids, size_t n_pids, struct probe_links *ret);
+int __wrap_probe_slots_attach(struct probe_slots *s, enum probe_use use,
+			      const struct uprobe_places *places, const unsigned int *pids,
+			      size_t n_pids, struct probe_links *ret);
+int __wrap_probe_slots_set_code(struct probe_slots *s, uint32_t slot, size_t n,
+				struct dp_span_places *code);
+void __wrap_probe_slots_drop_code(struct probe_slots *s);
 void __wrap_probe_links_close(struct probe_links *links);
 void __wrap_probe_slots_silence(const struct session *session);
 int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t size,
@@ -105,10 +111,12 @@ int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
 	return 0;
 }
 
-int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
-			      const unsigned int *pids, size_t n_pids, struct probe_links *ret)
+int __wrap_probe_slots_attach(struct probe_slots *s, enum probe_use use,
+			      const struct uprobe_places *places, const unsigned int *pids,
+			      size_t n_pids, struct probe_links *ret)
 {
 	(void)s;
+	(void)use;
 	(void)places;
 	(void)ret;
 	n_attached = n_pids;
@@ -117,6 +125,23 @@ int __wrap_probe_slots_attach(struct probe_slots *s, const struct uprobe_places 
 	if (dies > 0)
 		finish(dies);
 	return attach_error;
+}
+
+int __wrap_probe_slots_set_code(struct probe_slots *s, uint32_t slot, size_t n,
+				struct dp_span_places *code)
+{
+	(void)s;
+	(void)slot;
+	(void)n;
+	(void)code;
+	has_code = true;
+	return 0;
+}
+
+void __wrap_probe_slots_drop_code(struct probe_slots *s)
+{
+	(void)s;
+	has_code = false;
 }
 
 void __wrap_probe_links_close(struct probe_links *links)

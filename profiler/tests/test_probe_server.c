@@ -25,6 +25,7 @@
 #include "log/clock.h"
 #include "profiler/profiler.h"
 #include "profiler/tests/probe_world.h"
+#include "samples/spans.h"
 
 #define USER 65432
 #define GROUP 65431
@@ -35,9 +36,10 @@ static struct probe_server *server;
 static int listen_there(void)
 {
 	static struct value_labels labels;
+	static struct spans spans;
 	const struct profiler_options options = { .probe_socket = path };
 
-	return probe_server_open(NULL, NULL, &options, &labels, &server);
+	return probe_server_open(NULL, NULL, &options, &labels, &spans, &server);
 }
 
 /* Where probes are set. */
@@ -333,6 +335,27 @@ Test(probe_server, removes_a_probe_if_its_process_ends_meanwhile)
 	cr_assert_eq(n_closed, before + 1);
 }
 
+Test(probe_server, has_one_probe_at_a_time_that_labels_samples)
+{
+	pid_t child = start_waiting();
+	char more[128];
+
+	cr_assert_eq(listen_there(), 0);
+	snprintf(more, sizeof(more), ", \"kind\": \"label\", \"pids\": [%d]", (int)child);
+	check_done(add_with("probed(x=arg1:s32)", "x", more, -1));
+	cr_assert(has_code && n_attached == 1 && attached == (unsigned int)child);
+	check_error(add_with("probed(x=arg1:s32)", "y", ", \"kind\": \"label\"", -1),
+		    "another probe labels samples");
+	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
+	cr_assert(!has_code);
+	dies = child;
+	check_error(ask("{\"do\": \"enable\", \"id\": 1}\n", NULL, 0), "has just ended");
+	cr_assert(!has_code);
+	dies = 0;
+	check_done(add_with("probed(x=arg1:s32)", "y", ", \"kind\": \"label\"", -1));
+	cr_assert(has_code);
+}
+
 Test(probe_server, removes_a_probe_that_is_disabled)
 {
 	cr_assert_eq(listen_there(), 0);
@@ -387,7 +410,7 @@ static int as_user(int (*act)(pid_t parent), pid_t *ret)
 /* Returns the number of what went wrong. */
 static int add_own(pid_t parent)
 {
-	char own[64], others[64];
+	char own[64], others[64], label[128];
 	int memory;
 
 	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
@@ -399,6 +422,10 @@ static int add_own(pid_t parent)
 		return 3;
 	if (!is_refused(add_with("probed", "x", own, -1), "you may not trace"))
 		return 4;
+	snprintf(label, sizeof(label), "%s, \"kind\": \"label\"", own);
+	if (!is_refused(add_with("probed(x=arg1:s32)", "x", label, memory),
+			"only root may label samples"))
+		return 10;
 	if (is_refused(add_with("probed", "x", own, memory), ""))
 		return 5;
 	if (strcmp(state_of_first(), "on") != 0)
