@@ -312,6 +312,7 @@ struct walk_runtime {
 	__u64 self;        /* the thread's pthread_self() */
 	__u64 interpreter; /* the next one to search */
 	__u64 at;          /* the thread's state, then the next frame; 0: none */
+	__u64 first;       /* the innermost frame of Python; 0: none */
 	union {
 		__u64 below; /* the first frame of the loop that called the innermost one */
 		__u64 end;   /* of an array of frames */
