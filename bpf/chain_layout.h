@@ -29,7 +29,20 @@ struct dp_chain {
 	__u32 native;     /* first byte of functions that are native code; or 0 */
 	__u32 tagged; /* in a function: the address of what has two words that tell it apart from */
 	__u32 tags[2]; /* others, or 0: it has them itself; and they */
+	/*
+	 * Or 0. A function whose first tag is 0 may be gone soon; what stays is a string, its file, that
+	 * it has here. Its second tag is the address of its instructions.
+	 */
+	__u32 file;
+	__u32 hash;       /* in a string; 0 there: not known */
+	__u32 n_steps;    /* in a function: the number of its instructions, */
+	__u32 first_line; /* and its first line */
+	__u32 step_size;  /* of an instruction, and its line */
+	__u32 step_line;
 };
+
+/* In the address of a string that stands for a function: the frame has its line, and the hash. */
+#define DP_CHAIN_FILE 1ULL
 
 /* Tells apart functions that follow each other at the same address. */
 static inline __u64 chain_tag(__u64 first, __u64 second)
