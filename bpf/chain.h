@@ -72,12 +72,45 @@ static __always_inline int chain_find(struct walk *w)
 	return chain_read_word(w, &r->at, at + r->chain.first - 1);
 }
 
+/* Reads the line of a frame: the function's first one, if that has just begun and has stored none. */
+static __always_inline int chain_read_line(struct walk *w, const struct dp_runtime_frame *f,
+					   __u64 steps)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 at = f->code + r->chain.first_line;
+
+	if (port_read_user(w, &r->n_steps, sizeof(r->n_steps), f->code + r->chain.n_steps) < 0)
+		return -1;
+	if (f->position - steps < (__u64)r->n_steps * r->chain.step_size)
+		at = f->position + r->chain.step_line;
+	return port_read_user(w, &r->line, sizeof(r->line), at);
+}
+
+/*
+ * Puts what stays of a function whose first tag is 0 into a frame that has its code and position.
+ * `steps`: its second tag. Leaves the frame alone where the file cannot be read: what only other
+ * processes have used of memory that they share is not mapped.
+ */
+static __always_inline void chain_put_file(struct walk *w, struct dp_runtime_frame *f, __u64 steps)
+{
+	struct walk_runtime *r = &w->runtime;
+
+	if (chain_read_word(w, &r->file, f->code + r->chain.file - 1) < 0 ||
+	    chain_read_word(w, &r->hash, r->file + r->chain.hash) < 0 || r->hash == 0 ||
+	    chain_read_line(w, f, steps) < 0)
+		return;
+	f->code = r->file | DP_CHAIN_FILE;
+	f->position = r->line;
+	f->tag = r->hash;
+}
+
 /* Adds a function. Returns 0, or negative if it cannot be read. */
 static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
 {
 	struct walk_runtime *r = &w->runtime;
 	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
 	__u64 at = code, second;
+	__u32 is_native, is_nameless;
 	__u8 type = 0;
 
 	f->code = code;
@@ -88,9 +121,13 @@ static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
 	if (chain_read_word(w, &f->tag, at + r->chain.tags[0]) < 0 ||
 	    chain_read_word(w, &second, at + r->chain.tags[1]) < 0)
 		return -1;
+	is_native = r->chain.native != 0 && type == r->chain.native;
+	is_nameless = r->chain.file != 0 && f->tag == 0 && !is_native;
 	f->tag = chain_tag(f->tag, second);
 	f->position = chain_word(r, r->chain.position) & ~(DP_RUNTIME_ENTRY | DP_RUNTIME_C);
-	if ((flags & r->chain.entry) != 0 && (r->chain.native == 0 || type != r->chain.native))
+	if (is_nameless)
+		chain_put_file(w, f, second);
+	if ((flags & r->chain.entry) != 0 && !is_native)
 		f->position |= DP_RUNTIME_ENTRY;
 	r->head.n++;
 	return 0;

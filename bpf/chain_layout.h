@@ -38,7 +38,20 @@ struct dp_chain {
 	__u32 c_definition; /* and its definition's address, in which is */
 	__u32 c_name;       /* the number */
 	__u32 zero;
+	/*
+	 * Or 0. A function whose first tag is 0 may be gone soon; what stays is a string, its file, that
+	 * it has here. Its second tag is the address of its instructions.
+	 */
+	__u32 file;
+	__u32 hash;       /* in a string; 0 there: not known */
+	__u32 n_steps;    /* in a function: the number of its instructions, */
+	__u32 first_line; /* and its first line */
+	__u32 step_size;  /* of an instruction, and its line */
+	__u32 step_line;
 };
+
+/* In the address of a string that stands for a function: the frame has its line, and the hash. */
+#define DP_CHAIN_FILE 1ULL
 
 /* Tells apart functions that follow each other at the same address. */
 static inline __u64 chain_tag(__u64 first, __u64 second)

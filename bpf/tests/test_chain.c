@@ -297,6 +297,57 @@ Test(chain, what_is_no_method_is_no_function_in_c)
 	expect(DP_RUNTIME_READ_FAULT, 1);
 }
 
+/* The file, the number of instructions and the first line of function 1; and a string with a hash. */
+Test(chain, functions_without_names_have_files)
+{
+	struct dp_chain *c = &layout()->chain;
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+	uint64_t string = function_at(8), steps = FLAGS;
+
+	c->file = BODY + 1;
+	c->hash = 8;
+	c->n_steps = 40;
+	c->first_line = 44;
+	c->step_size = 16;
+	c->step_line = 4;
+	put_list();
+	world_poke(w, function_at(1) + TAG, 0);
+	world_poke(w, function_at(1) + OTHER_TAG, steps);
+	world_poke(w, function_at(1) + BODY, string);
+	world_poke(w, function_at(2) + BODY, string);
+	world_poke(w, function_at(1) + 40, 7ULL << 32 | 2);
+	world_poke(w, steps, 8ULL << 32);
+	world_poke(w, steps + 16, 9ULL << 32);
+	world_poke(w, steps + 32, 10ULL << 32);
+	world_poke(w, frame_at(1) + POSITION, steps + 16);
+	world_poke(w, frame_at(1) + FLAG, ENTRY);
+	/* A string whose hash is not known does not stand for it. */
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->tag, chain_tag(0, steps));
+	world_poke(w, string + 8, 99);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, string | DP_CHAIN_FILE);
+	cr_assert_eq(f->position, 9 | DP_RUNTIME_ENTRY);
+	cr_assert_eq(f->tag, 99);
+	/* Its first line, before it has stored where it is. */
+	world_poke(w, frame_at(1) + POSITION, steps + 32);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->position, 7 | DP_RUNTIME_ENTRY);
+	/* The others have names. */
+	cr_assert_eq(w->walk.runtime.frames[2].code, function_at(2));
+	/* Those of native code have no file there. */
+	world_poke(w, function_at(1) + TYPE, NATIVE);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	world_poke(w, function_at(1) + TYPE, 0);
+	/* What cannot be read does not cut the stack. */
+	world_poke(w, function_at(1) + BODY, 8);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->tag, chain_tag(0, steps));
+}
+
 Test(chain, flags_and_tags_may_be_elsewhere)
 {
 	struct dp_chain *c = &layout()->chain;
