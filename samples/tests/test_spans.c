@@ -7,36 +7,15 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "samples/call_table.h"
-#include "samples/label_values.h"
 #include "samples/probed_code.h"
-#include "samples/value_table.h"
+#include "samples/tests/spans_test.h"
 
-#define MIN 100 /* the least time */
-#define TID 7
-#define ROOT 0x8000
-#define MAX 64
-
-static struct spans spans;
-static struct value_forms forms[1];
-static struct value_labels values;
 static struct probed_code code;
-static uint64_t settled;
-/* What was reported: when it was taken, and its number; -1: it is in a call that is not known. */
-static struct {
-	uint64_t time;
-	int64_t number;
-} reported[MAX];
-static size_t n_reported;
-static int report_err;
 
 static void set_up(void)
 {
-	forms[0].n = 1;
-	forms[0].of[0] = (struct value_form){ .name = "number", .type = VALUE_U64, .unit = "" };
-	value_labels_init(&values, forms, 1, NULL);
+	set_up_values();
 	spans = (struct spans){ .name = "f", .min_ns = MIN, .code = &code, .values = &values };
-	settled = 10000;
 }
 
 static void tear_down(void)
@@ -47,73 +26,9 @@ static void tear_down(void)
 
 TestSuite(spans, .init = set_up, .fini = tear_down);
 
-static int report(void *arg, const struct sample *sample)
-{
-	struct label label;
-	int64_t number = INT64_MIN;
-	size_t at = 0, n = 0;
-
-	for (; label_set_next(sample->labels, &at, &label); n++) {
-		bool is_unknown = label.text && strcmp(label.text, "<unknown>") == 0;
-
-		if (strcmp(label.key, "number") == 0)
-			number = is_unknown ? -1 : label.number;
-		else
-			cr_assert_str_eq(label.text, number < 0 ? "<unknown>" : "f");
-	}
-	cr_assert_eq(n, 2);
-	cr_assert_lt(n_reported, MAX);
-	reported[n_reported].time = sample->time_ns;
-	reported[n_reported++].number = number;
-	return report_err;
-}
-
 static void release(void)
 {
 	cr_assert_eq(spans_release(&spans, settled, 0, report, NULL), 0);
-}
-
-static void expect(size_t i, uint64_t time, int64_t number)
-{
-	cr_assert_lt(i, n_reported);
-	cr_assert_eq(reported[i].time, time, "%lu", (unsigned long)reported[i].time);
-	cr_assert_eq(reported[i].number, number, "%ld", (long)reported[i].number);
-}
-
-static int begin_of(uint64_t begin_ns, uint64_t number)
-{
-	const struct {
-		struct dp_span_begin begin;
-		struct dp_values values;
-		__u64 number;
-	} record = {
-		.begin = { { DP_RECORD_SPAN_BEGIN, sizeof(record) }, TID, begin_ns },
-		.values = { .part = { DP_RECORD_VALUES,
-				      sizeof(record.values) + sizeof(record.number) },
-			    .n = 1 },
-		.number = number,
-	};
-
-	return spans_on_begin(&spans, &record.begin);
-}
-
-/* Calls have their begin as their number. */
-static void begin(uint64_t begin_ns)
-{
-	cr_assert_eq(begin_of(begin_ns, begin_ns), 0);
-}
-
-static void end(uint64_t begin_ns, uint64_t end_ns, enum dp_span_how how)
-{
-	const struct dp_span_end record = {
-		.part = { DP_RECORD_SPAN_END, sizeof(record) },
-		.tid = TID,
-		.begin_ns = begin_ns,
-		.end_ns = end_ns,
-		.how = how,
-	};
-
-	cr_assert_eq(spans_on_end(&spans, &record), 0);
 }
 
 static struct span_list list_of(uint64_t root, const uint64_t *begins, size_t n)
@@ -529,95 +444,4 @@ Test(spans, of_damaged_records_are_refused)
 	cr_assert_eq(spans_on_begin(&spans, &record.begin), -EBADMSG);
 	cr_assert_null(spans.calls);
 	cr_assert_eq(begin_of(0, 0), -EBADMSG);
-}
-
-/* Of a probe that is added: from 500 to 2000. */
-static void set_up_added(void)
-{
-	const struct call_period period = { .is_timed = true, .min_ns = MIN, .forms = forms[0] };
-
-	values.n_lists = 0;
-	cr_assert_eq(value_table_new(&values.added), 0);
-	cr_assert_eq(call_table_new(&values.calls), 0);
-	cr_assert_eq(value_table_add(values.added, &forms[0], "f", 0, 0), 0);
-	cr_assert_eq(call_table_prepare(values.calls, &period, 500), 0);
-	call_table_begin(values.calls, 500);
-	call_table_end(values.calls, 2000);
-	spans = (struct spans){ .values = &values, .are_added = true };
-}
-
-static void tear_down_added(void)
-{
-	spans_done(&spans);
-	value_table_free(values.added);
-	call_table_free(values.calls);
-}
-
-/* Samples without labels have the number 0. */
-static int report_any(void *arg, const struct sample *sample)
-{
-	if (sample->labels)
-		return report(arg, sample);
-	reported[n_reported].time = sample->time_ns;
-	reported[n_reported++].number = 0;
-	return 0;
-}
-
-static void release_any(void)
-{
-	cr_assert_eq(spans_release(&spans, settled, 0, report_any, NULL), 0);
-}
-
-/* begin_ns UINT64_MAX: in none */
-static void take_added(uint64_t time, uint64_t begin_ns)
-{
-	const struct {
-		struct dp_spans head;
-		__u64 begin_ns;
-	} raw = { { .part = { DP_RECORD_SPANS, sizeof(raw) }, .n = begin_ns != UINT64_MAX },
-		  begin_ns };
-	const struct sample sample = { .time_ns = time, .tid = TID, .pid = TID };
-	struct span_list calls;
-	struct kept_sample *kept;
-
-	cr_assert_eq(spans_find(&spans, &raw.head, NULL, &sample, &calls), 0);
-	if (!spans_hold(&spans, &calls)) {
-		cr_assert_eq(report_any(NULL, &sample), 0);
-		return;
-	}
-	cr_assert_eq(kept_sample_new(&sample, &calls, &kept), 0);
-	cr_assert_eq(spans_keep(&spans, kept), 0);
-}
-
-Test(spans, of_added_probes_keep_the_others)
-{
-	set_up_added();
-	take_added(400, 300);
-	take_added(600, UINT64_MAX);
-	cr_assert_eq(n_reported, 2, "nothing waits");
-	begin(1000);
-	begin(1300);
-	take_added(1010, 1000);
-	take_added(1020, UINT64_MAX);
-	take_added(1310, 1300);
-	take_added(1400, 0);
-	take_added(2000, 1300);
-	release_any();
-	cr_assert_eq(n_reported, 2, "they come in order");
-	end(1000, 1000 + MIN, DP_SPAN_RETURNED);
-	end(1300, 1300 + MIN - 1, DP_SPAN_RETURNED);
-	release_any();
-	cr_assert_eq(n_reported, 7);
-	expect(0, 400, 0);
-	expect(1, 600, 0);
-	expect(2, 1010, 1000);
-	expect(3, 1020, 0);
-	expect(4, 1310, 0);
-	expect(5, 1400, -1);
-	expect(6, 2000, 0);
-	cr_assert(spans.n_outside == 0 && spans.n_unknown == 0 && !spans.first);
-	cr_assert_eq(spans.min_ns, MIN);
-	take_added(2100, UINT64_MAX);
-	cr_assert_eq(n_reported, 8);
-	tear_down_added();
 }
