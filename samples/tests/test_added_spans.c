@@ -11,9 +11,10 @@
 /* Of a probe that is added: from 500 to 2000. */
 static void set_up(void)
 {
-	const struct call_period period = { .is_timed = true, .min_ns = MIN, .forms = forms[0] };
+	struct call_period period = { .is_timed = true, .min_ns = MIN };
 
 	set_up_values();
+	period.forms = forms[0];
 	values.n_lists = 0;
 	cr_assert_eq(value_table_new(&values.added), 0);
 	cr_assert_eq(call_table_new(&values.calls), 0);
