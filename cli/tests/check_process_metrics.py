@@ -88,7 +88,9 @@ class Metrics(unittest.TestCase):
         def between(first, last, key):
             return [s["labels"][key] for s in samples if first < (s["time_ns"] - begin) / 1e9 < last and key in (s["labels"] or {})]
         self.assertLess(max(between(1.5, 3, "usage.cpu")), 60)
-        self.assertGreater(min(between(6.5, 7.5, "usage.cpu")), 80 if os.cpu_count() > 1 else 40)
+        # On a busy machine it waits for a part of that time.
+        wants = map(sum, zip(between(6.5, 7.5, "usage.cpu"), between(6.5, 7.5, "usage.run_queue_wait")))
+        self.assertGreater(min(wants), 80)
         grown = min(between(6.5, 7.5, "usage.memory")) - max(between(1, 3, "usage.memory"))
         self.assertLess(abs(grown - 50000000), 5000000)
 
