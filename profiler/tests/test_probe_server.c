@@ -335,6 +335,28 @@ Test(probe_server, removes_a_probe_if_its_process_ends_meanwhile)
 	cr_assert_eq(n_closed, before + 1);
 }
 
+Test(probe_server, enables_the_others_if_one_cannot_be)
+{
+	const pid_t child = add_disabled();
+	int before;
+
+	add_one("probed", "y");
+	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
+	finish(child);
+	check_error(ask("{\"do\": \"enable\"}\n", NULL, 0), "");
+	before = n_closed;
+	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
+	cr_assert_eq(n_closed, before + 1);
+}
+
+Test(probe_server, takes_no_great_number_for_all)
+{
+	cr_assert_eq(listen_there(), 0);
+	add_one("probed", "x");
+	check_error(ask("{\"do\": \"remove\", \"id\": 4294967296}\n", NULL, 0), "no such number");
+	check_done(ask("{\"do\": \"remove\", \"id\": 1}\n", NULL, 0));
+}
+
 Test(probe_server, has_one_probe_at_a_time_that_labels_samples)
 {
 	pid_t child = start_waiting();

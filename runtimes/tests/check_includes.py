@@ -74,7 +74,8 @@ def judge(frames, i, folder):
     wanted = [f"{folder}/part{i}.php", f"{folder}/main.php"]
     known = [f for f in frames if f["symbol"] != "[php, unloaded]"]
     for frame in known:
-        first, last = (2 + i, 4 + i) if frame["file"] == wanted[0] else (MAIN_LINE, MAIN_LINE)
+        # The return that PHP adds is in the line behind the file's last one.
+        first, last = (2 + i, 5 + i) if frame["file"] == wanted[0] else (MAIN_LINE, MAIN_LINE)
         # At its beginning, a file has not stored where it is, and is in its first line.
         if frame["symbol"] != "<main>" or frame["file"] not in wanted or frame["line"] not in (1, *range(first, last + 1)):
             return "wrong"
