@@ -146,10 +146,18 @@ class Labels(unittest.TestCase):
     def test_stacks_at_the_probe(self):
         """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
         instruction is executed as a copy, where no file is. A byte like a breakpoint may also be in a gap between functions."""
+        # Seconds: the longer ones are for busy machines.
+        for seconds in 4, 12, 36:
+            if self.stacks_at_the_probe(str(seconds)) > 200:
+                return
+        self.fail("too few samples")
+
+    def stacks_at_the_probe(self, seconds):
+        """The least number of samples that any function has."""
         with tempfile.TemporaryDirectory() as directory:
             out = os.path.join(directory, "out.jsonl")
             path, called = program("breakpoint"), ("probed_push", "probed_copy", "read_page")
-            result = dwarfprof("-F", "4999", "--probe", f"label:{path}:probed_*(n=arg1:s32)", "-o", out, "--", path, "4")
+            result = dwarfprof("-F", "4999", "--probe", f"label:{path}:probed_*(n=arg1:s32)", "-o", out, "--", path, seconds)
             self.assertEqual(result.returncode, 0, result.stderr)
             with open(out) as file:
                 samples = [json.loads(line) for line in file]
@@ -161,8 +169,9 @@ class Labels(unittest.TestCase):
         stacks = collections.Counter((s["outcome"], *(frame["symbol"] for frame in s["user_stack"][:2])) for s in samples
                                      if s["user_stack"] and s["user_stack"][0]["symbol"] in called)
         print(dict(stacks), flush=True)
-        self.assertEqual(set(stacks), {("complete", name, "main") for name in called})
-        self.assertGreater(min(stacks.values()), 200)
+        right = {("complete", name, "main") for name in called}
+        self.assertLessEqual(set(stacks), right)
+        return min(stacks[stack] for stack in right)
 
     def test_sums_by_label(self):
         def look(written, log):
