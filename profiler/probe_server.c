@@ -2,6 +2,7 @@
 #include "profiler/probe_server.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ struct probe_server {
 	size_t n_users;
 };
 
-static void destroy(struct probe_server *s)
+static void probe_server_destroy(struct probe_server *s)
 {
 	probe_manager_free(s->manager);
 	value_table_free(s->values);
@@ -79,7 +80,7 @@ static void drop(struct probe_server *s)
 	is_last = --s->n_users == 0;
 	pthread_mutex_unlock(&s->lock);
 	if (is_last)
-		destroy(s);
+		probe_server_destroy(s);
 }
 
 static void end_peer(struct probe_server *s, struct probe_peer *peer)
@@ -444,6 +445,7 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		err = listen_at(s, path);
 	if (err == 0)
 		err = make_loop(s);
+	json_object_seed(0); /* before there are two threads that may do so */
 	if (err == 0)
 		err = start(s);
 	if (err < 0) {
