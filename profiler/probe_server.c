@@ -98,20 +98,27 @@ static size_t count_peers(const struct probe_server *s, uid_t user)
 	return n;
 }
 
-/* The user who has most places; for another user than root, root if nobody else has one. */
+/*
+ * Who gives a place to a user: who has most; to others than root, who has more than they, and more than one,
+ * else root, else they themselves.
+ */
 static uid_t find_greediest(const struct probe_server *s, uid_t for_user)
 {
-	uid_t user = 0;
+	const size_t n_own = count_peers(s, for_user);
+	uid_t user = for_user;
 	size_t most = 0;
 
 	for (size_t i = 0; i < MAX_PEERS; i++) {
-		size_t n = s->peers[i].fd < 0 ? 0 : 2 * count_peers(s, s->peers[i].who.uid);
+		const uid_t of = s->peers[i].who.uid;
+		size_t n = s->peers[i].fd < 0 ? 0 : count_peers(s, of);
 
-		if (n > 0 && for_user != 0 && s->peers[i].who.uid == 0)
+		if (for_user != 0 && of != 0 && (n <= n_own || n == 1))
+			n = 0;
+		if (for_user != 0 && of == 0 && n > 0)
 			n = 1;
 		if (n <= most)
 			continue;
-		user = s->peers[i].who.uid;
+		user = of;
 		most = n;
 	}
 	return user;
