@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "elf/code_pages.h"
 #include "kernel/exception_probes.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -171,6 +172,16 @@ static bool is_known_as_another(struct binary_store *store, struct table_job *j)
 	return true;
 }
 
+/* If memory is short, reports find them. */
+static void set_pages(struct binary *b)
+{
+	struct code_pages *pages;
+	size_t n;
+
+	if (code_pages_of(b->elf.segments, b->elf.n_segments, &pages, &n) == 0)
+		module_set_pages(b->module, pages, n);
+}
+
 static void finish_reading(struct binary_store *store, struct table_job *j)
 {
 	struct binary *b = j->binary;
@@ -189,6 +200,7 @@ static void finish_reading(struct binary_store *store, struct table_job *j)
 	b->is_foreign = j->is_foreign;
 	b->module->user = j->user;
 	module_set_build_id(b->module, b->elf.origin.build_id);
+	set_pages(b);
 	if (j->debug_fd > 0)
 		b->module->debug_fd = steal_fd(&j->debug_fd);
 	map_bytes(b);

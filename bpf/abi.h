@@ -373,7 +373,7 @@ struct dp_mapping {
  *   | pid                       | n_mappings                |
  *   | memory_map                                            |
  *   | labels                    | runtime                   |
- *   | hotspot                                               |
+ *   | hotspot                   | other_runtime             |
  *   +-------------------------------------------------------+
  *   | struct dp_mapping, by address                         |
  *   +-------------------------------------------------------+
@@ -388,7 +388,8 @@ struct dp_snapshot {
 	/* Numbers of the mappings whose images say where these are, from 1; 0: none */
 	__u32 labels;
 	__u32 runtime;
-	__u64 hotspot; /* distance of a struct dp_hotspot behind the mappings, in cells; 0: none */
+	__u32 hotspot; /* distance of a struct dp_hotspot behind the mappings, in cells; 0: none */
+	__u32 other_runtime; /* as `runtime`: of another kind */
 };
 
 /*

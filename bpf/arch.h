@@ -40,6 +40,11 @@
  *   DP_PROBED_FROM(byte)       how far from a function's start, which has that byte, a probe of it
  *                              has been hit
  *   DP_SYSCALL_SIZE, _CODE     size of a system call instruction, and its bytes as a number
+ *   DP_BREAKPOINT_SIZE, _CODE  the same of a uprobe's breakpoint; pc is then behind it
+ *   DP_BREAKPOINT_FLAGS        of a thread that has met one which the kernel has yet to handle
+ *   DP_FUNCTION_ALIGNMENT      at what addresses compilers let functions begin
+ *   DP_PUSHED_REGISTERS(X)     X(name) for each register that an instruction of the breakpoint's size
+ *                              may push
  *
  * and the paths of the other headers of the folder:
  *

@@ -13,7 +13,7 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 {
 	struct thread_spans *t = thread_spans_of(pid_tgid);
 	__u64 cookie = bpf_get_attach_cookie(ctx), cfa = DP_FRAME_CFA(REGS_SP(ctx)), old;
-	__u32 n_cells, place = (__u32)(cookie >> 16) & (DP_MAX_SPAN_PLACES - 1);
+	__u32 n_cells, id = DP_SPAN_ID_OF(cookie);
 	struct span_key *key;
 	struct span *s;
 	__u32 chosen;
@@ -28,14 +28,14 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 	if (dp_has_span_times && old != 0)
 		span_give_up(key, s, old == cfa);
 	REGS_COPY(&t->regs, ctx);
-	span_own(cfa, pid_tgid, place);
-	span_code_note(pid_tgid >> 32, place, t->regs.reg[DP_REG_PC]);
+	span_own(cfa, pid_tgid, id);
+	span_code_note(pid_tgid >> 32, id, t->regs.reg[DP_REG_PC]);
 	values_fill(&t->values, &t->regs, (__u32)cookie & 0xffff, 0, SPAN_CELLS);
 	t->values.head.part = (struct dp_part){
 		DP_RECORD_VALUES,
 		(__u16)(sizeof(s->head) + t->values.n_cells * DP_CELL_SIZE),
 	};
-	key->place = place;
+	key->id = id;
 	n_cells = t->values.n_cells;
 	n_cells = port_opaque(n_cells);
 	key->n_cells = (__u16)n_cells;
@@ -55,8 +55,13 @@ int dp_begin_span(struct pt_regs *ctx)
 	const __u32 *cell;
 
 	keep_to_own_stack(ctx);
-	if (is_wanted_somewhere(pid_tgid, &cell))
-		span_begin(ctx, pid_tgid);
+	if (dp_has_slots && !probe_hit(bpf_get_attach_cookie(ctx), pid_tgid >> 32))
+		return 0;
+	if (!is_wanted_somewhere(pid_tgid, &cell))
+		return 0;
+	if (dp_has_slots)
+		probe_count(bpf_get_attach_cookie(ctx));
+	span_begin(ctx, pid_tgid);
 	return 0;
 }
 
@@ -69,6 +74,9 @@ int dp_end_span(struct pt_regs *ctx)
 	const __u32 *cell;
 
 	keep_to_own_stack(ctx);
+	/* A call that is not kept would seem to be an earlier one, which did not return. */
+	if (dp_has_slots && probe_is_over(bpf_get_attach_cookie(ctx) >> DP_PROBE_SHIFT))
+		return 0;
 	if (is_wanted_somewhere(pid_tgid, &cell))
 		span_return(ctx, pid_tgid, now);
 	return 0;

@@ -72,12 +72,45 @@ static __always_inline int chain_find(struct walk *w)
 	return chain_read_word(w, &r->at, at + r->chain.first - 1);
 }
 
+/* Reads the line of a frame: the function's first one, if that has just begun and has stored none. */
+static __always_inline int chain_read_line(struct walk *w, const struct dp_runtime_frame *f,
+					   __u64 steps)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 at = f->code + r->chain.first_line;
+
+	if (port_read_user(w, &r->n_steps, sizeof(r->n_steps), f->code + r->chain.n_steps) < 0)
+		return -1;
+	if (f->position - steps < (__u64)r->n_steps * r->chain.step_size)
+		at = f->position + r->chain.step_line;
+	return port_read_user(w, &r->line, sizeof(r->line), at);
+}
+
+/*
+ * Puts what stays of a function whose first tag is 0 into a frame that has its code and position.
+ * `steps`: its second tag. Leaves the frame alone where the file cannot be read: what only other
+ * processes have used of memory that they share is not mapped.
+ */
+static __always_inline void chain_put_file(struct walk *w, struct dp_runtime_frame *f, __u64 steps)
+{
+	struct walk_runtime *r = &w->runtime;
+
+	if (chain_read_word(w, &r->file, f->code + r->chain.file - 1) < 0 ||
+	    chain_read_word(w, &r->hash, r->file + r->chain.hash) < 0 || r->hash == 0 ||
+	    chain_read_line(w, f, steps) < 0)
+		return;
+	f->code = r->file | DP_CHAIN_FILE;
+	f->position = r->line;
+	f->tag = r->hash;
+}
+
 /* Adds a function. Returns 0, or negative if it cannot be read. */
 static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
 {
 	struct walk_runtime *r = &w->runtime;
 	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
 	__u64 at = code, second;
+	__u32 is_native, is_nameless;
 	__u8 type = 0;
 
 	f->code = code;
@@ -88,12 +121,55 @@ static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
 	if (chain_read_word(w, &f->tag, at + r->chain.tags[0]) < 0 ||
 	    chain_read_word(w, &second, at + r->chain.tags[1]) < 0)
 		return -1;
+	is_native = r->chain.native != 0 && type == r->chain.native;
+	is_nameless = r->chain.file != 0 && f->tag == 0 && !is_native;
 	f->tag = chain_tag(f->tag, second);
-	f->position = chain_word(r, r->chain.position) & ~DP_RUNTIME_ENTRY;
-	if ((flags & r->chain.entry) != 0 && (r->chain.native == 0 || type != r->chain.native))
+	f->position = chain_word(r, r->chain.position) & ~(DP_RUNTIME_ENTRY | DP_RUNTIME_C);
+	if (is_nameless)
+		chain_put_file(w, f, second);
+	if ((flags & r->chain.entry) != 0 && !is_native)
 		f->position |= DP_RUNTIME_ENTRY;
 	r->head.n++;
 	return 0;
+}
+
+/* Adds a function in C by its method, if it has one. Returns 0, or negative: it cannot be read. */
+static __always_inline int chain_add_c(struct walk *w, __u64 flags_at)
+{
+	struct walk_runtime *r = &w->runtime;
+	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
+	__u64 at, type;
+
+	if (chain_read_word(w, &at, flags_at - r->chain.c_method) < 0 ||
+	    chain_read_word(w, &type, at) < 0)
+		return -1;
+	if ((type & r->chain.c_type_mask) != r->chain.c_type)
+		return 0;
+	if (chain_read_word(w, &at, at + r->chain.c_definition) < 0 ||
+	    chain_read_word(w, &f->code, at + r->chain.c_name) < 0)
+		return -1;
+	f->tag = r->bias + r->chain.c_names;
+	f->position = DP_RUNTIME_C;
+	r->head.n++;
+	return 0;
+}
+
+/* Adds the frame that has been read, if it is sent. Returns 0, or negative: it cannot be read. */
+static __always_inline int chain_add_frame(struct walk *w)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 code = chain_word(r, r->chain.code), at = chain_word(r, r->chain.flags), flags = at;
+
+	if (code == 0 && r->chain.c_names == 0)
+		return 0;
+	if (r->chain.flags_far != 0 && chain_read_word(w, &flags, at) < 0)
+		return -1;
+	if (r->chain.c_names != 0 && (flags & r->chain.kind) == r->chain.c_kind)
+		return chain_add_c(w, at);
+	if (code == 0 || (flags & r->chain.skip) != 0 ||
+	    (r->chain.kind != 0 && (flags & r->chain.kind) == r->chain.no_kind))
+		return 0;
+	return chain_add(w, code, flags);
 }
 
 static long chain_frame_step(__u32 i, void *ctx)
@@ -101,7 +177,6 @@ static long chain_frame_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct walk_runtime *r = &w->runtime;
 	__u32 size = r->chain.frame_size;
-	__u64 code, flags;
 
 	if (r->at == 0 || (r->chain.stride != 0 && r->at >= r->end)) {
 		r->head.outcome = DP_RUNTIME_COMPLETE;
@@ -115,16 +190,7 @@ static long chain_frame_step(__u32 i, void *ctx)
 	if (port_read_user(w, r->bytes, size, r->at) < 0)
 		goto fault;
 	r->at = r->chain.stride != 0 ? r->at + r->chain.stride : chain_word(r, r->chain.next);
-	code = chain_word(r, r->chain.code);
-	flags = chain_word(r, r->chain.flags);
-	if (code == 0)
-		return 0;
-	if (r->chain.flags_far != 0 && chain_read_word(w, &flags, flags) < 0)
-		goto fault;
-	if ((flags & r->chain.skip) != 0 ||
-	    (r->chain.kind != 0 && (flags & r->chain.kind) == r->chain.no_kind))
-		return 0;
-	if (chain_add(w, code, flags) < 0)
+	if (chain_add_frame(w) < 0)
 		goto fault;
 	return 0;
 fault:

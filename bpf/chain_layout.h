@@ -29,7 +29,29 @@ struct dp_chain {
 	__u32 native;     /* first byte of functions that are native code; or 0 */
 	__u32 tagged; /* in a function: the address of what has two words that tell it apart from */
 	__u32 tags[2]; /* others, or 0: it has them itself; and they */
+	/* Functions in C, whose frames have no `code`, but a method; its number is sent: */
+	__u32 c_kind;       /* the kind of their frames */
+	__u64 c_names;      /* in the file: what has the names by number; 0: they are not sent */
+	__u32 c_method;     /* from a frame's flags back to its method. In that: */
+	__u32 c_type_mask;  /* what its first word has if it is one, */
+	__u32 c_type;       /* by this mask, */
+	__u32 c_definition; /* and its definition's address, in which is */
+	__u32 c_name;       /* the number */
+	__u32 zero;
+	/*
+	 * Or 0. A function whose first tag is 0 may be gone soon; what stays is a string, its file, that
+	 * it has here. Its second tag is the address of its instructions.
+	 */
+	__u32 file;
+	__u32 hash;       /* in a string; 0 there: not known */
+	__u32 n_steps;    /* in a function: the number of its instructions, */
+	__u32 first_line; /* and its first line */
+	__u32 step_size;  /* of an instruction, and its line */
+	__u32 step_line;
 };
+
+/* In the address of a string that stands for a function: the frame has its line, and the hash. */
+#define DP_CHAIN_FILE 1ULL
 
 /* Tells apart functions that follow each other at the same address. */
 static inline __u64 chain_tag(__u64 first, __u64 second)
@@ -50,6 +72,11 @@ struct dp_ruby_names {
 	__u32 index;
 	__u32 line_size; /* of what has a line, which begins with it */
 	__u32 string_size;
+	__u32 last_operator; /* numbers of names up to this one are these of their texts; */
+	__u32 number_shift;  /* others' are shifted */
+	__u32 first_names;   /* number of the texts that there are from the beginning, */
+	__u32 texts;         /* and in what has the names, the array of arrays of all */
+	__u32 error;         /* in a thread's context: what rb_errinfo() returns */
 	__u32 zero;
 };
 

@@ -12,6 +12,7 @@
 #include "bpf/names.bpf.h"
 #include "bpf/probe_slots.bpf.h"
 #include "bpf/rate.bpf.h"
+#include "bpf/registers.bpf.h"
 #include "bpf/runtime.bpf.h"
 #include "bpf/signal.bpf.h"
 #include "bpf/spans.bpf.h"
@@ -32,8 +33,9 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile bool dp_all_processes;
 /* Sample the children of those in dp_processes. */
 const volatile bool dp_inherit;
-const volatile __u32 dp_unwind;     /* enum dp_unwind */
-const volatile __u32 dp_max_frames; /* at most DP_MAX_FRAMES */
+const volatile __u32 dp_not_inherited; /* but for this one */
+const volatile __u32 dp_unwind;        /* enum dp_unwind */
+const volatile __u32 dp_max_frames;    /* at most DP_MAX_FRAMES */
 
 const volatile __u32 dp_sides; /* enum dp_sides */
 /* Leave out kernel stacks: the user may not see kernel addresses. */
@@ -174,24 +176,6 @@ static __always_inline void scratch_release(struct scratch *s)
 	__sync_lock_test_and_set(&s->busy, 0);
 }
 
-/*
- * Reads the user registers of the current task, which is in the kernel. Returns its mode, as
- * REGS_COPY().
- *
- * Also checks whether the program counter is behind a system call instruction, by reading it:
- * execve() and signal delivery set a new program counter.
- */
-PORT_GLOBAL int regs_of_task(struct walk *w)
-{
-	const struct pt_regs___task *regs =
-		(const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-
-	if (!w)
-		return 0;
-	w->in.in_syscall = regs_behind_syscall(regs);
-	return REGS_COPY(&w->in.regs, regs);
-}
-
 /* Finds the tables of the process. Returns DP_WALKING, or why there are none. */
 static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u32 *cell)
 {
@@ -211,6 +195,7 @@ static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u
 	w->out.sample.snapshot = w->in.snapshot;
 	w->labels.mapping = snapshot->labels;
 	w->runtime.mapping = snapshot->runtime;
+	w->runtime.other = snapshot->other_runtime;
 	return DP_WALKING;
 }
 
@@ -462,7 +447,7 @@ static __always_inline bool is_wanted_somewhere(__u64 pid_tgid, const __u32 **re
 	*ret_cell = bpf_map_lookup_elem(&dp_processes, &pid);
 	if (*ret_cell || dp_all_processes || dp_by_thread)
 		return true;
-	if (!dp_inherit)
+	if (!dp_inherit || pid == dp_not_inherited)
 		return false;
 	task = BPF_CORE_READ(task, real_parent);
 	parent = dp_pid_namespace == 0 ? read_number(task, tgid) : process_in_namespace(task);
@@ -517,10 +502,7 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	} else if (!is_user_mode(ctx) && has_no_user_stack(task)) {
 		s->walk.out.sample.outcome = DP_NO_USER_STACK;
 	} else {
-		if (is_user_mode(ctx))
-			mode = REGS_COPY(&s->walk.in.regs, &ctx->regs);
-		else
-			mode = regs_of_task(&s->walk);
+		mode = is_user_mode(ctx) ? regs_of_event(&s->walk, ctx) : regs_of_task(&s->walk);
 		sample_user_stack(s, cell, mode & 0xffff);
 	}
 	if (!is_user_mode(ctx))

@@ -51,6 +51,8 @@ struct return_instance {
 
 struct uprobe_task {
 	struct return_instance *return_instances;
+	unsigned long xol_vaddr; /* where the thread executes an instruction that is */
+	unsigned long vaddr;     /* here */
 } DP_CORE;
 
 struct ns_common {
@@ -101,6 +103,7 @@ struct sched_entity {
 } DP_CORE;
 
 struct thread_info {
+	unsigned long flags;
 	__u32 cpu;
 } DP_CORE;
 

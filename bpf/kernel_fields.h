@@ -70,6 +70,7 @@ enum dp_field_for {
 	X(task_struct, vfork_done, DP_FOR_NOTHING, "whose stack a child of vfork() is leaving")    \
 	X(task_struct, utask, DP_FOR_NOTHING, DP_LOST_URETPROBES)                                  \
 	X(thread_info, cpu, DP_FOR_DUMP, NULL)                                                     \
+	X(thread_info, flags, DP_FOR_NOTHING, DP_LOST_BREAKPOINTS)                                 \
 	X(sched_entity, sum_exec_runtime, DP_FOR_SWITCHES, NULL)                                   \
 	X(mm_struct, start_code, DP_FOR_TASKS, NULL)                                               \
 	X(mm_struct, start_stack, DP_FOR_SAMPLES, NULL)                                            \
@@ -78,6 +79,8 @@ enum dp_field_for {
 	X(uprobes_state, xol_area, DP_FOR_NOTHING, DP_LOST_URETPROBES)                             \
 	X(xol_area, vaddr, DP_FOR_NOTHING, DP_LOST_URETPROBES)                                     \
 	X(uprobe_task, return_instances, DP_FOR_NOTHING, DP_LOST_URETPROBES)                       \
+	X(uprobe_task, vaddr, DP_FOR_NOTHING, DP_LOST_BREAKPOINTS)                                 \
+	X(uprobe_task, xol_vaddr, DP_FOR_NOTHING, DP_LOST_BREAKPOINTS)                             \
 	X(return_instance, next, DP_FOR_NOTHING, DP_LOST_URETPROBES)                               \
 	X(return_instance, orig_ret_vaddr, DP_FOR_NOTHING, DP_LOST_URETPROBES)                     \
 	X(return_instance, stack, DP_FOR_NOTHING, DP_LOST_URETPROBES)                              \
@@ -104,5 +107,6 @@ enum dp_field_for {
 	X(bpf_iter_meta, seq, DP_FOR_DUMP, NULL)
 
 #define DP_LOST_URETPROBES "stacks beyond a function with a uretprobe"
+#define DP_LOST_BREAKPOINTS "stacks at a uprobe's instruction"
 
 #endif

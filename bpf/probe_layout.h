@@ -10,9 +10,11 @@
 #define DP_MAX_PROBES 64
 #define DP_MAX_PROBE_PIDS 16
 
-/* A cookie has the number of a list of arguments, and above it the probe's slot. */
+/* A cookie has the number of a list of arguments, or DP_SPAN_COOKIE(), and above it the probe's slot. */
 #define DP_PROBE_SHIFT 48
 #define DP_PROBE_COOKIE(list, slot) ((__u64)(slot) << DP_PROBE_SHIFT | (list))
+
+#define DP_PROBE_ENDED 2 /* sampling has */
 
 struct dp_probe {
 	/* Set before there can be hits: */
@@ -23,7 +25,7 @@ struct dp_probe {
 	__u32 is_of_user; /* only what this user may trace, in the initial user namespace: */
 	__u32 user, group;
 	/* Counted: */
-	__u32 is_over;   /* there were too many hits; the others are not counted */
+	__u32 is_over;   /* unless 0, no hit counts. 1: there were too many; DP_PROBE_ENDED */
 	__u64 n_hits;    /* in all processes: each costs a trap */
 	__u64 n_wanted;  /* in those that are sampled */
 	__u64 n_thinned; /* of these, not sampled */

@@ -98,6 +98,24 @@ PORT_GLOBAL int probe_hit(__u64 cookie, __u32 pid)
 	return probe_is_for(p, pid) && (!p->is_of_user || probe_may_trace(p));
 }
 
+/* Counts a hit of a probe whose hits are no samples. */
+static __always_inline void probe_count(__u64 cookie)
+{
+	__u32 slot = cookie >> DP_PROBE_SHIFT;
+	struct dp_probe *p = bpf_map_lookup_elem(&dp_probes, &slot);
+
+	if (p)
+		__sync_fetch_and_add(&p->n_wanted, 1);
+}
+
+/* There were too many hits, so that further ones are not known. */
+static __always_inline bool probe_is_over(__u32 slot)
+{
+	const struct dp_probe *p = bpf_map_lookup_elem(&dp_probes, &slot);
+
+	return !p || *(const volatile __u32 *)&p->is_over;
+}
+
 /* Number of hits that a sample of this one stands for; 0: do not take it. */
 PORT_GLOBAL int probe_weight(__u64 cookie)
 {

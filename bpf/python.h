@@ -16,7 +16,45 @@ static __always_inline __u64 python_word(const struct walk_runtime *r, __u32 at)
 			port_index(at & (DP_PYTHON_FRAME_SIZE - 1), DP_PYTHON_FRAME_SIZE));
 }
 
-/* Goes to the next thread state. Returns 1 at the thread's own, or where the search ends. */
+/*
+ * Finds the first frames of the innermost evaluation loop, and of the one that called it, by the
+ * structure of the former, which is on its stack. Returns 0 or negative.
+ */
+static __always_inline int python_find_loop(struct walk *w, __u64 loop)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 previous;
+
+	if (port_read_user(w, &previous, sizeof(previous), loop + r->python.c_previous) < 0 ||
+	    port_read_user(w, &r->innermost, sizeof(r->innermost), loop + r->python.c_frame - 1) <
+		    0)
+		return -1;
+	if (previous == 0)
+		r->below = 0;
+	else if (port_read_user(w, &r->below, sizeof(r->below), previous + r->python.c_frame - 1) <
+		 0)
+		return -1;
+	return 0;
+}
+
+/* Finds the first frames of the thread's state at r->at; 0: it has none. Returns 0 or negative. */
+static __always_inline int python_find_frames(struct walk *w)
+{
+	struct walk_runtime *r = &w->runtime;
+
+	r->below = 0;
+	if (port_read_user(w, &r->innermost, sizeof(r->innermost), r->at + r->python.thread_frame) <
+	    0)
+		return -1;
+	return r->python.c_frame != 0 && r->innermost != 0 ? python_find_loop(w, r->innermost) : 0;
+}
+
+/*
+ * Goes to the next thread state. Returns 1 at the thread's own with frames, or where the search
+ * ends. Until 3.11, the state that a thread has made for one that it starts has its own id until
+ * that one runs (_PyThreadState_Prealloc(), Python/pystate.c), is first in the list, and has no
+ * frames.
+ */
 static long python_thread_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
@@ -27,7 +65,8 @@ static long python_thread_step(__u32 i, void *ctx)
 		__u64 interpreter = r->interpreter;
 
 		if (interpreter == 0) {
-			r->head.outcome = DP_RUNTIME_NO_THREAD;
+			if (r->head.outcome != DP_RUNTIME_COMPLETE)
+				r->head.outcome = DP_RUNTIME_NO_THREAD;
 			return 1;
 		}
 		if (port_read_user(w, &r->at, sizeof(r->at), interpreter + r->python.first_thread) <
@@ -40,8 +79,11 @@ static long python_thread_step(__u32 i, void *ctx)
 	if (port_read_user(w, &id, sizeof(id), r->at + r->python.thread_id) < 0)
 		goto fault;
 	if (id == r->self) {
+		if (python_find_frames(w) < 0)
+			goto fault;
 		r->head.outcome = DP_RUNTIME_COMPLETE;
-		return 1;
+		if (r->innermost != 0 || r->below != 0)
+			return 1;
 	}
 	if (port_read_user(w, &r->at, sizeof(r->at), r->at + r->python.next_thread) < 0)
 		goto fault;
@@ -49,26 +91,6 @@ static long python_thread_step(__u32 i, void *ctx)
 fault:
 	r->head.outcome = DP_RUNTIME_READ_FAULT;
 	return 1;
-}
-
-/*
- * Finds the first frames of the innermost evaluation loop, and of the one that called it, by the
- * structure of the former, which is on its stack. Returns 0 or negative.
- */
-static __always_inline int python_find_loop(struct walk *w, __u64 *loop)
-{
-	struct walk_runtime *r = &w->runtime;
-	__u64 previous;
-
-	if (port_read_user(w, &previous, sizeof(previous), *loop + r->python.c_previous) < 0 ||
-	    port_read_user(w, loop, sizeof(*loop), *loop + r->python.c_frame - 1) < 0)
-		return -1;
-	if (previous == 0)
-		r->below = 0;
-	else if (port_read_user(w, &r->below, sizeof(r->below), previous + r->python.c_frame - 1) <
-		 0)
-		return -1;
-	return 0;
 }
 
 /*
@@ -81,7 +103,7 @@ static __always_inline int python_leave_new_loop(struct walk_runtime *r)
 	if (r->is_checked)
 		return 0;
 	r->is_checked = 1;
-	r->head.n = 0;
+	r->head.n = (__u16)r->first;
 	r->at = r->below;
 	return 1;
 }
@@ -91,9 +113,9 @@ static __always_inline void python_find(struct walk *w)
 {
 	struct walk_runtime *r = &w->runtime;
 	struct walk_ref ref = { w };
-	__u64 thread;
 
 	r->at = 0;
+	r->innermost = 0;
 	r->self = port_thread_base(w);
 	r->head.outcome = DP_RUNTIME_READ_FAULT;
 	if (r->self == 0 ||
@@ -102,17 +124,10 @@ static __always_inline void python_find(struct walk *w)
 		return;
 	r->head.outcome = DP_RUNTIME_MANY_THREADS;
 	port_loop(DP_MAX_RUNTIME_THREADS, python_thread_step, &ref);
-	thread = r->at;
-	r->at = 0;
-	if (r->head.outcome != DP_RUNTIME_COMPLETE)
-		return;
-	r->head.outcome = DP_RUNTIME_READ_FAULT;
+	r->at = r->innermost;
 	r->is_checked = r->python.c_frame == 0;
-	if (port_read_user(w, &thread, sizeof(thread), thread + r->python.thread_frame) < 0 ||
-	    (r->python.c_frame != 0 && thread != 0 && python_find_loop(w, &thread) < 0))
-		return;
-	r->at = thread;
-	r->head.outcome = DP_RUNTIME_MANY_FRAMES;
+	if (r->head.outcome == DP_RUNTIME_COMPLETE)
+		r->head.outcome = DP_RUNTIME_MANY_FRAMES;
 }
 
 /*
@@ -173,7 +188,7 @@ static __always_inline void python_mark_entry(struct walk_runtime *r)
 		return;
 	}
 	r->is_checked = 1;
-	if (r->head.n > 0)
+	if (r->head.n > r->first)
 		r->frames[port_index(last & (DP_MAX_RUNTIME_FRAMES - 1), DP_MAX_RUNTIME_FRAMES)]
 			.position |= DP_RUNTIME_ENTRY;
 }

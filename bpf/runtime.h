@@ -14,8 +14,9 @@
 #include "bpf/v8.h"
 
 /*
- * Reads the runtime's frames of the thread whose stack was (or was to be) walked into w->runtime. The
- * thread is interrupted, so its own do not change. Returns 1 if there is anything to send.
+ * Reads the frames of the runtime of w->runtime.mapping, of the thread whose stack was (or was to
+ * be) walked into w->runtime. The thread is interrupted, so its own do not change. Returns 1 if
+ * there is anything to send.
  */
 PORT_GLOBAL int runtime_read(struct walk *w)
 {
@@ -32,7 +33,8 @@ PORT_GLOBAL int runtime_read(struct walk *w)
 	if (!image)
 		return 0;
 	w->runtime.bias = m->bias;
-	w->runtime.head = (struct dp_runtime){ .kind = (__u8)image->runtime_kind };
+	w->runtime.head = (struct dp_runtime){ .kind = (__u8)image->runtime_kind,
+					       .n = (__u16)w->runtime.first };
 	runtime = port_pool(w, m->image + sizeof(*image) / DP_CELL_SIZE);
 	if (!runtime)
 		return 0;
@@ -53,7 +55,61 @@ PORT_GLOBAL int runtime_read(struct walk *w)
 	default:
 		return 0;
 	}
-	return w->runtime.head.n > 0 || w->runtime.head.outcome != DP_RUNTIME_COMPLETE;
+	return w->runtime.head.n > w->runtime.first ||
+	       w->runtime.head.outcome != DP_RUNTIME_COMPLETE;
+}
+
+/* Adds the frames of another runtime, if it has any. */
+static __always_inline void runtime_add(struct walk *w)
+{
+	struct walk_runtime *r = &w->runtime;
+	struct dp_runtime first = r->head;
+	struct dp_runtime_frame *f;
+	__u32 n;
+
+	if (first.n >= DP_MAX_RUNTIME_FRAMES - 1)
+		return;
+	r->first = first.n;
+	if (runtime_read(w) == 0 || r->head.n <= r->first) {
+		r->head = first;
+		r->first = 0;
+		return;
+	}
+	r->first = 0;
+	n = r->head.n;
+	if (n >= DP_MAX_RUNTIME_FRAMES) {
+		n = DP_MAX_RUNTIME_FRAMES - 1;
+		r->head.outcome = DP_RUNTIME_MANY_FRAMES;
+	}
+	f = &r->frames[port_index(n & (DP_MAX_RUNTIME_FRAMES - 1), DP_MAX_RUNTIME_FRAMES)];
+	f->code = first.n;
+	f->position = r->head.kind | (__u64)r->head.outcome << DP_RUNTIME_OTHER_OUTCOME_SHIFT;
+	f->tag = 0;
+	r->head.kind = first.kind | DP_RUNTIME_TWO;
+	r->head.outcome = first.outcome;
+	r->head.n = (__u16)(n + 1);
+}
+
+/*
+ * Reads the frames of all runtimes of the thread, as runtime_read(): those that the walk itself has
+ * noted, and those of mappings; of two at most. Returns 1 if there is anything to send.
+ */
+PORT_GLOBAL int runtime_read_all(struct walk *w)
+{
+	struct walk_runtime *r;
+	int found;
+
+	if (!w)
+		return 0;
+	r = &w->runtime;
+	found = r->head.n > 0;
+	if (!found && r->mapping != 0) {
+		found = runtime_read(w);
+		r->mapping = r->other;
+	}
+	if (r->mapping != 0)
+		runtime_add(w);
+	return found || r->head.n > 0;
 }
 
 #endif

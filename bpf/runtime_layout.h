@@ -64,8 +64,9 @@ enum dp_runtime_outcome { DP_RUNTIME_OUTCOMES(X) DP_N_RUNTIME_OUTCOMES };
  * A frame of a runtime: its code, the position in it, and a tag that other code at the same address
  * has not. For Python: the code object; the instruction pointer or number of the last instruction
  * (struct dp_python), with a bit for the first frame of its evaluation loop; and python_tag(). For
- * Chains: the members of struct dp_chain, with that bit, and chain_tag(). HotSpot, V8 and Perl: see
- * their layouts. Of the first two, a frame stands for a native one, whose number is in its position.
+ * Chains: the members of struct dp_chain, with that bit, and chain_tag(); of a function in C, the
+ * number of its name, DP_RUNTIME_C, and where the names are. HotSpot, V8 and Perl: see their
+ * layouts. Of the first two, a frame stands for a native one, whose number is in its position.
  */
 struct dp_runtime_frame {
 	__u64 code;
@@ -73,7 +74,16 @@ struct dp_runtime_frame {
 	__u64 tag;
 };
 
+/*
+ * With this bit, the kind of the first of two runtimes in a process. The last frame says where the
+ * other's are, which are between both: its code is the number of the first one's, its position the
+ * kind and, in the next byte, the outcome.
+ */
+#define DP_RUNTIME_TWO 0x80
+#define DP_RUNTIME_OTHER_OUTCOME_SHIFT 8
+
 #define DP_RUNTIME_ENTRY (1ULL << 63)
+#define DP_RUNTIME_C (1ULL << 62) /* only of chains */
 #define DP_NOTE_NUMBER_SHIFT 32
 #define DP_NOTE_NUMBER(position) ((position) >> DP_NOTE_NUMBER_SHIFT & (DP_MAX_FRAMES - 1))
 
@@ -90,7 +100,7 @@ struct dp_runtime_frame {
  */
 struct dp_runtime {
 	struct dp_part part; /* DP_RECORD_RUNTIME */
-	__u8 kind;           /* enum dp_runtime_kind */
+	__u8 kind;           /* enum dp_runtime_kind, or with DP_RUNTIME_TWO */
 	__u8 outcome;        /* enum dp_runtime_outcome */
 	__u16 n;
 };
@@ -149,7 +159,7 @@ static inline __u64 python_tag(__u64 name_hash, __u32 first_line)
 
 /*
  * Code of the runtime in its file: its evaluation loops, what stands between two of them, or (calls) what
- * native code begins one with.
+ * native code begins one with; of Ruby, what calls functions in C.
  */
 struct dp_runtime_range {
 	__u64 start, end; /* end exclusive; the unused ones are empty */

@@ -14,20 +14,35 @@
 #define DP_MAX_SPAN_PROCESSES 1024
 #define DP_MAX_SPAN_OWNERS 65536
 
+/*
+ * Tells a place apart from another one that has had its number before, of a probe that was removed, or has
+ * been off meanwhile: the calls that are kept of that one say nothing about this one. serial: at least 1.
+ */
+#define DP_SPAN_ID(serial, number) ((__u32)(serial)*DP_MAX_SPAN_PLACES + (__u32)(number))
+
 /* The code of a probed function, and of a part of it that the compiler has put elsewhere. */
 struct dp_span_place {
 	__u64 size;
 	__s64 cold;      /* where the other part begins, from the function's start */
 	__u64 cold_size; /* 0: there is none */
 	__u64 begun;     /* DP_PROBED_FROM() */
+	__u32 id;        /* DP_SPAN_ID(); 0: there is none */
+	__u32 slot;      /* of a probe that was added meanwhile (probe_layout.h) */
 };
 
 struct dp_span_places {
 	struct dp_span_place of[DP_MAX_SPAN_PLACES];
+	/* Of probes that are added meanwhile: how long calls take matters, samples list them. */
+	__u32 are_timed;
+	__u32 zero;
 };
 
-/* The cookie of a place: the number of its list of arguments, and that of the place. */
-#define DP_SPAN_COOKIE(list, place) ((__u64)(place) << 16 | (list))
+/*
+ * The cookie of a place: the number of its list of arguments, and its id. That of the first place of a run's own
+ * probe is 0, which needs no link: others do (perf_event_set_bpf_prog(), kernel/events/core.c).
+ */
+#define DP_SPAN_COOKIE(list, id) ((__u64)((id)-DP_SPAN_ID(1, 0)) << 16 | (list))
+#define DP_SPAN_ID_OF(cookie) ((__u32)((cookie) >> 16) + DP_SPAN_ID(1, 0))
 
 /*
  * Times of calls are counted by steps: four for each power of two of nanoseconds, so that a step ends

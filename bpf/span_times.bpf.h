@@ -85,9 +85,9 @@ static __always_inline void span_count(__u64 ns)
 
 static __always_inline void span_return(struct pt_regs *ctx, __u64 pid_tgid, __u64 now)
 {
-	__u32 place = (__u32)(bpf_get_attach_cookie(ctx) >> 16) & (DP_MAX_SPAN_PLACES - 1);
+	__u32 id = DP_SPAN_ID_OF(bpf_get_attach_cookie(ctx));
 	struct thread_spans *t = bpf_map_lookup_elem(&dp_spans, &pid_tgid);
-	__u32 found = span_with_cfa(t, DP_FRAME_CFA(REGS_SP(ctx)), place) - 1;
+	__u32 found = span_with_cfa(t, DP_FRAME_CFA(REGS_SP(ctx)), id) - 1;
 	struct dp_span_times *times;
 	struct span_key *key;
 	struct span *s;
@@ -153,7 +153,7 @@ static long span_calls_step(__u32 i, void *ctx)
 	}
 	/* The last frame was not left, so its CFA is not known. */
 	if (i + 1 < w->at.n_frames)
-		found = span_with_cfa(c->spans, t->cfa, place - 1);
+		found = span_with_cfa(c->spans, t->cfa, span_id(c->places, place - 1));
 	if (!c->spans || found == SPAN_UNKNOWN ||
 	    !span_is_own(&c->spans->keys[port_index(found - 1, SPANS)], w->out.sample.pid,
 			 w->out.sample.tid))
@@ -197,6 +197,15 @@ PORT_GLOBAL int span_tell(struct walk *w, __u32 number)
 	return 0;
 }
 
+/* Of a probe that is over, later calls are not kept, and may have the places of those that are. */
+static __always_inline struct thread_spans *spans_that_count(const struct dp_span_places *places,
+							     __u64 id)
+{
+	if (dp_has_slots && probe_is_over(places->of[0].slot))
+		return NULL;
+	return bpf_map_lookup_elem(&dp_spans, &id);
+}
+
 /* Appends the list of calls after n frames. Returns the cells that it takes. */
 PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 {
@@ -216,7 +225,7 @@ PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 	c.places = bpf_map_lookup_elem(&dp_span_places, &zero);
 	if (!c.code || !c.places)
 		return 0;
-	c.spans = bpf_map_lookup_elem(&dp_spans, &id);
+	c.spans = spans_that_count(c.places, id);
 	if (is_walked)
 		bpf_loop(w->at.n_frames, span_calls_step, &c, 0);
 	if (w->out.sample.outcome != DP_COMPLETE)
@@ -236,10 +245,20 @@ PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 	return (int)(sizeof(head) / DP_CELL_SIZE + head.n);
 }
 
+/* Do samples list the calls of the probe that was added? */
+PORT_GLOBAL int spans_are_timed(__u32 zero)
+{
+	const struct dp_span_places *places;
+
+	zero = 0;
+	places = bpf_map_lookup_elem(&dp_span_places, &zero);
+	return places && places->are_timed;
+}
+
 /* Appends what is known of the probed calls on the stack. w->out.span: was it walked? */
 static __always_inline __u32 sample_put_probed(struct walk *w, __u32 n)
 {
-	if (dp_has_span_times)
+	if (dp_has_slots ? spans_are_timed(n) != 0 : dp_has_span_times)
 		return (__u32)sample_put_calls(w, port_opaque(n));
 	span_find(w);
 	return (__u32)sample_put_span(w, port_opaque(n));

@@ -11,6 +11,7 @@
  * thread keeps is of an earlier call.
  */
 
+#include "bpf/probe_slots.bpf.h"
 #include "bpf/values.bpf.h"
 
 /* Constants of the loaded program, as the options are. */
@@ -22,8 +23,8 @@ const volatile bool dp_has_span_times;
 #define SPAN_CELLS (WALK_SPAN_CELLS - sizeof(struct dp_values) / DP_CELL_SIZE)
 
 struct span_key {
-	__u64 cfa; /* 0: none */
-	__u32 place;
+	__u64 cfa;     /* 0: none */
+	__u32 id;      /* of its place */
 	__u16 n_cells; /* of its values */
 	/* With dp_has_span_times: */
 	__u8 is_sent; /* user space has its begin */
@@ -62,6 +63,7 @@ struct {
 /* Where a process has the probed functions; 0: not known, as it has not called it yet. */
 struct span_code {
 	__u64 start[DP_MAX_SPAN_PLACES];
+	__u32 id[DP_MAX_SPAN_PLACES]; /* of which place that is */
 };
 
 struct {
@@ -80,7 +82,7 @@ struct {
 
 struct span_owner_key {
 	__u64 cfa;
-	__u32 pid, place;
+	__u32 pid, id;
 };
 
 /* The thread that began the last call with a CFA. */
@@ -131,22 +133,26 @@ static __always_inline struct thread_spans *thread_spans_of(__u64 pid_tgid)
 }
 
 /* Notes where the process has the function. */
-static __always_inline void span_code_note(__u32 pid, __u32 place, __u64 start)
+static __always_inline void span_code_note(__u32 pid, __u32 id, __u64 start)
 {
 	static const struct span_code fresh;
 	struct span_code *code = bpf_map_lookup_elem(&dp_span_code, &pid);
+	__u32 place = id & (DP_MAX_SPAN_PLACES - 1);
 
 	if (!code) {
 		bpf_map_update_elem(&dp_span_code, &pid, &fresh, BPF_NOEXIST);
 		code = bpf_map_lookup_elem(&dp_span_code, &pid);
 	}
-	if (code)
-		code->start[port_index(place, DP_MAX_SPAN_PLACES)] = start;
+	if (!code)
+		return;
+	/* In this order: a sample may interrupt this. */
+	*(volatile __u64 *)&code->start[port_index(place, DP_MAX_SPAN_PLACES)] = start;
+	*(volatile __u32 *)&code->id[port_index(place, DP_MAX_SPAN_PLACES)] = id;
 }
 
-static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 place)
+static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 id)
 {
-	struct span_owner_key key = { cfa, pid_tgid >> 32, place };
+	struct span_owner_key key = { cfa, pid_tgid >> 32, id };
 	__u32 tid = (__u32)pid_tgid;
 
 	bpf_map_update_elem(&dp_span_owners, &key, &tid, BPF_ANY);
@@ -155,7 +161,7 @@ static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 place)
 /* Is a kept call the last one that began at its CFA? */
 static __always_inline bool span_is_own(const struct span_key *kept, __u32 pid, __u32 tid)
 {
-	struct span_owner_key key = { kept->cfa, pid, kept->place };
+	struct span_owner_key key = { kept->cfa, pid, kept->id };
 	const __u32 *owner = bpf_map_lookup_elem(&dp_span_owners, &key);
 
 	return owner && *owner == tid;
@@ -189,21 +195,45 @@ static __always_inline __u32 span_place_of(const struct dp_span_places *places,
 		__u64 start = code->start[port_index(i, DP_MAX_SPAN_PLACES)];
 		__u64 offset = DP_FRAME_ADDRESS(frame) - start - is_caller;
 
-		if (start && span_has(place, offset, is_caller))
+		if (start && code->id[port_index(i, DP_MAX_SPAN_PLACES)] == place->id &&
+		    span_has(place, offset, is_caller))
 			return i + 1;
 	}
 	return 0;
 }
 
-static __always_inline __u32 span_with_cfa(const struct thread_spans *t, __u64 cfa, __u32 place)
+static __always_inline __u32 span_with_cfa(const struct thread_spans *t, __u64 cfa, __u32 id)
 {
 	for (__u32 i = 0; t && i < SPANS; i++) {
 		const struct span_key *key = &t->keys[port_index(i, SPANS)];
 
-		if (key->cfa == cfa && key->place == place)
+		if (key->cfa == cfa && key->id == id)
 			return i + 1;
 	}
 	return SPAN_UNKNOWN;
+}
+
+static __always_inline __u32 span_id(const struct dp_span_places *places, __u32 place)
+{
+	return places->of[port_index(place, DP_MAX_SPAN_PLACES)].id;
+}
+
+/* Is a kept call of a probe that is over? Later ones are not kept, and may have its place on the stack. */
+static __always_inline bool span_is_over(const struct dp_span_places *places,
+					 const struct span_key *key)
+{
+	return dp_has_slots &&
+	       probe_is_over(places->of[port_index(key->id, DP_MAX_SPAN_PLACES)].slot);
+}
+
+/* Without one, all that is kept is of probes that have been removed. */
+static __always_inline bool spans_have_place(const struct dp_span_places *places)
+{
+	__u32 ids = 0;
+
+	for (__u32 i = 0; i < DP_MAX_SPAN_PLACES; i++)
+		ids |= places->of[i].id;
+	return ids != 0;
 }
 
 static long span_step(__u32 i, void *ctx)
@@ -216,7 +246,8 @@ static long span_step(__u32 i, void *ctx)
 	if (place == 0)
 		return 0;
 	/* The last frame was not left, so its CFA is not known. */
-	search->found = i + 1 < w->at.n_frames ? span_with_cfa(search->spans, t->cfa, place - 1) :
+	search->found = i + 1 < w->at.n_frames ? span_with_cfa(search->spans, t->cfa,
+							       span_id(search->places, place - 1)) :
 						 SPAN_UNKNOWN;
 	return 1;
 }
@@ -240,15 +271,20 @@ PORT_GLOBAL int span_find(struct walk *w)
 	search.places = bpf_map_lookup_elem(&dp_span_places, &zero);
 	if (!search.code || !search.places)
 		return 0;
+	if (dp_has_slots && !spans_have_place(search.places))
+		return 0;
 	search.spans = bpf_map_lookup_elem(&dp_spans, &key);
 	if (is_walked)
 		bpf_loop(w->at.n_frames, span_step, &search, 0);
 	if (search.found == 0 && w->out.sample.outcome != DP_COMPLETE)
 		search.found = SPAN_UNKNOWN;
-	if (search.spans && search.found > 0 && search.found < SPAN_UNKNOWN &&
-	    !span_is_own(&search.spans->keys[port_index(search.found - 1, SPANS)], pid,
-			 w->out.sample.tid))
-		search.found = SPAN_UNKNOWN;
+	if (search.spans && search.found > 0 && search.found < SPAN_UNKNOWN) {
+		const struct span_key *key =
+			&search.spans->keys[port_index(search.found - 1, SPANS)];
+
+		if (!span_is_own(key, pid, w->out.sample.tid) || span_is_over(search.places, key))
+			search.found = SPAN_UNKNOWN;
+	}
 	w->out.span = search.found;
 	return 0;
 }

@@ -307,16 +307,22 @@ struct walk_perl {
 /* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
 struct walk_runtime {
 	__u32 mapping; /* 0: none */
+	__u32 other;   /* another one's */
+	__u32 first;   /* where its frames begin */
 	__u32 zero;
 	__u64 bias;
 	__u64 self;        /* the thread's pthread_self() */
 	__u64 interpreter; /* the next one to search */
 	__u64 at;          /* the thread's state, then the next frame; 0: none */
+	__u64 innermost;   /* frame of Python; 0: none */
 	union {
 		__u64 below; /* the first frame of the loop that called the innermost one */
 		__u64 end;   /* of an array of frames */
 	};
 	__u64 is_checked; /* whether the innermost loop's frames lead there */
+	__u64 file, hash; /* of a function in a list: its file, whose name has this hash, */
+	__u32 n_steps;    /* its instructions, */
+	__u32 line;       /* and the line that it is in */
 	union {
 		struct dp_python python;
 		struct dp_chain chain;

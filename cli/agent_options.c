@@ -29,6 +29,7 @@ enum {
 	OPTION_MIN_BLOCK,
 	OPTION_OFF_CPU,
 	OPTION_PROBE_SOCKET,
+	OPTION_PROCESS_METRICS,
 	OPTION_PULL,
 	OPTION_PULL_TOKEN_FILE,
 	OPTION_SPOOL,
@@ -60,6 +61,8 @@ static const struct argp_option argp_options[] = {
 	  2 },
 	{ "probe-socket", OPTION_PROBE_SOCKET, "PATH", 0,
 	  "let `dwarfprof probe' add probes meanwhile, through this socket", 2 },
+	{ "process-metrics", OPTION_PROCESS_METRICS, NULL, 0,
+	  "label samples with the CPU time, memory and I/O of their process", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ .doc = "What to show", .group = 4 },
 	{ .doc = "Where profiles go", .group = 5 },
@@ -266,6 +269,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_MAX_RATE:
 		s->options.record.profiler.max_rate = parse_number(state, "--max-rate", arg);
+		return 0;
+	case OPTION_PROCESS_METRICS:
+		s->options.record.profiler.process_metrics = true;
 		return 0;
 	case OPTION_PROBE_SOCKET:
 		s->options.record.profiler.probe_socket = arg;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/name_options.h"
 
+#include <linux/capability.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -8,11 +9,13 @@
 #include "cli/moment.h"
 #include "cli/quantity.h"
 #include "cli/sandbox_options.h"
+#include "kernel/permission.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/confined.h"
 #include "profiler/fetch.h"
 #include "sandbox/helper.h"
+#include "sandbox/parsers.h"
 
 enum {
 	OPTION_DEBUGINFOD_TIMEOUT = 1024,
@@ -191,13 +194,19 @@ struct names *recording_names_apply(const struct recording_names *recording)
 	struct names *names = name_options_apply(&recording->names);
 	struct parsers *parsers;
 	struct disk_cache cache;
+	int err;
 
 	if (!names)
 		return NULL;
 	if (!recording->names.options.none) {
-		if (confined_begin(recording->sandbox, HELPER_SELF, names, &parsers) < 0)
-			return names_free(names);
+		err = confined_begin(recording->sandbox, HELPER_SELF, names, &parsers);
+		if (err == 0)
+			err = confined_check(recording->sandbox, parsers);
+		if (err == 0 && parsers && permission_has(CAP_DAC_READ_SEARCH))
+			(void)parsers_use_finders(parsers);
 		parsers_drop(parsers); /* namers hold them */
+		if (err < 0)
+			return names_free(names);
 	}
 	if (!recording->no_cache && !recording->names.options.none &&
 	    image_cache_open_default(&cache))

@@ -43,6 +43,7 @@ enum {
 	OPTION_VALUE,
 	OPTION_PROBE,
 	OPTION_PROBE_SOCKET,
+	OPTION_PROCESS_METRICS,
 	OPTION_REDACT,
 	OPTION_VERIFY,
 	OPTION_WALL,
@@ -123,6 +124,8 @@ static const struct argp_option sampling_options[] = {
 	  2 },
 	{ "probe-socket", OPTION_PROBE_SOCKET, "PATH", 0,
 	  "let `dwarfprof probe' add probes meanwhile, through this socket", 2 },
+	{ "process-metrics", OPTION_PROCESS_METRICS, NULL, 0,
+	  "label samples with the CPU time, memory and I/O of their process", 2 },
 	{ "redact", OPTION_REDACT, "REGEX", 0,
 	  "put <redacted> in the place of what matches in values and labels", 2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
@@ -321,6 +324,9 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_PROBE_SOCKET:
 		o->record.profiler.probe_socket = arg;
+		return 0;
+	case OPTION_PROCESS_METRICS:
+		o->record.profiler.process_metrics = true;
 		return 0;
 	case OPTION_REDACT:
 		event_options_set_redaction(o, state, arg);

@@ -15,6 +15,7 @@
 #include "cli/probe_list.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
+#include "profiler/label_probe.h"
 #include "profiler/probe_parts.h"
 #include "profiler/probe_server.h"
 #include "profiler/record.h"
@@ -117,7 +118,8 @@ static const struct argp argp = {
 	       "  add KIND:PATH:NAME[(VALUES)]|@FILE...\n"
 	       "  remove|enable|disable ID|all...\n"
 	       "  list|status\n\n"
-	       "KIND is uprobe, uretprobe or usdt, as of -e; hits become samples. FILE has sections "
+	       "KIND is uprobe, uretprobe or usdt, as of -e, whose hits become samples; or label or "
+	       "span, as of --probe, one at a time. FILE has sections "
 	       "[probe NAME] with `probe = ...' and `max-rate = ...'.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage.",
 };
@@ -214,6 +216,18 @@ static int ask_to_add(const struct probe_options *o, int fd, const struct probe_
 	return err;
 }
 
+static int split(const char *text, size_t kind_size, enum probe_kind kind, struct probe_parts *ret,
+		 char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	_cleanup_free_ char *copy = strdup(text + kind_size + 1);
+	uint64_t min_ns;
+	int err = copy ? 0 : -ENOMEM;
+
+	if (err == 0 && strncmp(text, PROBE_SPAN ":", kind_size + 1) == 0)
+		err = label_probe_take_min(copy, &min_ns, ret_why);
+	return err < 0 ? err : probe_parts_split(copy, kind, ret, ret_why);
+}
+
 static int add_one(const struct probe_options *o, int fd, const struct probe_entry *entry)
 {
 	_cleanup_(probe_parts_done) struct probe_parts parts = { 0 };
@@ -223,7 +237,7 @@ static int add_one(const struct probe_options *o, int fd, const struct probe_ent
 	int err = -EINVAL;
 
 	if (entry->probe[kind_size] == ':' && probe_kind_find(entry->probe, kind_size, &kind))
-		err = probe_parts_split(entry->probe + kind_size + 1, kind, &parts, why);
+		err = split(entry->probe, kind_size, kind, &parts, why);
 	if (err < 0) {
 		log_error("%s: %s", entry->probe, why[0] ? why : PROBE_KINDS_ERROR);
 		return err;

@@ -210,6 +210,8 @@ static int probes_command(int argc, char **argv)
 	command_parse(&command_probes, argc, argv, &options);
 	err = confined_begin(options.sandbox, HELPER_SELF, NULL, &parsers);
 	if (err == 0)
+		err = confined_check(options.sandbox, parsers);
+	if (err == 0)
 		err = run(&options, parsers);
 	parsers_drop(parsers);
 	return err < 0 ? EXIT_CODE_FAILED : EXIT_CODE_OK;

@@ -10,6 +10,7 @@
 #include "elf/bus_guard.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
+#include "sandbox/parsers.h"
 
 /* Binaries without names to list in a warning; -v lists all. */
 #define SHOWN_MISSING 10
@@ -27,7 +28,7 @@ static void warn_of_missing(void *arg, const struct module *module, int err)
 			    module->path, id);
 	else
 		log_warning("no names for %s: %s (build id %s)", module->path,
-			    err == -ENOENT ? "it is not there" : strerror(-err), id);
+			    err == -ENOENT ? "it is not there" : parsers_explain(err), id);
 }
 
 static void warn_of_all_missing(const struct recording_file *r)

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/tables_form.h"
 #include "cli/tables_options.h"
+#include "elf/bus_guard.h"
 #include "log/log.h"
 #include "profiler/record.h"
 
@@ -159,6 +160,7 @@ static int tables_command(int argc, char **argv)
 	tables_options_parse(&options, argc, argv);
 	if (options.verbose)
 		log_set_level(LOG_DEBUG);
+	(void)bus_guard_install();
 	return tables_run(&options);
 }
 

@@ -3,14 +3,26 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "bpf/arch.h"
 #include "elf/fault.h"
 
 #define PAGE_SIZE ((uintptr_t)DP_USER_PAGE_SIZE)
+
+/*
+ * Each page that is repaired by itself may need two mappings more, of which a process has 65,530
+ * (vm.max_map_count). After so many, all pages up to the end of the file's mapping are.
+ */
+#define MANY 4096
+
+static unsigned int n_repaired;
+/* Who is confined would ask in vain each time, and a namer another process. */
+static bool is_unreadable;
 
 static bool is_data_read(const siginfo_t *info, const ucontext_t *context)
 {
@@ -21,15 +33,74 @@ static bool is_data_read(const siginfo_t *info, const ucontext_t *context)
 	       _dl_find_object(info->si_addr, &object) < 0;
 }
 
-/* mmap() is just a system call. */
+/* A list that is read in pieces. */
+struct text {
+	int fd;
+	ssize_t n, at;
+	char bytes[1024];
+};
+
+/* -1: there is no more. */
+static int next_character(struct text *t)
+{
+	if (t->at == t->n) {
+		t->at = 0;
+		t->n = read(t->fd, t->bytes, sizeof(t->bytes));
+	}
+	return t->n <= 0 ? -1 : t->bytes[t->at++];
+}
+
+/* A hexadecimal number, and what follows it. */
+static uintptr_t next_number(struct text *t)
+{
+	uintptr_t value = 0;
+	int c;
+
+	while (c = next_character(t), (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))
+		value = value << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	return value;
+}
+
+/* Where the mapping with an address ends; 0: not known, as where nothing may be opened. */
+static uintptr_t find_end(uintptr_t address)
+{
+	struct text list = { .fd = -1 };
+	uintptr_t start, end = 0;
+	int c = '\n';
+
+	if (!__atomic_load_n(&is_unreadable, __ATOMIC_RELAXED))
+		list.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (list.fd < 0) {
+		if (errno == EACCES || errno == EPERM)
+			__atomic_store_n(&is_unreadable, true, __ATOMIC_RELAXED);
+		return 0;
+	}
+	while (c == '\n') {
+		start = next_number(&list);
+		end = next_number(&list);
+		if (address >= start && address < end)
+			break;
+		end = 0;
+		while (c = next_character(&list), c >= 0 && c != '\n')
+			;
+	}
+	close(list.fd);
+	return end;
+}
+
+/* All that it calls are just system calls. */
 bool bus_guard_repair(const siginfo_t *info, const void *context)
 {
-	void *page = (void *)((uintptr_t)info->si_addr & ~(PAGE_SIZE - 1));
+	uintptr_t page = (uintptr_t)info->si_addr & ~(PAGE_SIZE - 1), end = 0;
 	int saved = errno;
-	bool is_repaired = is_data_read(info, context) &&
-			   mmap(page, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-				-1, 0) != MAP_FAILED;
+	bool is_repaired;
 
+	if (!is_data_read(info, context))
+		return false;
+	if (__atomic_add_fetch(&n_repaired, 1, __ATOMIC_RELAXED) > MANY)
+		end = find_end(page);
+	is_repaired = mmap((void *)page, end > page ? end - page : PAGE_SIZE, PROT_READ,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 	errno = saved;
 	return is_repaired;
 }

@@ -9,13 +9,13 @@
  * Files that tables and names are read from stay mapped meanwhile. Anyone who may write to them can
  * truncate them, as compilers do, and a read behind the new end raises SIGBUS. Installs a handler
  * that makes such a page read as zeros, which no parser takes for valid data, and lets the program
- * go on.
+ * go on. After thousands of them, all that follow in the same mapping do.
  *
  * It handles only reads of data outside of the program and its libraries; a program cannot go on
  * without its own files. Any other SIGBUS ends the program as usual. Returns 0 or a negative errno.
  *
  * Signal handlers belong to the process, so a program calls this and a library must not: it would
- * replace its host's handler. There is no other state. Without the guard everything else works, but
+ * replace its host's handler. Without the guard everything else works, but
  * a file that is truncated at such a moment raises SIGBUS.
  */
 int bus_guard_install(void);

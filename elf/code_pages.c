@@ -9,26 +9,47 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/arch.h"
+#include "elf/elf_file.h"
 #include "elf/elf_open.h"
 
 #define PAGE ((uint64_t)DP_USER_PAGE_SIZE)
 
-/* The pages of a segment; false if it is not executable or is invalid. */
-static bool code_pages_make(const GElf_Phdr *p, struct code_pages *ret)
+/* The pages of an executable segment; false if it is invalid. */
+static bool code_pages_make(uint64_t address, uint64_t size, uint64_t offset,
+			    struct code_pages *ret)
 {
 	uint64_t limit;
 
-	if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || p->p_memsz == 0)
-		return false;
-	if (__builtin_add_overflow(p->p_vaddr, p->p_memsz, &limit) || limit > UINT64_MAX - PAGE ||
-	    p->p_offset % PAGE != p->p_vaddr % PAGE)
+	if (size == 0 || __builtin_add_overflow(address, size, &limit) ||
+	    limit > UINT64_MAX - PAGE || offset % PAGE != address % PAGE)
 		return false;
 	*ret = (struct code_pages){
-		.start = p->p_vaddr & -PAGE,
+		.start = address & -PAGE,
 		.limit = (limit + PAGE - 1) & -PAGE,
-		.offset = p->p_offset & -PAGE,
+		.offset = offset & -PAGE,
 	};
 	return true;
+}
+
+int code_pages_of(const struct elf_segment *segments, size_t n, struct code_pages **ret,
+		  size_t *ret_n)
+{
+	_cleanup_free_ struct code_pages *all = calloc(n ? n : 1, sizeof(*all));
+	size_t n_code = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct elf_segment *s = &segments[i];
+
+		n_code += s->executable &&
+			  code_pages_make(s->address, s->memory_size, s->offset, &all[n_code]);
+	}
+	if (n_code == 0)
+		return -ENOEXEC;
+	*ret = steal_ptr(all);
+	*ret_n = n_code;
+	return 0;
 }
 
 int code_pages_read(int fd, const void *memory, size_t size, struct code_pages **ret, size_t *ret_n)
@@ -43,7 +64,8 @@ int code_pages_read(int fd, const void *memory, size_t size, struct code_pages *
 	if (!elf || elf_getphdrnum(elf, &n_headers) < 0)
 		return -ENOEXEC;
 	for (size_t i = 0; i < n_headers; i++) {
-		if (!gelf_getphdr(elf, (int)i, &p) || !code_pages_make(&p, &pages))
+		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || !(p.p_flags & PF_X) ||
+		    !code_pages_make(p.p_vaddr, p.p_memsz, p.p_offset, &pages))
 			continue;
 		if (array_reserve(all, n, allocated) < 0)
 			return -ENOMEM;

@@ -14,6 +14,12 @@ struct code_pages {
 	uint64_t offset; /* of start, in the file */
 };
 
+struct elf_segment;
+
+/* Those of a file's segments (struct elf_facts). Otherwise as code_pages_read(). */
+int code_pages_of(const struct elf_segment *segments, size_t n, struct code_pages **ret,
+		  size_t *ret_n);
+
 /*
  * Reads those of the file behind fd, which the caller keeps, or, if fd is negative, of size bytes of
  * memory. The caller frees *ret. Returns 0, -ENOEXEC if it is no ELF file or has no such segment, or

@@ -85,8 +85,15 @@ static int read_segments(struct elf_file *file)
 			continue;
 		if (p.p_vaddr + p.p_memsz < p.p_vaddr || p.p_offset + p.p_filesz < p.p_offset)
 			return -EBADMSG;
-		*s = (struct elf_segment){ p.p_offset, p.p_vaddr, p.p_filesz, p.p_flags & PF_X,
-					   p.p_align };
+		*s = (struct elf_segment){
+			.offset = p.p_offset,
+			.address = p.p_vaddr,
+			.file_size = p.p_filesz,
+			.memory_size = p.p_memsz,
+			.executable = p.p_flags & PF_X,
+			.writable = p.p_flags & PF_W,
+			.align = p.p_align,
+		};
 		file->n_segments++;
 		if (!s->executable)
 			continue;

@@ -20,8 +20,8 @@
 struct elf_segment {
 	uint64_t offset; /* in the file */
 	uint64_t address;
-	uint64_t file_size;
-	bool executable;
+	uint64_t file_size, memory_size;
+	bool executable, writable;
 	uint64_t align; /* of the address; 0 or 1: any */
 };
 

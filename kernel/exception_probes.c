@@ -279,8 +279,8 @@ static int attach(const struct exception_fds *fds, const struct exception_probe 
 	places.cookies = (uint64_t *)probe->lists;
 	places.n = probe->n;
 	for (size_t i = 0; i < (fds->is_multi ? 1 : places.n); i++) {
-		int link = fds->is_multi ? uprobe_attach_multi(fds->program, &places) :
-					   uprobe_attach_one(fds->program, &places, i);
+		int link = fds->is_multi ? uprobe_attach_multi(fds->program, &places, 0) :
+					   uprobe_attach_one(fds->program, &places, i, 0);
 
 		if (link < 0)
 			return link;

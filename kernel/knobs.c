@@ -117,6 +117,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 
 	bpf->rodata->dp_all_processes = options->all_processes;
 	bpf->rodata->dp_inherit = options->inherit;
+	bpf->rodata->dp_not_inherited = (uint32_t)options->not_inherited;
 	bpf->rodata->dp_unwind = options->unwind;
 	bpf->rodata->dp_max_frames = max_frames(options);
 	bpf->rodata->dp_levels = needs->levels;
@@ -136,6 +137,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_max_rate = options->max_rate;
 	if (options->max_rate > 0)
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
+	bpf->rodata->dp_has_uprobes = loads(options, DP_EVENT_UPROBE) || needs->has_spans;
 	set_values(bpf, needs, n_cpus * needs->levels);
 	bpf_map__set_max_entries(bpf->maps.dp_rings, n_cpus * needs->rings_per_cpu);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);

@@ -15,7 +15,10 @@
 #include "dwarfprof.skel.h"
 
 struct probe_slots {
-	int program, probes, rates, arguments;
+	int programs[N_PROBE_USES];
+	int probes, rates, arguments, code;
+	struct dp_span_places places; /* as `code` has them */
+	uint32_t serial;              /* of their ids */
 	size_t rate_size;
 	bool is_multi;
 };
@@ -29,17 +32,24 @@ int probe_slots_new(const struct session *session, struct probe_slots **ret)
 {
 	struct probe_slots *s = calloc(1, sizeof(*s));
 	const struct dwarfprof_bpf *bpf = session->bpf;
+	bool has_all;
 
 	*ret = NULL;
 	if (!s)
 		return -ENOMEM;
-	s->program = duplicate(bpf_program__fd(bpf->progs.dp_sample_uprobe));
+	s->programs[PROBE_IS_SAMPLE] = duplicate(bpf_program__fd(bpf->progs.dp_sample_uprobe));
+	s->programs[PROBE_LABELS_SAMPLES] = duplicate(bpf_program__fd(bpf->progs.dp_begin_span));
+	s->programs[PROBE_ENDS_CALL] = duplicate(bpf_program__fd(bpf->progs.dp_end_span));
+	s->code = duplicate(bpf_map__fd(bpf->maps.dp_span_places));
 	s->probes = duplicate(bpf_map__fd(bpf->maps.dp_probes));
 	s->rates = duplicate(bpf_map__fd(bpf->maps.dp_probe_rates));
 	s->arguments = duplicate(bpf_map__fd(bpf->maps.dp_arguments));
 	s->rate_size = bpf_map__value_size(bpf->maps.dp_probe_rates);
 	s->is_multi = session->uprobe_multi;
-	if (s->program < 0 || s->probes < 0 || s->rates < 0 || s->arguments < 0) {
+	has_all = s->probes >= 0 && s->rates >= 0 && s->arguments >= 0 && s->code >= 0;
+	for (size_t i = 0; i < N_PROBE_USES; i++)
+		has_all &= s->programs[i] >= 0;
+	if (!has_all) {
 		probe_slots_free(s);
 		return -EMFILE;
 	}
@@ -57,7 +67,9 @@ struct probe_slots *probe_slots_free(struct probe_slots *s)
 {
 	if (!s)
 		return NULL;
-	close_fd(s->program);
+	for (size_t i = 0; i < N_PROBE_USES; i++)
+		close_fd(s->programs[i]);
+	close_fd(s->code);
 	close_fd(s->probes);
 	close_fd(s->rates);
 	close_fd(s->arguments);
@@ -82,23 +94,85 @@ int probe_slots_read(const struct probe_slots *s, uint32_t slot, struct dp_probe
 	return bpf_map_lookup_elem(s->probes, &slot, ret) < 0 ? -errno : 0;
 }
 
+void probe_slots_silence(const struct session *session)
+{
+	int fd = bpf_map__fd(session->bpf->maps.dp_probes);
+	struct dp_probe probe;
+
+	for (uint32_t slot = 0; slot < DP_MAX_PROBES; slot++) {
+		if (bpf_map_lookup_elem(fd, &slot, &probe) < 0)
+			continue;
+		probe.is_over = DP_PROBE_ENDED;
+		(void)bpf_map_update_elem(fd, &slot, &probe, BPF_ANY);
+	}
+}
+
 int probe_slots_set_list(struct probe_slots *s, uint32_t number, const struct dp_arguments *list)
 {
 	return bpf_map_update_elem(s->arguments, &number, list, BPF_ANY) < 0 ? -errno : 0;
 }
 
-int probe_slots_attach(struct probe_slots *s, const struct uprobe_places *places,
+static int write_code(struct probe_slots *s)
+{
+	const uint32_t zero = 0;
+
+	return bpf_map_update_elem(s->code, &zero, &s->places, BPF_ANY) < 0 ? -errno : 0;
+}
+
+/*
+ * A sample may be taken while the kernel copies this. What it then sees without an id does not matter; with one,
+ * it is complete, as nothing else changes at that time.
+ */
+int probe_slots_set_code(struct probe_slots *s, uint32_t slot, size_t n,
+			 struct dp_span_places *code)
+{
+	int err;
+
+	s->serial++;
+	for (size_t i = 0; i < n; i++) {
+		code->of[i].slot = slot;
+		code->of[i].id = 0;
+	}
+	s->places = *code;
+	err = write_code(s);
+	for (size_t i = 0; i < n; i++)
+		code->of[i].id = DP_SPAN_ID(s->serial, i);
+	s->places = *code;
+	return err < 0 ? err : write_code(s);
+}
+
+void probe_slots_drop_code(struct probe_slots *s)
+{
+	for (size_t i = 0; i < DP_MAX_SPAN_PLACES; i++)
+		s->places.of[i].id = 0;
+	s->places.are_timed = 0;
+	(void)write_code(s);
+}
+
+/* The i-th place, unless one link has all. */
+static int attach(const struct probe_slots *s, enum probe_use use,
+		  const struct uprobe_places *places, size_t i, unsigned int pid)
+{
+	const int program = s->programs[use];
+
+	return s->is_multi ? uprobe_attach_multi(program, places, (pid_t)pid) :
+			     uprobe_attach_one(program, places, i, (pid_t)pid);
+}
+
+int probe_slots_attach(struct probe_slots *s, enum probe_use use,
+		       const struct uprobe_places *places, const unsigned int *pids, size_t n_pids,
 		       struct probe_links *ret)
 {
-	size_t n = s->is_multi ? 1 : places->n;
+	const size_t n_each = s->is_multi ? 1 : places->n;
+	const size_t n = n_pids > 0 ? n_each * n_pids : n_each;
 	int err = 0;
 
 	*ret = (struct probe_links){ .fds = calloc(n, sizeof(*ret->fds)) };
 	if (!ret->fds)
 		return -ENOMEM;
 	while (err >= 0 && ret->n < n) {
-		err = s->is_multi ? uprobe_attach_multi(s->program, places) :
-				    uprobe_attach_one(s->program, places, ret->n);
+		err = attach(s, use, places, ret->n % n_each,
+			     n_pids > 0 ? pids[ret->n / n_each] : 0);
 		if (err >= 0)
 			ret->fds[ret->n++] = err;
 	}

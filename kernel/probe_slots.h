@@ -33,15 +33,40 @@ struct probe_slots *probe_slots_free(struct probe_slots *slots);
 int probe_slots_set(struct probe_slots *slots, uint32_t slot, const struct dp_probe *probe);
 int probe_slots_read(const struct probe_slots *slots, uint32_t slot, struct dp_probe *ret);
 
+/*
+ * Hits in all slots of a session are not looked at any more: at once, while closing links waits. Callable
+ * from any thread.
+ */
+void probe_slots_silence(const struct session *session);
+
 /* Sets list `number` of what is read, of which there are DP_MAX_ARGUMENT_LISTS. 0 or a negative errno. */
 int probe_slots_set_list(struct probe_slots *slots, uint32_t number,
 			 const struct dp_arguments *list);
 
 /*
- * Sets probes, whose cookies are DP_PROBE_COOKIE(). 0, or a negative errno, and none is set; logs
- * errors. Closing waits, too.
+ * From now on, calls of these functions label samples, of a probe that is set then: gives the first n places
+ * new ids, and the slot. Before, none did. If they are timed, samples list them. 0 or a negative errno.
  */
-int probe_slots_attach(struct probe_slots *slots, const struct uprobe_places *places,
+int probe_slots_set_code(struct probe_slots *slots, uint32_t slot, size_t n,
+			 struct dp_span_places *code);
+/* None does any more, whatever calls the kernel keeps: before the probe is closed. */
+void probe_slots_drop_code(struct probe_slots *slots);
+
+/* What a hit is. */
+enum probe_use {
+	PROBE_IS_SAMPLE,
+	PROBE_LABELS_SAMPLES, /* those that are taken during the call: spans.bpf.h */
+	PROBE_ENDS_CALL,      /* that began at such a hit, if they are timed */
+	N_PROBE_USES,
+};
+
+/*
+ * Sets probes, whose cookies are DP_PROBE_COOKIE(), of a list or of DP_SPAN_COOKIE(), in some processes alone:
+ * others have no breakpoint, and nothing is written to their memory. No processes: in all. 0, or a negative
+ * errno, and none is set; logs errors. Closing waits, too.
+ */
+int probe_slots_attach(struct probe_slots *slots, enum probe_use use,
+		       const struct uprobe_places *places, const unsigned int *pids, size_t n_pids,
 		       struct probe_links *ret);
 void probe_links_close(struct probe_links *links);
 

@@ -137,12 +137,17 @@ static int set_cgroup(const struct session *s)
 	return err;
 }
 
-/* A program is loaded for one way of attaching. Prefer the one that needs fewer permissions. */
-static void choose_uprobe(struct session *s)
+/*
+ * A program is loaded for one way of attaching. Prefer the one that needs fewer permissions, but probes that are
+ * added may be those of a process.
+ */
+static void choose_uprobe(struct session *s, const struct session_needs *needs)
 {
-	const int type = uprobe_multi_works() > 0 ? UPROBE_MULTI : 0;
+	const bool is_multi =
+		uprobe_multi_works() > 0 && (!needs->has_slots || uprobe_multi_knows_processes());
+	const int type = is_multi ? UPROBE_MULTI : 0;
 
-	s->uprobe_multi = type != 0;
+	s->uprobe_multi = is_multi;
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_span, type);
@@ -221,7 +226,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 	}
 	knobs_set(s->bpf, options);
 	if (options->needs.programs & 1U << DP_EVENT_UPROBE || options->needs.has_spans)
-		choose_uprobe(s);
+		choose_uprobe(s, &options->needs);
 	if (options->needs.programs & 1U << DP_EVENT_TRACE)
 		err = tracer_prepare(&s->tracer, s->bpf->progs.dp_sample_trace,
 				     options->needs.tracer, options->needs.function,
@@ -379,7 +384,7 @@ static int attach_each(struct session *s, const struct bpf_program *program,
 static int attach_places(struct session *s, const struct bpf_program *program,
 			 const struct uprobe_places *places, int *ret_fd)
 {
-	int err = s->uprobe_multi ? uprobe_attach_multi(bpf_program__fd(program), places) :
+	int err = s->uprobe_multi ? uprobe_attach_multi(bpf_program__fd(program), places, 0) :
 				    attach_each(s, program, places);
 
 	if (err < 0)

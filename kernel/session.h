@@ -90,6 +90,7 @@ struct session_options {
 	struct session_needs needs;
 	bool all_processes;
 	bool inherit;                /* also sample children of published processes */
+	pid_t not_inherited;         /* but not this one; 0: all */
 	const struct filter *filter; /* what the kernel filters out */
 	size_t n_threads;            /* sample only these, see session_add_thread(); 0: all */
 	enum dp_unwind unwind;

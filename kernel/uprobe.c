@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/signals.h"
 #include "kernel/uprobe_places.h"
 
 /* Mirrors the attributes of bpf(BPF_LINK_CREATE), newer than the oldest headers we build with. */
@@ -30,7 +32,7 @@ struct multi_attr {
 /* BPF_F_UPROBE_MULTI_RETURN */
 #define MULTI_RETURN 1
 
-static int create_link(int program, const struct uprobe_places *places)
+static int create_link(int program, const struct uprobe_places *places, pid_t pid)
 {
 	struct multi_attr attr = {
 		.program = (uint32_t)program,
@@ -41,13 +43,15 @@ static int create_link(int program, const struct uprobe_places *places)
 		.ref_ctr_offsets = (uintptr_t)places->counters,
 		.cookies = (uintptr_t)places->cookies,
 		.n = (uint32_t)places->n,
+		.pid = (uint32_t)pid,
 	};
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int uprobe_multi_works(void)
+/* A program that such a link takes, or a negative errno. */
+static int load_trial(void)
 {
 	static const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
@@ -55,25 +59,69 @@ int uprobe_multi_works(void)
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts,
 		    .expected_attach_type = (enum bpf_attach_type)UPROBE_MULTI);
-	_cleanup_close_ int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "dp_probe", "GPL", code,
-						    ARRAY_SIZE(code), &opts);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "dp_probe", "GPL", code, ARRAY_SIZE(code),
+			       &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int uprobe_multi_works(void)
+{
+	_cleanup_close_ int program = load_trial();
 	_cleanup_close_ int link = -1;
 	uint64_t offset = 0;
 	const struct uprobe_places nothing = { .fd = -1, .link = "/", .offsets = &offset, .n = 1 };
 
 	if (program < 0)
-		return errno == EPERM || errno == EACCES ? -EPERM : 0;
+		return program == -EPERM || program == -EACCES ? -EPERM : 0;
 	/*
 	 * A kernel with this link type rejects the path, which is not a regular file; others reject
 	 * the type.
 	 */
-	link = create_link(program, &nothing);
+	link = create_link(program, &nothing, 0);
 	return link == -EBADF;
 }
 
-int uprobe_attach_multi(int program, const struct uprobe_places *places)
+struct trial {
+	int program, err;
+};
+
+static void *try_thread(void *arg)
 {
-	return create_link(program, places);
+	struct trial *trial = arg;
+	/* Offsets that are nowhere: so there is no link in any case. */
+	const struct uprobe_places places = {
+		.fd = -1, .link = "/proc/self/exe", .offsets = (uint64_t *)(uintptr_t)1, .n = 1
+	};
+	_cleanup_close_ int link = create_link(trial->program, &places, gettid());
+
+	trial->err = link;
+	return NULL;
+}
+
+bool uprobe_multi_knows_processes(void)
+{
+	_cleanup_close_ int program = load_trial();
+	struct trial trial = { .program = program };
+	pthread_t thread;
+	sigset_t old;
+	int err;
+
+	if (program < 0)
+		return false;
+	signals_block(&old);
+	err = pthread_create(&thread, NULL, try_thread, &trial);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err != 0)
+		return false;
+	pthread_join(thread, NULL);
+	/* Where links are of threads, it is the offset that is wrong, not the number. */
+	return trial.err == -ESRCH;
+}
+
+int uprobe_attach_multi(int program, const struct uprobe_places *places, pid_t pid)
+{
+	return create_link(program, places, pid);
 }
 
 /* The type of uprobes among perf's events. Negative errno: the kernel has none. */
@@ -91,7 +139,7 @@ static int read_perf_type(void)
 #define COUNTER_SHIFT 32
 #define IS_RETURN UINT64_C(1)
 
-int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i)
+int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i, pid_t pid)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts,
 		    .perf_event.bpf_cookie = places->cookies ? places->cookies[i] : 0);
@@ -108,8 +156,12 @@ int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i)
 	if (type < 0)
 		return type;
 	attr.type = (uint32_t)type;
-	/* In all processes: then a CPU has to be named, and any stands for all. */
-	event = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	/*
+	 * In all processes: then a CPU has to be named, and any stands for all. In one: then hits are those of all
+	 * its threads, as what is asked is whose memory it is (uprobe_perf_filter(), kernel/trace/trace_uprobe.c).
+	 */
+	event = (int)syscall(SYS_perf_event_open, &attr, pid > 0 ? pid : -1, pid > 0 ? -1 : 0, -1,
+			     PERF_FLAG_FD_CLOEXEC);
 	if (event < 0)
 		return -errno;
 	/* It keeps the event. */

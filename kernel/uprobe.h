@@ -4,11 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct uprobe_places;
 
 /*
- * A BPF program at the entries of functions, in every process that maps their file: since Linux 6.6
+ * A BPF program at the entries of functions, in processes that map their file: since Linux 6.6
  * by a link (uprobe_multi) with CAP_BPF and CAP_PERFMON, before by a perf event with CAP_SYS_ADMIN
  * (perf_uprobe_event_init(), kernel/events/core.c).
  */
@@ -19,10 +20,20 @@ struct uprobe_places;
 /* Does the kernel have this link type? Tries it: 1, 0, or -EPERM if that is not permitted. */
 int uprobe_multi_works(void);
 
-/* Attaches a program. Returns the link's descriptor, or a negative errno. Closing it detaches. */
-int uprobe_attach_multi(int program, const struct uprobe_places *places);
+/*
+ * Can such a link be that of a process? Those of Linux 6.6 to 6.9 are that of one thread, unless their updates
+ * have "bpf: fix multi-uprobe PID filtering logic". Tries it. In a process that has such a link, and in those that
+ * it then forks, all threads run into the breakpoint; others do not.
+ */
+bool uprobe_multi_knows_processes(void);
+
+/*
+ * Attaches a program, in a process, or (0) in all. Returns the link's descriptor, or a negative errno:
+ * -ESRCH: there is no such process. Closing it detaches.
+ */
+int uprobe_attach_multi(int program, const struct uprobe_places *places, pid_t pid);
 
 /* The same for one of the places, by a perf event: of a program without that type. */
-int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i);
+int uprobe_attach_one(int program, const struct uprobe_places *places, size_t i, pid_t pid);
 
 #endif

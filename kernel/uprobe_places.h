@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "symbols/function_search.h"
@@ -50,6 +51,7 @@ struct uprobe_reader {
 		    struct function_list *ret);
 	const char *(*explain)(int err);
 	void *arg;
+	uid_t user; /* who has given the files, and pays for what reads them; 0: this program */
 };
 
 /*

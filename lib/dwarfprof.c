@@ -51,7 +51,7 @@ struct caller {
 struct dwarfprof {
 	struct dwarfprof_options options;
 	pid_t *pids;
-	char *event;
+	char *event, *helper;
 	struct filter filter;
 	struct profiler_options profiled;
 	const struct report_format *format; /* NULL: no profiles */
@@ -269,6 +269,24 @@ static int parse_events(struct profiler_options *r, char *text)
 	return err;
 }
 
+/* What the host's options point to. */
+static int copy_values(struct dwarfprof *p)
+{
+	const struct dwarfprof_options *o = &p->options;
+
+	if (o->pids) {
+		p->pids = calloc(o->n_pids, sizeof(*p->pids));
+		if (!p->pids)
+			return -ENOMEM;
+		memcpy(p->pids, o->pids, o->n_pids * sizeof(*p->pids));
+	}
+	p->event = strdup(o->event ? o->event : "cpu");
+	p->helper = strdup(o->helper ? o->helper : LIB_HELPER);
+	if (!p->event || !p->helper)
+		return -ENOMEM;
+	return 0;
+}
+
 /* Copies what is used later: the host's structure may be freed, or of another version. */
 static int take_options(struct dwarfprof *p, const struct dwarfprof_options *options)
 {
@@ -281,15 +299,9 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 	memcpy(o, options, options->size);
 	if (!o->pids != !o->n_pids || (o->format && !report_format_by_name(o->format)))
 		return -EINVAL;
-	if (o->pids) {
-		p->pids = calloc(o->n_pids, sizeof(*p->pids));
-		if (!p->pids)
-			return -ENOMEM;
-		memcpy(p->pids, o->pids, o->n_pids * sizeof(*p->pids));
-	}
-	p->event = strdup(o->event ? o->event : "cpu");
-	if (!p->event)
-		return -ENOMEM;
+	err = copy_values(p);
+	if (err < 0)
+		return err;
 	p->format = o->format ? report_format_by_name(o->format) : NULL;
 	p->profiled = (struct profiler_options){
 		.target = { .pids = p->pids,
@@ -305,6 +317,7 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 		.table_memory = o->table_memory ? o->table_memory : pool_default_memory(),
 		.cache = true,
 		.symbols = true,
+		.helper = *p->helper ? p->helper : NULL,
 		.names = p->names,
 	};
 	err = parse_events(&p->profiled, p->event);
@@ -454,6 +467,7 @@ struct dwarfprof *dwarfprof_free(struct dwarfprof *p)
 	filter_done(&p->filter);
 	free(p->pids);
 	free(p->event);
+	free(p->helper);
 	free(p);
 	return NULL;
 }

@@ -17,8 +17,11 @@ extern "C" {
  * CAP_BPF and CAP_PERFMON, and for processes of other users CAP_SYS_PTRACE.
  *
  * Only one thread may use a profiler at a time. The library starts a thread that looks up names. It
- * handles no signals, starts no processes, and logs errors to stderr. Functions return 0 or a
- * negative errno.
+ * handles no signals, and logs errors to stderr. Functions return 0 or a negative errno.
+ *
+ * Files of those who are profiled are read by processes that have nothing else. What starts them is a child
+ * of the host for as long as there is a profiler. So before dwarfprof_free(), a host waits for its own children
+ * by their PIDs, not for all; if it waits for any, that does no harm.
  */
 struct dwarfprof;
 
@@ -97,6 +100,11 @@ struct dwarfprof_options {
 	 */
 	void (*on_sample)(void *arg, const struct dwarfprof_sample *sample);
 	void *arg;
+	/*
+	 * The program that reads files, of this version; default: that which was installed with the
+	 * library. "": none. Without one, the host reads them itself.
+	 */
+	const char *helper;
 };
 
 /* Starts sampling. The options need not outlive the call. -EINVAL: an option is invalid. */

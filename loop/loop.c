@@ -2,7 +2,6 @@
 #include "loop/loop.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -64,6 +63,13 @@ int loop_add(struct loop *loop, int fd, loop_fn fn, void *arg)
 		return -errno;
 	loop->sources[fd] = (struct loop_source){ true, fn, arg };
 	return 0;
+}
+
+int loop_turn(struct loop *loop, int fd, bool to_write)
+{
+	struct epoll_event event = { .events = to_write ? EPOLLOUT : EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(loop->fd, EPOLL_CTL_MOD, fd, &event) < 0 ? -errno : 0;
 }
 
 void loop_remove(struct loop *loop, int fd)

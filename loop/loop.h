@@ -2,19 +2,20 @@
 #ifndef DP_LOOP_LOOP_H
 #define DP_LOOP_LOOP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
- * Waits for readable descriptors and calls the callback of each, in the thread that runs the loop.
+ * Waits for descriptors, at first until they are readable, and calls the callback of each, in the thread that runs the loop.
  * Descriptors belong to the caller, who must remove them before closing them. See epoll(7).
  */
 struct loop {
-	int fd;                      /* the epoll instance: readable when a descriptor is */
+	int fd;                      /* the epoll instance: readable when a descriptor is ready */
 	struct loop_source *sources; /* by descriptor */
 	size_t n_sources;
 };
 
-/* Called when fd is readable. loop_run() returns a negative errno from it. */
+/* Called when fd is ready. loop_run() returns a negative errno from it. */
 typedef int (*loop_fn)(void *arg, int fd);
 
 #define LOOP_NONE ((struct loop){ .fd = -1 })
@@ -26,6 +27,8 @@ void loop_done(struct loop *loop);
 
 /* Calls fn whenever fd is readable. With fn NULL, fd only ends the wait. 0 or a negative errno. */
 int loop_add(struct loop *loop, int fd, loop_fn fn, void *arg);
+/* From now on fn is called when fd can be written to, or when it can be read from, as at first. 0 or a negative errno. */
+int loop_turn(struct loop *loop, int fd, bool to_write);
 /* May be called from any callback. Does nothing if fd was not added. */
 void loop_remove(struct loop *loop, int fd);
 

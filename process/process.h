@@ -83,7 +83,8 @@ struct process_table {
 	void *arg;
 	bool all;                    /* follow every process, not only those added */
 	bool no_binaries;            /* no user stacks are wanted: mappings do not matter */
-	bool inherit;                /* also follow the children of added processes */
+	bool inherit;                /* also follow the children of added processes, */
+	pid_t not_inherited;         /* but not this one; 0: all */
 	const struct filter *filter; /* which processes to follow; NULL: every one */
 	struct refused_pid *refused; /* PROCESS_N_REFUSED, allocated when needed */
 	struct process *processes;

@@ -165,14 +165,35 @@ bool snapshot_has_labels(const struct snapshot *s, unsigned int forms)
 	return false;
 }
 
-/* Finds the first mapping whose image is in the pool and describes a runtime. */
-static void snapshot_find_runtime(struct snapshot *s)
+/* The first mapping whose image is in the pool and describes another kind of runtime. 0: none. */
+static uint32_t snapshot_next_runtime(const struct snapshot *s, uint32_t kind)
 {
-	for (size_t i = 0; i < s->n_mappings && s->runtime == 0; i++) {
+	for (size_t i = 0; i < s->n_mappings; i++) {
 		const struct mapping *m = &s->mappings[i];
 
-		if (m->image >= DP_FIRST_CELL && m->binary->table->runtime)
-			s->runtime = (uint32_t)i + 1;
+		if (m->image >= DP_FIRST_CELL && m->binary->table->runtime &&
+		    m->binary->table->runtime_kind != kind)
+			return (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+/* V8's frames have numbers of native ones, so they are put in their places first. */
+static void snapshot_find_runtimes(struct snapshot *s)
+{
+	uint32_t kind;
+
+	s->runtime = snapshot_next_runtime(s, DP_RUNTIME_NONE);
+	if (s->runtime == 0)
+		return;
+	kind = s->mappings[s->runtime - 1].binary->table->runtime_kind;
+	s->other_runtime = snapshot_next_runtime(s, kind);
+	if (s->other_runtime > 0 &&
+	    s->mappings[s->other_runtime - 1].binary->table->runtime_kind == DP_RUNTIME_V8) {
+		uint32_t first = s->runtime;
+
+		s->runtime = s->other_runtime;
+		s->other_runtime = first;
 	}
 }
 
@@ -183,7 +204,8 @@ static int snapshot_write(struct snapshot_store *store, struct snapshot *s)
 				    .n_mappings = (uint32_t)s->n_mappings,
 				    .memory_map = s->memory_map->number,
 				    .labels = s->labels,
-				    .runtime = s->runtime };
+				    .runtime = s->runtime,
+				    .other_runtime = s->other_runtime };
 	uint32_t mappings_cells = head.n_mappings * CELLS(struct dp_mapping);
 	uint32_t n_cells = CELLS(head) + mappings_cells;
 	int err;
@@ -199,8 +221,7 @@ static int snapshot_write(struct snapshot_store *store, struct snapshot *s)
 	pool_write(store->pool, s->cell, &head, CELLS(head));
 	pool_write(store->pool, s->cell + CELLS(head), s->memory_map->mappings, mappings_cells);
 	if (s->has_hotspot)
-		pool_write(store->pool, s->cell + (uint32_t)head.hotspot, &s->hotspot,
-			   CELLS(s->hotspot));
+		pool_write(store->pool, s->cell + head.hotspot, &s->hotspot, CELLS(s->hotspot));
 	atomic_thread_fence(memory_order_release);
 	pool_write(store->pool, s->cell, &s->id, CELLS(s->id));
 	return 0;
@@ -226,7 +247,7 @@ int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *
 	}
 	err = snapshot_collect(s, mappings, n);
 	snapshot_find_labels(s);
-	snapshot_find_runtime(s);
+	snapshot_find_runtimes(s);
 	if (err == 0)
 		err = snapshot_find_memory_map(store, s, cookies);
 	if (err == 0)

@@ -62,7 +62,8 @@ struct snapshot {
 	struct memory_map *memory_map;
 	uint32_t cell, n_cells; /* of its struct dp_snapshot, */
 	uint32_t labels;        /* the mapping with labels */
-	uint32_t runtime;       /* the mapping with a runtime */
+	uint32_t runtime;       /* the mapping with a runtime, */
+	uint32_t other_runtime; /* and one with a runtime of another kind */
 	bool has_hotspot;
 	struct dp_hotspot hotspot; /* of its JVM, if it has one */
 	bool has_labels;           /* some mapping's table has labels, whether in the pool or not */

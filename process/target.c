@@ -140,7 +140,8 @@ static int add_children(struct process_table *table)
 		for (size_t i = 0; err == 0 && i < n; i++) {
 			pid_t pid = all[i].pid;
 
-			if (pid == 0 || !is_followed(table, all[i].parent))
+			if (pid == 0 || pid == table->not_inherited ||
+			    !is_followed(table, all[i].parent))
 				continue;
 			all[i].pid = 0; /* only once */
 			found = true;

@@ -7,23 +7,29 @@
 #include "bpf/abi.h"
 #include "kernel/probe_slots.h"
 #include "kernel/uprobe_places.h"
+#include "profiler/probe_target.h"
 
+struct added_label;
+struct call_table;
 struct parsers;
 struct value_table;
 
 /* What somebody asks for. */
 struct probe_wish {
-	const char *kind;  /* "uprobe", "uretprobe" or "usdt" */
+	const char *kind;  /* of probe_kind_find() */
 	const char *path;  /* of the file, for messages */
-	int fd;            /* the file */
+	int fd;            /* refers to the file */
 	const char *probe; /* NAME(VALUES) */
-	const char *name;  /* of the label; NULL: KIND:PATH:NAME */
+	const char *name;  /* NULL: KIND:PATH:NAME; `probe` of its samples */
 	unsigned int max_rate, max_hits;
-	unsigned int pids[DP_MAX_PROBE_PIDS];
-	unsigned int n_pids; /* 0: all processes that are sampled */
-	uid_t user;          /* who asks; unless it is root, only what they may trace is hit */
+	struct probe_target targets[DP_MAX_PROBE_PIDS];
+	unsigned int n_targets; /* 0: all processes; those that are sampled give samples */
+	uid_t user;             /* who asks; unless it is root, only what they may trace is hit */
 	gid_t group;
 };
+
+/* Closes the targets that nothing has taken over. */
+void probe_wish_done(struct probe_wish *wish);
 
 enum added_state {
 	ADDED_ON,
@@ -40,8 +46,10 @@ struct added_probe {
 	char *name;
 	enum added_state state;
 	struct uprobe_places places;
-	uint32_t lists[DP_MAX_ARGUMENT_LISTS]; /* their numbers in the table */
+	struct probe_target targets[DP_MAX_PROBE_PIDS]; /* as many as counts has */
+	uint32_t lists[DP_MAX_ARGUMENT_LISTS];          /* their numbers in the table */
 	size_t n_lists;
+	struct added_label *label; /* NULL: its hits are samples */
 	struct probe_links links;
 	struct dp_probe counts; /* as of the last look */
 };
@@ -50,21 +58,28 @@ struct added_probe {
 struct added_means {
 	struct probe_slots *slots;
 	struct value_table *values;
+	struct call_table *calls;
 	struct parsers *parsers; /* NULL: this process reads files */
 };
 
-/* Finds its places and sets it. Logs errors. 0 or a negative errno. */
-int added_probe_new(const struct added_means *means, const struct probe_wish *wish, unsigned int id,
+/* Finds its places and sets it. Takes the wish's targets over. Logs errors. 0 or a negative errno. */
+int added_probe_new(const struct added_means *means, struct probe_wish *wish, unsigned int id,
 		    uint32_t slot, struct added_probe **ret);
 /* Returns NULL. */
 struct added_probe *added_probe_free(const struct added_means *means, struct added_probe *probe);
 
-/* Sets it again, or not any more. Logs errors. 0 or a negative errno. */
+/*
+ * Sets it again, in those of its processes that live, or not any more. Logs errors. 0; -ESRCH: none lives; -EPERM:
+ * its user may not trace one any more; or another negative errno.
+ */
 int added_probe_enable(const struct added_means *means, struct added_probe *probe);
-void added_probe_disable(struct added_probe *probe, enum added_state state);
+void added_probe_disable(const struct added_means *means, struct added_probe *probe,
+			 enum added_state state);
 
-/* Reads the counts. A probe that the kernel has ended is disabled. Warns of that, and when samples begin
- * to be left out.
+/*
+ * Reads the counts. A probe that the kernel has ended is disabled, and one with a process that its user may not
+ * trace any more: no hit of that was looked at, but each costs it a trap. Warns if it is root's, also when samples
+ * begin to be left out.
  */
 void added_probe_look(const struct added_means *means, struct added_probe *probe);
 

@@ -5,24 +5,22 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "log/log.h"
 #include "sandbox/jit_files.h"
 #include "sandbox/namers.h"
 
-static int require(struct parsers *parsers, int err)
+DEFINE_CLEANUP(struct parsers *, parsers_drop)
+
+static int refuse(int err, uint32_t missing)
 {
-	struct confinement confinement = { 0 };
 	char list[CONFINE_LIST_SIZE];
 
-	if (err == 0)
-		err = parsers_require(parsers, &confinement);
-	if (err == 0 && !confinement.missing)
-		return 0;
 	log_error("parsers of files cannot be confined, as --sandbox=require asks for");
 	if (err < 0)
 		log_detail("none can be started: %s", strerror(-err));
 	else
-		log_detail("they lack %s", confine_list(confinement.missing, list));
+		log_detail("they lack %s", confine_list(missing, list));
 	return -EOPNOTSUPP;
 }
 
@@ -30,6 +28,7 @@ int confined_begin(enum sandbox_mode mode, const char *helper, struct names *nam
 		   struct parsers **ret_parsers)
 {
 	bool is_required = mode == SANDBOX_REQUIRE;
+	_cleanup_(parsers_dropp) struct parsers *parsers = NULL;
 	struct namers *namers;
 	int err = 0;
 
@@ -37,20 +36,32 @@ int confined_begin(enum sandbox_mode mode, const char *helper, struct names *nam
 	if (mode == SANDBOX_OFF)
 		return 0;
 	if (helper)
-		err = parsers_new(helper, ret_parsers);
+		err = parsers_new(helper, &parsers);
 	else if (is_required)
 		err = -ENOENT;
-	if (is_required)
-		err = require(*ret_parsers, err);
-	else if (err < 0)
+	if (err < 0 && is_required)
+		return refuse(err, 0);
+	if (err < 0)
 		log_warning("this process parses all files itself, with its rights: %s",
 			    strerror(-err));
-	if (*ret_parsers && err == 0 && names &&
-	    (namers_start(*ret_parsers, names, &namers) < 0 ||
-	     jit_files_start(*ret_parsers, names) < 0) &&
+	if (!parsers)
+		return 0;
+	parsers_prepare(parsers);
+	if (names &&
+	    (namers_start(parsers, names, &namers) < 0 || jit_files_start(parsers, names) < 0) &&
 	    is_required)
-		err = -ENOMEM;
-	if (is_required && err < 0)
-		*ret_parsers = parsers_drop(*ret_parsers);
-	return is_required ? err : 0;
+		return -ENOMEM;
+	*ret_parsers = steal_ptr(parsers);
+	return 0;
+}
+
+int confined_check(enum sandbox_mode mode, struct parsers *parsers)
+{
+	struct confinement confinement = { 0 };
+	int err;
+
+	if (mode != SANDBOX_REQUIRE)
+		return 0;
+	err = parsers_require(parsers, &confinement);
+	return err < 0 || confinement.missing ? refuse(err, confinement.missing) : 0;
 }

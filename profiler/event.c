@@ -167,6 +167,13 @@ void event_list(FILE *to)
 	}
 }
 
+void event_text_done(struct event_text *text)
+{
+	value_forms_free(text->lists, text->n_lists);
+	value_forms_free(text->thrown, 1);
+	free(text->code.maybe);
+}
+
 /* Neighbours that are sampled in the same way are explained together. */
 void event_list_help(FILE *to)
 {

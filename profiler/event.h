@@ -25,16 +25,17 @@ struct session;
  * values of its samples are written.
  */
 struct event_text {
-	char name[512]; /* "uprobe:/lib/libc.so.6:malloc" */
-	char how[1024]; /* "at each call of malloc in /lib/libc.so.6" */
-	struct value_forms
-		*lists; /* by the number of the list of arguments; the taker frees them */
+	char name[512];            /* "uprobe:/lib/libc.so.6:malloc" */
+	char how[1024];            /* "at each call of malloc in /lib/libc.so.6" */
+	struct value_forms *lists; /* by the number of the list of arguments */
 	size_t n_lists;
-	struct value_forms *thrown; /* of exceptions; NULL: none; the taker frees them */
+	struct value_forms *thrown; /* of exceptions; NULL: none */
 	struct probed_code code;    /* whose calls label samples (label_probe.h) */
 	struct report_keys keys;    /* of these labels, as in `lists` */
 	char called[256];           /* what these are calls of */
 };
+
+void event_text_done(struct event_text *text);
 
 /*
  * A source of samples. Each is one object in its own file, with a row in event.c if users may name

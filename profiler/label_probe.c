@@ -5,25 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
+#include "profiler/call_places.h"
 #include "profiler/event.h"
-#include "profiler/probe_catalog.h"
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/profiler.h"
 #include "samples/spans.h"
-#include "sandbox/parsers.h"
 
-#define LABEL "label:"
-#define SPAN "span:"
+#define LABEL PROBE_LABEL ":"
+#define SPAN PROBE_SPAN ":"
 #define MIN " min="
 #define FORMS LABEL "PATH:NAME(VALUES) or " SPAN "PATH:NAME(VALUES) min=TIME"
 
@@ -72,36 +69,39 @@ static bool parse_time(const char *text, uint64_t *ret_ns)
 	return false;
 }
 
-/* Takes the time from behind the values, of which one may have that name. False: it is none. */
-static bool take_min(char *text, uint64_t *ret_ns)
+/* It is behind the values, of which one may have that name. */
+int label_probe_take_min(char *text, uint64_t *ret_ns, char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	char *values = strrchr(text, ')'), *min = strstr(values ?: text, MIN);
 
 	*ret_ns = 0;
 	if (!min)
-		return true;
+		return 0;
 	if (!parse_time(min + strlen(MIN), ret_ns))
-		return false;
+		return fail(ret_why, "min= takes a time: 100us, 5ms, 1s");
 	while (min > text && min[-1] == ' ')
 		min--;
 	*min = '\0';
-	return true;
+	return 0;
 }
 
 static int split_span(const char *text, struct label_probe *ret, char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	_cleanup_free_ char *copy = strdup(text);
-	int err;
+	int err = copy ? label_probe_take_min(copy, &ret->min_ns, ret_why) : -ENOMEM;
 
-	if (!copy)
-		return -ENOMEM;
-	if (!take_min(copy, &ret->min_ns))
-		return fail(ret_why, "min= takes a time: 100us, 5ms, 1s");
-	err = probe_parts_split(copy, PROBE_CALL, &ret->parts, ret_why);
-	for (size_t i = 0; err == 0 && i < ret->parts.arguments.n; i++)
-		if (strcmp(ret->parts.arguments.of[i].form.name, SPANS_LABEL) == 0)
+	return err < 0 ? err : probe_parts_split(copy, PROBE_CALL, &ret->parts, ret_why);
+}
+
+int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
+			    char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	if (!is_span && parts->arguments.n == 0)
+		return fail(ret_why, "there must be values: NAME(x=arg1)");
+	for (size_t i = 0; is_span && i < parts->arguments.n; i++)
+		if (strcmp(parts->arguments.of[i].form.name, SPANS_LABEL) == 0)
 			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
-	return err;
+	return parts->is_line ? fail(ret_why, "calls are of functions, not of a line") : 0;
 }
 
 static int split(const char *text, struct label_probe *ret, char ret_why[ARGUMENTS_WHY_SIZE])
@@ -117,11 +117,7 @@ static int split(const char *text, struct label_probe *ret, char ret_why[ARGUMEN
 			     probe_parts_split(text, PROBE_CALL, &ret->parts, ret_why);
 	if (err == -EINVAL && ret_why[0] == '\0')
 		return fail(ret_why, "it must be " FORMS);
-	if (err == 0 && !ret->is_span && ret->parts.arguments.n == 0)
-		return fail(ret_why, "there must be values: NAME(x=arg1)");
-	if (err == 0 && ret->parts.is_line)
-		return fail(ret_why, "calls are of functions, not of a line");
-	return err;
+	return err < 0 ? err : label_probe_check_parts(&ret->parts, ret->is_span, ret_why);
 }
 
 int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE])
@@ -143,247 +139,14 @@ bool label_probe_is_span(const char *text, uint64_t *ret_min_ns)
 	return probe.is_span;
 }
 
-static void note_size(struct probed_code *code, const struct listed_function *f)
-{
-	for (size_t i = 0; i < code->n; i++)
-		if (code->starts[i] == f->offset && f->size > code->places.of[i].size)
-			code->places.of[i].size = f->size;
-}
-
-static void note_part(struct probed_code *code, const struct listed_function *f)
-{
-	for (size_t i = 0; i < code->n; i++) {
-		if (code->starts[i] != f->of)
-			continue;
-		code->places.of[i].cold = (int64_t)(f->offset - f->of);
-		code->places.of[i].cold_size = f->size;
-	}
-}
-
-/* Functions have one part, rarely some. All are looked at for each frame. */
-#define MAX_MAYBE 256
-
-static int note_maybe(struct probed_code *code, const struct listed_function *f)
-{
-	struct code_extent *grown;
-
-	if (code->n_maybe == MAX_MAYBE)
-		return -E2BIG;
-	grown = reallocarray(code->maybe, code->n_maybe + 1, sizeof(*code->maybe));
-	if (!grown)
-		return -ENOMEM;
-	code->maybe = grown;
-	code->maybe[code->n_maybe++] = (struct code_extent){ f->offset, f->size };
-	return 0;
-}
-
-static int note(struct probed_code *code, const struct listed_function *f)
-{
-	switch (f->kind) {
-	case LISTED_FUNCTION:
-		note_size(code, f);
-		return 0;
-	case LISTED_PART:
-		note_part(code, f);
-		return 0;
-	case LISTED_MAYBE_PART:
-		return note_maybe(code, f);
-	default:
-		return 0;
-	}
-}
-
-/* Before which address a probe may not have been hit. */
-static int note_start(int fd, uint64_t offset, struct dp_span_place *place)
-{
-	uint8_t byte = 0;
-
-	if (pread(fd, &byte, 1, (off_t)offset) < 0)
-		return -errno;
-	place->begun = DP_PROBED_FROM(byte);
-	return 0;
-}
-
-/* -ENODATA: where a function ends is not known; -E2BIG: there are too many parts. */
-static int find_code(const struct uprobe_places *places, struct probed_code *ret)
-{
-	struct listed_function f;
-	struct stat st;
-	int err = 0;
-
-	if (fstat(places->fd, &st) < 0)
-		return -errno;
-	*ret = (struct probed_code){ .device = st.st_dev, .inode = st.st_ino, .n = places->n };
-	for (size_t i = 0; err == 0 && i < places->n; i++) {
-		ret->starts[i] = places->offsets[i];
-		err = note_start(places->fd, places->offsets[i], &ret->places.of[i]);
-	}
-	for (size_t at = 0; err == 0 && function_list_next(&places->functions, &at, &f);)
-		err = note(ret, &f);
-	for (size_t i = 0; err == 0 && i < places->n; i++)
-		if (ret->places.of[i].size == 0)
-			err = -ENODATA;
-	return err;
-}
-
-/* Is code at an offset of the file Go's? */
-static bool is_go(const struct elf_facts *facts, uint64_t offset)
-{
-	for (size_t i = 0; i < facts->n_segments; i++) {
-		const struct elf_segment *s = &facts->segments[i];
-		uint64_t address = s->address + (offset - s->offset);
-
-		if (offset - s->offset < s->file_size && address >= facts->go_start &&
-		    address < facts->go_end)
-			return true;
-	}
-	return false;
-}
-
-/* What else is to be known of the file. */
-static int find_facts(struct parsers *parsers, const struct label_probe *probe,
-		      const struct uprobe_places *places, char ret_build_id[ELF_BUILD_ID_SIZE])
-{
-	const struct parse_request request = { .kind = PARSE_FACTS, .fd = places->fd, .other = -1 };
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	clockid_t clock = 0;
-
-	if (parsers_ask(parsers, &request, &clock, &result) < 0)
-		return 0;
-	memcpy(ret_build_id, result.facts.origin.build_id, ELF_BUILD_ID_SIZE);
-	for (size_t i = 0; probe->is_span && i < places->n; i++) {
-		if (!is_go(&result.facts, places->offsets[i]))
-			continue;
-		log_error("%s in %s is Go's: its stacks move, so calls cannot be told apart; "
-			  "`--probe " LABEL "' does not need that",
-			  probe->parts.name, probe->parts.path);
-		return -EOPNOTSUPP;
-	}
-	return 0;
-}
-
-static int measure(const struct probe_parts *parts, const struct uprobe_places *places,
-		   struct probed_code *ret)
-{
-	int err = find_code(places, ret);
-
-	if (err == -ENODATA)
-		log_error("the symbol of %s in %s has no size", parts->name, parts->path);
-	else if (err == -E2BIG)
-		log_error("%s has more than %d parts of functions %s", parts->path, MAX_MAYBE,
-			  parts->name);
-	else if (err < 0)
-		log_error("cannot read %s: %s", parts->path, strerror(-err));
-	return err;
-}
-
-static int list_with_parts(void *parsers, int fd, const struct function_query *query,
-			   struct function_list *ret)
-{
-	struct function_query wanted = *query;
-
-	wanted.has_parts = true;
-	return probe_catalog_list(parsers, fd, &wanted, ret);
-}
-
-static int list_with_ends(void *parsers, int fd, const struct function_query *query,
-			  struct function_list *ret)
-{
-	struct function_query wanted = *query;
-
-	wanted.has_ends = true;
-	return list_with_parts(parsers, fd, &wanted, ret);
-}
-
-static int find(struct parsers *parsers, const struct label_probe *probe,
-		struct uprobe_places *places, struct probe_lists *lists)
-{
-	const struct uprobe_reader reader = { probe_file_open,
-					      probe->is_span ? list_with_ends : list_with_parts,
-					      parsers_explain, parsers };
-	const struct probe_parts *parts = &probe->parts;
-	int err = uprobe_places_find(parts->path, parts->name, &reader, places);
-
-	if (err == 0 && places->n > DP_MAX_SPAN_PLACES) {
-		log_error("%s has %zu functions %s; calls of at most %d can label samples",
-			  parts->path, places->n, parts->name, DP_MAX_SPAN_PLACES);
-		err = -E2BIG;
-	}
-	if (err == 0 && parts->arguments.n > 0)
-		err = probe_lists_make(parsers, &parts->arguments, places, lists);
-	if (err == 0 && !places->cookies)
-		places->cookies = calloc(places->n, sizeof(*places->cookies));
-	if (err == 0 && !places->cookies)
-		err = -ENOMEM;
-	for (size_t i = 0; err == 0 && i < places->n; i++)
-		places->cookies[i] = DP_SPAN_COOKIE(places->cookies[i], i);
-	return err;
-}
-
-/* Where the calls of places end. */
-struct exits {
-	uint64_t *offsets, *cookies;
-	size_t n;
-};
-
-static void exits_done(struct exits *e)
-{
-	free(e->offsets);
-	free(e->cookies);
-}
-
-/* Functions have several symbols, which list the same. */
-static bool has_exit(const struct exits *e, uint64_t offset)
-{
-	for (size_t i = 0; i < e->n; i++)
-		if (e->offsets[i] == offset)
-			return true;
-	return false;
-}
-
-static int take_exits(const struct uprobe_places *places, size_t of, struct exits *e)
-{
-	struct listed_function f;
-	size_t n = e->n;
-
-	for (size_t at = 0; function_list_next(&places->functions, &at, &f);) {
-		if (f.kind != LISTED_EXIT || f.of != places->offsets[of] || has_exit(e, f.offset))
-			continue;
-		if (e->n == UPROBE_MAX_PLACES)
-			return -E2BIG;
-		e->offsets[e->n] = f.offset;
-		e->cookies[e->n++] = places->cookies[of];
-	}
-	return e->n > n ? 0 : -ENODATA;
-}
-
 /* Before the calls' own places: a call whose begin is seen is to be seen to end. */
-static int attach_exits(struct session *session, const struct probe_parts *parts,
-			const struct uprobe_places *places)
+static int attach_ends(struct session *session, const struct probe_parts *parts,
+		       const struct uprobe_places *places)
 {
-	_cleanup_(exits_done) struct exits e = {
-		.offsets = calloc(UPROBE_MAX_PLACES, sizeof(*e.offsets)),
-		.cookies = calloc(UPROBE_MAX_PLACES, sizeof(*e.cookies)),
-	};
-	struct uprobe_places ends = *places;
-	int err = e.offsets && e.cookies ? 0 : -ENOMEM;
+	_cleanup_(call_ends_done) struct call_ends ends;
+	int err = call_ends_find(parts, places, &ends);
 
-	for (size_t i = 0; err == 0 && i < places->n; i++)
-		err = take_exits(places, i, &e);
-	if (err == -ENODATA)
-		log_error("cannot tell where calls of %s in %s return; `--probe " LABEL
-			  "' does not need that",
-			  parts->name, parts->path);
-	else if (err == -E2BIG)
-		log_error("calls of %s in %s return at more than %d places", parts->name,
-			  parts->path, UPROBE_MAX_PLACES);
-	if (err < 0)
-		return err;
-	log_debug("calls of %s return at %zu places", parts->name, e.n);
-	ends.offsets = e.offsets;
-	ends.cookies = e.cookies;
-	ends.n = e.n;
-	return session_end_calls(session, &ends);
+	return err < 0 ? err : session_end_calls(session, &ends.places);
 }
 
 static int attach(struct session *session, struct parsers *parsers, const struct label_probe *probe,
@@ -391,16 +154,20 @@ static int attach(struct session *session, struct parsers *parsers, const struct
 {
 	_cleanup_uprobe_places_ struct uprobe_places places = UPROBE_PLACES_NONE;
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
-	int err = find(parsers, probe, &places, &lists);
+	const struct uprobe_reader reader = probe_file_reader(parsers);
+	int err = call_places_find(parsers, &reader, &probe->parts, probe->is_span, &places, &lists,
+				   &ret->code);
 
-	if (err == 0)
-		err = measure(&probe->parts, &places, &ret->code);
-	if (err == 0)
-		err = find_facts(parsers, probe, &places, ret->code.build_id);
+	for (size_t i = 0; err == 0 && i < places.n; i++) {
+		const uint32_t id = DP_SPAN_ID(1, i);
+
+		ret->code.places.of[i].id = id;
+		places.cookies[i] = DP_SPAN_COOKIE(places.cookies[i], id);
+	}
 	if (err == 0)
 		err = session_set_arguments(session, lists.lists, lists.n);
 	if (err == 0 && probe->is_span)
-		err = attach_exits(session, &probe->parts, &places);
+		err = attach_ends(session, &probe->parts, &places);
 	if (err == 0)
 		err = session_label_calls(session, &places, &ret->code.places);
 	if (err < 0)
@@ -497,7 +264,7 @@ void label_probe_count(const struct session *session, struct spans *spans, struc
 {
 	struct dp_span_times counted;
 
-	if (!spans_are_wanted(spans))
+	if (!spans->name)
 		return;
 	if (session_span_times(session, &counted) < 0) {
 		log_warning("the times of calls cannot be read");

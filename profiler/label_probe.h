@@ -5,6 +5,7 @@
 #include "profiler/arguments.h"
 
 struct event_text;
+struct probe_parts;
 struct parsers;
 struct profiler_options;
 struct session;
@@ -19,6 +20,12 @@ struct totals;
 
 /* 0, or -EINVAL, and what is wrong. */
 int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE]);
+
+/* The same of one whose parts are known. */
+int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
+			    char ret_why[ARGUMENTS_WHY_SIZE]);
+/* Takes ` min=TIME` from the end of a span's text; without one, it is 0. 0, or -EINVAL, and what is wrong. */
+int label_probe_take_min(char *text, uint64_t *ret_ns, char ret_why[ARGUMENTS_WHY_SIZE]);
 
 /* Is it one for calls of at least *ret_min_ns? text: one that has been checked, or NULL. */
 bool label_probe_is_span(const char *text, uint64_t *ret_min_ns);

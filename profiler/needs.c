@@ -55,6 +55,8 @@ static void add_slots(struct session_needs *session)
 	session->rings_per_cpu = 2; /* a CPU's event may interrupt them */
 	session->has_values = true;
 	session->has_slots = true;
+	session->has_spans = true;
+	session->has_span_times = true;
 }
 
 struct needs needs_of(const struct profiler_options *o)

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "elf/debug_search.h"
+#include "sandbox/finders.h"
 #include "sandbox/parsers.h"
 
 static int ask(const struct parameter_source *s, struct parse_request *request,
@@ -14,6 +15,7 @@ static int ask(const struct parameter_source *s, struct parse_request *request,
 	clockid_t clock = 0;
 
 	request->fd = s->fd;
+	request->user = s->user;
 	return parsers_ask(s->parsers, request, &clock, ret);
 }
 
@@ -26,12 +28,20 @@ static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
 	return ask(arg, &request, &result) == 0 && result.is_so;
 }
 
+/* Its name is the file's, and may lead to where nobody answers. */
+static int open_debug_file(void *arg, const struct debug_place *place, int root)
+{
+	const struct parameter_source *s = arg;
+
+	return finders_open_debug(parsers_finders(s->parsers), s->user, place, root);
+}
+
 /* Without one, the file itself has to have the debug information. */
 static void find_debug_file(struct parameter_source *s)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	struct parse_request request = { .kind = PARSE_FACTS, .other = -1 };
-	const struct debug_reader reader = { .belongs = is_debug_file, .arg = s };
+	const struct debug_reader reader = { is_debug_file, open_debug_file, s };
 	struct debug_wanted wanted;
 
 	if (ask(s, &request, &result) < 0)

@@ -2,6 +2,8 @@
 #ifndef DP_PROFILER_PARAMETER_SOURCE_H
 #define DP_PROFILER_PARAMETER_SOURCE_H
 
+#include <sys/types.h>
+
 #include "sandbox/parse.h"
 
 struct parsers;
@@ -9,6 +11,7 @@ struct parsers;
 /* Who tells of the parameters of a file's functions. parameter_source_done() closes the debug file. */
 struct parameter_source {
 	struct parsers *parsers; /* NULL: this process reads the files */
+	uid_t user;              /* who has given the file; 0: this program */
 	const char *path;        /* for messages */
 	int fd;                  /* the caller's */
 	int debug_fd;            /* of its debug file; starts as -1: not known, or there is none */

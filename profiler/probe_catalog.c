@@ -53,7 +53,7 @@ static int read_usdt(struct parsers *parsers, int fd, const char *file, const ch
 		     struct probe_catalog *c)
 {
 	size_t n = 0;
-	int err = usdt_places_list(parsers, fd, file, &c->usdt, &n);
+	int err = usdt_places_list(parsers, 0, fd, file, &c->usdt, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		char name[2 * USDT_NAME_SIZE];
@@ -99,8 +99,14 @@ static void join_functions(struct probe_catalog *c)
 int probe_catalog_list(void *parsers, int fd, const struct function_query *query,
 		       struct function_list *ret)
 {
+	return probe_catalog_list_for(parsers, 0, fd, query, ret);
+}
+
+int probe_catalog_list_for(struct parsers *parsers, uid_t user, int fd,
+			   const struct function_query *query, struct function_list *ret)
+{
 	const struct parse_request request = {
-		.kind = PARSE_FUNCTIONS, .fd = fd, .other = -1, .functions = *query
+		.kind = PARSE_FUNCTIONS, .fd = fd, .other = -1, .user = user, .functions = *query
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	clockid_t clock = 0;

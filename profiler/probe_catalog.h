@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "symbols/enumerator.h"
 #include "symbols/function_search.h"
@@ -49,6 +50,9 @@ bool catalog_parameters_are_same(const struct probe_catalog *catalog, size_t a, 
 /* Searches functions (struct uprobe_reader): `parsers` read the file; NULL: this process does. */
 int probe_catalog_list(void *parsers, int fd, const struct function_query *query,
 		       struct function_list *ret);
+/* The same in a file that a user has given. */
+int probe_catalog_list_for(struct parsers *parsers, uid_t user, int fd,
+			   const struct function_query *query, struct function_list *ret);
 
 /* Room for the arguments of a USDT probe as text. */
 #define CATALOG_ARGUMENTS_SIZE (USDT_MAX_ARGUMENTS * 16)

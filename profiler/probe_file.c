@@ -13,7 +13,7 @@
 #include "sandbox/finders.h"
 #include "sandbox/parsers.h"
 
-int probe_file_reopen(struct parsers *parsers, int reference)
+int probe_file_reopen(struct parsers *parsers, uid_t user, int reference)
 {
 	struct found_file found;
 	struct stat st = { 0 };
@@ -23,7 +23,7 @@ int probe_file_reopen(struct parsers *parsers, int reference)
 		return err;
 	if (!S_ISREG(st.st_mode))
 		return -ESTALE;
-	err = finders_open(parsers_finders(parsers), FINDERS_NOBODY, reference, &found);
+	err = finders_open(parsers_finders(parsers), user, reference, &found);
 	if (err < 0)
 		return err;
 	if (!found.is_foreign && stored_file_is_local(found.fd))
@@ -36,7 +36,7 @@ int probe_file_open(void *parsers, const char *path)
 {
 	_cleanup_close_ int place = open(path, O_PATH | O_CLOEXEC);
 
-	return place < 0 ? -errno : probe_file_reopen(parsers, place);
+	return place < 0 ? -errno : probe_file_reopen(parsers, FINDERS_NOBODY, place);
 }
 
 struct uprobe_reader probe_file_reader(struct parsers *parsers)

@@ -2,6 +2,8 @@
 #ifndef DP_PROFILER_PROBE_FILE_H
 #define DP_PROFILER_PROBE_FILE_H
 
+#include <sys/types.h>
+
 #include "kernel/uprobe_places.h"
 
 struct parsers;
@@ -16,8 +18,11 @@ struct parsers;
  */
 int probe_file_open(void *parsers, const char *path);
 
-/* The same of a file that a descriptor refers to, which the caller keeps. */
-int probe_file_reopen(struct parsers *parsers, int reference);
+/*
+ * The same of a file that a descriptor refers to, which the caller keeps; for a user, who alone has to wait if
+ * their file systems do not answer (finders.h).
+ */
+int probe_file_reopen(struct parsers *parsers, uid_t user, int reference);
 
 /* Opens files in that way, and has the parsers read them. */
 struct uprobe_reader probe_file_reader(struct parsers *parsers);

@@ -2,6 +2,8 @@
 #ifndef DP_PROFILER_PROBE_LISTS_H
 #define DP_PROFILER_PROBE_LISTS_H
 
+#include <sys/types.h>
+
 #include "profiler/arguments.h"
 
 struct parsers;
@@ -19,10 +21,10 @@ struct probe_lists {
 
 /*
  * Makes them, and sets the places' cookies to their numbers. Parameters that are given by name are
- * looked up in debug information, by the parsers. Logs errors. 0 or a negative errno; probe_lists_done()
+ * looked up in debug information of a user's file, by the parsers. Logs errors. 0 or a negative errno; probe_lists_done()
  * frees *ret.
  */
-int probe_lists_make(struct parsers *parsers, const struct arguments *arguments,
+int probe_lists_make(struct parsers *parsers, uid_t user, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret);
 /*
  * The same for places of USDT probes, whose notes tell where arguments are: `of` has one for each.

@@ -15,12 +15,13 @@ struct probe_manager {
 };
 
 int probe_manager_new(struct probe_slots *slots, struct parsers *parsers,
-		      struct value_table *values, struct probe_manager **ret)
+		      struct value_table *values, struct call_table *calls,
+		      struct probe_manager **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
-	(*ret)->means = (struct added_means){ slots, values, parsers_hold(parsers) };
+	(*ret)->means = (struct added_means){ slots, values, calls, parsers_hold(parsers) };
 	return 0;
 }
 
@@ -61,7 +62,13 @@ static size_t count_own(const struct probe_manager *m, uid_t user)
 	return n;
 }
 
-int probe_manager_add(struct probe_manager *m, const struct probe_wish *wish, unsigned int *ret_id)
+/* Others than root cannot fill the log. */
+static enum log_level level_for(uid_t user)
+{
+	return user == 0 ? LOG_INFO : LOG_DEBUG;
+}
+
+int probe_manager_add(struct probe_manager *m, struct probe_wish *wish, unsigned int *ret_id)
 {
 	uint32_t slot = 0;
 	int err;
@@ -80,8 +87,8 @@ int probe_manager_add(struct probe_manager *m, const struct probe_wish *wish, un
 	if (err < 0)
 		return err;
 	*ret_id = ++m->last_id;
-	log_info("probe %u is added by user %u: %s", *ret_id, (unsigned int)wish->user,
-		 m->probes[slot]->text);
+	log_message(level_for(wish->user), "probe %u is added by user %u: %s", *ret_id,
+		    (unsigned int)wish->user, m->probes[slot]->text);
 	return 0;
 }
 
@@ -93,23 +100,29 @@ static bool may_change(const struct added_probe *p, uid_t user)
 static int change_one(struct probe_manager *m, enum probe_change change, size_t slot, uid_t user)
 {
 	struct added_probe *p = m->probes[slot];
+	const unsigned int id = p->id;
+	const char *what = NULL; /* has been done */
+	int err = 0;
 
-	log_info("probe %u is %s by user %u", p->id,
-		 change == PROBE_REMOVE ? "removed" :
-		 change == PROBE_ENABLE ? "enabled" :
-					  "disabled",
-		 (unsigned int)user);
 	added_probe_look(&m->means, p);
 	switch (change) {
 	case PROBE_REMOVE:
 		m->probes[slot] = added_probe_free(&m->means, p);
-		return 0;
+		what = "removed";
+		break;
 	case PROBE_ENABLE:
-		return added_probe_enable(&m->means, p);
+		what = p->state != ADDED_ON ? "enabled" : NULL;
+		err = added_probe_enable(&m->means, p);
+		break;
 	case PROBE_DISABLE:
-		added_probe_disable(p, ADDED_OFF);
+		what = p->state == ADDED_ON ? "disabled" : NULL;
+		added_probe_disable(&m->means, p, ADDED_OFF);
+		break;
 	}
-	return 0;
+	if (err == 0 && what)
+		log_message(level_for(user), "probe %u is %s by user %u", id, what,
+			    (unsigned int)user);
+	return err;
 }
 
 int probe_manager_change(struct probe_manager *m, enum probe_change change, unsigned int id,
@@ -117,10 +130,14 @@ int probe_manager_change(struct probe_manager *m, enum probe_change change, unsi
 {
 	int err = 0, n = 0;
 
-	for (size_t i = 0; err == 0 && i < DP_MAX_PROBES; i++) {
+	/* One that cannot be enabled, perhaps another user's, does not keep the others from that. */
+	for (size_t i = 0; i < DP_MAX_PROBES; i++) {
+		int failed;
+
 		if (!may_change(m->probes[i], user) || (id != 0 && m->probes[i]->id != id))
 			continue;
-		err = change_one(m, change, i, user);
+		failed = change_one(m, change, i, user);
+		err = err < 0 ? err : failed;
 		n++;
 	}
 	if (err < 0)
@@ -158,8 +175,7 @@ static void set_count(json_t *json, const char *key, uint64_t count)
 	json_object_set_new(json, key, json_integer((json_int_t)count));
 }
 
-/* Only root may know how often processes of others call a function. */
-static json_t *describe(const struct added_probe *p, uid_t user)
+static json_t *describe(const struct added_probe *p)
 {
 	const struct dp_probe *counts = &p->counts;
 	json_t *json = json_object();
@@ -173,7 +189,7 @@ static json_t *describe(const struct added_probe *p, uid_t user)
 	json_object_set_new(json, "pids", describe_pids(counts));
 	set_count(json, "max_rate", counts->max_rate);
 	set_count(json, "max_hits", counts->max_hits);
-	set_count(json, "traps", user == 0 ? counts->n_hits : counts->n_wanted);
+	set_count(json, "traps", counts->n_hits);
 	set_count(json, "hits", counts->n_wanted);
 	set_count(json, "thinned", counts->n_thinned);
 	return json;
@@ -186,6 +202,6 @@ json_t *probe_manager_list(struct probe_manager *m, uid_t user)
 	probe_manager_look(m);
 	for (size_t i = 0; i < DP_MAX_PROBES; i++)
 		if (may_change(m->probes[i], user))
-			json_array_append_new(list, describe(m->probes[i], user));
+			json_array_append_new(list, describe(m->probes[i]));
 	return list;
 }

@@ -19,9 +19,10 @@ struct probe_manager;
 /* A user other than root may have so many. */
 #define PROBE_MAX_OWN 16
 
-/* Takes slots over, holds parsers; the caller keeps values. 0, or -ENOMEM, and nothing is taken. */
+/* Takes slots over, holds parsers; the caller keeps values and calls. 0, or -ENOMEM, and nothing is taken. */
 int probe_manager_new(struct probe_slots *slots, struct parsers *parsers,
-		      struct value_table *values, struct probe_manager **ret);
+		      struct value_table *values, struct call_table *calls,
+		      struct probe_manager **ret);
 /* Removes all probes, which may take a while. Accepts NULL. Returns NULL. */
 struct probe_manager *probe_manager_free(struct probe_manager *manager);
 
@@ -30,8 +31,7 @@ bool probe_manager_is_idle(const struct probe_manager *manager);
 void probe_manager_look(struct probe_manager *manager);
 
 /* Sets a probe. Logs errors. 0 or a negative errno. */
-int probe_manager_add(struct probe_manager *manager, const struct probe_wish *wish,
-		      unsigned int *ret_id);
+int probe_manager_add(struct probe_manager *manager, struct probe_wish *wish, unsigned int *ret_id);
 
 enum probe_change { PROBE_REMOVE, PROBE_ENABLE, PROBE_DISABLE };
 

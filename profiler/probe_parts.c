@@ -15,9 +15,8 @@ static const struct {
 	const char *word;
 	enum probe_kind kind;
 } kinds[] = {
-	{ "uprobe", PROBE_CALL },
-	{ "uretprobe", PROBE_RETURN },
-	{ "usdt", PROBE_STATIC },
+	{ PROBE_LABEL, PROBE_CALL },   { PROBE_SPAN, PROBE_CALL }, { "uprobe", PROBE_CALL },
+	{ "uretprobe", PROBE_RETURN }, { "usdt", PROBE_STATIC },
 };
 
 bool probe_kind_find(const char *word, size_t n, enum probe_kind *ret)

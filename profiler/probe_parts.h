@@ -21,10 +21,14 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 /* The same where path and name are apart: of a file that another process has found. */
 int probe_parts_make(const char *path, const char *name, enum probe_kind kind,
 		     struct probe_parts *ret, char ret_why[ARGUMENTS_WHY_SIZE]);
-/* Which kind n bytes name, "uprobe", "uretprobe" or "usdt". */
+/* The words for calls that label samples, and of which it matters how long they take (label_probe.h). */
+#define PROBE_LABEL "label"
+#define PROBE_SPAN "span"
+/* Which kind n bytes name: one of these, "uprobe", "uretprobe" or "usdt". */
 bool probe_kind_find(const char *word, size_t n, enum probe_kind *ret);
-#define PROBE_KINDS_ERROR                                                                          \
-	"what can be added is uprobe:PATH:NAME, uretprobe:PATH:NAME and usdt:PATH:PROVIDER:NAME"
+#define PROBE_KINDS_ERROR                                                                                   \
+	"what can be added is uprobe:PATH:NAME, uretprobe:PATH:NAME, usdt:PATH:PROVIDER:NAME, " PROBE_LABEL \
+	":PATH:NAME(VALUES) and " PROBE_SPAN ":PATH:NAME min=TIME"
 
 void probe_parts_done(struct probe_parts *parts);
 

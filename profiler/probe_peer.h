@@ -7,30 +7,52 @@
 #include <sys/socket.h>
 
 #include "profiler/probe_server.h"
+#include "sandbox/given.h"
 
-/* One who is connected: the part of a request that has arrived. */
+struct finders;
+
+/* All who are in other user namespaces, as one: see is_of_namespace(), probe_server.c. */
+#define PROBE_PEER_STRANGER ((uid_t)-2)
+
+/* One who is connected: the part of a request that has arrived, or of an answer that has not been sent. */
 struct probe_peer {
 	int fd; /* -1: nobody */
 	struct ucred who;
 	size_t number; /* the how manieth it is */
 	char text[PROBE_REQUEST_MAX + 1];
 	size_t size;
-	int fds[PROBE_REQUEST_FDS]; /* the peer's descriptors */
-	size_t n_fds;
+	int file; /* refers to the first file that was given (O_PATH); negative: there is none */
+	struct given_file given[PROBE_REQUEST_FDS];
+	size_t n_given;
+	char *answer; /* NULL: there is none */
+	size_t answer_size, n_sent;
+	uint64_t answer_ns; /* since when it is being sent */
 };
 
-/* Takes over a connected socket. 0 or a negative errno. */
-int probe_peer_init(struct probe_peer *ret, int fd, size_t number);
-void probe_peer_done(struct probe_peer *peer);
+/* An answer that a peer does not read for so long is not waited for. */
+#define PROBE_PEER_TIME_NS UINT64_C(10000000000)
+
+/* Who has connected? 0 or a negative errno. */
+int probe_peer_know(int fd, struct ucred *ret);
+/* Takes over the socket. */
+void probe_peer_init(struct probe_peer *ret, int fd, const struct ucred *who, size_t number);
+void probe_peer_done(struct probe_peer *peer, struct finders *finders);
 
 /*
- * Reads what has arrived, without waiting. 1: a request is in `text`, which probe_peer_next() takes
- * away; 0: not yet; -ECONNRESET: the peer has gone; -EMSGSIZE: it sends too much.
+ * Reads what has arrived, without waiting for more. 1: a request is in `text`, which probe_peer_next() takes
+ * away; 0: not yet; -ECONNRESET: the peer has gone; -EMSGSIZE: it sends too much; or an error of
+ * finders_receive(), which is for the peer to know.
  */
-int probe_peer_read(struct probe_peer *peer);
+int probe_peer_read(struct probe_peer *peer, struct finders *finders);
 void probe_peer_next(struct probe_peer *peer);
 
-/* Sends a line, without waiting. 0, or a negative errno: the peer does not read. */
-int probe_peer_send(const struct probe_peer *peer, const char *line);
+/*
+ * Sends a line, without waiting, and takes it over. 0; 1: the peer has to read before the rest goes with
+ * probe_peer_go_on(), which returns the same; or a negative errno.
+ */
+int probe_peer_send(struct probe_peer *peer, char *line);
+int probe_peer_go_on(struct probe_peer *peer);
+/* Does it take too long? now_ns: CLOCK_MONOTONIC. */
+bool probe_peer_is_slow(const struct probe_peer *peer, uint64_t now_ns);
 
 #endif

@@ -16,7 +16,7 @@ static int find_functions(struct parsers *parsers, const struct uprobe_reader *r
 	ret->are_returns = parts->kind == PROBE_RETURN;
 	if (err < 0 || parts->arguments.n == 0)
 		return err;
-	return probe_lists_make(parsers, &parts->arguments, ret, lists);
+	return probe_lists_make(parsers, reader->user, &parts->arguments, ret, lists);
 }
 
 static int find_usdt(struct parsers *parsers, const struct uprobe_reader *reader,

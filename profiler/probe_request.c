@@ -2,7 +2,7 @@
 #include "profiler/probe_request.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/file_stat.h"
 #include "log/log.h"
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peer.h"
@@ -44,39 +43,37 @@ static int take_pids(const json_t *pids, struct probe_wish *wish)
 
 		if (pid <= 0 || pid > INT32_MAX)
 			return fail("a process has no such number");
-		wish->pids[wish->n_pids++] = (unsigned int)pid;
+		if (probe_target_open((unsigned int)pid, &wish->targets[i]) < 0) {
+			log_error("there is no process %d", (int)pid);
+			return -ESRCH;
+		}
+		wish->n_targets++;
 	}
 	return 0;
 }
 
-/* A descriptor with which the peer could read the file. */
+/* The peer had to be able to read the file. */
 static int check_file(const struct probe_peer *peer)
 {
-	int flags = peer->n_fds > 0 ? fcntl(peer->fds[0], F_GETFL) : -1;
-
-	if (flags < 0)
+	if (peer->file < 0)
 		return fail("the request comes without the opened file");
-	if ((flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY)
+	if (!peer->given[0].is_readable)
 		return fail("the file is not open for reading");
 	return 0;
 }
 
 /*
- * Who may open /proc/PID/mem may trace the process (proc_mem_open(), fs/proc/base.c). Is the descriptor
- * of this very file, and does the process still execute the program that it then did? Reading the memory
- * of one that has gone is its end.
+ * Who may open /proc/PID/mem may trace the process. Was this very file given, and did the process still execute
+ * the program that it did when it was opened?
  */
-static bool is_memory_of(int fd, unsigned int pid)
+static bool is_memory_of(const struct given_file *given, unsigned int pid)
 {
-	char path[32], byte;
-	struct stat file, given;
-	int flags = fcntl(fd, F_GETFL);
+	char path[32];
+	struct stat file;
 
 	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
-	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_WRONLY &&
-	       file_stat(fd, &given) == 0 && stat(path, &file) == 0 &&
-	       file.st_dev == given.st_dev && file.st_ino == given.st_ino &&
-	       pread(fd, &byte, 1, 1) != 0;
+	return given->has_memory && stat(path, &file) == 0 && file.st_dev == given->device &&
+	       file.st_ino == given->inode;
 }
 
 /* Others than root have to prove that they may trace each process. */
@@ -84,12 +81,15 @@ static int check_processes(const struct probe_peer *peer, const struct probe_wis
 {
 	if (peer->who.uid == 0)
 		return 0;
-	if (wish->n_pids == 0)
+	if (wish->n_targets == 0)
 		return fail("only root may probe any process: give -p PID");
-	for (unsigned int i = 0; i < wish->n_pids; i++) {
-		if (i + 1 < peer->n_fds && is_memory_of(peer->fds[i + 1], wish->pids[i]))
+	for (unsigned int i = 0; i < wish->n_targets; i++) {
+		const struct probe_target *t = &wish->targets[i];
+
+		if (i + 1 < peer->n_given && is_memory_of(&peer->given[i + 1], t->pid) &&
+		    probe_target_is_of(t, wish->user, wish->group))
 			continue;
-		log_error("you may not trace process %u", wish->pids[i]);
+		log_error("you may not trace process %u", t->pid);
 		return -EPERM;
 	}
 	return 0;
@@ -99,11 +99,12 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 {
 	json_t *pids = NULL;
 	json_error_t error;
-	int max_rate = PROBE_MAX_RATE;
+	json_int_t max_rate = PROBE_MAX_RATE;
 	const char *what;
 
-	*ret = (struct probe_wish){ .user = peer->who.uid, .group = peer->who.gid };
-	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s:s, s:s, s?s, s?i, s?o}",
+	ret->user = peer->who.uid;
+	ret->group = peer->who.gid;
+	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s:s, s:s, s?s, s?I, s?o}",
 			   "do", &what, "kind", &ret->kind, "path", &ret->path, "probe",
 			   &ret->probe, "name", &ret->name, "max_rate", &max_rate, "pids",
 			   &pids) < 0)
@@ -114,7 +115,6 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 		return fail("a probe's name is empty, or too long");
 	if (max_rate < 1 || max_rate > MAX_RATE_LIMIT)
 		return fail("--max-rate takes a whole number from 1 to 1000000");
-	/* All processes with the file pay for its hits. */
 	if (peer->who.uid != 0 && max_rate > PROBE_MAX_RATE)
 		return fail("--max-rate of others than root is at most 1000");
 	ret->max_rate = (unsigned int)max_rate;
@@ -122,90 +122,108 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 	return take_pids(pids, ret);
 }
 
-static json_t *add(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+/* What an answer has; NULL: no memory. */
+static int finish(json_t *done, json_t **ret)
 {
-	struct probe_wish wish;
-	unsigned int id;
-
-	if (unpack_wish(request, peer, &wish) < 0 || check_file(peer) < 0 ||
-	    check_processes(peer, &wish) < 0)
-		return NULL;
-	wish.fd = peer->fds[0];
-	if (probe_manager_add(m, &wish, &id) < 0)
-		return NULL;
-	return json_pack("{s:i}", "id", (int)id);
+	*ret = done;
+	return done ? 0 : -ENOMEM;
 }
 
-static json_t *change(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
-		      enum probe_change change)
+static int add(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+	       json_t **ret)
+{
+	_cleanup_(probe_wish_done) struct probe_wish wish = { 0 };
+	unsigned int id;
+	int err = unpack_wish(request, peer, &wish);
+
+	if (err == 0)
+		err = check_file(peer);
+	if (err == 0)
+		err = check_processes(peer, &wish);
+	if (err < 0)
+		return err;
+	wish.fd = peer->file;
+	err = probe_manager_add(m, &wish, &id);
+	return err < 0 ? err : finish(json_pack("{s:i}", "id", (int)id), ret);
+}
+
+static int change(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		  enum probe_change change, json_t **ret)
 {
 	json_error_t error;
 	const char *what;
-	int id = 0, n;
+	json_int_t id = 0;
+	int n;
 
-	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s?i}", "do", &what, "id", &id) <
-	    0) {
-		unpack_failed(&error);
-		return NULL;
-	}
+	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s?I}", "do", &what, "id", &id) < 0)
+		return unpack_failed(&error);
+	/* Cut to an int, it might be 0: all. */
+	if (id < 0 || id > INT_MAX)
+		return fail("a probe has no such number");
 	n = probe_manager_change(m, change, (unsigned int)id, peer->who.uid);
-	return n < 0 ? NULL : json_pack("{s:i}", "n", n);
+	return n < 0 ? n : finish(json_pack("{s:i}", "n", n), ret);
 }
 
-static json_t *remove_probes(struct probe_manager *m, json_t *request,
-			     const struct probe_peer *peer)
+static int remove_probes(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+			 json_t **ret)
 {
-	return change(m, request, peer, PROBE_REMOVE);
+	return change(m, request, peer, PROBE_REMOVE, ret);
 }
 
-static json_t *enable(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+static int enable(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		  json_t **ret)
 {
-	return change(m, request, peer, PROBE_ENABLE);
+	return change(m, request, peer, PROBE_ENABLE, ret);
 }
 
-static json_t *disable(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+static int disable(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		   json_t **ret)
 {
-	return change(m, request, peer, PROBE_DISABLE);
+	return change(m, request, peer, PROBE_DISABLE, ret);
 }
 
-static json_t *list(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+static int list(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		json_t **ret)
 {
 	(void)request;
-	return json_pack("{s:o}", "probes", probe_manager_list(m, peer->who.uid));
+	return finish(json_pack("{s:o}", "probes", probe_manager_list(m, peer->who.uid)), ret);
 }
 
-static json_t *status(struct probe_manager *m, json_t *request, const struct probe_peer *peer)
+static int status(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		  json_t **ret)
 {
 	_cleanup_(json_decrefp) json_t *probes = probe_manager_list(m, peer->who.uid);
 
 	(void)request;
-	return json_pack("{s:i, s:i, s:i}", "pid", (int)getpid(), "probes",
-			 (int)json_array_size(probes), "limit", DP_MAX_PROBES);
+	return finish(json_pack("{s:i, s:i, s:i}", "pid", (int)getpid(), "probes",
+				(int)json_array_size(probes), "limit", DP_MAX_PROBES),
+		      ret);
 }
 
 static const struct {
 	const char *what;
-	json_t *(*answer)(struct probe_manager *m, json_t *request, const struct probe_peer *peer);
+	int (*answer)(struct probe_manager *m, json_t *request, const struct probe_peer *peer,
+		      json_t **ret);
 } requests[] = {
 	{ "add", add },   { "remove", remove_probes }, { "enable", enable }, { "disable", disable },
 	{ "list", list }, { "status", status },
 };
 
-static json_t *answer(struct probe_manager *m, const struct probe_peer *peer)
+static int answer(struct probe_manager *m, const struct probe_peer *peer, json_t **ret)
 {
 	json_error_t error;
 	_cleanup_(json_decrefp) json_t *request = json_loads(peer->text, 0, &error);
 	const char *what = json_string_value(json_object_get(request, "do"));
 
-	if (!request) {
-		unpack_failed(&error);
-		return NULL;
-	}
+	if (!request)
+		return unpack_failed(&error);
+	if (peer->who.uid == PROBE_PEER_STRANGER)
+		return fail("your process is in another user namespace, or has ended");
 	for (size_t i = 0; what && i < ARRAY_SIZE(requests); i++)
 		if (strcmp(requests[i].what, what) == 0)
-			return requests[i].answer(m, request, peer);
+			return requests[i].answer(m, request, peer, ret);
 	log_error("there are no requests %s", what ? what : "without `do'");
-	return NULL;
+	return -EINVAL;
 }
 
 json_t *probe_request_answer(struct probe_manager *m, const struct probe_peer *peer)
@@ -213,16 +231,19 @@ json_t *probe_request_answer(struct probe_manager *m, const struct probe_peer *p
 	_cleanup_free_ char *errors = NULL;
 	size_t size;
 	FILE *to = open_memstream(&errors, &size);
-	json_t *done;
+	json_t *done = NULL;
+	int err;
 
 	if (!to)
 		return NULL;
 	log_answer_to(to);
-	done = answer(m, peer);
+	err = answer(m, peer, &done);
 	log_answer_to(NULL);
 	if (fclose(to) != 0) {
 		json_decref(done);
 		return NULL;
 	}
-	return done ?: json_pack("{s:o}", "error", json_text(size > 0 ? errors : "out of memory"));
+	return err == 0 ?
+		       done :
+		       json_pack("{s:o}", "error", json_text(size > 0 ? errors : strerror(-err)));
 }

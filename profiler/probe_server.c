@@ -2,6 +2,7 @@
 #include "profiler/probe_server.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -21,36 +22,46 @@
 #include "profiler/probe_peer.h"
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
+#include "samples/call_table.h"
+#include "samples/spans.h"
 #include "samples/value_table.h"
+#include "sandbox/finders.h"
+#include "sandbox/parsers.h"
+#include "sandbox/process_user.h"
 
 #define BACKLOG 8
 #define MAX_PEERS 8
+/* Of a user other than root. */
+#define MAX_PEERS_OF_USER 3
 #define LOOK_MS 1000
 #define PAUSE_US 100000
-/* How long the end of sampling waits for the kernel to remove probes. */
+/* How long the end of a run waits for the kernel to remove probes. */
 #define PATIENCE_NS UINT64_C(5000000000)
 
 struct probe_server {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	struct stat file; /* the socket */
+	struct stat file; /* the socket; zeros: there is none yet */
 	int listen_fd, wake_fd;
 	struct loop loop;
 	struct probe_peer peers[MAX_PEERS];
 	size_t n_peers; /* so far */
 	struct probe_manager *manager;
+	struct parsers *parsers; /* the manager's */
 	struct value_table *values;
+	struct call_table *calls;
+	const struct session *session; /* of the thread that ends it */
 	atomic_bool ends;
-	bool has_thread;
 	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t ended;
 	bool has_ended;
 	size_t n_users;
 };
 
-static void destroy(struct probe_server *s)
+static void probe_server_destroy(struct probe_server *s)
 {
 	probe_manager_free(s->manager);
 	value_table_free(s->values);
+	call_table_free(s->calls);
 	loop_done(&s->loop);
 	if (s->listen_fd >= 0)
 		close(s->listen_fd);
@@ -69,75 +80,205 @@ static void drop(struct probe_server *s)
 	is_last = --s->n_users == 0;
 	pthread_mutex_unlock(&s->lock);
 	if (is_last)
-		destroy(s);
+		probe_server_destroy(s);
 }
 
 static void end_peer(struct probe_server *s, struct probe_peer *peer)
 {
 	loop_remove(&s->loop, peer->fd);
-	probe_peer_done(peer);
+	probe_peer_done(peer, parsers_finders(s->parsers));
 }
 
-/* The first one that is free; else who came first has to go. */
-static struct probe_peer *choose_place(struct probe_server *s)
+static size_t count_peers(const struct probe_server *s, uid_t user)
 {
-	struct probe_peer *oldest = &s->peers[0];
+	size_t n = 0;
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		n += s->peers[i].fd >= 0 && s->peers[i].who.uid == user;
+	return n;
+}
+
+/*
+ * Who gives a place to a user: who has most; to others than root, who has more than they, and more than one,
+ * else root, else they themselves.
+ */
+static uid_t find_greediest(const struct probe_server *s, uid_t for_user)
+{
+	const size_t n_own = count_peers(s, for_user);
+	uid_t user = for_user;
+	size_t most = 0;
 
 	for (size_t i = 0; i < MAX_PEERS; i++) {
+		const uid_t of = s->peers[i].who.uid;
+		size_t n = s->peers[i].fd < 0 ? 0 : count_peers(s, of);
+
+		if (for_user != 0 && of != 0 && (n <= n_own || n == 1))
+			n = 0;
+		if (for_user != 0 && of == 0 && n > 0)
+			n = 1;
+		if (n <= most)
+			continue;
+		user = of;
+		most = n;
+	}
+	return user;
+}
+
+static struct probe_peer *find_oldest(struct probe_server *s, uid_t user)
+{
+	struct probe_peer *oldest = NULL;
+
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		struct probe_peer *p = &s->peers[i];
+
+		if (p->fd >= 0 && p->who.uid == user && (!oldest || p->number < oldest->number))
+			oldest = p;
+	}
+	return oldest;
+}
+
+/* If this user has too many, or there is none that is free, one has to go. */
+static struct probe_peer *choose_place(struct probe_server *s, uid_t user)
+{
+	const bool has_most = user != 0 && count_peers(s, user) >= MAX_PEERS_OF_USER;
+	struct probe_peer *oldest;
+
+	for (size_t i = 0; i < MAX_PEERS && !has_most; i++)
 		if (s->peers[i].fd < 0)
 			return &s->peers[i];
-		if (s->peers[i].number < oldest->number)
-			oldest = &s->peers[i];
-	}
+	oldest = find_oldest(s, has_most ? user : find_greediest(s, user));
 	end_peer(s, oldest);
 	return oldest;
+}
+
+/* Frees the answer. Returns as probe_peer_send(). */
+static int send_json(struct probe_peer *peer, json_t *json)
+{
+	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	char *line;
+
+	json_decref(json);
+	if (!text || asprintf(&line, "%s\n", text) < 0)
+		return -ENOMEM;
+	return probe_peer_send(peer, line);
+}
+
+/* The next request is not read before the peer has read what is left of the answer. */
+static int await(struct probe_server *s, const struct probe_peer *peer, int sent)
+{
+	return sent < 0 ? sent : loop_turn(&s->loop, peer->fd, sent > 0);
 }
 
 static int answer(struct probe_server *s, struct probe_peer *peer)
 {
 	json_t *json = probe_request_answer(s->manager, peer);
-	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-	_cleanup_free_ char *line = NULL;
 
-	json_decref(json);
 	probe_peer_next(peer);
-	if (!text || asprintf(&line, "%s\n", text) < 0)
-		return -ENOMEM;
-	return probe_peer_send(peer, line);
+	return await(s, peer, send_json(peer, json));
+}
+
+/* What it has sent could not be received. */
+static void say_farewell(struct probe_peer *peer, int err)
+{
+	const char *why =
+		err == -ETIMEDOUT || err == -EBUSY ?
+			"the file systems of files that you give do not answer" :
+		err == -EMSGSIZE  ? "the request is too long" :
+		err == -ESHUTDOWN ? "there are no helpers to receive the files that you give" :
+				    strerror(-err);
+
+	if (err != -ECONNRESET)
+		(void)send_json(peer, json_pack("{s:s}", "error", why));
+}
+
+static int serve(struct probe_server *s, struct probe_peer *peer)
+{
+	int err;
+
+	if (peer->answer)
+		return await(s, peer, probe_peer_go_on(peer));
+	err = probe_peer_read(peer, parsers_finders(s->parsers));
+	if (err > 0)
+		return answer(s, peer);
+	if (err < 0)
+		say_farewell(peer, err);
+	return err;
 }
 
 static int on_peer(void *arg, int fd)
 {
 	struct probe_server *s = arg;
 
-	for (size_t i = 0; i < MAX_PEERS; i++) {
-		struct probe_peer *peer = &s->peers[i];
-		int err = peer->fd == fd ? probe_peer_read(peer) : 0;
-
-		if (err > 0)
-			err = answer(s, peer);
-		if (err < 0)
-			end_peer(s, peer);
-	}
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (s->peers[i].fd == fd && serve(s, &s->peers[i]) < 0)
+			end_peer(s, &s->peers[i]);
 	return 0;
+}
+
+static void end_slow(struct probe_server *s)
+{
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (s->peers[i].fd >= 0 && probe_peer_is_slow(&s->peers[i], now))
+			end_peer(s, &s->peers[i]);
+}
+
+/* Milliseconds until there is something to look at. */
+static int time_to_wait(const struct probe_server *s)
+{
+	bool waits = !probe_manager_is_idle(s->manager);
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		waits |= s->peers[i].fd >= 0 && s->peers[i].answer;
+	return waits ? LOOK_MS : -1;
+}
+
+/*
+ * Shares are those of users. Who owns a user namespace can have as many users in it as they like. The kernel
+ * told who has connected; the process has to be there to be looked at.
+ */
+static bool is_of_namespace(const struct ucred *who)
+{
+	uid_t user;
+
+	return who->uid == 0 || (process_user(who->pid, &user) == 0 && user == who->uid);
 }
 
 static int on_connect(void *arg, int fd)
 {
 	struct probe_server *s = arg;
 	int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	struct probe_peer *place = peer < 0 ? NULL : choose_place(s);
+	struct probe_peer *place;
+	struct ucred who;
 
-	if (!place) {
+	if (peer < 0) {
 		/* Without descriptors it stays ready: that must not cost a CPU. */
 		if (errno == EMFILE || errno == ENFILE)
 			usleep(PAUSE_US);
 		return 0;
 	}
-	if (probe_peer_init(place, peer, s->n_peers++) < 0 ||
-	    loop_add(&s->loop, peer, on_peer, s) < 0)
-		probe_peer_done(place);
+	if (probe_peer_know(peer, &who) < 0) {
+		close(peer);
+		return 0;
+	}
+	if (!is_of_namespace(&who))
+		who.uid = PROBE_PEER_STRANGER;
+	place = choose_place(s, who.uid);
+	probe_peer_init(place, peer, &who, s->n_peers++);
+	if (loop_add(&s->loop, peer, on_peer, s) < 0)
+		probe_peer_done(place, parsers_finders(s->parsers));
 	return 0;
+}
+
+/* Who has connected and was not accepted may have sent something, too. */
+static void close_others(struct probe_server *s)
+{
+	int peer;
+
+	shutdown(s->listen_fd, SHUT_RDWR);
+	while ((peer = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		finders_close(parsers_finders(s->parsers), 0, peer);
 }
 
 static void *run(void *arg)
@@ -145,13 +286,15 @@ static void *run(void *arg)
 	struct probe_server *s = arg;
 
 	while (!atomic_load(&s->ends)) {
-		if (loop_run(&s->loop, probe_manager_is_idle(s->manager) ? -1 : LOOK_MS) < 0)
+		if (loop_run(&s->loop, time_to_wait(s)) < 0)
 			break;
+		end_slow(s);
 		probe_manager_look(s->manager);
 	}
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		if (s->peers[i].fd >= 0)
 			end_peer(s, &s->peers[i]);
+	close_others(s);
 	s->manager = probe_manager_free(s->manager);
 	pthread_mutex_lock(&s->lock);
 	s->has_ended = true;
@@ -175,7 +318,6 @@ static int start(struct probe_server *s)
 		s->n_users--;
 		return -err;
 	}
-	s->has_thread = true;
 	pthread_setname_np(thread, "probes");
 	pthread_detach(thread);
 	return 0;
@@ -219,9 +361,18 @@ static int listen_at(struct probe_server *s, const char *path)
 	/* The file gets the socket's mode (net/unix/af_unix.c, unix_bind_bsd()). */
 	if (fchmod(s->listen_fd, 0600) < 0 ||
 	    bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(s->listen_fd, BACKLOG) < 0 || lstat(path, &s->file) < 0)
+	    lstat(path, &s->file) < 0 || listen(s->listen_fd, BACKLOG) < 0)
 		return -errno;
 	return 0;
+}
+
+/* Another one may have taken its place. */
+static void remove_socket(const struct probe_server *s)
+{
+	struct stat st;
+
+	if (lstat(s->path, &st) == 0 && st.st_dev == s->file.st_dev && st.st_ino == s->file.st_ino)
+		unlink(s->path);
 }
 
 static int on_wake(void *arg, int fd)
@@ -271,10 +422,14 @@ static int make_manager(struct probe_server *s, const struct session *session,
 	struct probe_slots *slots = NULL;
 	int err = probe_slots_new(session, &slots);
 
+	s->session = session;
+	s->parsers = parsers;
 	if (err == 0)
 		err = value_table_new(&s->values);
 	if (err == 0)
-		err = probe_manager_new(slots, parsers, s->values, &s->manager);
+		err = call_table_new(&s->calls);
+	if (err == 0)
+		err = probe_manager_new(slots, parsers, s->values, s->calls, &s->manager);
 	if (err < 0)
 		probe_slots_free(slots);
 	return err;
@@ -282,7 +437,7 @@ static int make_manager(struct probe_server *s, const struct session *session,
 
 int probe_server_open(const struct session *session, struct parsers *parsers,
 		      const struct profiler_options *options, struct value_labels *labels,
-		      struct probe_server **ret)
+		      struct spans *ret_spans, struct probe_server **ret)
 {
 	const char *path = options->probe_socket;
 	struct probe_server *s = path ? server_new() : NULL;
@@ -297,6 +452,7 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		err = listen_at(s, path);
 	if (err == 0)
 		err = make_loop(s);
+	json_object_seed(0); /* before there are two threads that may do so */
 	if (err == 0)
 		err = start(s);
 	if (err < 0) {
@@ -304,11 +460,17 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		if (err == -EADDRINUSE)
 			log_detail(
 				"another one listens there, or it is no socket: give another path");
-		if (s)
+		if (s) {
+			remove_socket(s);
 			drop(s);
+		}
 		return err;
 	}
 	labels->added = s->values;
+	labels->calls = s->calls;
+	ret_spans->values = labels;
+	ret_spans->redaction = options->label_sources.redaction;
+	ret_spans->are_added = true;
 	log_info("probes can be added at %s", path);
 	*ret = s;
 	return 0;
@@ -330,32 +492,23 @@ static bool wait_for_end(struct probe_server *s)
 	return has_ended;
 }
 
-/* Another one may have taken its place. */
-static void remove_socket(const struct probe_server *s)
+void probe_server_end(struct probe_server *s)
 {
-	struct stat st;
-
-	if (lstat(s->path, &st) == 0 && st.st_dev == s->file.st_dev && st.st_ino == s->file.st_ino)
-		unlink(s->path);
-}
-
-void probe_server_stop(struct probe_server *s)
-{
-	if (!s || !s->has_thread)
+	if (!s || atomic_load(&s->ends))
 		return;
-	s->has_thread = false;
 	remove_socket(s);
 	atomic_store(&s->ends, true);
 	(void)!write(s->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
-	if (!wait_for_end(s))
-		log_warning("added probes are still being removed: the kernel waits for processes");
+	probe_slots_silence(s->session);
 }
 
 struct probe_server *probe_server_free(struct probe_server *s)
 {
 	if (!s)
 		return NULL;
-	probe_server_stop(s);
+	probe_server_end(s);
+	if (!wait_for_end(s))
+		log_warning("added probes are still being removed: the kernel waits for processes");
 	drop(s);
 	return NULL;
 }

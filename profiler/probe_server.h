@@ -7,6 +7,7 @@
 struct parsers;
 struct profiler_options;
 struct session;
+struct spans;
 struct value_labels;
 
 /*
@@ -28,19 +29,28 @@ struct probe_server;
 /* A line may be so long, with its end. */
 #define PROBE_REQUEST_MAX 16384
 #define PROBE_MAX_NAME 255
+/* KIND:PATH:NAME(VALUES) */
+#define PROBE_MAX_TEXT 1024
 /* Descriptors that a request may have. */
 #define PROBE_REQUEST_FDS (1 + DP_MAX_PROBE_PIDS)
 
 /*
- * Listens at options->probe_socket; NULL: *ret is NULL. Sets the source of the values of added probes.
+ * Listens at options->probe_socket; NULL: *ret is NULL. Sets the source of the values of added probes, and what
+ * is to be known of their calls.
  * Logs errors. 0 or a negative errno.
  */
 int probe_server_open(const struct session *session, struct parsers *parsers,
 		      const struct profiler_options *options, struct value_labels *labels,
-		      struct probe_server **ret);
-/* Removes the probes, but does not wait for ever. Accepts NULL. */
-void probe_server_stop(struct probe_server *server);
-/* After the last use of the labels. Accepts NULL. Returns NULL. */
+		      struct spans *ret_spans, struct probe_server **ret);
+/*
+ * While there is the session: no probe takes samples any more, and all are being removed, which is not waited
+ * for. Accepts NULL.
+ */
+void probe_server_end(struct probe_server *server);
+/*
+ * Ends it and waits, but not for ever. Before the session is closed, and after the last use of the labels.
+ * Accepts NULL. Returns NULL.
+ */
 struct probe_server *probe_server_free(struct probe_server *server);
 
 #endif

@@ -28,6 +28,7 @@
 #include "samples/drain.h"
 #include "samples/event_label.h"
 #include "samples/label_values.h"
+#include "samples/process_metrics.h"
 #include "samples/type_names.h"
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
@@ -116,6 +117,7 @@ static int open_session(struct profiler *p)
 		return err;
 	}
 	options = needs_session_options(&p->needs, p->options, p->cpus.n_cpus);
+	options.not_inherited = parsers_spawner(p->stores.parsers);
 	err = session_open(&p->session, &options);
 	if (err < 0)
 		return err;
@@ -161,7 +163,7 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	if (err == 0 && p->needs.session.programs)
 		err = open_session(p);
 	if (err == 0)
-		err = open_stores(p);
+		err = stores_check(&p->stores, o) ?: open_stores(p);
 	if (err < 0)
 		*ret = profiler_free(p);
 	return err;
@@ -314,6 +316,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	p->drain.label_sources.keys = p->stores.thread_keys;
+	p->drain.label_sources.metrics = process_metrics_source(p->stores.metrics);
 	if (p->needs.session.has_exceptions)
 		p->drain.label_sources.redaction = NULL; /* type_names_install() */
 	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
@@ -398,7 +401,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 					 &p->value_labels, &p->drain.spans);
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
-					&p->value_labels, &p->probes);
+					&p->value_labels, &p->drain.spans, &p->probes);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
@@ -514,7 +517,7 @@ void profiler_stop(struct profiler *p)
 	if (p->needs.states && o->max_rate == 0 && !filter_is_set(o->target.filter))
 		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
 			     &p->n_unseen);
-	probe_server_stop(p->probes);
+	probe_server_end(p->probes);
 	session_stop(&p->session);
 	p->stopped = clock_now_ns();
 	p->drain.totals.duration_ns = p->stopped - p->started;
@@ -591,9 +594,7 @@ struct profiler *profiler_free(struct profiler *p)
 	}
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
-	value_forms_free(p->event.lists, p->event.n_lists);
-	value_forms_free(p->event.thrown, 1);
-	free(p->event.code.maybe);
+	event_text_done(&p->event);
 	free(p);
 	return NULL;
 }

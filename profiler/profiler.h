@@ -84,6 +84,7 @@ struct profiler_options {
 	 * or NULL
 	 */
 	const char *probe_socket;
+	bool process_metrics;  /* samples have labels of what their process uses */
 	bool crashes;          /* sampled, too, beside one event of another kind */
 	unsigned int max_rate; /* samples per process and second; 0: no limit */
 

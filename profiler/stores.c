@@ -13,6 +13,7 @@
 #include "process/process_list.h"
 #include "profiler/confined.h"
 #include "profiler/profiler.h"
+#include "samples/process_metrics.h"
 #include "samples/thread_keys.h"
 #include "sandbox/fetchers.h"
 #include "sandbox/list_fetchers.h"
@@ -44,10 +45,17 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 		(void)list_fetchers_new(ret->parsers, &ret->lists);
 	}
 	(void)thread_keys_new(ret->parsers, permission_has(CAP_SYS_PTRACE), &ret->thread_keys);
+	if (o->process_metrics)
+		(void)process_metrics_new(&ret->metrics);
 	/* Likewise, only this process may open what they have. */
 	if (ret->parsers && permission_has(CAP_DAC_READ_SEARCH))
 		(void)parsers_use_finders(ret->parsers);
 	return 0;
+}
+
+int stores_check(struct stores *stores, const struct profiler_options *o)
+{
+	return confined_check(o->sandbox, stores->parsers);
 }
 
 void stores_end(struct stores *stores)
@@ -55,6 +63,7 @@ void stores_end(struct stores *stores)
 	if (stores->named)
 		names_set_reader(stores->named, NULL, NULL);
 	stores->named = NULL;
+	stores->metrics = process_metrics_free(stores->metrics);
 	stores->thread_keys = thread_keys_free(stores->thread_keys);
 	stores->fetchers = fetchers_free(stores->fetchers);
 	stores->name_fetchers = fetchers_free(stores->name_fetchers);
@@ -95,6 +104,7 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 	ret->table.name_fetchers = ret->name_fetchers;
 	ret->table.lists = ret->lists;
 	ret->table.inherit = o->target.inherit;
+	ret->table.not_inherited = parsers_spawner(ret->parsers);
 	ret->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	binary_store_start_workers(&ret->binaries);
 }

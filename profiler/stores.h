@@ -19,6 +19,7 @@ struct stores {
 	struct fetchers *name_fetchers;  /* of the thread that looks up names */
 	struct list_fetchers *lists;     /* NULL: lists of mappings are read in this process */
 	struct thread_keys *thread_keys; /* what processes say of themselves */
+	struct process_metrics *metrics; /* what they use; NULL: nobody asks */
 	struct pool *pool;               /* the session's, or the own one */
 	struct pool own_pool;    /* in the memory of this process: the kernel does not read it */
 	struct disk_cache cache; /* in use if binaries.cache points to it */
@@ -28,10 +29,13 @@ struct stores {
 };
 
 /*
- * Starts the parsers, best before the process has what they must not have. `ret` is zero. stores_end() ends them, after stores_done() if there was a stores_init(). 0, or -EOPNOTSUPP, logged,
- * if options->sandbox requires what cannot be had.
+ * Starts the parsers, best before the process has what they must not have. `ret` is zero.
+ * stores_end() ends them, after stores_done() if there was a stores_init(). They start while the caller
+ * prepares sampling; then stores_check() waits for what options->sandbox requires. Both return 0, or
+ * -EOPNOTSUPP, logged, if that cannot be had.
  */
 int stores_begin(struct stores *ret, const struct profiler_options *options);
+int stores_check(struct stores *stores, const struct profiler_options *options);
 void stores_end(struct stores *stores);
 
 /*

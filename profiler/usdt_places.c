@@ -20,10 +20,12 @@ static void full_name(const struct usdt_place *place, char ret[FULL_SIZE])
 	snprintf(ret, FULL_SIZE, "%s:%s", place->provider, place->name);
 }
 
-int usdt_places_list(struct parsers *parsers, int fd, const char *file, struct usdt_place **ret,
-		     size_t *ret_n)
+int usdt_places_list(struct parsers *parsers, uid_t user, int fd, const char *file,
+		     struct usdt_place **ret, size_t *ret_n)
 {
-	const struct parse_request request = { .kind = PARSE_USDT, .fd = fd, .other = -1 };
+	const struct parse_request request = {
+		.kind = PARSE_USDT, .fd = fd, .other = -1, .user = user
+	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	clockid_t clock = 0;
 	int err = parsers_ask(parsers, &request, &clock, &result);
@@ -114,7 +116,7 @@ int usdt_places_find_by(struct parsers *parsers, const struct uprobe_reader *rea
 	*ret = (struct usdt_places){ 0 };
 	err = uprobe_places_open(file, reader, &ret->at);
 	if (err == 0)
-		err = usdt_places_list(parsers, ret->at.fd, file, &ret->all, &n);
+		err = usdt_places_list(parsers, reader->user, ret->at.fd, file, &ret->all, &n);
 	if (err == 0)
 		err = choose(ret, n, file, pattern);
 	if (err < 0)

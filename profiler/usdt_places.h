@@ -2,6 +2,8 @@
 #ifndef DP_PROFILER_USDT_PLACES_H
 #define DP_PROFILER_USDT_PLACES_H
 
+#include <sys/types.h>
+
 #include "kernel/uprobe_places.h"
 #include "symbols/usdt.h"
 
@@ -26,8 +28,8 @@ int usdt_places_find_by(struct parsers *parsers, const struct uprobe_reader *rea
 			const char *file, const char *pattern, struct usdt_places *ret);
 void usdt_places_done(struct usdt_places *places);
 
-/* All of a file that is open; the caller frees *ret. 0, or an error of parsers_ask(), logged. */
-int usdt_places_list(struct parsers *parsers, int fd, const char *file, struct usdt_place **ret,
-		     size_t *ret_n);
+/* All of a user's file that is open; the caller frees *ret. 0, or an error of parsers_ask(), logged. */
+int usdt_places_list(struct parsers *parsers, uid_t user, int fd, const char *file,
+		     struct usdt_place **ret, size_t *ret_n);
 
 #endif

@@ -82,7 +82,13 @@ void intern_table_done(struct intern_table *t)
 /* Finds the file of a module, or reports that there is none. */
 static int open_module(struct intern_table *t, struct module *module)
 {
-	struct module_file file = { module->path, module->build_id, module->size, module->written };
+	struct module_file file = {
+		.names = t->options->names,
+		.path = module->path,
+		.build_id = module->build_id,
+		.size = module->size,
+		.written = module->written,
+	};
 	int fd = -1, err = -ENOENT;
 
 	if (t->options->symbols && strcmp(module->path, "[vdso]") == 0) {

@@ -46,7 +46,7 @@ static struct mapping_binary *find_binary(const struct mapping_list *list,
 /* A file that cannot be read any more has none: its addresses belong to the last mapping. */
 static int read_pages(const struct module *module, struct code_pages **ret, size_t *ret_n)
 {
-	int err = code_pages_read(module->fd, module->memory, module->memory_size, ret, ret_n);
+	int err = module_find_pages(module, ret, ret_n);
 
 	return err == -ENOMEM ? err : 0;
 }

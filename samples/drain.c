@@ -201,7 +201,7 @@ static int report_or_keep(struct drain *d, struct sample *sample, const struct s
 	struct kept_sample *kept;
 	int err;
 
-	if (!spans_are_wanted(&d->spans))
+	if (!spans_hold(&d->spans, calls))
 		return report_known(d, sample);
 	verification_drop(steal_ptr(sample->verification)); /* counted, but not kept */
 	err = kept_sample_new(sample, calls, &kept);
@@ -222,7 +222,7 @@ static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 	if (!b)
 		return 0;
 	b->sample.value_ns = end->end_ns - end->time_ns;
-	if (!spans_are_wanted(&d->spans))
+	if (!spans_hold(&d->spans, &b->calls))
 		return report_known(d, &b->sample);
 	err = spans_see(&d->spans, b->sample.tid, &b->calls, end->end_ns);
 	return err < 0 ? err : spans_keep(&d->spans, steal_ptr(b));

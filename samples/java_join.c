@@ -5,6 +5,7 @@
 
 #include "process/process.h"
 #include "report/sample.h"
+#include "samples/runtime_join.h"
 #include "samples/runtime_names.h"
 
 /*
@@ -20,10 +21,10 @@ static uint64_t interpreted(const struct hotspot_layout *layout, uint64_t positi
 	return DP_HOTSPOT_INTERPRETED | (distance - layout->const_size + 1);
 }
 
-void java_join_sample(struct process_table *table, const struct dp_runtime *runtime,
+void java_join_sample(struct process_table *table, const struct runtime_frames *runtime,
 		      struct frame *frames, struct sample *sample)
 {
-	const struct dp_runtime_frame *known = (const void *)(runtime + 1);
+	const struct dp_runtime_frame *known = runtime->frames;
 	struct process *p = process_table_find(table, sample->pid);
 	const struct hotspot_layout *layout = p ? hotspot_layout(p->hotspot) : NULL;
 	struct runtime_names *names;
@@ -50,7 +51,7 @@ void java_join_sample(struct process_table *table, const struct dp_runtime *runt
 		else if (frame_is_exact(f))
 			frame.position |= DP_HOTSPOT_EXACT;
 		next = number + 1;
-		f->offset = runtime_names_put(names, &frame);
+		f->offset = runtime_names_put(names, DP_RUNTIME_HOTSPOT, &frame);
 		f->module = p->jitted->module;
 		f->method = DP_METHOD_JAVA;
 	}

@@ -52,7 +52,7 @@ static void put_function(struct javascript *j, const struct frame *native,
 		f.position = DP_V8_COMPILED | (frame_is_exact(native) ? DP_V8_EXACT : 0) |
 			     DP_V8_POSITION(native->address);
 	put(j, &(struct frame){ .address = native->address,
-				.offset = runtime_names_put(j->names, &f),
+				.offset = runtime_names_put(j->names, DP_RUNTIME_V8, &f),
 				.module = j->module,
 				.method = DP_METHOD_JAVASCRIPT });
 }
@@ -73,7 +73,8 @@ static void put_all(struct javascript *j, const struct sample *sample)
 }
 
 void javascript_join_sample(struct runtime_join *join, const struct mapping *mapping,
-			    const struct dp_runtime *runtime, struct sample *sample)
+			    const struct runtime_frames *runtime, struct frame *frames,
+			    struct sample *sample)
 {
 	struct process *p = process_table_find(join->table, sample->pid);
 	struct javascript j;
@@ -85,9 +86,9 @@ void javascript_join_sample(struct runtime_join *join, const struct mapping *map
 	j = (struct javascript){
 		.binary = mapping->binary,
 		.image = mapping->binary->table->runtime,
-		.notes = (const void *)(runtime + 1),
+		.notes = runtime->frames,
 		.keeps_native = join->keeps_native,
-		.frames = join->frames,
+		.frames = frames,
 	};
 	j.end = j.notes + runtime->n;
 	j.names = runtime_names_find(join->table, p, DP_RUNTIME_V8, j.image);

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "samples/call_table.h"
 #include "samples/probed_code.h"
 #include "samples/value_table.h"
 
@@ -178,7 +179,7 @@ static bool is_weight(const struct value_labels *labels, const struct value_form
 	return labels->weight && !form->is_length && strcmp(labels->weight, form->name) == 0;
 }
 
-static int add_unknown(const struct value_forms *forms, struct label_list *list)
+int value_labels_add_unknown(const struct value_forms *forms, struct label_list *list)
 {
 	size_t n_own = list->n;
 	int err = 0;
@@ -196,7 +197,7 @@ static int add_unseen(const struct value_labels *labels, const struct snapshot *
 {
 	if (!probed_code_may_run(labels->code, snapshot, sample))
 		return 0;
-	return add_unknown(&labels->lists[0], list);
+	return value_labels_add_unknown(&labels->lists[0], list);
 }
 
 static bool may_be_hidden(const struct value_labels *labels, const struct label_context *context)
@@ -260,6 +261,52 @@ static int add_added(const struct value_labels *labels, const struct named_sampl
 	return err;
 }
 
+static int add_known_call(const struct value_labels *labels, const struct dp_values *head,
+			  struct label_list *list)
+{
+	struct values v = { .head = head };
+	const char *probe;
+	const struct value_forms *forms = value_table_lock(labels->added, head->list, &probe);
+	int err = 0;
+
+	list->is_cut |= !forms;
+	if (forms) {
+		values_open(&v, forms);
+		err = add_each(labels, &v, list);
+	}
+	value_table_unlock(labels->added);
+	return err;
+}
+
+/*
+ * Is a call on the stack that is not the one whose values the kernel knows, if any? Outside of a probe's time, it
+ * does not matter.
+ */
+static bool is_call_unknown(const struct call_period *period, const struct label_context *c,
+			    const struct dp_values *head)
+{
+	if (head && !head->is_unknown)
+		return c->walked && probed_code_may_hide(&period->code, c->walked, c->sample);
+	if (c->walked)
+		return probed_code_may_run(&period->code, c->walked, c->sample);
+	return head != NULL;
+}
+
+static int add_added_call(const struct value_labels *labels, const struct label_context *c,
+			  struct label_list *list)
+{
+	const struct dp_values *head = sample_values(c->named);
+	const struct dp_sample *raw = &c->named->sample;
+	const struct call_period *period = call_table_lock(labels->calls, raw->time_ns, raw->pid);
+	bool is_unknown = period && !period->is_timed && is_call_unknown(period, c, head);
+	int err = is_unknown ? value_labels_add_unknown(&period->forms, list) : 0;
+
+	call_table_unlock(labels->calls);
+	if (is_unknown || !head || head->is_unknown)
+		return err;
+	return add_known_call(labels, head, list);
+}
+
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
@@ -268,26 +315,31 @@ static int add(const struct label_source *source, const struct label_context *co
 	int err = add_thrown(labels, context->named, list);
 
 	if (err == 0 && labels->added)
-		return add_added(labels, context->named, list);
+		return context->named->sample.event == DP_EVENT_UPROBE ?
+			       add_added(labels, context->named, list) :
+			       add_added_call(labels, context, list);
 	if (err < 0 || labels->are_of_spans)
 		return err;
 	list->is_cut |= v.head && !v.forms;
 	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
 		return add_unseen(labels, context->walked, context->sample, list);
 	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
-		return add_unknown(v.forms, list);
+		return value_labels_add_unknown(v.forms, list);
 	return add_each(labels, &v, list);
 }
 
 int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
 			  struct label_list *list)
 {
-	struct values v = values_of(labels, values);
+	struct values v;
 
+	if (labels->added)
+		return values ? add_known_call(labels, values, list) : 0;
 	if (labels->n_lists == 0)
 		return 0;
+	v = values_of(labels, values);
 	if (!values)
-		return add_unknown(&labels->lists[0], list);
+		return value_labels_add_unknown(&labels->lists[0], list);
 	list->is_cut |= !v.forms;
 	return add_each(labels, &v, list);
 }

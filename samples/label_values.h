@@ -29,6 +29,7 @@ struct value_forms {
 	struct value_form of[DP_MAX_ARGUMENTS];
 };
 
+struct call_table;
 struct value_table;
 
 /* Frees n of them, which have names of their own. NULL: none. */
@@ -47,6 +48,7 @@ struct value_labels {
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
 	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */
 	struct value_table *added;      /* of probes that are added meanwhile; NULL: none can be */
+	struct call_table *calls;       /* of these, whose calls label samples */
 	bool are_of_spans; /* samples get them when it is known how long calls took (spans.h) */
 };
 
@@ -61,7 +63,10 @@ void value_labels_init(struct value_labels *ret, const struct value_forms *lists
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
 			    const struct sample *sample, struct label_set **ret);
 
-/* Adds the values of a call; NULL: they are not known. 0 or -ENOMEM. */
+/* Adds that values of a call are not known. 0 or -ENOMEM. */
+int value_labels_add_unknown(const struct value_forms *forms, struct label_list *list);
+
+/* Adds the values of a call; NULL: they are not known, of a probe from the start. 0 or -ENOMEM. */
 int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
 			  struct label_list *list);
 

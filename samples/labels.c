@@ -51,6 +51,8 @@ int labels_new(const struct label_sources *host, const struct label_context *con
 		err = host->values->source.add(&host->values->source, context, &list);
 	if (err == 0 && host->redaction)
 		err = redaction_apply(host->redaction, &list);
+	if (err == 0 && host->metrics)
+		err = host->metrics->add(host->metrics, context, &list);
 	if (err == 0 && host->event)
 		err = host->event->add(host->event, context, &list);
 	if (err < 0 || (list.n == 0 && !list.is_cut))

@@ -9,9 +9,10 @@
 struct label_sources {
 	const struct label_source *const *items;
 	size_t n;
-	const struct label_source *event;  /* the profiler's (event_label.h); NULL: none */
-	const struct value_labels *values; /* those of probes (label_values.h); NULL: none */
-	const struct redaction *redaction; /* of all but the event's; NULL: none */
+	const struct label_source *event;   /* the profiler's (event_label.h); NULL: none */
+	const struct value_labels *values;  /* those of probes (label_values.h); NULL: none */
+	const struct label_source *metrics; /* of processes (process_metrics.h); NULL: none */
+	const struct redaction *redaction;  /* of texts but the event's; NULL: none */
 	struct thread_keys *keys; /* what processes say of themselves; NULL: it is not read */
 	bool tells_service;       /* samples also have the service that a process says it is */
 };

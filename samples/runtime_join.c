@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "runtimes/runtime.h"
 #include "samples/java_join.h"
 #include "samples/javascript_join.h"
@@ -30,7 +31,7 @@ struct plan {
 int runtime_join_init(struct runtime_join *ret, struct process_table *table)
 {
 	*ret = (struct runtime_join){ .table = table };
-	ret->frames = calloc(DP_MAX_FRAMES, sizeof(*ret->frames));
+	ret->frames = calloc(2 * (size_t)DP_MAX_FRAMES, sizeof(*ret->frames));
 	return ret->frames ? 0 : -ENOMEM;
 }
 
@@ -102,6 +103,25 @@ static bool is_folded(const struct plan *plan, const struct sample *sample, size
 	return false;
 }
 
+/* Whether the runtime's frame number i is of a function in C, which has no loop. */
+static bool is_c(const struct plan *plan, size_t i)
+{
+	return plan->kind == DP_RUNTIME_RUBY && i < plan->n_frames &&
+	       (plan->frames[i].position & DP_RUNTIME_C) != 0;
+}
+
+/*
+ * Whether a native frame calls a function in C. One that has called a loop has called what is not
+ * one, though what has called it is in the same place.
+ */
+static bool calls_c(const struct plan *plan, const struct sample *sample, size_t i)
+{
+	const struct dp_runtime_range *r = range_of(plan, &sample->user[i]);
+
+	return plan->kind == DP_RUNTIME_RUBY && r && r->calls &&
+	       (i == 0 || !is_loop(plan, sample, i - 1));
+}
+
 static void count(struct plan *plan, const struct sample *sample)
 {
 	for (size_t i = 0; i < sample->n_user; i++)
@@ -157,11 +177,13 @@ static bool is_ambiguous(const struct plan *plan)
 }
 
 /* Decides which loops have groups. False: that is not known. */
-static bool fit(struct plan *plan, const struct dp_runtime *runtime, const struct sample *sample)
+static bool fit(struct plan *plan, const struct runtime_frames *runtime,
+		const struct sample *sample)
 {
 	if (runtime->outcome == DP_RUNTIME_COMPLETE && sample->outcome == DP_COMPLETE) {
 		/* Others make a function's frame before they enter the loop that executes it. */
-		if (plan->kind != DP_RUNTIME_PYTHON && plan->n_groups == plan->n_loops + 1) {
+		if (plan->kind != DP_RUNTIME_PYTHON && plan->n_groups == plan->n_loops + 1 &&
+		    !is_c(plan, 0)) {
 			if (is_ambiguous(plan))
 				return false;
 			skip_group(plan);
@@ -190,6 +212,9 @@ struct joined {
 	enum dp_method method;
 	struct frame *frames;
 	size_t n, at; /* `at`: of the runtime's frames, the next one */
+	size_t n_skipped,
+		n_placed; /* calls of functions in C up to the next loop: without one, with one */
+	bool is_partial;  /* the stack ends early, or the runtime's frames do */
 	bool is_cut;
 };
 
@@ -201,74 +226,134 @@ static void put(struct joined *j, const struct frame *frame)
 		j->is_cut = true;
 }
 
+/* Adds the runtime's next frame. */
+static void put_next(struct joined *j)
+{
+	const struct dp_runtime_frame *f = &j->plan->frames[j->at++];
+
+	/* 0: more of the function that is next, as a block that sort() calls */
+	if (f->code != 0)
+		put(j, &(struct frame){ .address = f->code,
+					.offset = runtime_names_put(j->names, j->plan->kind, f),
+					.module = j->module,
+					.method = j->method });
+}
+
 /* Adds the frames of an evaluation loop. False: there are none. */
 static bool put_group(struct joined *j)
 {
 	while (j->at < j->plan->n_frames) {
-		const struct dp_runtime_frame *f = &j->plan->frames[j->at++];
-
-		/* 0: more of the function that is next, as a block that sort() calls */
-		if (f->code != 0)
-			put(j, &(struct frame){ .address = f->code,
-						.offset = runtime_names_put(j->names, f),
-						.module = j->module,
-						.method = j->method });
-		if (f->position & DP_RUNTIME_ENTRY)
+		put_next(j);
+		if (j->plan->frames[j->at - 1].position & DP_RUNTIME_ENTRY)
 			return true;
 	}
 	return false;
 }
 
+/* The number of functions in C that are next. */
+static size_t count_c(const struct joined *j)
+{
+	size_t n = 0;
+
+	while (is_c(j->plan, j->at + n))
+		n++;
+	return n;
+}
+
+/*
+ * Decides which native frames, from one to the next loop's, are replaced by the functions in C that
+ * they call. If the numbers differ, that is not known: then these are called by the loop's
+ * innermost function. But the thread itself may be where it makes or drops the innermost one's
+ * frame.
+ */
+static void begin_calls(struct joined *j, const struct sample *sample, size_t first, bool is_bare)
+{
+	size_t n = 0, n_c = is_bare ? 0 : count_c(j), i = first;
+
+	for (; i < sample->n_user && !is_loop(j->plan, sample, i); i++)
+		n += calls_c(j->plan, sample, i);
+	j->n_skipped = first == 0 && n == n_c + 1;
+	j->n_placed = n == n_c + j->n_skipped || (i == sample->n_user && j->is_partial) ? n_c : 0;
+	/* No loop has them, as in a thread of its own that calls only these. */
+	while (i == sample->n_user && n_c > j->n_placed && n_c-- > 0)
+		put_next(j);
+}
+
+/* Adds the function that a native frame calls, if that is known. False: it is not. */
+static bool put_call(struct joined *j, const struct sample *sample, size_t i)
+{
+	if (!calls_c(j->plan, sample, i))
+		return false;
+	if (j->n_skipped > 0) {
+		j->n_skipped--;
+		return false;
+	}
+	if (j->n_placed == 0)
+		return false;
+	j->n_placed--;
+	put_next(j);
+	return true;
+}
+
 static void put_all(struct joined *j, const struct sample *sample, bool keeps_native)
 {
 	size_t n_loops = 0;
+	bool begins = true;
 
 	for (size_t i = 0; i < sample->n_user; i++) {
-		bool is_bare = is_loop(j->plan, sample, i) && catch_size(j->plan, sample, i) == 0 &&
-			       (n_loops++ < j->plan->n_bare || !put_group(j));
+		bool is_own = is_loop(j->plan, sample, i) && catch_size(j->plan, sample, i) == 0;
+		bool is_bare;
 
-		if (!is_folded(j->plan, sample, i) || is_bare || keeps_native)
+		if (begins && j->plan->kind == DP_RUNTIME_RUBY)
+			begin_calls(j, sample, i, n_loops < j->plan->n_bare);
+		begins = is_own;
+		is_bare = is_own && (n_loops++ < j->plan->n_bare || !put_group(j));
+		if (put_call(j, sample, i) ?
+			    keeps_native :
+			    !is_folded(j->plan, sample, i) || is_bare || keeps_native)
 			put(j, &sample->user[i]);
 	}
 }
 
-void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
-			 const struct dp_runtime *runtime, struct sample *sample)
+/* What is to be joined: of the mapping whose image describes the runtime. False: not known. */
+static bool plan_init(struct plan *ret, const struct mapping *m,
+		      const struct runtime_frames *runtime)
 {
-	const struct mapping *m = runtime && snapshot && snapshot->runtime > 0 ?
-					  &snapshot->mappings[snapshot->runtime - 1] :
-					  NULL;
-	const struct runtime_source *source = runtime ? runtime_source(runtime->kind) : NULL;
-	struct joined joined = { .frames = join->frames };
-	struct process *p;
-	struct plan plan;
-
-	if (runtime && runtime->kind == DP_RUNTIME_HOTSPOT) {
-		java_join_sample(join->table, runtime, join->frames, sample);
-		return;
-	}
-	if (runtime && runtime->kind == DP_RUNTIME_V8) {
-		javascript_join_sample(join, m, runtime, sample);
-		return;
-	}
-	if (!source || !m || !m->binary || !m->binary->table || !m->binary->table->runtime ||
+	if (!m || !m->binary || !m->binary->table || !m->binary->table->runtime ||
 	    m->binary->table->runtime_kind != runtime->kind)
-		return;
-	plan = (struct plan){
+		return false;
+	*ret = (struct plan){
 		.binary = m->binary,
 		.image = m->binary->table->runtime,
 		.kind = runtime->kind,
-		.frames = (const void *)(runtime + 1),
+		.frames = runtime->frames,
 		.n_frames = runtime->n,
 	};
+	return true;
+}
+
+/* Replaces the native frames of evaluation loops, into `frames`. */
+static void join_loops(struct runtime_join *join, const struct mapping *m,
+		       const struct runtime_frames *runtime, struct frame *frames,
+		       struct sample *sample)
+{
+	const struct runtime_source *source = runtime_source(runtime->kind);
+	struct joined joined = { .frames = frames };
+	struct process *p;
+	struct plan plan;
+
+	if (!source || !plan_init(&plan, m, runtime))
+		return;
 	count(&plan, sample);
-	if (plan.n_loops == 0)
+	if (plan.n_loops == 0 && (sample->n_user == 0 || !is_c(&plan, 0)))
 		return;
 	if (!fit(&plan, runtime, sample)) {
 		join->n_apart++;
 		return;
 	}
 	joined.plan = &plan;
+	joined.is_partial =
+		sample->outcome != DP_COMPLETE || runtime->outcome != DP_RUNTIME_COMPLETE;
 	joined.method = source->method;
 	p = process_table_find(join->table, sample->pid);
 	joined.names = p ? runtime_names_find(join->table, p, runtime->kind, plan.image) : NULL;
@@ -280,4 +365,67 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 		sample->outcome = DP_DEPTH_LIMIT;
 	sample->n_user = joined.n;
 	sample->user = joined.frames;
+}
+
+/* The mapping of the snapshot with a runtime of this kind, or NULL. */
+static const struct mapping *mapping_of(const struct snapshot *snapshot, unsigned int kind)
+{
+	const uint32_t numbers[] = { snapshot ? snapshot->runtime : 0,
+				     snapshot ? snapshot->other_runtime : 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		const struct mapping *m =
+			numbers[i] > 0 ? &snapshot->mappings[numbers[i] - 1] : NULL;
+
+		if (m && m->binary && m->binary->table && m->binary->table->runtime_kind == kind)
+			return m;
+	}
+	return NULL;
+}
+
+static void join_one(struct runtime_join *join, const struct snapshot *snapshot,
+		     const struct runtime_frames *runtime, struct sample *sample)
+{
+	const struct mapping *m = mapping_of(snapshot, runtime->kind);
+	struct frame *frames =
+		sample->user == join->frames ? join->frames + DP_MAX_FRAMES : join->frames;
+
+	if (runtime->kind == DP_RUNTIME_HOTSPOT)
+		java_join_sample(join->table, runtime, frames, sample);
+	else if (runtime->kind == DP_RUNTIME_V8)
+		javascript_join_sample(join, m, runtime, frames, sample);
+	else
+		join_loops(join, m, runtime, frames, sample);
+}
+
+void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
+			 const struct dp_runtime *runtime, struct sample *sample)
+{
+	const struct dp_runtime_frame *frames = (const void *)(runtime + 1), *last;
+	struct runtime_frames one;
+	uint64_t n_apart;
+
+	if (!runtime)
+		return;
+	one = (struct runtime_frames){ .kind = runtime->kind & (DP_RUNTIME_TWO - 1),
+				       .outcome = runtime->outcome,
+				       .frames = frames,
+				       .n = runtime->n };
+	if (!(runtime->kind & DP_RUNTIME_TWO)) {
+		join_one(join, snapshot, &one, sample);
+		return;
+	}
+	last = runtime->n > 0 ? &frames[runtime->n - 1] : NULL;
+	if (!last || last->code >= runtime->n)
+		return;
+	n_apart = join->n_apart;
+	one.n = last->code;
+	join_one(join, snapshot, &one, sample);
+	one.kind = (uint8_t)last->position;
+	one.outcome = (uint8_t)(last->position >> DP_RUNTIME_OTHER_OUTCOME_SHIFT);
+	one.frames = frames + last->code;
+	one.n = runtime->n - 1 - last->code;
+	join_one(join, snapshot, &one, sample);
+	if (join->n_apart > n_apart)
+		join->n_apart = n_apart + 1; /* it counts samples */
 }

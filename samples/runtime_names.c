@@ -16,15 +16,15 @@
 #include "symbols/jit.h"
 #include "symbols/module.h"
 
-/* Code that is gone, or cannot be read; and what has found no room. */
-#define UNLOADED 0
+/* Numbers up to this: code of that kind of runtime which is gone, unreadable, or found no room. */
+#define MAX_UNLOADED (DP_N_RUNTIMES - 1)
 
 /* They take half of the memory at most: then code has no lines, but a name. */
 #define MAX_POSITIONS (JIT_MEMORY / 2 / (sizeof(struct entry) + sizeof(struct entry *)))
 
 struct code {
 	struct code_key {
-		uint64_t code, tag;
+		uint64_t kind, code, tag;
 	} key;
 	struct runtime_code *code; /* owned */
 	UT_hash_handle hh;
@@ -33,7 +33,7 @@ struct code {
 /* A position in code, or a place that it is at: the column, if that is known, and the line. */
 struct entry {
 	struct key {
-		uint64_t code, tag, position;
+		uint64_t kind, code, tag, position;
 	} key;
 	uint64_t number;
 	bool is_located;
@@ -56,18 +56,17 @@ struct shown {
 struct runtime_names {
 	struct code_source source;
 	struct module *module;
-	const struct runtime_source *runtime;
-	unsigned int kind;
-	void *layout; /* owned */
+	/* By kind; NULL: not met. Owned; the thread that puts sets each once. */
+	void *layouts[DP_N_RUNTIMES];
 	/* Of the thread that looks up names, as are locations: */
 	struct process_memory memory;
 	struct code *codes;
 	struct entry *places;
 	struct shown *shown;
-	struct entry unloaded;
+	struct entry unloaded[DP_N_RUNTIMES];
 	pthread_mutex_t lock; /* protects what follows; held only briefly */
 	struct entry *entries;
-	struct entry **numbered; /* from 1 on; number 0 is UNLOADED */
+	struct entry **numbered; /* those behind MAX_UNLOADED */
 	size_t n_numbered, numbered_size, n_positions;
 };
 
@@ -104,7 +103,8 @@ static void names_free_source(struct code_source *source)
 	free_entries(n->entries);
 	free_entries(n->places);
 	free(n->numbered);
-	free(n->layout);
+	for (size_t i = 0; i < DP_N_RUNTIMES; i++)
+		free(n->layouts[i]);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 }
@@ -124,14 +124,21 @@ static struct entry *add(struct entry **entries, const struct key *key)
 	return NULL;
 }
 
-static void locate_unloaded(struct runtime_names *n)
+/* A runtime that has been met. */
+struct known {
+	uint64_t kind;
+	const struct runtime_source *runtime;
+	const void *layout;
+};
+
+static void locate_unloaded(struct runtime_names *n, const struct known *known)
 {
-	struct entry *e = &n->unloaded;
+	struct entry *e = &n->unloaded[known->kind];
 
 	if (!e->is_located)
 		e->is_located =
 			jit_add(n->module->jit,
-				&(struct source_location){ .function = n->runtime->unloaded },
+				&(struct source_location){ .function = known->runtime->unloaded },
 				&e->located) == 0;
 }
 
@@ -149,11 +156,11 @@ static void forget_memory(void *arg)
 }
 
 /* The code of a frame, from memory if it is not kept. 0 or a negative errno. */
-static int find_code(struct runtime_names *n, const struct dp_runtime_frame *frame,
-		     struct code **ret)
+static int find_code(struct runtime_names *n, const struct known *known,
+		     const struct dp_runtime_frame *frame, struct code **ret)
 {
 	const struct runtime_memory memory = { process_memory_read, &n->memory, forget_memory };
-	const struct code_key key = { frame->code, frame->tag };
+	const struct code_key key = { known->kind, frame->code, frame->tag };
 	struct code *c;
 	int err;
 
@@ -165,7 +172,7 @@ static int find_code(struct runtime_names *n, const struct dp_runtime_frame *fra
 	if (!c)
 		return -ENOMEM;
 	process_memory_forget(&n->memory);
-	err = n->memory.err ?: n->runtime->read(n->layout, frame, &memory, &c->code);
+	err = n->memory.err ?: known->runtime->read(known->layout, frame, &memory, &c->code);
 	if (err == 0 && !has_room(n, c->code))
 		err = -ENOSPC;
 	if (err == 0) {
@@ -234,7 +241,7 @@ static int find_shown(struct runtime_names *n, const struct runtime_code *code, 
 /* The location of a place in code, which is added if it is new. 0 or a negative errno. */
 static int find_place(struct runtime_names *n, const struct code *c, uint64_t place, uint64_t *ret)
 {
-	const struct key key = { c->key.code, c->key.tag, place };
+	const struct key key = { c->key.kind, c->key.code, c->key.tag, place };
 	struct entry *e;
 	int err;
 
@@ -252,24 +259,25 @@ static int find_place(struct runtime_names *n, const struct code *c, uint64_t pl
 	return err;
 }
 
-static uint64_t place_of(const struct runtime_names *n, const struct runtime_code *code,
+static uint64_t place_of(const struct known *known, const struct runtime_code *code,
 			 const struct dp_runtime_frame *frame)
 {
-	const struct runtime_source *runtime = n->runtime;
-	uint64_t column = runtime->column ? runtime->column(n->layout, code, frame) : 0;
+	const struct runtime_source *runtime = known->runtime;
+	uint64_t column = runtime->column ? runtime->column(known->layout, code, frame) : 0;
 
-	return column << COLUMN_SHIFT | runtime->line(n->layout, code, frame);
+	return column << COLUMN_SHIFT | runtime->line(known->layout, code, frame);
 }
 
 /* The location of a frame, which may be that of others at the same place. 0 or a negative errno. */
-static int find_frame(struct runtime_names *n, const struct dp_runtime_frame *frame, uint64_t *ret)
+static int find_frame(struct runtime_names *n, const struct known *known,
+		      const struct dp_runtime_frame *frame, uint64_t *ret)
 {
 	struct code *c;
-	int err = find_code(n, frame, &c);
+	int err = find_code(n, known, frame, &c);
 
 	if (err < 0)
 		return err;
-	err = find_place(n, c, place_of(n, c->code, frame), ret);
+	err = find_place(n, c, place_of(known, c->code, frame), ret);
 	/* It has one line, so it is hardly needed again. */
 	if (c->code->lines_size == 0)
 		forget(n, c);
@@ -277,8 +285,8 @@ static int find_frame(struct runtime_names *n, const struct dp_runtime_frame *fr
 }
 
 /* Finds the functions that were inlined at a frame's position. 1: there are none. */
-static int find_inlined(struct runtime_names *n, const struct dp_runtime_frame *frame,
-			struct entry *e)
+static int find_inlined(struct runtime_names *n, const struct known *known,
+			const struct dp_runtime_frame *frame, struct entry *e)
 {
 	const struct runtime_memory memory = { process_memory_read, &n->memory };
 	struct dp_runtime_frame frames[RUNTIME_MAX_INLINED], again[RUNTIME_MAX_INLINED];
@@ -286,19 +294,19 @@ static int find_inlined(struct runtime_names *n, const struct dp_runtime_frame *
 	int count, err = 0;
 
 	process_memory_forget(&n->memory);
-	count = n->memory.err ?: n->runtime->expand(n->layout, frame, &memory, frames);
+	count = n->memory.err ?: known->runtime->expand(known->layout, frame, &memory, frames);
 	if (count <= 0)
 		return count ?: 1;
 	located = calloc((size_t)count, sizeof(*located));
 	if (!located)
 		return -ENOMEM;
 	for (int i = 0; err == 0 && i < count; i++)
-		err = find_frame(n, &frames[i], &located[i]);
+		err = find_frame(n, known, &frames[i], &located[i]);
 	if (err < 0)
 		return err;
 	/* What has been named is there as long as the code that it is inlined into. */
 	process_memory_forget(&n->memory);
-	if (n->runtime->expand(n->layout, frame, &memory, again) != count ||
+	if (known->runtime->expand(known->layout, frame, &memory, again) != count ||
 	    memcmp(frames, again, (size_t)count * sizeof(*frames)) != 0)
 		return -ESTALE;
 	if (!jit_take_memory(n->module->jit, (size_t)count * sizeof(*located)))
@@ -309,9 +317,10 @@ static int find_inlined(struct runtime_names *n, const struct dp_runtime_frame *
 }
 
 /* The name of code without what is inlined there, if it is kept: that is the same at each position. */
-static struct entry *find_own(const struct runtime_names *n, const struct dp_runtime_frame *frame)
+static struct entry *find_own(const struct runtime_names *n, const struct known *known,
+			      const struct dp_runtime_frame *frame)
 {
-	const struct key key = { frame->code, frame->tag, 0 };
+	const struct key key = { known->kind, frame->code, frame->tag, 0 };
 	struct entry *own;
 
 	HASH_FIND(hh, n->places, &key, sizeof(key), own);
@@ -319,20 +328,21 @@ static struct entry *find_own(const struct runtime_names *n, const struct dp_run
 }
 
 /* Positions of code are read one by one, and the last ones when it may be gone: then its name is known. */
-static int find_all(struct runtime_names *n, const struct dp_runtime_frame *frame, struct entry *e)
+static int find_all(struct runtime_names *n, const struct known *known, struct entry *e)
 {
-	int err = n->runtime->expand ? find_inlined(n, frame, e) : 1;
-	struct entry *own = err != 1 ? find_own(n, frame) : NULL;
+	const struct dp_runtime_frame frame = { e->key.code, e->key.position, e->key.tag };
+	int err = known->runtime->expand ? find_inlined(n, known, &frame, e) : 1;
+	struct entry *own = err != 1 ? find_own(n, known, &frame) : NULL;
 	uint64_t located;
 
 	if (err == 0 && !own)
-		(void)find_frame(n, frame, &located);
+		(void)find_frame(n, known, &frame, &located);
 	/* Memory that is slow to read has what is inlined, later. */
 	if (err == 0 || err == -ETIMEDOUT || err == -EAGAIN)
 		return err;
 	/* It may be kept with lines. */
 	if (!own)
-		return find_frame(n, frame, &e->located);
+		return find_frame(n, known, &frame, &e->located);
 	e->located = own->located;
 	return 0;
 }
@@ -346,20 +356,26 @@ static size_t located_of(const struct entry *e, const uint64_t **ret)
 static size_t names_locate(struct code_source *source, uint64_t number, const uint64_t **ret)
 {
 	struct runtime_names *n = (struct runtime_names *)source;
-	struct dp_runtime_frame frame;
-	struct entry *e;
+	struct entry *e = NULL;
+	struct known known;
 	int err;
 
 	pthread_mutex_lock(&n->lock);
-	e = number > UNLOADED && number <= n->n_numbered ? n->numbered[number - 1] : &n->unloaded;
+	if (number > MAX_UNLOADED && number - MAX_UNLOADED <= n->n_numbered)
+		e = n->numbered[number - MAX_UNLOADED - 1];
+	known.kind = e ? e->key.kind : number;
+	known.layout = known.kind < DP_N_RUNTIMES ? n->layouts[known.kind] : NULL;
 	pthread_mutex_unlock(&n->lock);
+	if (!known.layout)
+		return 0;
+	known.runtime = runtime_source((unsigned int)known.kind);
+	e = e ?: &n->unloaded[known.kind];
 	if (e->is_located)
 		return located_of(e, ret);
-	frame = (struct dp_runtime_frame){ e->key.code, e->key.position, e->key.tag };
-	err = e == &n->unloaded ? -ENOENT : find_all(n, &frame, e);
+	err = e == &n->unloaded[known.kind] ? -ENOENT : find_all(n, &known, e);
 	if (err < 0) {
-		locate_unloaded(n);
-		e->located = n->unloaded.located;
+		locate_unloaded(n, &known);
+		e->located = n->unloaded[known.kind].located;
 	}
 	/* Memory that was slow to read may be there for the next sample. */
 	e->is_located = err != -ETIMEDOUT && err != -EAGAIN;
@@ -367,8 +383,7 @@ static size_t names_locate(struct code_source *source, uint64_t number, const ui
 }
 
 /* NULL: memory is short. */
-static struct runtime_names *make(struct module *module, struct fetchers *fetchers, pid_t pid,
-				  unsigned int kind, const void *layout)
+static struct runtime_names *make(struct module *module, struct fetchers *fetchers, pid_t pid)
 {
 	struct runtime_names *n = calloc(1, sizeof(*n));
 
@@ -376,18 +391,29 @@ static struct runtime_names *make(struct module *module, struct fetchers *fetche
 		return NULL;
 	n->source = (struct code_source){ names_locate, names_free_source };
 	n->module = module;
-	n->kind = kind;
-	n->runtime = runtime_source(kind);
-	n->layout = malloc(n->runtime->layout_size);
-	if (!n->layout) {
-		free(n);
-		return NULL;
-	}
-	memcpy(n->layout, layout, n->runtime->layout_size);
 	process_memory_init(&n->memory, fetchers, pid);
 	pthread_mutex_init(&n->lock, NULL);
 	module->code = &n->source;
 	return n;
+}
+
+/* Keeps the layout of a kind that is met for the first time. False: memory is short. */
+static bool keep_layout(struct runtime_names *n, unsigned int kind, const void *layout)
+{
+	size_t size = runtime_source(kind)->layout_size;
+	void *copy;
+
+	/* Only this thread sets it. */
+	if (n->layouts[kind])
+		return true;
+	copy = malloc(size);
+	if (!copy)
+		return false;
+	memcpy(copy, layout, size);
+	pthread_mutex_lock(&n->lock);
+	n->layouts[kind] = copy;
+	pthread_mutex_unlock(&n->lock);
+	return true;
 }
 
 struct runtime_names *runtime_names_find(struct process_table *table, struct process *p,
@@ -402,13 +428,13 @@ struct runtime_names *runtime_names_find(struct process_table *table, struct pro
 	jitted_meet(p->jitted);
 	n = (struct runtime_names *)p->jitted->module->code;
 	if (!n)
-		return make(p->jitted->module, table->name_fetchers, p->thread, kind, layout);
-	return n->kind == kind ? n : NULL;
+		n = make(p->jitted->module, table->name_fetchers, p->thread);
+	return n && keep_layout(n, kind, layout) ? n : NULL;
 }
 
 static uint64_t put(struct runtime_names *n, const struct key *key)
 {
-	bool has_position = (key->position & ~n->runtime->kinds) != 0;
+	bool has_position = (key->position & ~runtime_source((unsigned int)key->kind)->kinds) != 0;
 	struct entry *e;
 
 	HASH_FIND(hh, n->entries, key, sizeof(*key), e);
@@ -417,24 +443,25 @@ static uint64_t put(struct runtime_names *n, const struct key *key)
 	if ((has_position && n->n_positions == MAX_POSITIONS) ||
 	    !jit_take_memory(n->module->jit, sizeof(*e) + sizeof(e)) ||
 	    array_reserve(n->numbered, n->n_numbered, n->numbered_size) < 0)
-		return UNLOADED;
+		return key->kind;
 	e = add(&n->entries, key);
 	if (!e)
-		return UNLOADED;
+		return key->kind;
 	n->numbered[n->n_numbered++] = e;
 	n->n_positions += has_position;
-	return e->number = n->n_numbered;
+	return e->number = MAX_UNLOADED + n->n_numbered;
 }
 
-uint64_t runtime_names_put(struct runtime_names *n, const struct dp_runtime_frame *frame)
+uint64_t runtime_names_put(struct runtime_names *n, unsigned int kind,
+			   const struct dp_runtime_frame *frame)
 {
-	struct key key = { frame->code, frame->tag, frame->position & ~DP_RUNTIME_ENTRY };
+	struct key key = { kind, frame->code, frame->tag, frame->position & ~DP_RUNTIME_ENTRY };
 	uint64_t number;
 
 	pthread_mutex_lock(&n->lock);
 	number = put(n, &key);
-	if (number == UNLOADED) {
-		key.position &= n->runtime->kinds;
+	if (number == kind) {
+		key.position &= runtime_source(kind)->kinds;
 		number = put(n, &key);
 	}
 	pthread_mutex_unlock(&n->lock);

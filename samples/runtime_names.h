@@ -11,19 +11,19 @@ struct process_table;
 struct runtime_names;
 
 /*
- * The names of a runtime's code in one process, by code, tag and position: read from its memory once,
- * by the thread that looks up names, and given to the struct jit of process->jitted's module, which
- * owns them (code_source.h). A module has names of one runtime: in a process with two, of the first
- * that was met. Beyond half of the limit of memory for names (jit.h) code is named without
- * positions, and beyond all of it as if it were gone.
+ * The names of the code of runtimes in one process, by runtime, code, tag and position: read from
+ * its memory once, by the thread that looks up names, and given to the struct jit of
+ * process->jitted's module, which owns them (code_source.h). Beyond half of the limit of memory for
+ * names (jit.h) code is named without positions, and beyond all of it as if it were gone.
  *
- * `layout` is copied (struct runtime_source). NULL: memory is short, or the names are another
- * runtime's.
+ * `layout` is copied for the first frame of its kind (struct runtime_source). NULL: memory is
+ * short.
  */
 struct runtime_names *runtime_names_find(struct process_table *table, struct process *process,
 					 unsigned int kind, const void *layout);
 
 /* The number of a frame's code, for code_source.locate(). Does not read memory. */
-uint64_t runtime_names_put(struct runtime_names *names, const struct dp_runtime_frame *frame);
+uint64_t runtime_names_put(struct runtime_names *names, unsigned int kind,
+			   const struct dp_runtime_frame *frame);
 
 #endif

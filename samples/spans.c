@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "samples/call_table.h"
 #include "samples/label_values.h"
 #include "samples/redaction.h"
+#include "samples/value_table.h"
 
 #define UNKNOWN "<unknown>"
 
@@ -23,6 +25,7 @@ struct span_call {
 	uint64_t over_ns;         /* by when it was over; 0: not known to be */
 	enum dp_span_how how;     /* that was found */
 	struct label_set *labels; /* NULL: its values are not known */
+	uint64_t min_ns;          /* of an added probe: the least time */
 	size_t n_waiting;         /* samples */
 	UT_hash_handle hh;
 };
@@ -48,16 +51,17 @@ static uint64_t seen_time(const struct span_call *c)
 static enum span_state state_of(const struct spans *s, const struct span_call *c,
 				uint64_t settled_ns)
 {
-	uint64_t most = c->over_ns - c->id.begin_ns;
+	const uint64_t most = c->over_ns - c->id.begin_ns;
+	const uint64_t min_ns = s->are_added ? c->min_ns : s->min_ns;
 
 	/* First: a sample may meet it while it returns. */
 	if (c->over_ns && c->how == DP_SPAN_RETURNED)
-		return most >= s->min_ns ? SPAN_LONG : SPAN_SHORT;
-	if (seen_time(c) >= s->min_ns)
+		return most >= min_ns ? SPAN_LONG : SPAN_SHORT;
+	if (seen_time(c) >= min_ns)
 		return SPAN_LONG;
 	if (c->over_ns == 0)
 		return SPAN_OPEN;
-	if (c->how == DP_SPAN_REPLACED && most < s->min_ns)
+	if (c->how == DP_SPAN_REPLACED && most < min_ns)
 		return SPAN_SHORT;
 	/* Samples of it may still come. */
 	return c->over_ns < settled_ns ? SPAN_LOST : SPAN_OPEN;
@@ -183,18 +187,54 @@ void spans_done(struct spans *s)
 	s->unknown = label_set_free(s->unknown);
 }
 
+static int add_name(struct label_list *list, const char *name)
+{
+	return label_list_add(list, &(struct label){ .key = SPANS_LABEL, .text = name });
+}
+
+/* Of the probe that has read the values. */
+static int add_name_of(const struct spans *s, const struct dp_values *values,
+		       struct label_list *list)
+{
+	const char *probe;
+	int err;
+
+	if (!s->are_added)
+		return add_name(list, s->name);
+	err = value_table_lock(s->values->added, values->list, &probe) ? add_name(list, probe) : 0;
+	value_table_unlock(s->values->added);
+	return err;
+}
+
 /* The labels of samples in a call; values NULL: in one that is not known. */
 static int make_labels(const struct spans *s, const struct dp_values *values,
 		       struct label_set **ret)
 {
 	_cleanup_(label_list_done) struct label_list list = { 0 };
-	const struct label name = { .key = SPANS_LABEL, .text = values ? s->name : UNKNOWN };
 	int err = value_labels_add_call(s->values, values, &list);
 
 	if (err == 0 && s->redaction)
 		err = redaction_apply(s->redaction, &list);
 	if (err == 0)
-		err = label_list_add(&list, &name);
+		err = values ? add_name_of(s, values, &list) : add_name(&list, UNKNOWN);
+	return err < 0 ? err : label_set_new(&list, ret);
+}
+
+static const struct call_period *lock_period(const struct spans *s, const struct sample *sample)
+{
+	return call_table_lock(s->values->calls, sample->time_ns, (uint32_t)sample->pid);
+}
+
+/* Of a sample in a call of an added probe that is not known. */
+static int make_unknown(const struct spans *s, const struct sample *sample, struct label_set **ret)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	const struct call_period *period = lock_period(s, sample);
+	int err = period ? value_labels_add_unknown(&period->forms, &list) : 0;
+
+	call_table_unlock(s->values->calls);
+	if (err == 0)
+		err = add_name(&list, UNKNOWN);
 	return err < 0 ? err : label_set_new(&list, ret);
 }
 
@@ -274,9 +314,33 @@ int spans_see(struct spans *s, pid_t tid, const struct span_list *calls, uint64_
 	return err;
 }
 
+/* Of the probe of the sample's time, if there is one. */
+static int find_added(struct spans *s, const struct dp_spans *raw, const struct snapshot *snapshot,
+		      const struct sample *sample, struct span_list *ret)
+{
+	const struct call_period *period = lock_period(s, sample);
+	uint64_t min_ns = period ? period->min_ns : 0;
+	int err;
+
+	*ret = (struct span_list){ 0 };
+	if (period && period->is_timed)
+		span_list_take(&period->code, raw, snapshot, sample, ret);
+	call_table_unlock(s->values->calls);
+	err = spans_see(s, sample->tid, ret, sample->time_ns);
+	for (size_t i = 0; err == 0 && i < ret->n; i++) {
+		struct span_call *c = find(s, sample->tid, ret->begins[i]);
+
+		if (c)
+			c->min_ns = min_ns;
+	}
+	return err;
+}
+
 int spans_find(struct spans *s, const struct dp_spans *raw, const struct snapshot *snapshot,
 	       const struct sample *sample, struct span_list *ret)
 {
+	if (s->are_added)
+		return find_added(s, raw, snapshot, sample, ret);
 	span_list_take(s->code, raw, snapshot, sample, ret);
 	return spans_see(s, sample->tid, ret, sample->time_ns);
 }
@@ -290,16 +354,21 @@ static void count_waiting(struct spans *s, const struct kept_sample *kept, bool 
 			c->n_waiting++;
 		else if (c)
 			c->n_waiting--;
+		if (c && c->min_ns > s->min_ns)
+			s->min_ns = c->min_ns;
 	}
 }
 
 int spans_keep(struct spans *s, struct kept_sample *kept)
 {
-	if (kept->calls.n == 0) {
+	if (kept->calls.n == 0 && !s->are_added) {
 		s->n_outside++;
 		kept_sample_free(kept);
 		return 0;
 	}
+	/* What has waited long ago does not make others wait. */
+	if (s->are_added && !s->first)
+		s->min_ns = 0;
 	kept->next = NULL;
 	if (s->first)
 		s->last->next = kept;
@@ -358,14 +427,18 @@ static int pass_on(struct spans *s, const struct kept_sample *kept, const struct
 	struct sample sample = kept->sample;
 	int err = 0;
 
-	if (!call && !s->unknown)
+	if (!call && s->are_added)
+		s->unknown = label_set_free(s->unknown);
+	if (!call && s->are_added)
+		err = make_unknown(s, &sample, &s->unknown);
+	else if (!call && !s->unknown)
 		err = make_labels(s, NULL, &s->unknown);
 	if (err == 0)
 		err = label_set_join(sample.labels, call ? call->labels : s->unknown, &labels);
 	if (err < 0)
 		return err;
 	sample.labels = labels;
-	s->n_unknown += !call;
+	s->n_unknown += !call && !s->are_added;
 	return report(arg, &sample);
 }
 
@@ -392,7 +465,9 @@ int spans_release(struct spans *s, uint64_t settled_ns, uint64_t before_ns,
 		kept = s->first;
 		s->first = kept->next;
 		s->n_bytes -= kept->size;
-		if (verdict == VERDICT_OUTSIDE)
+		if (verdict == VERDICT_OUTSIDE && s->are_added)
+			err = report(arg, &kept->sample);
+		else if (verdict == VERDICT_OUTSIDE)
 			s->n_outside++;
 		else
 			err = pass_on(s, kept, call, report, arg);

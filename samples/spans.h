@@ -28,6 +28,11 @@ struct spans {
 	const struct probed_code *code;
 	const struct value_labels *values;
 	const struct redaction *redaction; /* NULL: none */
+	/*
+	 * Probes are added meanwhile (call_table.h): name and code are NULL, min_ns is the longest so far, and
+	 * the other samples count, too.
+	 */
+	bool are_added;
 	/* Read by the host */
 	uint64_t n_outside;      /* samples in no call that took long enough: left out */
 	uint64_t n_unknown;      /* samples of which that is not known */
@@ -50,10 +55,16 @@ struct spans {
 /* Calls that are not known to be over. More are forgotten, those first that no sample has met for a while. */
 #define SPANS_MAX_CALLS 65536
 
-/* Do only samples in some calls count? Else, nothing is ever kept. */
+/* Else, nothing is ever kept. */
 static inline bool spans_are_wanted(const struct spans *spans)
 {
-	return spans->name != NULL;
+	return spans->name != NULL || spans->are_added;
+}
+
+/* Has a sample with these calls to be kept: for itself, or as others wait that are to be reported before? */
+static inline bool spans_hold(const struct spans *spans, const struct span_list *calls)
+{
+	return spans->name || (spans->are_added && (calls->n > 0 || spans->first));
 }
 
 void spans_done(struct spans *spans);

@@ -147,7 +147,7 @@ static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thr
 /* Keeps the frames of a runtime of the thread that was just walked. */
 static int set_runtime(struct thread_snapshot *t, struct thread_stack *s)
 {
-	const struct dp_runtime *runtime = unwinder_runtime(t->unwinder, t->snapshot->runtime);
+	const struct dp_runtime *runtime = unwinder_runtime(t->unwinder, t->snapshot);
 	size_t size;
 
 	free(s->runtime);

@@ -167,14 +167,11 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 	};
 }
 
-const struct dp_runtime *unwinder_runtime(struct unwinder *r, uint32_t mapping)
+const struct dp_runtime *unwinder_runtime(struct unwinder *r, const struct snapshot *snapshot)
 {
-	const struct dp_runtime *walked = &r->walk.runtime.head;
-
-	if (mapping == 0)
-		return walked->n > 0 ? walked : NULL;
-	r->walk.runtime.mapping = mapping;
-	return runtime_read(&r->walk) ? &r->walk.runtime.head : NULL;
+	r->walk.runtime.mapping = snapshot->runtime;
+	r->walk.runtime.other = snapshot->other_runtime;
+	return runtime_read_all(&r->walk) ? &r->walk.runtime.head : NULL;
 }
 
 struct copied {

@@ -66,11 +66,12 @@ struct unwinder_result {
 typedef int unwinder_read(void *memory, void *ret, size_t size, uint64_t address);
 
 /*
- * The frames of a language's runtime, whose mapping has this number in the snapshot, of the thread that
- * was walked last; 0: those that the walk itself has noted. NULL: there are none. Valid until the next
+ * The frames of languages' runtimes, of the mappings that the snapshot says and those that the walk
+ * itself has noted, of the thread that was walked last. NULL: there are none. Valid until the next
  * walk.
  */
-const struct dp_runtime *unwinder_runtime(struct unwinder *unwinder, uint32_t mapping);
+const struct dp_runtime *unwinder_runtime(struct unwinder *unwinder,
+					  const struct snapshot *snapshot);
 
 /*
  * Walks a stack from these registers, with the snapshot `id` at `cell` of the pool. thread_base: 0

@@ -9,6 +9,7 @@
 struct entry {
 	struct value_forms *forms; /* NULL: never used */
 	char *probe;
+	uid_t user;
 	bool is_dropped;
 	uint64_t dropped_ns;
 };
@@ -49,19 +50,36 @@ static bool is_free(const struct entry *e, uint64_t now_ns)
 	return !e->forms || (e->is_dropped && now_ns >= e->dropped_ns + VALUE_TABLE_REST_NS);
 }
 
-int value_table_add(struct value_table *t, const struct value_forms *forms, const char *probe,
-		    uint64_t now_ns)
+/* The number to use, or a negative errno. */
+static int choose(const struct value_table *t, uid_t user, uint64_t now_ns)
 {
-	struct entry made = { .forms = malloc(sizeof(*forms)), .probe = strdup(probe) };
-	struct entry old;
-	size_t i = 0;
+	size_t n_own = 0;
+	int found = -E2BIG;
 
-	while (i < DP_MAX_ARGUMENT_LISTS && !is_free(&t->of[i], now_ns))
-		i++;
-	if (!made.forms || !made.probe || i == DP_MAX_ARGUMENT_LISTS) {
+	for (size_t i = 0; i < DP_MAX_ARGUMENT_LISTS; i++) {
+		if (!is_free(&t->of[i], now_ns))
+			n_own += t->of[i].user == user;
+		else if (found < 0)
+			found = (int)i;
+	}
+	return user != 0 && n_own >= VALUE_TABLE_MAX_OWN ? -EDQUOT : found;
+}
+
+int value_table_add(struct value_table *t, const struct value_forms *forms, const char *probe,
+		    uid_t user, uint64_t now_ns)
+{
+	struct entry made = { .user = user };
+	struct entry old;
+	int i = choose(t, user, now_ns);
+
+	if (i < 0)
+		return i;
+	made.forms = malloc(sizeof(*forms));
+	made.probe = strdup(probe);
+	if (!made.forms || !made.probe) {
 		free(made.forms);
 		free(made.probe);
-		return i == DP_MAX_ARGUMENT_LISTS ? -E2BIG : -ENOMEM;
+		return -ENOMEM;
 	}
 	*made.forms = *forms;
 	pthread_mutex_lock(&t->lock);
@@ -69,7 +87,7 @@ int value_table_add(struct value_table *t, const struct value_forms *forms, cons
 	t->of[i] = made;
 	pthread_mutex_unlock(&t->lock);
 	entry_done(&old);
-	return (int)i;
+	return i;
 }
 
 void value_table_drop(struct value_table *t, uint32_t number, uint64_t now_ns)

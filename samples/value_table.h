@@ -3,6 +3,7 @@
 #define DP_SAMPLES_VALUE_TABLE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "samples/label_values.h"
 
@@ -19,17 +20,21 @@ struct value_table;
 /* So long a number is not used again: samples with it may be on their way. */
 #define VALUE_TABLE_REST_NS UINT64_C(60000000000)
 
+/* A user other than root may have so many, those that rest included. */
+#define VALUE_TABLE_MAX_OWN 64
+
 /* 0 or -ENOMEM. */
 int value_table_new(struct value_table **ret);
 /* Accepts NULL. Returns NULL. */
 struct value_table *value_table_free(struct value_table *table);
 
 /*
- * Keeps a copy of forms, but takes over their names of values, and the name of their probe. now_ns:
- * CLOCK_MONOTONIC. Returns the number; -E2BIG: none is free; or -ENOMEM: then nothing is taken.
+ * Keeps a copy of forms, but takes over their names of values, and the name of their probe, which is a user's.
+ * now_ns: CLOCK_MONOTONIC. Returns the number; -E2BIG: none is free; -EDQUOT: the user has as many as they may;
+ * or -ENOMEM: then nothing is taken.
  */
 int value_table_add(struct value_table *table, const struct value_forms *forms, const char *probe,
-		    uint64_t now_ns);
+		    uid_t user, uint64_t now_ns);
 void value_table_drop(struct value_table *table, uint32_t number, uint64_t now_ns);
 
 /*

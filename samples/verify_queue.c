@@ -455,8 +455,9 @@ void verify_queue_finish(struct verify_queue *q)
 		n_before = n;
 		verify_queue_collect(q);
 		if (q->n > 0)
-			log_progress("stacks that wait to be verified: %zu (Ctrl-C to leave these out)",
-				     q->n);
+			log_progress(
+				"stacks that wait to be verified: %zu (Ctrl-C to leave these out)",
+				q->n);
 	}
 	verify_queue_give_up(q);
 }

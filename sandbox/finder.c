@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "cache/stored_file.h"
 #include "elf/mapped_file.h"
+#include "sandbox/given.h"
 #include "sandbox/message.h"
 #include "sandbox/opener.h"
 #include "symbols/jit_map.h"
@@ -64,10 +65,23 @@ static int refer_to(int fd)
 	return reference < 0 ? -errno : reference;
 }
 
+static int receive(const struct find_request *request, const int fds[MESSAGE_MAX_FDS])
+{
+	_cleanup_close_ int first = -1;
+	struct given given;
+	int err = given_receive(fds[FIND_FROM], request->id, &given, &first);
+
+	return err < 0 ? err :
+			 message_send(fds[FIND_TO], &given, sizeof(given), &first, first >= 0);
+}
+
 static int pass(const struct find_request *request, const int fds[MESSAGE_MAX_FDS])
 {
-	_cleanup_close_ int fd = open_wanted(request, fds[FIND_FROM]);
+	_cleanup_close_ int fd = -1;
 
+	if (request->kind == FIND_GIVEN)
+		return receive(request, fds);
+	fd = open_wanted(request, fds[FIND_FROM]);
 	if (fd < 0)
 		return fd;
 	return request->kind == FIND_ADD ? opener_add(fds[FIND_TO], request->id, fd) :
@@ -81,7 +95,8 @@ static int answer(const struct find_request *request, const int fds[MESSAGE_MAX_
 	_cleanup_close_ int fd = -1;
 
 	*ret = (struct find_reply){ 0 };
-	if (request->kind == FIND_PASS || request->kind == FIND_ADD) {
+	if (request->kind == FIND_PASS || request->kind == FIND_ADD ||
+	    request->kind == FIND_GIVEN) {
 		ret->err = pass(request, fds);
 		return -1;
 	}
@@ -102,8 +117,11 @@ int finder_run(int socket)
 	int fds[MESSAGE_MAX_FDS], err;
 
 	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
-		_cleanup_close_ int found = answer(&request, fds, &reply);
+		_cleanup_close_ int found = -1;
 
+		if (request.kind == FIND_KEEP)
+			continue;
+		found = answer(&request, fds, &reply);
 		message_close(fds);
 		err = message_send(socket, &reply, sizeof(reply), &found, found >= 0);
 		if (err < 0)

@@ -21,16 +21,18 @@ enum find_kind {
 	FIND_MAP,   /* a perf map (jit_map_open()) */
 	FIND_PASS,  /* as FILE; goes to a socket, and the reply has no file */
 	FIND_ADD,   /* as FILE; goes to who has tried to open it (opener_add()), likewise */
+	FIND_GIVEN, /* what a socket has: goes to another one (struct given), likewise */
+	FIND_KEEP,  /* nothing; it keeps its descriptors until it ends, without a reply */
 };
 
-/* Descriptors of a request: what is referred to, or the root of the path if it has one; PASS: the socket;
- * ADD: the listener. */
+/* Descriptors of a request: what is referred to, or the root of the path if it has one; PASS, GIVEN: the
+ * socket; ADD: the listener. */
 enum { FIND_FROM, FIND_TO, FIND_N_FDS };
 
 struct find_request {
 	uint32_t kind;  /* enum find_kind */
 	uint64_t inode; /* PATH; 0: any */
-	uint64_t id;    /* ADD: of the attempt */
+	uint64_t id;    /* ADD: of the attempt; GIVEN: at most so many bytes */
 	pid_t pid;      /* MAP: in its own PID namespace, and its user */
 	uid_t user;
 	struct debug_place place; /* DEBUG; PATH: its path and root alone */
@@ -43,7 +45,7 @@ struct find_reply {
 	struct stat st;  /* of the file as it was opened */
 };
 
-/* Does what is requested, but PASS, in this process: returns an open file or a negative errno. May wait. */
+/* Does what is requested, if a file is found, in this process: returns an open file or a negative errno. May wait. */
 int find_here(const struct find_request *request, int from, struct find_reply *ret);
 
 /* What the finder does. Returns an exit status. */

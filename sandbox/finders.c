@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "cache/stored_file.h"
 #include "log/clock.h"
 #include "sandbox/finder.h"
+#include "sandbox/given.h"
 #include "sandbox/message.h"
 #include "sandbox/starter.h"
 
@@ -425,4 +427,59 @@ int finders_add(struct finders *f, uid_t user, int reference, int listener, uint
 	const struct find_request request = { .kind = FIND_ADD, .id = id };
 
 	return send_on(f, user, reference, listener, &request);
+}
+
+static int take_given(int from, size_t size, struct given *ret, int *ret_first)
+{
+	int fds[MESSAGE_MAX_FDS];
+	int err = message_receive(from, ret, sizeof(*ret), fds);
+
+	if (err == 0 && (ret->size > size || ret->n_files > GIVEN_MAX_FILES))
+		err = -EPROTO;
+	if (err == 0)
+		*ret_first = steal_fd(&fds[0]);
+	message_close(fds);
+	return err;
+}
+
+int finders_receive(struct finders *f, uid_t user, int socket, size_t size, struct given *ret,
+		    int *ret_first)
+{
+	const struct find_request request = { .kind = FIND_GIVEN, .id = size };
+	struct find_reply reply;
+	_cleanup_close_ int none = -1;
+	int ends[2], err;
+
+	*ret_first = -1;
+	/* This process does not wait for what comes from the helper: that is there before it replies. */
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+		return -errno;
+	err = ask(f, &(struct question){ &request, { socket, ends[1] }, user, 0 }, &reply, &none);
+	close(ends[1]);
+	if (err == 0)
+		err = reply.err < 0 ? reply.err : take_given(ends[0], size, ret, ret_first);
+	close(ends[0]);
+	if (err == -ESHUTDOWN && (user == 0 || user == geteuid()))
+		return given_receive(socket, size, ret, ret_first);
+	return err;
+}
+
+void finders_close(struct finders *f, uid_t user, int socket)
+{
+	const struct find_request request = { .kind = FIND_KEEP };
+	struct spawned process;
+
+	if (!f || shutdown(socket, SHUT_RDWR) < 0 || !given_is_left(socket) ||
+	    starter_start(f->starter, SPAWNED_FINDER, &process) < 0) {
+		close(socket);
+		return;
+	}
+	/* It has the socket, or could receive it, until it is killed: so this is not the last close. */
+	(void)message_send(process.socket, &request, sizeof(request), &socket, 1);
+	close(socket);
+	spawned_kill(&process);
+	if (user == 0)
+		close(process.pidfd);
+	else
+		finders_blame(f, user, process.pidfd);
 }

@@ -19,6 +19,7 @@
  * below: likewise.
  */
 struct finders;
+struct given;
 struct starter;
 
 /* How long one may wait for a file. */
@@ -80,5 +81,18 @@ int finders_pass(struct finders *finders, uid_t user, int reference, int socket)
 
 /* Likewise gives it to who has tried to open it (opener_add()). Returns the descriptor there or an error. */
 int finders_add(struct finders *finders, uid_t user, int reference, int listener, uint64_t id);
+
+/*
+ * Does given_receive() for a user who has sent it. Errors are those of both; *ret_first is -1 then. What has
+ * arrived may be lost. -ESHUTDOWN: there are no helpers, and this process does it for itself and root alone.
+ */
+int finders_receive(struct finders *finders, uid_t user, int socket, size_t size, struct given *ret,
+		    int *ret_first);
+
+/*
+ * Closes a socket without waiting for what a user has sent through it and nobody has received: that is closed by
+ * a helper's end, which costs the user; 0: nobody.
+ */
+void finders_close(struct finders *finders, uid_t user, int socket);
 
 #endif

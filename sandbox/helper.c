@@ -52,7 +52,10 @@ static bool say_hello(int self, const struct confinement *confinement)
 	return err == 0;
 }
 
-/* Confined, it could not open its pidfd. */
+/*
+ * Confined, it could not open its pidfd. Nor can it do at its exit what sanitizers do there: one that has
+ * never been asked ends when nobody can ask it any more.
+ */
 static int serve(bool is_namer)
 {
 	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), opens = -1;
@@ -62,7 +65,7 @@ static int serve(bool is_namer)
 	confine_self(&confinement, is_namer ? &opens : NULL);
 	if (!say_hello(self, &confinement))
 		return EXIT_FAILURE;
-	return is_namer ? namer_run(HELPER_SOCKET, opens) : parser_run(HELPER_SOCKET);
+	_exit(is_namer ? namer_run(HELPER_SOCKET, opens) : parser_run(HELPER_SOCKET));
 }
 
 /*

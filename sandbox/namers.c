@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "elf/code_pages.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/cpu_budget.h"
@@ -480,6 +481,46 @@ static int read_digest(void *arg, const struct module *module, struct file_diges
 	return parsers_digest(((const struct namers *)arg)->parsers, module->user, module->fd, ret);
 }
 
+static int open_file(void *arg, const char *path)
+{
+	struct finders *finders = parsers_finders(((const struct namers *)arg)->parsers);
+	struct found_file found;
+	int err = finders_look_up(finders, geteuid(), -1, path, 0, &found);
+
+	return err < 0 ? err : found.fd;
+}
+
+/* That its parser has too little memory is no reason to end what this process does. */
+static int own_error(int err)
+{
+	return err == -ENOMEM ? -EAGAIN : err;
+}
+
+static int read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	const struct parse_request request = { .kind = PARSE_BUILD_ID, .fd = fd, .other = -1 };
+	clockid_t clock;
+	int err = parsers_ask(((const struct namers *)arg)->parsers, &request, &clock, &result);
+
+	snprintf(ret, MODULE_BUILD_ID_SIZE, "%s", result.facts.origin.build_id);
+	return own_error(err);
+}
+
+static int find_pages(void *arg, const struct module *module, struct code_pages **ret,
+		      size_t *ret_n)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	const struct parse_request request = {
+		.kind = PARSE_FACTS, .fd = module->fd, .other = -1, .user = module->user
+	};
+	clockid_t clock;
+	int err = parsers_ask(((const struct namers *)arg)->parsers, &request, &clock, &result);
+
+	return err < 0 ? own_error(err) :
+			 code_pages_of(result.facts.segments, result.facts.n_segments, ret, ret_n);
+}
+
 static void rest(void *arg, uint64_t idle_ns)
 {
 	struct namers *all = arg;
@@ -521,6 +562,9 @@ static const struct name_reader reader = {
 	.find_start = find_start,
 	.close = close_there,
 	.read_digest = read_digest,
+	.open_file = open_file,
+	.read_build_id = read_build_id,
+	.find_pages = find_pages,
 	.retry = forget,
 	.rest = rest,
 	.forget = forget,

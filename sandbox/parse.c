@@ -208,6 +208,10 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 		return container_file_read(request->fd, request->container_id, &ret->container);
 	if (request->kind == PARSE_CONTEXT)
 		return get_context(request->fd, ret);
+	if (request->kind == PARSE_BUILD_ID) {
+		elf_file_read_build_id(request->fd, NULL, 0, ret->facts.origin.build_id);
+		return 0;
+	}
 	err = elf_file_init_fd_only(&file, request->fd);
 	return err < 0 ? err : parse_file(request, &file, ret);
 }

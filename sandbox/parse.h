@@ -38,7 +38,8 @@ enum parse_kind {
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
 	PARSE_CONTEXT,      /* what does a process say of itself? In a copy of its memory */
 	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
-	PARSE_TYPE, /* a type as in the source: the file has the name in its std::type_info */
+	PARSE_TYPE,     /* a type as in the source: the file has the name in its std::type_info */
+	PARSE_BUILD_ID, /* of any ELF file, in facts.origin; "": it has none */
 	PARSE_N_KINDS,
 };
 

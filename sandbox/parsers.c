@@ -27,6 +27,8 @@
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 6
+/* A process's first binaries are parsed by this many at once, if there are as many CPUs. */
+#define PREPARED 2
 /* Larger files get no more time than one of this size. */
 #define MAX_MIB 4096
 /* Of st_blocks, stat(2). File systems that compress binaries save up to this factor. */
@@ -52,6 +54,7 @@ static bool owner_equals(const struct owner *a, const struct owner *b)
 
 struct parser {
 	struct spawned process;
+	bool is_fresh;      /* has got no file */
 	struct owner owner; /* of all files that it has got */
 	uint64_t used_ns;   /* since when it is idle */
 };
@@ -198,6 +201,11 @@ void parsers_set_cpu_limit(struct parsers *p, uint64_t cpu_ns)
 	p->cpu_ns = cpu_ns;
 }
 
+pid_t parsers_spawner(struct parsers *p)
+{
+	return p ? starter_spawner(p->starter) : 0;
+}
+
 struct starter *parsers_starter(struct parsers *p)
 {
 	return p->starter;
@@ -224,30 +232,21 @@ static void remove_idle(struct parsers *p, size_t i)
 	memmove(&p->idle[i], &p->idle[i + 1], (p->n_idle - i) * sizeof(*p->idle));
 }
 
-int parsers_check(struct parsers *p, struct confinement *ret)
-{
-	return starter_check(p->starter, ret);
-}
-
-int parsers_require(struct parsers *p, struct confinement *ret)
-{
-	starter_require(p->starter);
-	return starter_check(p->starter, ret);
-}
-
 static int take(struct parsers *p, const struct owner *owner, bool is_new, struct parser *ret)
 {
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = is_new ? 0 : p->n_idle; i-- > 0;) {
-		if (!owner_equals(&p->idle[i].owner, owner))
+		if (!p->idle[i].is_fresh && !owner_equals(&p->idle[i].owner, owner))
 			continue;
 		*ret = p->idle[i];
+		ret->is_fresh = false;
+		ret->owner = *owner;
 		remove_idle(p, i);
 		pthread_mutex_unlock(&p->lock);
 		return 0;
 	}
 	pthread_mutex_unlock(&p->lock);
-	ret->owner = *owner;
+	*ret = (struct parser){ .owner = *owner };
 	return starter_start(p->starter, SPAWNED_PARSER, &ret->process);
 }
 
@@ -288,6 +287,34 @@ void parsers_rest(struct parsers *p, uint64_t idle_ns)
 
 	while (take_unused(p, idle_ns, &parser))
 		spawned_end(&parser.process);
+}
+
+void parsers_prepare(struct parsers *p)
+{
+	for (int i = 0; i < PREPARED; i++)
+		starter_prepare(p->starter, SPAWNED_PARSER);
+}
+
+int parsers_check(struct parsers *p, struct confinement *ret)
+{
+	struct parser parser = { .is_fresh = true };
+	int err = starter_check(p->starter, &parser.process);
+
+	*ret = (struct confinement){ 0 };
+	if (err < 0)
+		return err;
+	*ret = parser.process.confinement;
+	if (ret->missing)
+		spawned_end(&parser.process);
+	else
+		give(p, &parser);
+	return 0;
+}
+
+int parsers_require(struct parsers *p, struct confinement *ret)
+{
+	starter_require(p->starter);
+	return parsers_check(p, ret);
 }
 
 static int wait_for_answer(const struct spawned *parser, struct patience *patience)

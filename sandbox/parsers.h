@@ -3,6 +3,7 @@
 #define DP_SANDBOX_PARSERS_H
 
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "sandbox/confine.h"
@@ -68,6 +69,9 @@ void parsers_rest(struct parsers *parsers, uint64_t idle_ns);
 void parsers_set_budget(struct parsers *parsers, struct cpu_budget *budget);
 struct cpu_budget *parsers_budget(const struct parsers *parsers);
 
+/* The process that they are children of: a child of this one, until it is replaced. 0 without parsers. */
+pid_t parsers_spawner(struct parsers *parsers);
+
 /* What starts them, as long as the parsers are held. */
 struct starter *parsers_starter(struct parsers *parsers);
 
@@ -85,9 +89,10 @@ void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
 /* The layers that confine each parser so far, by bit (confine.h); 0: none has been started. */
 uint32_t parsers_layers(struct parsers *parsers);
 
-/*
- * Starts a parser to see what confines it, and ends it. 0 or a negative errno: there can be none now.
- */
+/* Has some start for the first requests, while the caller does other things. */
+void parsers_prepare(struct parsers *parsers);
+
+/* Waits for one to see what confines it. 0 or a negative errno: there can be none now. */
 int parsers_check(struct parsers *parsers, struct confinement *ret);
 
 /*

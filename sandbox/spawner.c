@@ -144,6 +144,11 @@ struct spawner *spawner_free(struct spawner *s)
 	return NULL;
 }
 
+pid_t spawner_pid(const struct spawner *s)
+{
+	return s->pid;
+}
+
 bool spawner_has_ended(const struct spawner *s)
 {
 	struct pollfd fd = { .fd = s->socket };

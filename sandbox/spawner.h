@@ -43,6 +43,7 @@ struct spawner *spawner_free(struct spawner *spawner);
 int spawner_request(struct spawner *spawner, enum spawned_kind kind, pid_t *ret_pid,
 		    int *ret_socket);
 
+pid_t spawner_pid(const struct spawner *spawner);
 /* Has it ended? */
 bool spawner_has_ended(const struct spawner *spawner);
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "log/clock.h"
@@ -14,6 +15,8 @@
 /* How often one is started that ends at once, or does so for long. */
 #define STARTS 3
 #define STARTS_NS UINT64_C(4000000000)
+/* The most helpers that have been asked for in advance. */
+#define MAX_PREPARED 4
 
 /*
  * What is known of helpers. Fetchers and finders start in another way, and need other layers, than those
@@ -27,13 +30,23 @@ struct experience {
 	uint32_t layers;
 };
 
+/* Asked of a spawner, and not yet waited for. */
+struct prepared {
+	enum spawned_kind kind;
+	unsigned int number; /* of the spawner */
+	pid_t spawner;
+	int socket;
+};
+
 struct starter {
 	char *program;
 	pthread_mutex_t lock; /* protects what follows */
 	struct spawner *spawner;
 	struct spawner *replaced; /* the last one: it ends */
 	unsigned int n_spawners;  /* so far */
-	bool is_required;         /* this process does nothing itself, come what may */
+	struct prepared prepared[MAX_PREPARED];
+	size_t n_prepared;
+	bool is_required; /* this process does nothing itself, come what may */
 	struct experience parsers, fetchers, finders;
 };
 
@@ -70,12 +83,24 @@ struct starter *starter_free(struct starter *s)
 {
 	if (!s)
 		return NULL;
+	while (s->n_prepared > 0)
+		close(s->prepared[--s->n_prepared].socket); /* it ends */
 	spawner_free(s->spawner);
 	spawner_free(s->replaced);
 	pthread_mutex_destroy(&s->lock);
 	free(s->program);
 	free(s);
 	return NULL;
+}
+
+pid_t starter_spawner(struct starter *s)
+{
+	pid_t pid;
+
+	pthread_mutex_lock(&s->lock);
+	pid = s->spawner ? spawner_pid(s->spawner) : 0;
+	pthread_mutex_unlock(&s->lock);
+	return pid;
 }
 
 void starter_require(struct starter *s)
@@ -171,7 +196,7 @@ static bool has_no_spawner(struct starter *s)
 }
 
 /*
- * Another spawner takes its place, if none has yet. The number is that of request(). The thread that
+ * Another spawner takes its place, if none has yet. The number is that of the old one. The thread that
  * reads samples does not wait for the end of the old one.
  */
 static void replace_spawner(struct starter *s, unsigned int number)
@@ -190,17 +215,45 @@ static void replace_spawner(struct starter *s, unsigned int number)
 	spawner_free(old);
 }
 
-static int request(struct starter *s, enum spawned_kind kind, unsigned int *ret_number,
-		   pid_t *ret_spawner, int *ret_socket)
+/* The lock is held. */
+static int request_new(struct starter *s, enum spawned_kind kind, struct prepared *ret)
 {
-	int err = -EPIPE;
+	*ret = (struct prepared){ .kind = kind, .number = s->n_spawners, .socket = -1 };
+	if (!s->spawner || spawner_has_ended(s->spawner))
+		return -EPIPE;
+	return spawner_request(s->spawner, kind, &ret->spawner, &ret->socket);
+}
+
+/* The lock is held. */
+static bool take_prepared(struct starter *s, enum spawned_kind kind, struct prepared *ret)
+{
+	for (size_t i = 0; i < s->n_prepared; i++) {
+		if (s->prepared[i].kind != kind)
+			continue;
+		*ret = s->prepared[i];
+		s->prepared[i] = s->prepared[--s->n_prepared];
+		return true;
+	}
+	return false;
+}
+
+static int request(struct starter *s, enum spawned_kind kind, struct prepared *ret)
+{
+	int err = 0;
 
 	pthread_mutex_lock(&s->lock);
-	*ret_number = s->n_spawners;
-	if (s->spawner && !spawner_has_ended(s->spawner))
-		err = spawner_request(s->spawner, kind, ret_spawner, ret_socket);
+	if (!take_prepared(s, kind, ret))
+		err = request_new(s, kind, ret);
 	pthread_mutex_unlock(&s->lock);
 	return err;
+}
+
+void starter_prepare(struct starter *s, enum spawned_kind kind)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->n_prepared < MAX_PREPARED && request_new(s, kind, &s->prepared[s->n_prepared]) == 0)
+		s->n_prepared++;
+	pthread_mutex_unlock(&s->lock);
 }
 
 /*
@@ -233,14 +286,13 @@ static bool is_confined(struct starter *s, enum spawned_kind kind, const struct 
 /* Waits without the lock, so that others can have files parsed. */
 static int start_any(struct starter *s, enum spawned_kind kind, struct spawned *ret)
 {
-	unsigned int number;
-	pid_t spawner;
-	int socket, err = request(s, kind, &number, &spawner, &socket);
+	struct prepared prepared;
+	int err = request(s, kind, &prepared);
 
 	if (err == 0)
-		err = hello_await(socket, spawner, ret);
+		err = hello_await(prepared.socket, prepared.spawner, ret);
 	if (err == -EAGAIN || has_no_spawner(s))
-		replace_spawner(s, number);
+		replace_spawner(s, prepared.number);
 	return err;
 }
 
@@ -275,14 +327,14 @@ int starter_start(struct starter *s, enum spawned_kind kind, struct spawned *ret
 
 int starter_begin(struct starter *s, enum spawned_kind kind, int *ret_socket)
 {
-	unsigned int number;
-	pid_t spawner;
-	int err = request(s, kind, &number, &spawner, ret_socket);
+	struct prepared prepared;
+	int err = request(s, kind, &prepared);
 
 	if (err < 0 && has_no_spawner(s)) {
-		replace_spawner(s, number);
-		err = request(s, kind, &number, &spawner, ret_socket);
+		replace_spawner(s, prepared.number);
+		err = request(s, kind, &prepared);
 	}
+	*ret_socket = prepared.socket;
 	return err < 0 ? -EAGAIN : 0;
 }
 
@@ -296,20 +348,21 @@ int starter_finish(struct starter *s, enum spawned_kind kind, int socket, struct
 	return -EAGAIN;
 }
 
-int starter_check(struct starter *s, struct confinement *ret)
+int starter_check(struct starter *s, struct spawned *ret)
 {
-	struct spawned parser;
+	struct spawned last = { .socket = -1 };
 	int err = -EAGAIN;
 
-	*ret = (struct confinement){ 0 };
 	for (int i = 0; i < STARTS; i++) {
-		err = start_any(s, SPAWNED_PARSER, &parser);
+		err = start_any(s, SPAWNED_PARSER, ret);
 		if (err < 0)
 			continue;
-		*ret = parser.confinement;
-		spawned_end(&parser);
-		if (!ret->missing)
+		if (last.socket >= 0)
+			spawned_end(&last);
+		last = *ret;
+		if (is_confined(s, SPAWNED_PARSER, &last.confinement, false))
 			return 0;
 	}
-	return ret->missing ? 0 : err;
+	*ret = last;
+	return last.socket >= 0 ? 0 : err;
 }

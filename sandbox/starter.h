@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "sandbox/spawned.h"
 #include "sandbox/spawner.h"
@@ -19,6 +20,9 @@ int starter_new(const char *program, struct starter **ret);
 /* NULL is allowed. Returns NULL. */
 struct starter *starter_free(struct starter *starter);
 
+/* The PID of the spawner; 0: there is none now. */
+pid_t starter_spawner(struct starter *starter);
+
 /*
  * From now on, helpers lack no layer that they can have, and this process does nothing itself that is
  * theirs. To be called before the first is started.
@@ -33,6 +37,12 @@ bool starter_is_required(struct starter *starter);
 int starter_start(struct starter *starter, enum spawned_kind kind, struct spawned *ret);
 
 /*
+ * Has one start that the next starter_start() of this kind will wait for less, and without waiting for
+ * it itself. Only for helpers that are executed: parsers and namers. It may fail: starter_start() says so.
+ */
+void starter_prepare(struct starter *starter, enum spawned_kind kind);
+
+/*
  * The same without waiting: *ret_socket is readable when there is something for starter_finish(), which
  * takes it over. 0 or -EAGAIN.
  */
@@ -41,9 +51,10 @@ int starter_finish(struct starter *starter, enum spawned_kind kind, int socket,
 		   struct spawned *ret);
 
 /*
- * Starts one to see what confines it, and ends it. 0 or a negative errno: there can be none now.
+ * Starts a parser, of which ret->confinement says what confines it. 0 or a negative errno: there can
+ * be none now. The caller ends it (spawned_end()).
  */
-int starter_check(struct starter *starter, struct confinement *ret);
+int starter_check(struct starter *starter, struct spawned *ret);
 
 /* A helper has done what it is for. */
 void starter_note_answer(struct starter *starter);

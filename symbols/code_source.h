@@ -11,9 +11,9 @@
  */
 struct code_source {
 	/*
-	 * The number of a frame's code, for jit_find(), from the one that the source gave it before; or
-	 * several, innermost first, if functions were inlined there. Returns how many, at least 1; they live
-	 * until its next call.
+	 * The number of a frame's code, for jit_find(), from the one that the source gave it
+	 * before; or several, innermost first, if functions were inlined there. Returns how many,
+	 * at least 1 of such a one; they live until its next call.
 	 */
 	size_t (*locate)(struct code_source *source, uint64_t number, const uint64_t **ret);
 	void (*free)(struct code_source *source);

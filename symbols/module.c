@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/file_stat.h"
+#include "elf/code_pages.h"
 #include "elf/mapped_file.h"
 #include "symbols/code_source.h"
 #include "symbols/debug_server.h"
@@ -39,6 +40,29 @@ void module_set_file(struct module *module, int fd)
 void module_set_build_id(struct module *module, const char *build_id)
 {
 	snprintf(module->build_id, sizeof(module->build_id), "%s", build_id);
+}
+
+void module_set_pages(struct module *module, struct code_pages *pages, size_t n)
+{
+	free(module->pages);
+	module->pages = pages;
+	module->n_pages = n;
+}
+
+int module_find_pages(const struct module *module, struct code_pages **ret, size_t *ret_n)
+{
+	const struct names *names = module->names;
+
+	if (!module->pages && module->fd >= 0 && names->reader && names->reader->find_pages)
+		return names->reader->find_pages(names->reader_arg, module, ret, ret_n);
+	if (!module->pages)
+		return code_pages_read(module->fd, module->memory, module->memory_size, ret, ret_n);
+	*ret = malloc(module->n_pages * sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	memcpy(*ret, module->pages, module->n_pages * sizeof(**ret));
+	*ret_n = module->n_pages;
+	return 0;
 }
 
 struct module *module_new(struct names *names, const char *path, const char *build_id, int fd)
@@ -197,6 +221,7 @@ struct module *module_free(struct module *module)
 		module->code->free(module->code);
 	jit_free(module->jit);
 	free(module->memory);
+	free(module->pages);
 	free(module->path);
 	free(module);
 	return NULL;

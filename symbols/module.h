@@ -10,6 +10,7 @@
 
 #include "symbols/location_cache.h"
 
+struct code_pages;
 struct code_source;
 struct debug_info;
 struct function_starts;
@@ -43,6 +44,8 @@ struct module {
 	struct timespec written, changed;
 	void *memory; /* allocated with malloc() */
 	size_t memory_size;
+	struct code_pages *pages; /* of its code; NULL: not known yet, or none */
+	size_t n_pages;
 	int debug_fd; /* a separate debug file from the process's root; 0: none */
 	struct code_source
 		*code;       /* owned; of code in a runtime's memory (code_source.h); NULL: none */
@@ -125,6 +128,18 @@ struct module *module_free(struct module *module);
 
 /* Sets the build id if it is read later, before anyone else uses the module. */
 void module_set_build_id(struct module *module, const char *build_id);
+
+/*
+ * Sets the pages of its code if they are read with its table, before anyone else uses the module. Takes
+ * over *pages.
+ */
+void module_set_pages(struct module *module, struct code_pages *pages, size_t n);
+
+/*
+ * Where its code is: as was set, else as its reader finds, which reads the file in place of this process.
+ * The caller frees *ret. 0, or a negative errno: it is not known.
+ */
+int module_find_pages(const struct module *module, struct code_pages **ret, size_t *ret_n);
 
 /* Sets the file if it is found later. Takes over fd; -1: it has none. */
 void module_set_file(struct module *module, int fd);

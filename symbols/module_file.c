@@ -13,7 +13,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "elf/elf_file.h"
+#include "symbols/module.h"
+#include "symbols/name_reader.h"
+#include "symbols/names_parts.h"
 
 static bool has_build_id(int fd, const void *memory, size_t size, const char *build_id)
 {
@@ -23,14 +27,45 @@ static bool has_build_id(int fd, const void *memory, size_t size, const char *bu
 	return found[0] != '\0' && strcmp(found, build_id) == 0;
 }
 
-static bool is_right(int fd, const struct module_file *file)
+static const struct name_reader *reader_of(const struct module_file *file)
 {
-	struct stat st;
+	return file->names ? file->names->reader : NULL;
+}
 
-	if (file->build_id[0] == '\0')
-		return fstat(fd, &st) == 0 && st.st_size == file->size &&
-		       st.st_mtim.tv_sec == file->written.tv_sec;
-	return has_build_id(fd, NULL, 0, file->build_id);
+/* 0; -ESTALE: it is another; or another negative errno. */
+static int compare(int fd, const struct module_file *file)
+{
+	const struct name_reader *reader = reader_of(file);
+	char found[MODULE_BUILD_ID_SIZE];
+	bool is_right;
+	struct stat st;
+	int err = 0;
+
+	if (file->build_id[0] == '\0') {
+		is_right = file_stat(fd, &st) == 0 && st.st_size == file->size &&
+			   st.st_mtim.tv_sec == file->written.tv_sec;
+	} else if (!reader || !reader->read_build_id) {
+		is_right = has_build_id(fd, NULL, 0, file->build_id);
+	} else {
+		err = reader->read_build_id(file->names->reader_arg, fd, found);
+		is_right = err == 0 && strcmp(found, file->build_id) == 0;
+	}
+	return err < 0 || is_right ? err : -ESTALE;
+}
+
+static int open_path(const struct module_file *file, const char *path)
+{
+	const struct name_reader *reader = reader_of(file);
+	struct stat st;
+	int fd;
+
+	if (reader && reader->open_file)
+		return reader->open_file(file->names->reader_arg, path);
+	/* A recording may name anything, and opening a device may have effects. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return -ESTALE;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
 }
 
 /* *ret_err becomes the most specific error. */
@@ -39,25 +74,21 @@ static bool try(const char *dir, const char *path, const struct module_file *fil
 {
 	_cleanup_free_ char *whole = NULL;
 	_cleanup_close_ int fd = -1;
-	struct stat st;
+	int err;
 
 	if (asprintf(&whole, "%s%s%s", dir, path[0] == '/' ? "" : "/", path) < 0) {
 		*ret_err = -ENOMEM;
 		return false;
 	}
-	/* A recording may name anything, and opening a device may have effects. */
-	if (stat(whole, &st) == 0 && !S_ISREG(st.st_mode)) {
-		*ret_err = -ESTALE;
-		return false;
-	}
-	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open_path(file, whole);
 	if (fd < 0) {
-		if (errno != ENOENT && errno != ENOTDIR && *ret_err == -ENOENT)
-			*ret_err = -errno;
+		if (fd == -ESTALE || (fd != -ENOENT && fd != -ENOTDIR && *ret_err == -ENOENT))
+			*ret_err = fd;
 		return false;
 	}
-	if (!is_right(fd, file)) {
-		*ret_err = -ESTALE;
+	err = compare(fd, file);
+	if (err < 0) {
+		*ret_err = err;
 		return false;
 	}
 	*ret_fd = steal_fd(&fd);

@@ -6,10 +6,13 @@
 #include <stdint.h>
 #include <time.h>
 
+struct names;
+
 /* Finds the file of a recorded module later, perhaps on another machine. */
 
 /* What the recording has about it. */
 struct module_file {
+	const struct names *names; /* whose reader reads files (name_reader.h), if it has one */
 	const char *path;
 	const char *build_id; /* hex; "": it has none */
 	int64_t size;

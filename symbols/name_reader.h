@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 #include "cache/file_digest.h"
+#include "symbols/module.h"
 
-struct module;
+struct code_pages;
 struct names;
 
 /* What a reader knows about a module that it reads: its own. */
@@ -37,6 +38,20 @@ struct name_reader {
 	int (*close)(void *arg, struct module *module, bool names);
 	/* Reads the module's file, whose names are kept on disk (file_digest_read()). May be NULL. */
 	int (*read_digest)(void *arg, const struct module *module, struct file_digest *ret);
+	/*
+	 * Opens the regular file with a path, of which a recording may have any; the caller closes it. -ESTALE
+	 * if it is none, -ETIMEDOUT or -EBUSY if its file system does not answer, or the negative errno of
+	 * opening it. May be NULL.
+	 */
+	int (*open_file)(void *arg, const char *path);
+	/*
+	 * Of a file that a module may get; "": it has none. 0, -ETIMEDOUT if its file system does not answer, or
+	 * another negative errno. May be NULL.
+	 */
+	int (*read_build_id)(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE]);
+	/* As module_find_pages(). May be NULL. */
+	int (*find_pages)(void *arg, const struct module *module, struct code_pages **ret,
+			  size_t *ret_n);
 	/* Servers may have more than this machine: forgets what was found. */
 	void (*retry)(void *arg, struct module *module);
 	/* Ends what nobody has asked for so long; it can be asked again. May be NULL. */

@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "binaries/binary.h"
 #include "binaries/load.h"
+#include "elf/code_pages.h"
 #include "log/clock.h"
 #include "symbols/tests/some_names.h"
 
@@ -149,6 +150,10 @@ Test(load, workers_make_the_same)
 		cr_assert_arr_eq(b->elf.segments, same->elf.segments,
 				 b->elf.n_segments * sizeof(*b->elf.segments));
 		cr_assert_eq(b->elf.n_code, same->elf.n_code);
+		cr_assert_gt(b->module->n_pages, 0);
+		cr_assert_eq(b->module->n_pages, same->module->n_pages);
+		cr_assert_arr_eq(b->module->pages, same->module->pages,
+				 b->module->n_pages * sizeof(*b->module->pages));
 		cr_assert(b->table && b->table->n_cells == same->table->n_cells);
 		cr_assert_arr_eq(cells(&with, b->table), cells(&without, same->table),
 				 (size_t)b->table->n_cells * DP_CELL_SIZE, "%s", paths[i]);

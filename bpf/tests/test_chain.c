@@ -133,6 +133,53 @@ Test(chain, reads_an_array)
 	expect(DP_RUNTIME_COMPLETE, 1);
 }
 
+/* The other runtime is in the same mapping, so its frames are the same. */
+Test(chain, two_runtimes_follow_each_other)
+{
+	struct walk_runtime *r = &w->walk.runtime;
+
+	put_list();
+	r->other = 3;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_assert_eq(r->head.n, 7);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_PHP | DP_RUNTIME_TWO);
+	cr_expect_eq(r->head.outcome, DP_RUNTIME_COMPLETE);
+	for (unsigned int i = 0; i < 6; i++)
+		expect_frame(i, i % 3, i % 3 != 1);
+	cr_expect_eq(r->frames[6].code, 3);
+	cr_expect_eq(r->frames[6].position, DP_RUNTIME_PHP | DP_RUNTIME_COMPLETE << 8);
+	/* Reading the same again begins at the beginning. */
+	r->mapping = 3;
+	r->head.n = 0;
+	r->other = 0;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_expect_eq(r->head.n, 3);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_PHP);
+}
+
+Test(chain, two_runtimes_have_room_for_one)
+{
+	struct walk_runtime *r = &w->walk.runtime;
+	unsigned int n = DP_MAX_RUNTIME_FRAMES;
+
+	put_list();
+	world_poke(w, frame_at(2) + NEXT, frame_at(0));
+	r->other = 3;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_expect_eq(r->head.n, n);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_PHP);
+	cr_expect_eq(r->head.outcome, DP_RUNTIME_MANY_FRAMES);
+	/* Of the second one, what is at the root has none. */
+	r->mapping = 3;
+	r->head = (struct dp_runtime){ .kind = DP_RUNTIME_HOTSPOT, .n = (__u16)(n - 2) };
+	cr_assert(runtime_read_all(&w->walk));
+	cr_expect_eq(r->head.n, n);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_HOTSPOT | DP_RUNTIME_TWO);
+	expect_frame(n - 2, 0, true);
+	cr_expect_eq(r->frames[n - 1].code, n - 2);
+	cr_expect_eq(r->frames[n - 1].position, DP_RUNTIME_PHP | DP_RUNTIME_MANY_FRAMES << 8);
+}
+
 Test(chain, finds_thread_local_variables)
 {
 	struct dp_chain *c = &layout()->chain;
@@ -182,6 +229,123 @@ Test(chain, native_functions_enter_no_loop)
 	world_poke(w, function_at(0) + TYPE, NATIVE | 0x500);
 	expect(DP_RUNTIME_COMPLETE, 3);
 	expect_frame(0, 0, false);
+}
+
+/* In what follows frame 1's flags are elsewhere, and in front of them its method. */
+enum {
+	C_KIND = 0x50,
+	METHOD = 16,
+	DEFINITION = 8,
+	NAME = 48,
+	TYPE_MASK = 0xff0,
+	IS_METHOD = 0x630
+};
+#define METHODS (WORLD_STACK + 0x5000)
+#define NAMES 0x1230
+
+static void put_c_function(uint64_t type)
+{
+	struct dp_chain *c = &layout()->chain;
+
+	put_list();
+	c->flags_far = 1;
+	c->c_kind = C_KIND;
+	c->c_names = NAMES;
+	c->c_method = METHOD;
+	c->c_type_mask = TYPE_MASK;
+	c->c_type = IS_METHOD;
+	c->c_definition = DEFINITION;
+	c->c_name = NAME;
+	for (unsigned int i = 0; i < 3; i++) {
+		world_poke(w, FLAGS + 0x40 * i, i != 1 ? ENTRY : C_KIND | SKIP | ENTRY);
+		world_poke(w, frame_at(i) + FLAG, FLAGS + 0x40 * i);
+	}
+	world_poke(w, frame_at(1) + CODE, 0);
+	world_poke(w, FLAGS + 0x40 - METHOD, METHODS);
+	world_poke(w, METHODS, type);
+	world_poke(w, METHODS + DEFINITION, METHODS + 0x40);
+	world_poke(w, METHODS + 0x40 + NAME, 0x4321);
+}
+
+Test(chain, functions_in_c_have_a_number)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	put_c_function(IS_METHOD | 0xf00d00f);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	expect_frame(0, 0, true);
+	expect_frame(2, 2, true);
+	cr_expect_eq(f->code, 0x4321);
+	cr_expect_eq(f->tag, WORLD_LIBRARY + NAMES);
+	cr_expect_eq(f->position, DP_RUNTIME_C);
+	/* Where names are is not known. */
+	layout()->chain.c_names = 0;
+	expect(DP_RUNTIME_COMPLETE, 2);
+}
+
+Test(chain, what_is_no_method_is_no_function_in_c)
+{
+	put_c_function(IS_METHOD ^ 0x100);
+	expect(DP_RUNTIME_COMPLETE, 2);
+	expect_frame(1, 2, true);
+	/* Others without code are not sent, as ever. */
+	world_poke(w, FLAGS + 0x40, 0x60);
+	world_poke(w, METHODS, IS_METHOD);
+	expect(DP_RUNTIME_COMPLETE, 2);
+	world_poke(w, FLAGS + 0x40, C_KIND);
+	world_poke(w, FLAGS + 0x40 - METHOD, 8);
+	expect(DP_RUNTIME_READ_FAULT, 1);
+}
+
+/* The file, the number of instructions and the first line of function 1; and a string with a hash. */
+Test(chain, functions_without_names_have_files)
+{
+	struct dp_chain *c = &layout()->chain;
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+	uint64_t string = function_at(8), steps = FLAGS;
+
+	c->file = BODY + 1;
+	c->hash = 8;
+	c->n_steps = 40;
+	c->first_line = 44;
+	c->step_size = 16;
+	c->step_line = 4;
+	put_list();
+	world_poke(w, function_at(1) + TAG, 0);
+	world_poke(w, function_at(1) + OTHER_TAG, steps);
+	world_poke(w, function_at(1) + BODY, string);
+	world_poke(w, function_at(2) + BODY, string);
+	world_poke(w, function_at(1) + 40, 7ULL << 32 | 2);
+	world_poke(w, steps, 8ULL << 32);
+	world_poke(w, steps + 16, 9ULL << 32);
+	world_poke(w, steps + 32, 10ULL << 32);
+	world_poke(w, frame_at(1) + POSITION, steps + 16);
+	world_poke(w, frame_at(1) + FLAG, ENTRY);
+	/* A string whose hash is not known does not stand for it. */
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->tag, chain_tag(0, steps));
+	world_poke(w, string + 8, 99);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, string | DP_CHAIN_FILE);
+	cr_assert_eq(f->position, 9 | DP_RUNTIME_ENTRY);
+	cr_assert_eq(f->tag, 99);
+	/* Its first line, before it has stored where it is. */
+	world_poke(w, frame_at(1) + POSITION, steps + 32);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->position, 7 | DP_RUNTIME_ENTRY);
+	/* The others have names. */
+	cr_assert_eq(w->walk.runtime.frames[2].code, function_at(2));
+	/* Those of native code have no file there. */
+	world_poke(w, function_at(1) + TYPE, NATIVE);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	world_poke(w, function_at(1) + TYPE, 0);
+	/* What cannot be read does not cut the stack. */
+	world_poke(w, function_at(1) + BODY, 8);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->tag, chain_tag(0, steps));
 }
 
 Test(chain, flags_and_tags_may_be_elsewhere)

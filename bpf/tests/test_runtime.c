@@ -265,10 +265,12 @@ Test(runtime, a_loop_that_has_just_begun_has_no_frames_yet)
 	uint64_t object = put_code(1, 10), first = put_frame(0, object, 0x100, 1);
 	uint64_t inner = put_frame(first, object, 0x200, 1), stale = put_frame(8, object, 0x300, 0);
 	uint64_t root = make_place(), outer = make_place(), loop = make_place();
+	uint64_t interpreter = put_interpreter(0);
 
 	layout()->python.c_frame = 16 + 1;
 	layout()->python.c_previous = 24;
-	put_thread(put_interpreter(0), 0, SELF, loop);
+	/* Before another state of the thread, as with more interpreters. */
+	put_thread(interpreter, put_thread(interpreter, 0, SELF, 0), SELF, loop);
 	world_poke(w, outer + 16, first);
 	world_poke(w, outer + 24, root);
 	world_poke(w, loop + 16, inner);
@@ -291,6 +293,42 @@ Test(runtime, a_loop_that_has_just_begun_has_no_frames_yet)
 	expect_frame(0, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
 }
 
+/* Frames that the walk has noted, and more of Python that are none after all. */
+Test(runtime, what_is_noted_remains)
+{
+	uint64_t object = put_code(1, 10), first = put_frame(0, object, 0x100, 1);
+	uint64_t outer = make_place(), loop = make_place();
+	struct walk_runtime *r = &w->walk.runtime;
+
+	layout()->python.c_frame = 16 + 1;
+	layout()->python.c_previous = 24;
+	put_thread(put_interpreter(0), 0, SELF, loop);
+	world_poke(w, outer + 16, first);
+	world_poke(w, loop + 16, put_frame(8, object, 0x300, 1));
+	world_poke(w, loop + 24, outer);
+	r->head = (struct dp_runtime){ .kind = DP_RUNTIME_HOTSPOT, .n = 2 };
+	r->frames[0].code = 0x10;
+	r->frames[1].code = 0x20;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_assert_eq(r->head.n, 4);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_HOTSPOT | DP_RUNTIME_TWO);
+	cr_expect_eq(r->frames[0].code, 0x10);
+	expect_frame(1, 0x20, 0, 0);
+	expect_frame(2, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	expect_frame(3, 2, DP_RUNTIME_PYTHON | DP_RUNTIME_COMPLETE << 8, 0);
+	/* Nothing else. */
+	r->head = (struct dp_runtime){ .kind = DP_RUNTIME_HOTSPOT, .n = 2 };
+	world_poke(w, outer + 16, 0);
+	world_poke(w, loop + 16, 0);
+	cr_assert(runtime_read_all(&w->walk));
+	cr_expect_eq(r->head.n, 2);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_HOTSPOT);
+	r->mapping = 0;
+	cr_assert(runtime_read_all(&w->walk));
+	r->head.n = 0;
+	cr_assert(!runtime_read_all(&w->walk));
+}
+
 Test(runtime, a_thread_that_it_does_not_know)
 {
 	put_thread(put_interpreter(0), 0, SELF + 1, 0);
@@ -301,6 +339,33 @@ Test(runtime, a_thread_that_it_does_not_know)
 Test(runtime, a_thread_without_frames_has_nothing_to_send)
 {
 	put_thread(put_interpreter(0), 0, SELF, 0);
+	cr_assert(!runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 0);
+}
+
+/* It is in front, has no frames, and the id of the thread that starts it. */
+Test(runtime, the_state_of_a_thread_that_is_being_started_is_passed_over)
+{
+	uint64_t frame = put_frame(0, put_code(1, 10), 0x100, 1);
+	uint64_t interpreter = put_interpreter(0), root = make_place(), loop = make_place();
+	uint64_t thread = put_thread(interpreter, 0, SELF, frame);
+	uint64_t started = put_thread(interpreter, thread, SELF, 0);
+
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	/* Those of 3.11. */
+	layout()->python.c_frame = 16 + 1;
+	layout()->python.c_previous = 24;
+	world_poke(w, started + FRAME, root);
+	world_poke(w, thread + FRAME, loop);
+	world_poke(w, loop + 16, frame);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 1);
+	/* Its own has none either. */
+	world_poke(w, thread + FRAME, root);
+	cr_assert(!runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 0);
+	world_poke(w, thread + NEXT, started);
 	cr_assert(!runtime_read(&w->walk));
 	expect(DP_RUNTIME_COMPLETE, 0);
 }

@@ -103,4 +103,17 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_SYSCALL_SIZE 2
 #define DP_SYSCALL_CODE 0x050f
 
+/* `int3` */
+#define DP_BREAKPOINT_SIZE 1
+#define DP_BREAKPOINT_CODE 0xcc
+#define DP_FUNCTION_ALIGNMENT 16
+/* What a push of one byte may push, but for rsp. */
+#define DP_PUSHED_REGISTERS(X) X(RAX) X(RCX) X(RDX) X(RBX) X(RBP) X(RSI) X(RDI)
+/*
+ * TIF_UPROBE: bit 12 up to Linux 6.17 (arch/x86/include/asm/thread_info.h), which has no bit 8,
+ * then bit 8 (include/asm-generic/thread_info_tif.h), where bit 12 is set, if ever, at the end of a
+ * timer's interrupt.
+ */
+#define DP_BREAKPOINT_FLAGS (1 << 12 | 1 << 8)
+
 #endif

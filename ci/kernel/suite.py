@@ -60,10 +60,15 @@ FULL = {
                "MaxRate.test_counts_of_a_storm", "MaxRate.test_what_is_rare_is_taken_whole",
                "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
     "resting": (),
+    # Needs overlayfs; the other one takes long.
+    "spans": ("Labels.test_a_file_of_an_overlay", "Labels.test_of_another_compiler"),
     # Perf is of another kernel.
     "tracepoints": ("Tracepoints.test_as_many_as_perf_counts",),
     # Needs FUSE.
     "uprobes": ("Uprobes.test_a_file_of_a_server",),
+    # Rates; the other two need FUSE.
+    "probe-manager": ("ProbeManager.test_a_budget", "ProbeManager.test_an_urgent_byte",
+                      "ProbeManager.test_files_that_do_not_close", "ProbeManager.test_a_debug_file_that_does_not_open"),
     # Too many calls; the other one needs binutils.
     "values": ("Values.test_arguments_by_position", "Values.test_a_separate_debug_file"),
     # Need a compiler, ten thousand samples repeatedly, or too much time.
@@ -85,6 +90,7 @@ SHORT = {
     "command": ("Command.test_samples_are_of_the_command_alone", "Interrupt.test_kill_leaves_nothing_in_the_kernel"),
     "dump": ("Stacks.test_have_the_functions_that_the_threads_are_in",),
     "offcpu": ("Limits.test_states",),
+    "spans": ("Labels.test_stacks_at_the_probe",),
     "verify": ("Verify.test_inefficient",),
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How the program and the library are built, as readelf tells.
+"""How the program, the library and its helper are built, as readelf tells.
 
-usage: check_hardening.py DWARFPROF LIBDWARFPROF ARCHIVE
+usage: check_hardening.py DWARFPROF LIBDWARFPROF HELPER ARCHIVE
 """
 import re
 import subprocess
@@ -52,7 +52,7 @@ class Hardening(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
+    if len(sys.argv) < 5:
         sys.exit(__doc__)
-    PATHS, ARCHIVE = sys.argv[1:3], sys.argv[3]
-    harness.run_tests(sys.argv[4:])
+    PATHS, ARCHIVE = sys.argv[1:4], sys.argv[4]
+    harness.run_tests(sys.argv[5:])

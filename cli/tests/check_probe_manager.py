@@ -14,13 +14,16 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
 import valued
 from harness import dwarfprof, program, start, wait_for, wait_until_it_says
+from slow_files import FLUSH, OPEN, SlowFiles
 
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -230,7 +233,27 @@ class ProbeManager(unittest.TestCase):
             target.go()
             listed = self.list()
         self.assertEqual([len([s for s in self.samples() if s["event"] == "probe"]), listed[inside]["traps"], listed[outside]["traps"]],
-                         [100, 100, 100])
+                         [100, 100, 0])
+
+    def test_other_processes_are_not_touched(self):
+        """They have no breakpoint, and nobody watches their static probes."""
+        path = os.path.realpath(program("valued_usdt"))
+        place, counter = places_of(path, "hit")
+        with self.program(1, path=path) as target, self.program(1, path=path) as other, self.recording("-a", "-F", "1"):
+            wait_for(lambda: all(os.readlink(f"/proc/{p.pid}/exe") == path for p in (target, other)))
+            before = [(memory(p.pid, path, place, 1), memory(p.pid, path, counter, 2)) for p in (target, other)]
+            self.add(f"usdt:{path}:valued:hit", "-p", str(target.pid))
+            after = [(memory(p.pid, path, place, 1), memory(p.pid, path, counter, 2)) for p in (target, other)]
+            self.assertEqual(before[0][1], b"\0\0")
+            self.assertNotEqual(before[0][0], after[0][0])
+            self.assertNotEqual(after[0][1], b"\0\0")
+            self.assertEqual(before[1], after[1])
+            self.do("disable", "all")
+            self.assertEqual(before[0], (memory(target.pid, path, place, 1), memory(target.pid, path, counter, 2)))
+            self.do("enable", "all")
+            target.end()
+            self.do("disable", "all")
+            self.refuse("the processes that the probe is for have ended", "enable", "all")
 
     def test_errors(self):
         with self.program(1) as target, self.recording("-p", str(target.pid)):
@@ -269,7 +292,7 @@ class ProbeManager(unittest.TestCase):
                 peer.connect(self.socket)
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     peer.sendall(b"x" * 100000)
-                    self.assertEqual(peer.recv(1), b"")
+                    self.assertIn("too long", json.loads(peer.makefile().readline())["error"])
             idle = [socket.socket(socket.AF_UNIX) for _ in range(20)]
             for peer in idle:
                 peer.connect(self.socket)
@@ -285,7 +308,7 @@ class ProbeManager(unittest.TestCase):
         os.chmod(hidden, 0o711)
         binary = os.path.join(self.directory, "dwarfprof")
         shutil.copy(harness.DWARFPROF, binary)
-        with self.recording("-a", "-F", "1"), self.program(200, path=own) as roots, \
+        with self.recording("-a", "-F", "1") as said, self.program(200, path=own) as roots, \
                 self.program(200, path=own, prefix=AS_NOBODY) as target:
             wait_for(lambda: os.readlink(f"/proc/{target.pid}/exe") == own)
 
@@ -310,9 +333,12 @@ class ProbeManager(unittest.TestCase):
             target.go()
             roots.go()
             listed = self.list()
-            self.assertEqual((listed[probe]["hits"], listed[probe]["traps"], listed[by_root]["hits"]), (200, 400, 400))
+            self.assertEqual((listed[probe]["hits"], listed[probe]["traps"], listed[by_root]["hits"]), (200, 200, 400))
             self.assertEqual(ask("remove", "all").returncode, 0)
             self.assertEqual(set(self.list()), {by_root})
+            self.do("enable", "all")  # is on
+            self.do("disable", "all")
+        self.assertEqual(re.findall("probe [0-9]+ is ([a-z]+) by user ([0-9]+)", said[0]), [("added", "0"), ("disabled", "0")])
         self.assertEqual(sum(s["labels"]["probe"] != "root's" for s in self.samples() if s["event"] == "probe"), 200)
 
     def test_a_process_that_executes_another_program(self):
@@ -335,24 +361,101 @@ class ProbeManager(unittest.TestCase):
                     target.begin()
                     target.go()
                     probe, = self.list().values()
-                    self.assertEqual((probe["traps"], probe["hits"]), (200, hits))
+                    self.assertEqual(probe["hits"], hits)
+                    self.assertEqual(probe["state"], "on" if hits else "off")
+                    if not hits:
+                        result = subprocess.run([*AS_NOBODY, binary, "probe", "-s", self.socket, "enable", "all"],
+                                                capture_output=True, text=True)
+                        self.assertIn(f"you may not trace process {target.pid}", result.stderr)
 
-    def forge(self, path, pid):
-        """As a peer with another user's rights that claims a descriptor to be the memory of a process."""
+    def forge(self, pid, *paths):
+        """As a peer with another user's rights that claims descriptors to be a program, and the memory of a process."""
         request = {"do": "add", "kind": "uprobe", "path": "/bin/true", "probe": "main", "pids": [pid]}
         script = ("import array, json, os, socket, sys\n"
                   "s = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n"
-                  "fds = [os.open('/bin/true', os.O_RDONLY), os.open(sys.argv[2], os.O_RDONLY)]\n"
-                  "s.sendmsg([sys.argv[3].encode() + b'\\n'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))])\n"
+                  "fds = [os.open(path, os.O_RDONLY) for path in sys.argv[3:]]\n"
+                  "s.sendmsg([sys.argv[2].encode() + b'\\n'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))])\n"
                   "print(s.makefile().readline())\n")
-        result = subprocess.run([*AS_NOBODY, "python3", "-c", script, self.socket, path, json.dumps(request)], capture_output=True, text=True)
+        result = subprocess.run([*AS_NOBODY, "python3", "-c", script, self.socket, json.dumps(request), *paths], capture_output=True,
+                                text=True, timeout=60)
         return json.loads(result.stdout)["error"]
 
     def test_forged_processes(self):
         with self.recording("-a", "-F", "1"):
             os.chmod(self.socket, 0o666)
             for path, pid in (("/proc/self/mem", os.getpid()), ("/proc/1/stat", 1), (f"/proc/{os.getpid()}/stat", os.getpid())):
-                self.assertIn("you may not trace process", self.forge(path, pid))
+                self.assertIn("you may not trace process", self.forge(pid, "/bin/true", path))
+
+    def test_files_that_do_not_close(self):
+        """Whose server does not answer: who gives them waits, and neither others nor the end of the run."""
+        mounted = os.path.join(self.directory, "mounted")
+        os.mkdir(mounted)
+        with SlowFiles(mounted, program("valued"), ["slow"], hangs={FLUSH}, is_deaf=True) as files:
+            with self.recording("-a", "-F", "1"):
+                os.chmod(self.socket, 0o666)
+                files.hang_for(target_of(self.socket))
+                for _ in range(3):
+                    self.assertIn("do not answer", self.forge(os.getpid(), *files.paths()))
+                self.assertEqual(self.list(), {})
+                probe, = self.add(f"uprobe:{program('valued')}:take")
+                self.assertEqual(list(self.list()), [probe])
+                begun = time.monotonic()
+            self.assertLess(time.monotonic() - begun, 30)
+
+    def test_a_debug_file_that_does_not_open(self):
+        """A file names it, so whoever gives the file chooses where it is."""
+        binary, debug = os.path.join(self.directory, "valued"), os.path.join(self.directory, "kept", "valued.debug")
+        mounted = os.path.join(self.directory, ".debug")
+        for path in (mounted, os.path.dirname(debug)):
+            os.mkdir(path)
+        subprocess.run(["objcopy", "--only-keep-debug", program("valued"), debug], check=True)
+        subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", program("valued"), binary], check=True)
+        with SlowFiles(mounted, debug, ["valued.debug"], hangs={OPEN}, is_deaf=True) as files, self.recording("-a", "-F", "1"):
+            files.hang_for(target_of(self.socket))
+            self.refuse("debug information", "add", f"uprobe:{binary}:take(size=size)")
+            self.assertEqual(self.list(), {})
+
+    def test_files_that_nobody_receives(self):
+        """A connection behind a request that is too long: to close it takes as long as its peer does not read."""
+        with socket.create_server(("127.0.0.1", 0)) as listener, self.recording("-a", "-F", "1"):
+            others = []
+            for _ in range(3):
+                lingers = socket.create_connection(listener.getsockname())
+                others.append(listener.accept()[0])
+                lingers.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    while lingers.send(bytes(100000)):
+                        pass
+                lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
+                pid = target_of(self.socket)
+                os.kill(pid, signal.SIGSTOP)
+                wait_for(lambda: harness.read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] == "T")
+                with socket.socket(socket.AF_UNIX) as peer:
+                    peer.connect(self.socket)
+                    peer.sendall(b"x" * 16384)
+                    peer.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [lingers.fileno()]))])
+                    lingers.close()
+                os.kill(pid, signal.SIGCONT)
+                begun = time.monotonic()
+                self.assertEqual(self.list(), {})
+                self.assertLess(time.monotonic() - begun, 30)
+            begun = time.monotonic()
+        self.assertLess(time.monotonic() - begun, 30)
+        for other in others:
+            other.close()
+
+    def test_an_urgent_byte(self):
+        """It wakes the one who waits for it, who has to take it."""
+        with self.recording("-a", "-F", "1"), socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(self.socket)
+            peer.send(b"x", socket.MSG_OOB)
+            self.assertEqual(self.list(), {})
+            thread = next(path for path in glob.glob(f"/proc/{target_of(self.socket)}/task/*")
+                          if harness.read(f"{path}/comm") == "probes\n")
+            before = harness.read(f"{thread}/stat")
+            time.sleep(1)
+            used = [sum(map(int, stat.rsplit(")", 1)[1].split()[11:13])) for stat in (before, harness.read(f"{thread}/stat"))]
+            self.assertLess(used[1] - used[0], os.sysconf("SC_CLK_TCK") / 4)
 
     def test_an_agent(self):
         store = os.path.join(self.directory, "store")
@@ -372,6 +475,22 @@ class ProbeManager(unittest.TestCase):
                 hits += [s for s in self.samples() if s["event"] == "probe"]
             self.check_values(hits, target.logged(), "taken")
             self.assertEqual(len(hits), 400)
+
+
+def places_of(path, name):
+    """Where a static probe of a program first is, and its counter: addresses in the file (readelf -n)."""
+    notes = subprocess.run(["readelf", "-nW", path], capture_output=True, text=True, check=True).stdout
+    place, counter = re.search(rf"Name: {name}\n *Location: 0x([0-9a-f]+), Base: 0x[0-9a-f]+, Semaphore: 0x([0-9a-f]+)", notes).groups()
+    return int(place, 16), int(counter, 16)
+
+
+def memory(pid, path, address, size):
+    """What a process has at an address of its program, which is linked at 0."""
+    with open(f"/proc/{pid}/maps") as maps:
+        start = next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(path) and line.split()[2] == "00000000")
+    with open(f"/proc/{pid}/mem", "rb", 0) as file:
+        file.seek(start + address)
+        return file.read(size)
 
 
 def target_of(path):

@@ -4,11 +4,13 @@
 
 usage: check_recording.py DWARFPROF PROGRAM-DIR
 """
+import glob
 import json
 import os
 import re
 import shutil
 import signal
+import stat
 import statistics
 import subprocess
 import tempfile
@@ -19,6 +21,7 @@ import harness
 from harness import Target, busy, dwarfprof, program, start, wait_for
 
 NOBODY = 65534
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/fibonacci.c")
 
 
 def functions(text):
@@ -321,6 +324,39 @@ class Elsewhere(Recording):
         folded, said = self.folded(recording, "--no-cache")
         self.assertIn(";main;fibonacci", folded)
         self.assertEqual(said, "")
+
+    def split(self):
+        """Has its information in a .dwo file."""
+        subprocess.run(["gcc", "-O2", "-g", "-gsplit-dwarf", "-Wl,--build-id", "-o", self.binary, SOURCE], check=True)
+        debug, = glob.glob(self.path("bin/*.dwo"))
+        return debug
+
+    def share(self):
+        """Shares a part of it with another, by .gnu_debugaltlink."""
+        subprocess.run(["gcc", "-O2", "-g", "-gdwarf-4", "-Wl,--build-id", "-o", self.binary, SOURCE], check=True)
+        debug, other = self.path("bin/shared"), shutil.copy2(self.binary, self.path("other"))
+        subprocess.run(["dwz", "-m", debug, "-M", debug, self.binary, other], check=True)
+        return debug
+
+    def test_whose_debug_information_is_no_file(self):
+        """libdw would wait for somebody to write to a pipe, and read an endless device."""
+        for separate in self.split, self.share:
+            debug = separate()
+            recording = self.record_binary()
+            whole, said = self.lines(recording)
+            self.assertEqual(said, "")
+            self.assertRegex(whole, r"fibonacci\.c")
+            for make in os.mkfifo, lambda path: os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5)):
+                os.unlink(debug)
+                make(debug)
+                found, said = self.lines(recording)
+                self.assertRegex(found, r"\bfibonacci\b")
+                self.assertEqual(said, "")
+            os.unlink(debug)
+
+    def lines(self, recording):
+        result = self.run_on("report", recording, "--no-cache", "--format", "jsonl")
+        return result.stdout, result.stderr
 
     def test_that_is_a_pipe_now(self):
         recording = self.record_binary()

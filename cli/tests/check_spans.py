@@ -143,6 +143,36 @@ class Labels(unittest.TestCase):
         """The thread has kept a call with the same CFA, which is another one."""
         self.counts({"right": 100, "unknown": 100}, "moved", 3, "-F", "999")
 
+    def test_stacks_at_the_probe(self):
+        """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
+        instruction is executed as a copy, where no file is. A byte like a breakpoint may also be in a gap between functions."""
+        # Seconds: the longer ones are for busy machines.
+        for seconds in 4, 12, 36:
+            if self.stacks_at_the_probe(str(seconds)) > 200:
+                return
+        self.fail("too few samples")
+
+    def stacks_at_the_probe(self, seconds):
+        """The least number of samples that any function has."""
+        with tempfile.TemporaryDirectory() as directory:
+            out = os.path.join(directory, "out.jsonl")
+            path, called = program("breakpoint"), ("probed_push", "probed_copy", "read_page")
+            result = dwarfprof("-F", "4999", "--probe", f"label:{path}:probed_*(n=arg1:s32)", "-o", out, "--", path, seconds)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(out) as file:
+                samples = [json.loads(line) for line in file]
+        # Libraries may have no symbols.
+        tops = [s["user_stack"][0] for s in samples if s["user_stack"]]
+        self.assertEqual([top for top in tops if not top["symbol"] and ".so" not in (top["module"] or "")], [])
+        # The kernel emulates a push in two steps.
+        samples = [s for s in samples if "push_emulate_op" not in (frame["symbol"] for frame in s["kernel_stack"])]
+        stacks = collections.Counter((s["outcome"], *(frame["symbol"] for frame in s["user_stack"][:2])) for s in samples
+                                     if s["user_stack"] and s["user_stack"][0]["symbol"] in called)
+        print(dict(stacks), flush=True)
+        right = {("complete", name, "main") for name in called}
+        self.assertLessEqual(set(stacks), right)
+        return min(stacks[stack] for stack in right)
+
     def test_sums_by_label(self):
         def look(written, log):
             found = set(map(int, re.findall(r"/r/(\d+)", written)))

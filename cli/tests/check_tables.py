@@ -19,6 +19,8 @@ import unittest
 import harness
 
 DWARFPROF = os.path.abspath(sys.argv[1])
+# So many take longer to read than it takes to see that the file is mapped.
+N_FUNCTIONS, ATTEMPTS = 200_000, 20
 
 # 16 bytes with a rule, 32 with a CFA expression that branches, 8 with a rule before an invalid
 # opcode, 8 without unwind information; and in a separate section 24 bytes without and 40 with.
@@ -305,6 +307,29 @@ class Broken(Case):
             result = tables("--json", self.file("changed", changed))
             self.assertIn(result.returncode, (0, 1), at)
             self.assertEqual(len(json.loads(result.stdout)), 1)
+
+    def test_that_is_cut_off_meanwhile(self):
+        """Who may write to it can cut it off while it is mapped: what is missing reads as zeros."""
+        functions = "".join(f".cfi_startproc\n.cfi_def_cfa_offset {8 * (i % 9 + 2)}\nnop\nret\n.cfi_endproc\n"
+                            for i in range(N_FUNCTIONS))
+        subprocess.run(["gcc", "-shared", "-nostdlib", "-xassembler", "-o", self.path("whole"), "-"], input=functions,
+                       text=True, check=True, stderr=subprocess.DEVNULL)
+        for _ in range(ATTEMPTS):
+            path = shutil.copy(self.path("whole"), self.path("cut"))
+            process = subprocess.Popen([DWARFPROF, "tables", "--json", path], stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            while process.poll() is None and path not in harness.read(f"/proc/{process.pid}/maps"):
+                pass
+            was_there = process.poll() is None
+            if was_there:
+                os.truncate(path, 4096)
+            table, = json.loads(process.communicate(timeout=60)[0])
+            self.assertIn(process.returncode, (0, 1))
+            if was_there and table.get("fdes", 0) < N_FUNCTIONS:  # else it had been read before
+                return
+        self.fail("it was never cut off in time")
 
     def test_no_file_is_wrong_usage(self):
         for args in ((), ("-v",), ("--regs", self.made), ("--rows", "--json", self.made), ("--pid", "1")):

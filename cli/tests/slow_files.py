@@ -2,7 +2,7 @@
 """A file system whose answers take their time, as those of another machine, or never come: over FUSE.
 
 The protocol is that of <linux/fuse.h>, spoken with the kernel directly: nothing needs to be
-installed. Mounting takes root.
+installed. Mounting takes root, which does it as fusermount3 would for a user, who serves it.
 """
 import ctypes
 import errno
@@ -20,6 +20,7 @@ ROOT, FILE = 1, 2  # inodes; those of further names follow
 HEADER = struct.Struct("<IIQQIIIHH")  # struct fuse_in_header
 FOPEN_DIRECT_IO = 1
 MS_RDONLY, MNT_DETACH = 1, 2
+NOBODY = 65534
 
 
 def ancestry(thread):
@@ -105,6 +106,9 @@ class Server:
             self.answer(number, errno.ENOSYS)
 
     def run(self):
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
         while True:
             try:
                 message = os.read(self.fd, 1 << 20)
@@ -132,7 +136,7 @@ class SlowFiles:
     def __enter__(self):
         libc = ctypes.CDLL(None, use_errno=True)
         fd = os.open("/dev/fuse", os.O_RDWR)
-        options = f"fd={fd},rootmode=40000,user_id=0,group_id=0,allow_other"
+        options = f"fd={fd},rootmode=40000,user_id={NOBODY},group_id={NOBODY},allow_other"
         if libc.mount(b"slow", self.directory.encode(), b"fuse", MS_RDONLY, options.encode()) < 0:
             raise OSError(ctypes.get_errno(), "mount")
         server = Server(fd, self.names, *self.server)

@@ -488,6 +488,38 @@ Test(bus_guard, lets_truncated_files_be_read)
 	close(self);
 }
 
+static size_t count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	size_t n = 0;
+
+	for (int c; (c = getc(maps)) != EOF;)
+		n += c == '\n';
+	fclose(maps);
+	return n;
+}
+
+/* Each page by itself would be two mappings, and a process may have 65,530. */
+Test(bus_guard, needs_few_mappings)
+{
+	const size_t n = 100000;
+	int fd = memfd_create("test", 0);
+	volatile char *pages, *others;
+
+	cr_assert(bus_guard_install() == 0 && ftruncate(fd, (off_t)(n * 4096)) == 0);
+	pages = mmap(NULL, n * 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	cr_assert(pages != MAP_FAILED);
+	/* What is there is not touched, if it is next to these or not. */
+	others = mmap((char *)pages + (n - 1) * 4096, 4096, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	others[0] = 1;
+	cr_assert_eq(ftruncate(fd, 0), 0);
+	for (size_t i = 0; i < n - 1; i += 2)
+		cr_assert_eq(pages[i * 4096], 0);
+	cr_assert_eq(others[0], 1);
+	cr_assert_lt(count_mappings(), 20000);
+}
+
 Test(bus_guard, hides_nothing_else, .signal = SIGBUS)
 {
 	int fd = memfd_create("test", 0);

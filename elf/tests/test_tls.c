@@ -36,6 +36,25 @@ static void find(const char *path, const char *name, struct dp_tls *ret)
 	close(fd);
 }
 
+#define MEMBER (15 * sizeof(uint64_t))
+
+/* What returns a member uses the same variable, by its code. */
+static void expect_returned(const void *code, uint64_t bias, const struct dp_tls *wanted)
+{
+	const ElfW(Sym) * symbol;
+	struct dp_tls tls;
+	Dl_info info;
+
+	cr_assert(dladdr1(code, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol);
+	cr_assert(elf_tls_returned(code, symbol->st_size, (uintptr_t)code - bias, MEMBER, &tls));
+	cr_expect_eq(tls.kind, wanted->kind);
+	cr_expect_eq(tls.value, wanted->value);
+	for (uint64_t size = 0; size < symbol->st_size; size++)
+		cr_expect(!elf_tls_returned(code, size, (uintptr_t)code - bias, MEMBER, &tls));
+	cr_expect(
+		!elf_tls_returned(code, symbol->st_size, (uintptr_t)code - bias, MEMBER + 8, &tls));
+}
+
 static void expect_program(const char *name, const uint64_t *variable)
 {
 	struct dp_tls tls;
@@ -49,6 +68,25 @@ Test(tls, a_program_has_them_at_a_fixed_offset)
 {
 	expect_program("elf_tls_first", &elf_tls_first);
 	expect_program("elf_tls_second", &elf_tls_second);
+}
+
+extern const char elf_tls_member[];
+
+__asm__(".text\n"
+	".globl elf_tls_member\n"
+	".type elf_tls_member, @function\n"
+	"elf_tls_member:\n"
+	"	mov %fs:elf_tls_second@tpoff, %rax\n"
+	"	mov 0x78(%rax), %rax\n"
+	"	ret\n"
+	".size elf_tls_member, . - elf_tls_member\n");
+
+Test(tls, a_program_returns_their_members)
+{
+	struct dp_tls tls;
+
+	find("/proc/self/exe", "elf_tls_second", &tls);
+	expect_returned(elf_tls_member, _r_debug.r_map->l_addr, &tls);
 }
 
 Test(tls, a_library_has_them_in_a_block_of_its_own)
@@ -107,6 +145,7 @@ static void open_library(const char *name, enum dp_tls_kind kind)
 	v->walk.tls.bias = map->l_addr;
 	v->port.read = read_own;
 	v->walk.world.user = &v->port;
+	expect_returned(dlsym(v->library, "tls_member"), map->l_addr, &v->walk.tls.at);
 }
 
 /* What the walker's code says in this thread. */

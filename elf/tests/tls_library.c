@@ -25,6 +25,7 @@ extern __thread uint64_t tls_own __attribute__((alias("tls_variable"))) HIDDEN D
 #endif
 
 const uint64_t *tls_address(void);
+uint64_t tls_member(void);
 uint64_t tls_before(void);
 uint64_t tls_after(void);
 
@@ -37,6 +38,12 @@ uint64_t tls_before(void)
 const uint64_t *tls_address(void)
 {
 	return &tls_own;
+}
+
+/* Of what the variable leads to, if it were a pointer. */
+uint64_t tls_member(void)
+{
+	return ((const uint64_t *)tls_own)[15];
 }
 
 uint64_t tls_after(void)

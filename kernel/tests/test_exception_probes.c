@@ -75,14 +75,14 @@ static int note(const struct uprobe_places *places, size_t first, size_t n)
 	return a->link;
 }
 
-int __wrap_uprobe_attach_multi(int program, const struct uprobe_places *places);
-int __wrap_uprobe_attach_multi(int program, const struct uprobe_places *places)
+int __wrap_uprobe_attach_multi(int program, const struct uprobe_places *places, pid_t pid);
+int __wrap_uprobe_attach_multi(int program, const struct uprobe_places *places, pid_t pid)
 {
 	return note(places, 0, places->n);
 }
 
-int __wrap_uprobe_attach_one(int program, const struct uprobe_places *places, size_t i);
-int __wrap_uprobe_attach_one(int program, const struct uprobe_places *places, size_t i)
+int __wrap_uprobe_attach_one(int program, const struct uprobe_places *places, size_t i, pid_t pid);
+int __wrap_uprobe_attach_one(int program, const struct uprobe_places *places, size_t i, pid_t pid)
 {
 	return note(places, i, 1);
 }

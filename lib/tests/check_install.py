@@ -48,6 +48,15 @@ class Install(unittest.TestCase):
                              env={"LD_LIBRARY_PATH": os.path.dirname(self.library)})
         self.assertEqual((ran.returncode, ran.stderr), (2, "usage: example PID SECONDS FILE\n"))
 
+    def test_helper_is_where_the_library_looks(self):
+        with open(self.library, "rb") as file:
+            path, = (text for text in file.read().split(b"\0") if text.endswith(b"/helper"))
+        helper = self.root + path.decode()
+        self.assertEqual(os.path.dirname(os.path.dirname(helper)), os.path.dirname(self.library))
+        ran = subprocess.run([helper], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("libdwarfprof starts this program", ran.stderr)
+
     def test_header_is_plain_c(self):
         run(*os.environ.get("CC", "cc").split(), "-std=c99", "-pedantic-errors", "-fsyntax-only", "-x", "c",
             *self.flags("--cflags"), "-include", "dwarfprof.h", os.devnull)

@@ -3,12 +3,14 @@
 #include <criterion/criterion.h>
 #include <dwarfprof.h>
 #include <errno.h>
+#include <glob.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,7 +105,41 @@ static struct dwarfprof_options options(void)
 		.format = "jsonl",
 		.on_sample = count,
 		.arg = &self,
+		.helper = TEST_HELPER,
 	};
+}
+
+/* Children of a process, and of its threads: how many are helpers; the last one's PID. */
+static size_t count_helpers(pid_t pid, pid_t *ret_last)
+{
+	char path[64], command[32];
+	size_t n = 0, length;
+	glob_t lists;
+	pid_t child;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/*/children", pid);
+	cr_assert_eq(glob(path, 0, NULL, &lists), 0);
+	for (size_t i = 0; i < lists.gl_pathc; i++) {
+		FILE *list = fopen(lists.gl_pathv[i], "r");
+
+		while (list && fscanf(list, "%d", &child) == 1) {
+			snprintf(path, sizeof(path), "/proc/%d/cmdline", child);
+			file = fopen(path, "r");
+			length = file ? fread(command, 1, sizeof(command) - 1, file) : 0;
+			command[length] = '\0';
+			if (file)
+				fclose(file);
+			if (strcmp(command, "dwarfprof-helper") == 0) {
+				*ret_last = child;
+				n++;
+			}
+		}
+		if (list)
+			fclose(list);
+	}
+	globfree(&lists);
+	return n;
 }
 
 /* Runs the profiler for half a second, as a program with other things to wait for would. */
@@ -195,6 +231,58 @@ Test(lib, needs_no_format)
 	cr_assert_eq(dwarfprof_lost(profiler), 0);
 	cr_assert_null(dwarfprof_free(profiler));
 	cr_assert_null(dwarfprof_free(NULL));
+}
+
+/* Starts a profiler with a helper, and runs it until the thread's function was seen. */
+static struct dwarfprof *profile(const char *helper)
+{
+	struct dwarfprof_options o = options();
+	struct dwarfprof *profiler;
+
+	o.helper = helper;
+	cr_assert_eq(dwarfprof_start(&o, &profiler), 0);
+	for (int i = 0; i < 10 && n_burning == 0; i++)
+		run(profiler);
+	cr_assert_gt(n_burning, 0, "of %zu samples", n_samples);
+	return profiler;
+}
+
+/* One process starts them, a child of this one, and parsers, namers and others are its children. */
+Test(lib, has_files_read_by_helpers, .timeout = 120)
+{
+	pid_t spawner = 0, last = 0;
+	struct dwarfprof *profiler;
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, run_thread, NULL), 0);
+	profiler = profile(TEST_HELPER);
+	cr_assert_eq(count_helpers(getpid(), &spawner), 1);
+	cr_assert_geq(count_helpers(spawner, &last), 2);
+	/* A host that waits for any child does no harm. */
+	cr_assert_eq(waitpid(-1, NULL, WNOHANG), 0);
+	cr_assert_null(dwarfprof_free(profiler));
+	cr_assert_eq(count_helpers(getpid(), &spawner), 0);
+	cr_assert_lt(waitpid(-1, NULL, WNOHANG), 0, "it was waited for");
+	atomic_store(&has_ended, true);
+	pthread_join(thread, NULL);
+}
+
+Test(lib, reads_files_itself_without_helpers, .timeout = 120)
+{
+	static const char *const missing[] = { "", "/nonexistent" };
+	struct dwarfprof *profiler;
+	pthread_t thread;
+	pid_t last;
+
+	cr_assert_eq(pthread_create(&thread, NULL, run_thread, NULL), 0);
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		n_burning = 0;
+		profiler = profile(missing[i]);
+		cr_assert_eq(count_helpers(getpid(), &last), 0, "%zu", i);
+		cr_assert_null(dwarfprof_free(profiler));
+	}
+	atomic_store(&has_ended, true);
+	pthread_join(thread, NULL);
 }
 
 /* As passed by a host that was compiled with a newer header, or with an invalid size. */

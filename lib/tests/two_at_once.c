@@ -57,6 +57,7 @@ static void *work(void *arg)
 		.format = job->format,
 		.on_sample = count,
 		.arg = job,
+		.helper = TEST_HELPER,
 	};
 	struct dwarfprof *profiler;
 

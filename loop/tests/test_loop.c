@@ -173,3 +173,17 @@ Test(loop, refuses_what_cannot_be_waited_for)
 	cr_assert(loop_run(&none, 0) == -EBADF);
 	loop_done(&none);
 }
+
+Test(loop, calls_when_something_can_be_written)
+{
+	struct world w;
+
+	world_init(&w, 1, 0);
+	cr_assert(loop_run(&w.loop, 0) == 0 && w.n_told[0] == 0);
+	cr_assert_eq(loop_turn(&w.loop, w.fds[0], true), 0);
+	cr_assert(loop_run(&w.loop, 0) == 0 && w.n_told[0] == 1);
+	cr_assert_eq(loop_turn(&w.loop, w.fds[0], false), 0);
+	cr_assert(loop_run(&w.loop, 0) == 0 && w.n_told[0] == 1);
+	cr_assert_eq(loop_turn(&w.loop, w.fds[1], true), -ENOENT);
+	world_done(&w);
+}

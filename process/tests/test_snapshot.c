@@ -171,6 +171,30 @@ Test(snapshot, tells_which_mapping_leads_to_labels)
 	table_b.cell = 800;
 }
 
+/* Two of different kinds; one whose frames have numbers of native ones is the first. */
+Test(snapshot, tells_which_mappings_lead_to_runtimes)
+{
+	static struct dp_runtime_image image;
+	const struct snapshot *s = make(5, true);
+
+	cr_assert(written(s)->runtime == 0 && written(s)->other_runtime == 0);
+	table_b.runtime = &image;
+	table_b.runtime_kind = DP_RUNTIME_RUBY;
+	s = make(5, true);
+	cr_assert(written(s)->runtime == 2 && written(s)->other_runtime == 0);
+	table_a.runtime = &image;
+	table_a.runtime_kind = DP_RUNTIME_RUBY;
+	s = make(5, true);
+	cr_assert(written(s)->runtime == 1 && written(s)->other_runtime == 0);
+	table_a.runtime_kind = DP_RUNTIME_PYTHON;
+	s = make(5, true);
+	cr_assert(written(s)->runtime == 1 && written(s)->other_runtime == 2);
+	table_b.runtime_kind = DP_RUNTIME_V8;
+	s = make(5, true);
+	cr_assert(written(s)->runtime == 2 && written(s)->other_runtime == 1);
+	table_a.runtime = table_b.runtime = NULL;
+}
+
 Test(snapshot, takes_its_memory_map_along_if_it_is_the_last_one)
 {
 	struct snapshot *s = make(5, true), *child = make(6, true);

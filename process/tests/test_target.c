@@ -77,6 +77,20 @@ Test(target, leaves_children_out_if_asked)
 	stop(child);
 }
 
+/* As what starts a host's helpers, and so these. */
+Test(target, leaves_out_a_child_that_is_not_inherited)
+{
+	pid_t child = start_sleeper(), other = start_sleeper();
+
+	table.no_binaries = true;
+	table.not_inherited = child;
+	expect_added(getpid(), 0, NULL);
+	cr_assert_null(process_table_find(&table, child));
+	cr_assert(process_table_find(&table, other));
+	stop(child);
+	stop(other);
+}
+
 Test(target, says_that_there_is_no_such_process)
 {
 	expect_added(PID(0), -ESRCH, "there is no process");

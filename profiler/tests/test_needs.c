@@ -54,7 +54,8 @@ Test(needs, of_probes_that_are_added)
 	options.probe_socket = "/run/probes";
 	needs = needs_of(&options);
 	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_UPROBE));
-	cr_assert(needs.session.has_slots && needs.session.has_values);
+	cr_assert(needs.session.has_slots && needs.session.has_values && needs.session.has_spans);
+	cr_assert(needs.session.has_span_times);
 	cr_assert(!needs.session.user_only);
 	cr_assert_eq(needs.session.levels, DP_UPROBE_LEVELS);
 	cr_assert_eq(needs.session.rings_per_cpu, 2);

@@ -97,6 +97,8 @@ Test(probe_parts, have_a_kind)
 	cr_assert_eq(kind, PROBE_RETURN);
 	cr_assert(probe_kind_find("usdt", 4, &kind));
 	cr_assert_eq(kind, PROBE_STATIC);
+	cr_assert(probe_kind_find("label", 5, &kind));
+	cr_assert_eq(kind, PROBE_CALL);
 	cr_assert(!probe_kind_find("uprobes", 7, &kind));
 	cr_assert(!probe_kind_find("uprobes", 0, &kind));
 }

@@ -3,9 +3,13 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "log/clock.h"
 #include "profiler/probe_peer.h"
 
 static int other;
@@ -13,16 +17,18 @@ static struct probe_peer peer;
 
 static void begin(void)
 {
+	struct ucred who;
 	int fds[2];
 
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	other = fds[0];
-	cr_assert_eq(probe_peer_init(&peer, fds[1], 3), 0);
+	cr_assert_eq(probe_peer_know(fds[1], &who), 0);
+	probe_peer_init(&peer, fds[1], &who, 3);
 }
 
 static void end(void)
 {
-	probe_peer_done(&peer);
+	probe_peer_done(&peer, NULL);
 	close(other);
 }
 
@@ -71,17 +77,17 @@ Test(probe_peer, knows_who_it_is)
 
 Test(probe_peer, puts_parts_of_a_line_together)
 {
-	cr_assert_eq(probe_peer_read(&peer), 0);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
 	send_text("{\"do\"", 1);
-	cr_assert_eq(probe_peer_read(&peer), 0);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
 	send_text(": 1}\n", 0);
-	cr_assert_eq(probe_peer_read(&peer), 1);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 1);
 	cr_assert_str_eq(peer.text, "{\"do\": 1}");
-	cr_assert_eq(peer.n_fds, 1);
+	cr_assert_eq(peer.n_given, 1);
 	probe_peer_next(&peer);
-	cr_assert_eq(peer.n_fds, 0);
+	cr_assert_eq(peer.n_given, 0);
 	send_text("x\n", 0);
-	cr_assert_eq(probe_peer_read(&peer), 1);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 1);
 	cr_assert_str_eq(peer.text, "x");
 }
 
@@ -91,9 +97,9 @@ Test(probe_peer, may_not_send_too_long_a_line)
 
 	memset(text, 'x', PROBE_REQUEST_MAX - 1);
 	send_text(text, 0);
-	cr_assert_eq(probe_peer_read(&peer), 0);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
 	send_text("x", 0);
-	cr_assert_eq(probe_peer_read(&peer), -EMSGSIZE);
+	cr_assert_eq(probe_peer_read(&peer, NULL), -EMSGSIZE);
 }
 
 Test(probe_peer, may_send_a_line_of_the_greatest_length)
@@ -103,41 +109,90 @@ Test(probe_peer, may_send_a_line_of_the_greatest_length)
 	memset(text, 'x', PROBE_REQUEST_MAX - 1);
 	text[PROBE_REQUEST_MAX - 1] = '\n';
 	send_text(text, 0);
-	cr_assert_eq(probe_peer_read(&peer), 1);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 1);
 	cr_assert_eq(strlen(peer.text), PROBE_REQUEST_MAX - 1);
 }
 
-Test(probe_peer, keeps_as_many_descriptors_as_a_request_may_have)
+Test(probe_peer, gives_as_many_files_as_a_request_may_have)
 {
 	const size_t before = count_open();
 
 	send_text("a", 10);
 	send_text("b", 10);
 	while (peer.size < 2)
-		cr_assert_eq(probe_peer_read(&peer), 0);
-	cr_assert_eq(peer.n_fds, PROBE_REQUEST_FDS);
-	cr_assert_eq(count_open(), before + PROBE_REQUEST_FDS);
+		cr_assert_eq(probe_peer_read(&peer, NULL), 0);
+	cr_assert_eq(peer.n_given, PROBE_REQUEST_FDS);
+	/* It refers to the first, and has none open. */
+	cr_assert_eq(count_open(), before + 1);
+	cr_assert(fcntl(peer.file, F_GETFL) & O_PATH);
 	send_text("c", 40); /* the kernel drops what has no room */
-	cr_assert_eq(probe_peer_read(&peer), 0);
-	cr_assert_eq(count_open(), before + PROBE_REQUEST_FDS);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
+	cr_assert_eq(count_open(), before + 1);
 	probe_peer_next(&peer);
 	cr_assert_eq(count_open(), before);
+	cr_assert_eq(peer.file, -1);
 }
 
 Test(probe_peer, has_gone)
 {
 	shutdown(other, SHUT_RDWR);
-	cr_assert_eq(probe_peer_read(&peer), -ECONNRESET);
+	cr_assert_eq(probe_peer_read(&peer, NULL), -ECONNRESET);
 }
 
-Test(probe_peer, that_does_not_read_gets_no_answer)
+Test(probe_peer, gets_a_long_answer_in_parts)
 {
-	static char line[1 << 20];
-	char first;
+	const size_t size = 1 << 20;
+	char *line = malloc(size), *got = malloc(size);
+	size_t n = 0;
+	int sent;
 
-	cr_assert_eq(probe_peer_send(&peer, "yes\n"), 0);
-	cr_assert_eq(read(other, &first, 1), 1);
-	cr_assert_eq(first, 'y');
-	memset(line, 'x', sizeof(line) - 1);
-	cr_assert_lt(probe_peer_send(&peer, line), 0);
+	cr_assert_eq(probe_peer_send(&peer, strdup("yes\n")), 0);
+	cr_assert_eq(read(other, got, 4), 4);
+	cr_assert(memcmp(got, "yes\n", 4) == 0 && !peer.answer);
+	for (size_t i = 0; i < size - 1; i++)
+		line[i] = (char)('a' + i % 26);
+	line[size - 1] = '\0';
+	sent = probe_peer_send(&peer, line);
+	cr_assert_eq(sent, 1);
+	while (n < size - 1) {
+		ssize_t more = read(other, got + n, size - n);
+
+		cr_assert_gt(more, 0);
+		n += (size_t)more;
+		if (sent == 1)
+			sent = probe_peer_go_on(&peer);
+		cr_assert_geq(sent, 0);
+	}
+	cr_assert_eq(sent, 0);
+	for (size_t i = 0; i < n; i++)
+		cr_assert_eq(got[i], 'a' + (char)(i % 26));
+	free(got);
+}
+
+Test(probe_peer, that_does_not_read_is_not_waited_for)
+{
+	char *line = calloc(1, 1 << 20);
+
+	cr_assert(!probe_peer_is_slow(&peer, clock_now_ns() + PROBE_PEER_TIME_NS));
+	memset(line, 'x', (1 << 20) - 1);
+	cr_assert_eq(probe_peer_send(&peer, line), 1);
+	cr_assert(!probe_peer_is_slow(&peer, clock_now_ns()));
+	cr_assert(probe_peer_is_slow(&peer, clock_now_ns() + PROBE_PEER_TIME_NS));
+	shutdown(other, SHUT_RDWR);
+	cr_assert_lt(probe_peer_go_on(&peer), 0);
+}
+
+/* It is there for poll(): whoever leaves it there is woken at once, without end. */
+Test(probe_peer, sends_an_urgent_byte)
+{
+	struct pollfd fd = { .fd = peer.fd, .events = POLLIN };
+
+	if (send(other, "x", 1, MSG_OOB) < 0)
+		cr_skip("this kernel has none");
+	cr_assert_eq(poll(&fd, 1, 0), 1);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
+	cr_assert_eq(poll(&fd, 1, 0), 0);
+	send_text("\n", 0);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 1);
+	cr_assert_str_eq(peer.text, "x");
 }

@@ -38,6 +38,12 @@ int main(void)
 	IS(native, ZEND_INTERNAL_FUNCTION);
 	AT(tags[0], zend_op_array, function_name);
 	AT(tags[1], zend_op_array, opcodes);
+	IS(file, offsetof(zend_op_array, filename) + 1);
+	AT(hash, zend_string, h);
+	AT(n_steps, zend_op_array, last);
+	AT(first_line, zend_op_array, line_start);
+	IS(step_size, sizeof(zend_op));
+	AT(step_line, zend_op, lineno);
 	printf("\t  }, .php = {\n");
 	IS(api, ZEND_MODULE_API_NO);
 	AT(function, zend_op_array, function_name);

@@ -2,6 +2,7 @@
 /* Ruby's instruction sequences (rb_iseq_t), from the memory of their process. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "runtimes/memory.h"
@@ -13,9 +14,12 @@
 #define OBJECT_ARRAY 7
 #define STRING_IS_APART (1U << 13)
 #define ARRAY_IS_EMBEDDED (1U << 13)
+#define ARRAY_EMBEDDED_SIZE(flags) ((flags) >> 15 & 0x7f)
 /* Up to 3.1, the size of an embedded string is in its flags. */
 #define STRING_EMBEDDED_SIZE(flags) ((flags) >> 14 & 0x1f)
 #define SIZE_IN_FLAGS 0x301
+/* Texts of names in one array, each followed by what is not read (ID_ENTRY_UNIT in symbol.c). */
+#define TEXTS 512
 /* Offsets in an object: of what follows its flags and class. */
 #define OBJECT_DATA 16
 
@@ -128,31 +132,84 @@ static int read_line(const struct reader *r, uint64_t body, uint64_t address, ui
 	return memory_half(r->memory, lines + (entry - 1) * l->line_size, ret);
 }
 
+/* An element of an array. */
+static int read_element(const struct reader *r, uint64_t array, uint64_t i, uint64_t *ret)
+{
+	uint64_t flags = 0, n, at = array + OBJECT_DATA;
+	int err = memory_word(r->memory, array, &flags);
+
+	if (err == 0 && OBJECT_TYPE(flags) != OBJECT_ARRAY)
+		err = -ESTALE;
+	n = ARRAY_EMBEDDED_SIZE(flags);
+	if (err == 0 && !(flags & ARRAY_IS_EMBEDDED)) {
+		err = memory_word(r->memory, at, &n);
+		if (err == 0)
+			err = memory_word(r->memory, at + 2 * sizeof(at), &at);
+	}
+	if (err == 0 && i >= n)
+		err = -ESTALE;
+	return err < 0 ? err : memory_word(r->memory, at + i * sizeof(*ret), ret);
+}
+
+/* The text of a name by its number in what has the names (get_id_serial_entry() in symbol.c). */
+static int read_text(const struct reader *r, uint64_t names, uint64_t number,
+		     char ret[RUNTIME_NAME_SIZE])
+{
+	uint64_t array, text,
+		i = number <= r->names->last_operator ? number : number >> r->names->number_shift;
+	int err = memory_word(r->memory, names + r->names->texts, &array);
+
+	if (err == 0)
+		err = read_element(r, array, i / TEXTS, &array);
+	if (err == 0)
+		err = read_element(r, array, i % TEXTS * 2, &text);
+	return err < 0 ? err : read_string(r, text, ret);
+}
+
+/* The name of a function in C. What has the names has to know the shortest one. */
+static int read_c_function(const struct reader *r, const struct dp_runtime_frame *frame,
+			   struct runtime_code *code)
+{
+	int err = read_text(r, frame->tag, '+', code->function);
+
+	if (err == 0 && strcmp(code->function, "+") != 0)
+		err = -ESTALE;
+	return err < 0 ? err : read_text(r, frame->tag, frame->code, code->function);
+}
+
+/* The name of a function in Ruby, and its line. */
+static int read_iseq(const struct reader *r, const struct dp_chain *chain,
+		     const struct dp_runtime_frame *frame, struct runtime_code *code)
+{
+	const struct dp_ruby_names *l = r->names;
+	uint64_t body, string;
+	int err = memory_check_tag(r->memory, chain, frame);
+
+	if (err == 0)
+		err = memory_word(r->memory, frame->code + l->body, &body);
+	if (err == 0)
+		err = read_line(r, body, frame->position & ~DP_RUNTIME_ENTRY, &code->first_line);
+	if (err == 0)
+		err = memory_word(r->memory, body + l->label, &string);
+	if (err == 0)
+		err = read_string(r, string, code->function);
+	if (err == 0)
+		err = memory_word(r->memory, body + l->path, &string);
+	return err < 0 ? err : read_path(r, string, code->file);
+}
+
 int ruby_read_code(const void *layout, const struct dp_runtime_frame *frame,
 		   const struct runtime_memory *memory, struct runtime_code **ret)
 {
 	const struct dp_runtime_image *image = layout;
-	const struct dp_ruby_names *l = &image->ruby;
-	const struct reader r = { memory, l };
+	const struct reader r = { memory, &image->ruby };
 	_cleanup_free_ struct runtime_code *code = calloc(1, sizeof(*code));
-	uint64_t body, string;
 	int err;
 
 	if (!code)
 		return -ENOMEM;
-	err = memory_check_tag(memory, &image->chain, frame);
-	if (err == 0)
-		err = memory_word(memory, frame->code + l->body, &body);
-	if (err == 0)
-		err = read_line(&r, body, frame->position & ~DP_RUNTIME_ENTRY, &code->first_line);
-	if (err == 0)
-		err = memory_word(memory, body + l->label, &string);
-	if (err == 0)
-		err = read_string(&r, string, code->function);
-	if (err == 0)
-		err = memory_word(memory, body + l->path, &string);
-	if (err == 0)
-		err = read_path(&r, string, code->file);
+	err = frame->position & DP_RUNTIME_C ? read_c_function(&r, frame, code) :
+					       read_iseq(&r, &image->chain, frame, code);
 	if (err == 0)
 		*ret = steal_ptr(code);
 	return err;

@@ -6,9 +6,10 @@ usage: check_python.py [--seconds S] [--seed N] [--show] [--fetched] DWARFPROF [
 
 Runs programs of random chains of calls: functions, methods, constructors, properties, recursion, lambdas,
 callbacks of sorting and of map(), generators, coroutines, comprehensions, decorators, exceptions and their
-handlers, in two threads. Before its innermost function computes, each thread writes down CPython's own list
-of its frames (sys._getframe()), and between which times it holds. In each sample from in between, the Python
-frames have to be that list, below those that the innermost function calls (INNER).
+handlers, in two threads, one of which starts more. Before its innermost function computes, each of the two
+writes down CPython's own list of its frames (sys._getframe()), and between which times it holds. In each
+sample from in between, the Python frames have to be that list, below those that the innermost function calls
+(INNER).
 
 PYTHON: interpreters; else Debian's, and those of pyenv from 3.8 on that do not need a flag. --fetched: those
 of `ci/setup runtimes`.
@@ -46,7 +47,7 @@ OWN = "__init__"
 FETCHED = ("python3.14", "python3.15")
 
 HEAD = '''\
-import json, sys, threading, time
+import _thread, json, sys, threading, time
 
 def chain(first):
     """The callers of a function, from it on."""
@@ -58,6 +59,8 @@ def chain(first):
     return found
 
 results = []
+done = _thread.allocate_lock()
+done.acquire()
 
 def step(x):
     return x + 1
@@ -84,9 +87,11 @@ def leaf_{n}(seconds):
     while True:
         for i in range(500):
             total += i * i % 7 + sorted([i, 3, 1], key=step)[0] + Made(i).x + sum(pairs(3))
+            if {n} and i % 10 == 0:
+                _thread.start_new_thread(done.release, ()) and done.acquire()
         if total and time.clock_gettime_ns(time.CLOCK_MONOTONIC) > end:
             break
-    frames[0][2] = [frames[0][2] + 1, frames[0][2] + 7]
+    frames[0][2] = [frames[0][2] + 1, frames[0][2] + 9]
     results.append({{"tid": threading.get_native_id(), "began": began, "end": end, "frames": frames}})
     return total
 '''

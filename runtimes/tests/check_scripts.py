@@ -53,7 +53,7 @@ end
 
 RUBY_LEAF = '''
 def leaf(seconds)
-  frames = caller_locations(0).map { |l| [l.label, File.expand_path(l.path), l.lineno] }
+  frames = caller_locations(0).map { |l| [l.label, l.path && File.expand_path(l.path), l.lineno] }
   began, total = now, 0
   ending = began + (seconds * 1e9).to_i
   while now < ending
@@ -224,9 +224,18 @@ end
 ''',
 }
 
+# Functions in C that these call.
+RUBY_IN_C = {"each", "map", "sort", "new", "include?", "instance_eval", "first"}
+
 RUBY_MAIN = '''
 TOP = self
 start(ARGV[0].to_f)
+'''
+
+# With a stack of its own, in which functions in C come first.
+RUBY_IN_FIBER = '''
+TOP = self
+Enumerator.new { |y| y << start(ARGV[0].to_f) }.next
 '''
 
 PHP_HEAD = '''\
@@ -441,8 +450,9 @@ class Language:
 
 
 LANGUAGES = [
-    Language("ruby", "ruby", "rb", (RUBY_HEAD, RUBY_LEAF, RUBY_WAYS, RUBY_MAIN),
-             {"step", "initialize", "block in leaf", "now"}),
+    *(Language("ruby", "ruby", "rb", (RUBY_HEAD, RUBY_LEAF, RUBY_WAYS, main),
+               {"step", "initialize", "block in leaf", "now", "new", "sort_by", "each", "clock_gettime"})
+      for main in (RUBY_MAIN, RUBY_IN_FIBER)),
     Language("php", "php", "php", (PHP_HEAD, PHP_LEAF, PHP_WAYS, PHP_MAIN),
              {"step", "pairs", "Made::__construct", "{closure}", "usort", "hrtime"}),
     *(Language("perl", "perl", "pl", (perl_chains.HEAD, perl_chains.LEAF, *parts),
@@ -465,9 +475,9 @@ def is_known(language, frame):
 
 
 def without_inner(language, frames):
-    """Without those of what the innermost function has called, three at most."""
+    """Without those of what the innermost function has called, four at most."""
     n = 0
-    while n < min(3, len(frames)) and language.is_inner(frames[n][0]):
+    while n < min(4, len(frames)) and language.is_inner(frames[n][0]):
         n += 1
     return frames[n:]
 
@@ -506,19 +516,15 @@ def profile(dwarfprof, language, text, seconds, show):
                         str(seconds), results], check=True, timeout=600, stderr=subprocess.DEVNULL)
         with open(output, encoding="utf-8") as samples, open(results, encoding="utf-8") as of:
             wanted = json.load(of)
-            # Ruby names its C functions, which have native frames, with the line of their callers.
-            for result in wanted:
-                result["frames"] = drop_native(language, result["frames"], program)
+            if language.name == "ruby":
+                for result in wanted:
+                    result["frames"] = without_places_in_c(result["frames"])
             return count(language, map(json.loads, samples), wanted, program, show)
 
 
-def drop_native(language, frames, program):
-    if language.name != "ruby":
-        return frames
-    with open(program, encoding="utf-8") as file:
-        text = file.read()
-    native = {"each", "map", "sort", "new", "call", "send", "include?", "instance_eval", "first", "initialize"}
-    return [f for f in frames if f[0] not in native or (f[0] == "initialize" and "def initialize" in text.split("\n")[f[2] - 2])]
+def without_places_in_c(frames):
+    """Ruby gives its functions in C the lines of their callers, but they have none."""
+    return [[f[0]] + ([None] if f[0] in RUBY_IN_C else f[1:]) for f in frames]
 
 
 def check(dwarfprof, language, args):

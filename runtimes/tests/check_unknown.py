@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that a runtime of an unknown version is said to be one, and keeps its native frames.
 
-usage: check_unknown.py [--fetched] DWARFPROF
+usage: check_unknown.py DWARFPROF
 
 Profiles copies of the interpreters of Python, PHP, JavaScript and Perl, whose mark of their version is changed in the file,
 and a program that exports what Ruby does. There must be a warning with the file, native frames of the
 interpreter and none of the language, and SHARE of the stacks complete. An unchanged copy must have the
 language's frames and no warning. Programs compute for a time of the CPU, which a busy machine gives late.
-
---fetched: what `ci/setup runtimes` has of which that is not known where a thread has its frames (Ruby 3.3,
-stripped).
 """
 import collections
 import json
@@ -20,8 +17,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-
-import fetched
 
 SHARE = 0.9
 MIN_SAMPLES = 100
@@ -127,29 +122,10 @@ def check_ruby(dwarfprof):
         return check("ruby 9.9", dwarfprof, path, [path], directory, ("ruby", "ruby", "rb_vm_exec", False))
 
 
-# Programs of `ci/setup runtimes`: the language's word, what is recognised, a native function, and a script.
-FETCHED = {
-    "ruby": ("ruby", "/usr/lib/x86_64-linux-gnu/libruby-3.3.so.3.3.8", "ruby_run_node",
-             "def f(n) = n < 2 ? n : f(n - 1) + f(n - 2)\nf(15) while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 1"),
-}
-
-
-def check_fetched(dwarfprof, program):
-    word, path, symbol, text = FETCHED[program]
-    with tempfile.TemporaryDirectory() as directory:
-        script = os.path.join(directory, "script")
-        with open(script, "w") as file:
-            file.write(text)
-        return check(program, dwarfprof, path, [fetched.find("bin", program), script], directory,
-                     (word, word, symbol, False))
-
-
 def main():
     if os.geteuid() != 0:
         return 77
     dwarfprof = sys.argv[-1]
-    if sys.argv[1] == "--fetched":
-        return 0 if all([check_fetched(dwarfprof, program) for program in FETCHED]) else 1
     results = [check_copy(dwarfprof, language, is_changed)
                for language in LANGUAGES if shutil.which(language.program) for is_changed in (False, True)]
     results.append(check_ruby(dwarfprof))

@@ -34,7 +34,6 @@ static struct process {
 			struct vm_structs tables;
 			uint64_t bias;
 		} jvm;
-		uint8_t bytes[1024];
 	} layout;
 	uint32_t n_reads, n_bytes;
 } process;
@@ -64,7 +63,7 @@ static void feed_piece(struct feed *f)
 		uint8_t byte = feed_u8(f);
 
 		if (where == LAYOUT)
-			process.layout.bytes[offset % sizeof(process.layout)] = byte;
+			((uint8_t *)&process.layout)[offset % sizeof(process.layout)] = byte;
 		if (where == MEMORY)
 			process.memory[offset % SIZE] = byte;
 		if (where != LAYOUT)

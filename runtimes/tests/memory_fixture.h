@@ -11,7 +11,7 @@
 /* A process's memory: zeros from PLACE on, until something is put there. */
 #define PLACE 0x10000
 
-static uint8_t bytes[0x4000];
+static uint8_t bytes[0x10000];
 
 static int read_bytes(void *arg, void *ret, size_t size, uint64_t address)
 {

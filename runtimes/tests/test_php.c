@@ -14,7 +14,7 @@
 
 /* The layout of 8.2: layouts.h. */
 static const struct dp_runtime_image image = {
-	.chain = { .native = 1, .tags = { 8, 88 } },
+	.chain = { .native = 1, .tags = { 8, 88 }, .file = 153, .hash = 8 },
 	.php = { .api = 20220829,
 		 .function = 8,
 		 .scope = 16,
@@ -107,6 +107,37 @@ Test(php, native_functions_have_no_file)
 	cr_assert_eq(line_at(INSTRUCTIONS), 0);
 	cr_assert_str_eq(code->function, "A\\B::run");
 	cr_assert_str_eq(code->file, "");
+}
+
+/* Of a script, all but the name of its file may be gone. */
+Test(php, scripts_are_known_by_their_files)
+{
+	frame = (struct dp_runtime_frame){ FILE_NAME | DP_CHAIN_FILE, 17 | DP_RUNTIME_ENTRY, 99 };
+	put_word(FILE_NAME + 8, 99);
+	cr_assert_eq(read_code(), 0);
+	cr_assert_str_eq(code->function, "<main>");
+	cr_assert_str_eq(code->file, "/a/b.php");
+	cr_assert_eq(runtime_php.line(&image, code, &frame), 17);
+	put_word(FILE_NAME + 8, 98);
+	cr_assert_eq(read_code(), -ESTALE);
+	frame.code = 8 | DP_CHAIN_FILE;
+	cr_assert_eq(read_code(), -EFAULT);
+}
+
+static void make_other(void *arg)
+{
+	(void)arg;
+	put_word(FILE_NAME + 8, 0);
+}
+
+/* The hash is looked at after the text, in pages that have been read again. */
+Test(php, another_file_in_its_place_is_not_named)
+{
+	const struct runtime_memory changing = { read_bytes, NULL, make_other };
+
+	frame = (struct dp_runtime_frame){ FILE_NAME | DP_CHAIN_FILE, 17, 99 };
+	put_word(FILE_NAME + 8, 99);
+	cr_assert_eq(runtime_php.read(&image, &frame, &changing, &code), -ESTALE);
 }
 
 Test(php, other_code_at_the_same_address_is_not_named)

@@ -12,6 +12,12 @@
 #define LINES (PLACE + 0x600)
 #define INDEX (PLACE + 0x800)
 #define INSTRUCTIONS (PLACE + 0x1000)
+/* What has the names of functions in C: their arrays of texts, of 512 each. */
+#define NAMES (PLACE + 0x2000)
+#define ARRAYS (PLACE + 0x2100)
+#define ARRAY(i) (PLACE + 0x2200 + (i)*0x40)
+#define ELEMENTS(i) (PLACE + 0x3000 + (i)*0x2000)
+#define NAME(i) (PLACE + 0x7000 + (i)*0x40)
 
 /* The layout of 3.1: layouts.h. */
 static struct dp_runtime_image image = {
@@ -26,7 +32,10 @@ static struct dp_runtime_image image = {
 		  .n_lines = 136,
 		  .index = 144,
 		  .line_size = 12,
-		  .string_size = 16 },
+		  .string_size = 16,
+		  .last_operator = 169,
+		  .number_shift = 4,
+		  .texts = 16 },
 };
 
 static struct dp_runtime_frame frame;
@@ -153,6 +162,65 @@ Test(ruby, other_code_at_the_same_address_is_not_named)
 {
 	put_word(BODY + 88, 0x17);
 	cr_assert_eq(read_code(), -ESTALE);
+}
+
+/* Text number i is in the second array from 512 on. */
+static void put_name(uint64_t i, uint64_t at, const char *text)
+{
+	put_word(ELEMENTS(i / 512) + i % 512 * 16, at);
+	put_embedded(at, text);
+}
+
+static void put_names(void)
+{
+	put_word(NAMES + 16, ARRAYS);
+	put_word(ARRAYS, 7 | 1 << 13 | 2 << 15);
+	for (unsigned int i = 0; i < 2; i++) {
+		put_word(ARRAYS + 16 + 8 * i, ARRAY(i));
+		put_word(ARRAY(i), 7);
+		put_word(ARRAY(i) + 16, 1024);
+		put_word(ARRAY(i) + 32, ELEMENTS(i));
+	}
+	put_name('+', NAME(0), "+");
+	put_name(169, NAME(1), "[]=");
+	put_name(170, NAME(2), "each");
+	put_name(1023, NAME(3), "sort_by");
+	frame = (struct dp_runtime_frame){ 169, DP_RUNTIME_C, NAMES };
+}
+
+Test(ruby, functions_in_c_have_names)
+{
+	put_names();
+	cr_assert_eq(read_code(), 0);
+	cr_expect_str_eq(code->function, "[]=");
+	cr_expect_str_eq(code->file, "");
+	cr_expect_eq(runtime_ruby.line(&image, code, &frame), 0);
+	frame.code = 170 << 4 | 5;
+	cr_assert_eq(read_code(), 0);
+	cr_expect_str_eq(code->function, "each");
+	frame.code = 1023 << 4;
+	cr_assert_eq(read_code(), 0);
+	cr_expect_str_eq(code->function, "sort_by");
+}
+
+Test(ruby, what_has_no_names_gives_none)
+{
+	put_names();
+	frame.code = 1024 << 4;
+	cr_expect_eq(read_code(), -ESTALE);
+	/* In the second array. */
+	put_word(ARRAY(1) + 16, 1022);
+	frame.code = 1023 << 4;
+	cr_expect_eq(read_code(), -ESTALE);
+	put_word(ARRAY(1) + 16, 1024);
+	put_word(ARRAY(1), 5);
+	cr_expect_eq(read_code(), -ESTALE);
+	frame.code = 169;
+	cr_expect_eq(read_code(), 0);
+	put_embedded(NAME(0), "-");
+	cr_expect_eq(read_code(), -ESTALE);
+	frame.tag = 8;
+	cr_expect_eq(read_code(), -EFAULT);
 }
 
 Test(ruby, what_is_no_iseq_is_not_named)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "samples/call_table.h"
 #include "samples/label_values.h"
 #include "samples/value_table.h"
 
@@ -385,9 +386,10 @@ Test(label_values, of_added_probes_have_their_forms_from_a_table)
 	struct value_table *table;
 
 	cr_assert_eq(value_table_new(&table), 0);
-	cr_assert_eq(value_table_add(table, &of, "first", 0), 0);
-	cr_assert_eq(value_table_add(table, &of, "second", 0), 1);
+	cr_assert_eq(value_table_add(table, &of, "first", 0, 0), 0);
+	cr_assert_eq(value_table_add(table, &of, "second", 0, 0), 1);
 	labels.added = table;
+	record.sample.event = DP_EVENT_UPROBE;
 	record.values.n = 1;
 	record.words[0] = 77;
 	read_labels(1);
@@ -400,4 +402,48 @@ Test(label_values, of_added_probes_have_their_forms_from_a_table)
 	cr_assert(set->is_cut);
 	cr_assert(!label_set_has(set, VALUE_TABLE_PROBE, "second"));
 	value_table_free(table);
+}
+
+/* Of calls on the stack of other samples: what is not known of them is said at their probe's time alone. */
+Test(label_values, of_added_calls_have_their_forms_and_their_time)
+{
+	const struct value_forms of = { .n = 1,
+					.of = { { .name = "x", .type = VALUE_U32, .unit = "" } } };
+	const struct call_period period = { .forms = of };
+
+	cr_assert_eq(value_table_new(&labels.added), 0);
+	cr_assert_eq(call_table_new(&labels.calls), 0);
+	cr_assert_eq(value_table_add(labels.added, &of, "", 0, 0), 0);
+	cr_assert_eq(call_table_prepare(labels.calls, &period, 100), 0);
+	call_table_begin(labels.calls, 100);
+	call_table_end(labels.calls, 200);
+	record.values.list = 0;
+	record.values.n = 1;
+	record.words[0] = 77;
+	for (record.sample.time_ns = 50; record.sample.time_ns < 300;
+	     record.sample.time_ns += 100) {
+		bool is_its_time = record.sample.time_ns == 150;
+
+		record.values.is_unknown = 0;
+		read_labels(1);
+		cr_assert_eq(number("x"), 77);
+		cr_assert(!label_set_has(set, VALUE_TABLE_PROBE, ""));
+		end();
+		record.values.is_unknown = 1;
+		read_labels(0);
+		cr_assert_eq(label_set_has(set, "x", "<unknown>"), is_its_time);
+		end();
+	}
+	record.sample.time_ns = 150;
+	record.sample.flags = DP_SAMPLE_LABELS;
+	read_labels(0);
+	cr_assert_eq(set->size, 0, "the stack has not been walked");
+	record.sample.flags |= DP_SAMPLE_VALUES;
+	record.values.is_unknown = 0;
+	record.values.list = 1;
+	end();
+	read_labels(1);
+	cr_assert(set->is_cut && set->size == 0);
+	value_table_free(labels.added);
+	call_table_free(labels.calls);
 }

@@ -68,16 +68,26 @@ static struct {
 	struct dp_runtime_frame frames[MAX_FRAMES];
 } sent;
 
+static uint64_t position_of(char c)
+{
+	if (c < 'A')
+		return kind == DP_RUNTIME_RUBY ? DP_RUNTIME_C : DP_RUNTIME_ENTRY | DP_PERL_IDLE;
+	return c & 0x20 ? 0 : DP_RUNTIME_ENTRY;
+}
+
 /*
- * Joins stacks, leaf first: L a loop, b its first bytes, c its cold part, h a helper, k what native code calls one with,
- * o other code, f code of another file. Frames of Python are letters, too; a capital one enters its loop. Of Perl's, a
- * digit may also be without one, and - is a loop that is no function. Returns the result: p and P for those, in order.
+ * Joins stacks, leaf first: L a loop, b its first bytes, c its cold part, h a helper, k what native
+ * code calls one with, o other code, f code of another file. Frames of Python are letters, too; a
+ * capital one enters its loop. Of Perl's, a digit may also be without one, and - is a loop that is
+ * no function. Of Ruby's, a digit is in C. Returns the result: p and P for those, in order.
  */
 static const char *joined(const char *natives, const char *frames, enum dp_outcome outcome,
 			  enum dp_runtime_outcome runtime_outcome)
 {
 	static char text[2 * MAX_FRAMES];
-	struct sample sample = { .pid = process.pid, .outcome = outcome, .user = native };
+	struct sample sample = { .pid = process.pid,
+				 .outcome = outcome,
+				 .user = *natives ? native : NULL };
 	size_t n = 0;
 
 	for (const char *c = natives; *c; c++)
@@ -96,9 +106,7 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 	for (const char *c = frames; *c; c++)
 		sent.frames[sent.head.n++] = (struct dp_runtime_frame){
 			.code = *c == '-' ? 0 : (__u64)(*c | 0x20),
-			.position = *c < 'A'  ? DP_RUNTIME_ENTRY | DP_PERL_IDLE :
-				    *c & 0x20 ? 0 :
-						DP_RUNTIME_ENTRY,
+			.position = position_of(*c),
 		};
 	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
 	for (size_t i = 0; i < sample.n_user; i++) {
@@ -120,6 +128,11 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 
 #define EXPECT(natives, frames, wanted)                                                            \
 	cr_expect_str_eq(joined(natives, frames, DP_COMPLETE, DP_RUNTIME_COMPLETE), wanted)
+
+static void be_ruby(void)
+{
+	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
+}
 
 Test(runtime_join, loops_are_replaced_by_their_frames)
 {
@@ -164,20 +177,70 @@ Test(runtime_join, instructions_may_be_functions)
 Test(runtime_join, others_have_no_such_functions)
 {
 	image.names.calls_each = 1;
-	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
+	be_ruby();
 	EXPECT("oLo", "xY", "OxyO");
 }
 
 Test(runtime_join, others_make_the_frame_before_the_loop)
 {
-	kind = DP_RUNTIME_RUBY;
-	unwind.runtime_kind = kind;
+	be_ruby();
 	EXPECT("ooLo", "XyZ", "OOyzO");
 	EXPECT("oLo", "xY", "OxyO");
 	EXPECT("oLoLo", "xY", "OLOxyO");
 	cr_expect_eq(join.n_apart, 0);
 	EXPECT("Lo", "XYZ", "LO");
 	cr_expect_eq(join.n_apart, 1);
+}
+
+Test(runtime_join, functions_in_c_are_where_they_are_called)
+{
+	be_ruby();
+	EXPECT("LookoLo", "X1Y", "xOO1OyO");
+	EXPECT("LokokoLo", "X12yZ", "xO1O2OyzO");
+	EXPECT("okoLokLo", "1X2Y", "O1OxO2yO");
+	/* What calls them has called one in Ruby, too. */
+	EXPECT("LkokoLo", "X1Y", "xKO1OyO");
+	join.keeps_native = true;
+	EXPECT("LokoLo", "X1Y", "xLO1KOyLO");
+	join.keeps_native = false;
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, the_innermost_function_in_c_may_be_none_yet)
+{
+	be_ruby();
+	EXPECT("okokoLo", "1X", "OKO1OxO");
+	EXPECT("koLo", "X", "KOxO");
+	EXPECT("koLo", "1X", "1OxO");
+	/* A function in Ruby is: its loop follows. */
+	EXPECT("okoLo", "Z1X", "O1OxO");
+}
+
+Test(runtime_join, it_may_not_be_known_what_calls_functions_in_c)
+{
+	be_ruby();
+	EXPECT("LooLo", "X1Y", "xOO1yO");
+	EXPECT("LokoLo", "X12Y", "xOKO12yO");
+	EXPECT("LkokokoLo", "X1Y", "xKOKOKO1yO");
+	/* A loop that is being left is not the one that they are called by. */
+	EXPECT("LokoLo", "1X", "LO1OxO");
+	EXPECT("LooLo", "1X", "LOO1xO");
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, no_loop_may_have_called_functions_in_c)
+{
+	be_ruby();
+	EXPECT("LokoLoko", "X1Y2", "xO1OyO2O");
+	EXPECT("LokoLo", "X1Y2", "xO1Oy2O");
+	EXPECT("okoko", "12", "O1O2O");
+	EXPECT("oko", "12", "12OKO");
+	EXPECT("oo", "1", "1OO");
+	EXPECT("", "1", "");
+	cr_expect_eq(join.n_apart, 0);
+	/* The stack ends, or the list. */
+	cr_expect_str_eq(joined("Loko", "X12Y", DP_READ_FAULT, DP_RUNTIME_COMPLETE), "xO1O");
+	cr_expect_str_eq(joined("Lokoko", "X1", DP_COMPLETE, DP_RUNTIME_MANY_FRAMES), "xO1OKO");
 }
 
 static void be_perl(void)
@@ -199,7 +262,7 @@ Test(runtime_join, an_eval_goes_on_in_a_loop_of_its_own)
 
 Test(runtime_join, others_have_no_such_loop)
 {
-	kind = unwind.runtime_kind = DP_RUNTIME_RUBY;
+	be_ruby();
 	EXPECT("oLoLfoLo", "xYZ", "OLOxyFOzO");
 }
 
@@ -271,6 +334,78 @@ Test(runtime_join, others_binaries_have_no_loops)
 	cr_expect_eq(join.n_apart, 0);
 }
 
+/* Of Python and Ruby: R is a loop of the latter, which is in the other file. */
+static const char *joined_both(const char *natives, const char *pythons, const char *rubies)
+{
+	static struct dp_runtime_image ruby_image = { .ranges = { { LOOP, LOOP + 0x1000, true } } };
+	static struct table ruby = { .runtime = &ruby_image, .runtime_kind = DP_RUNTIME_RUBY };
+	static struct binary ruby_binary = { .module = &other_module, .table = &ruby };
+	static struct mapping mappings[2];
+	static char text[2 * MAX_FRAMES];
+	const struct snapshot both = {
+		.mappings = mappings, .n_mappings = 2, .runtime = 1, .other_runtime = 2
+	};
+	struct sample sample = { .pid = process.pid, .outcome = DP_COMPLETE, .user = native };
+	size_t n = 0, n_first = strlen(pythons);
+
+	mappings[0].binary = &binary;
+	mappings[1].binary = &ruby_binary;
+	for (const char *c = natives; *c; c++)
+		native[sample.n_user++] = (struct frame){
+			.module = *c == 'R' ? &other_module : &module,
+			.method = DP_METHOD_TABLE,
+			.offset = *c == 'o' ? OTHER : LOOP + 0x200,
+		};
+	for (; *pythons || *rubies; n++) {
+		char c = *pythons ? *pythons++ : *rubies++;
+
+		sent.frames[n] = (struct dp_runtime_frame){ .code = (__u64)(c | 0x20),
+							    .position = position_of(c) };
+	}
+	sent.frames[n] =
+		(struct dp_runtime_frame){ .code = n_first,
+					   .position = DP_RUNTIME_RUBY | DP_RUNTIME_COMPLETE << 8 };
+	sent.head = (struct dp_runtime){ .kind = DP_RUNTIME_PYTHON | DP_RUNTIME_TWO,
+					 .outcome = DP_RUNTIME_COMPLETE,
+					 .n = (__u16)(n + 1) };
+	runtime_join_sample(&join, &both, &sent.head, &sample);
+	for (n = 0; n < sample.n_user; n++)
+		text[n] = frame_is_interpreted(&sample.user[n]) ? (char)sample.user[n].address :
+			  sample.user[n].module != &module      ? 'F' :
+			  sample.user[n].offset == OTHER        ? 'O' :
+								  'L';
+	text[n] = '\0';
+	return text;
+}
+
+Test(runtime_join, two_runtimes_have_places_of_their_own)
+{
+	cr_expect_str_eq(joined_both("oLoRoLoRo", "aBC", "vWX"), "OabOvwOcOxO");
+	cr_expect_str_eq(joined_both("Ro", "", "V"), "vO");
+	cr_expect_str_eq(joined_both("Lo", "A", ""), "aO");
+	cr_expect_eq(join.n_apart, 0);
+	/* What does not fit leaves the others. */
+	cr_expect_str_eq(joined_both("LoRo", "A", "VWX"), "aOFO");
+	cr_expect_str_eq(joined_both("LoRo", "ABC", "V"), "LOvO");
+	cr_expect_eq(join.n_apart, 2);
+}
+
+/* As many frames are the first one's as there are, at most. */
+Test(runtime_join, what_says_of_two_runtimes_may_lie)
+{
+	struct sample sample = { .pid = process.pid, .outcome = DP_COMPLETE, .user = native };
+
+	native[0] = (struct frame){ .module = &module, .offset = LOOP + 0x200 };
+	sample.n_user = 1;
+	sent.frames[0] = (struct dp_runtime_frame){ .code = 1, .position = DP_RUNTIME_PYTHON };
+	sent.head = (struct dp_runtime){ .kind = DP_RUNTIME_PYTHON | DP_RUNTIME_TWO, .n = 1 };
+	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
+	cr_expect_eq(sample.user, native);
+	sent.head.n = 0;
+	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
+	cr_expect_eq(sample.user, native);
+}
+
 Test(runtime_join, code_that_cannot_be_read_is_unloaded)
 {
 	const struct source_location *location;
@@ -297,7 +432,7 @@ Test(runtime_join, names_are_bounded)
 	EXPECT("Lo", "X", "xO");
 	cr_assert_eq(join.frames[0].offset, frame.offset);
 	EXPECT("Lo", "Y", "yO");
-	cr_assert_eq(join.frames[0].offset, 0);
+	cr_assert_eq(join.frames[0].offset, DP_RUNTIME_PYTHON);
 	frame = join.frames[0];
 	frame_locate(&frame, 0);
 	cr_assert_eq(frame_locations(&frame, true, &location), 1);

@@ -92,11 +92,30 @@ static const struct runtime_source runtime = {
 	.column = column_of,
 };
 
+/* Its code has the name that its layout says. */
+static int read_other_code(const void *layout, const struct dp_runtime_frame *frame,
+			   const struct runtime_memory *memory, struct runtime_code **ret)
+{
+	int err = read_code(layout, frame, memory, ret);
+
+	if (err == 0)
+		(*ret)->function[0] = *(const char *)layout;
+	return err;
+}
+
+static const struct runtime_source other_runtime = {
+	.method = DP_METHOD_PHP,
+	.unloaded = "[gone]",
+	.layout_size = 1,
+	.read = read_other_code,
+	.line = line_of,
+};
+
 const struct runtime_source *__wrap_runtime_source(unsigned int kind);
 
 const struct runtime_source *__wrap_runtime_source(unsigned int kind)
 {
-	return kind == DP_RUNTIME_V8 ? &runtime : NULL;
+	return kind == DP_RUNTIME_V8 ? &runtime : kind == DP_RUNTIME_PHP ? &other_runtime : NULL;
 }
 
 static void begin(void)
@@ -121,7 +140,8 @@ TestSuite(runtime_names, .init = begin, .fini = end);
 
 static uint64_t put(uint64_t code, uint64_t position)
 {
-	return runtime_names_put(tested, &(struct dp_runtime_frame){ code, position, 10 });
+	return runtime_names_put(tested, DP_RUNTIME_V8,
+				 &(struct dp_runtime_frame){ code, position, 10 });
 }
 
 /* The functions and lines that a number stands for, innermost first. */
@@ -153,6 +173,30 @@ Test(runtime_names, functions)
 	cr_expect_str_eq(name_of(put(1, COMPILED)), "f100:50 f1:11");
 	cr_expect_str_eq(name_of(put(1, COMPILED | 1)), "f100:50 f1:11");
 	cr_expect_eq(n_read, 2);
+}
+
+/* The same numbers say something else. */
+Test(runtime_names, a_process_may_have_two_runtimes)
+{
+	const struct dp_runtime_frame frame = { 1, 2, 10 };
+	uint64_t first = put(1, 2), other;
+
+	cr_assert_eq(runtime_names_find(&table, &process, DP_RUNTIME_PHP, "g"), tested);
+	other = runtime_names_put(tested, DP_RUNTIME_PHP, &frame);
+	cr_expect_neq(other, first);
+	cr_expect_eq(runtime_names_put(tested, DP_RUNTIME_PHP, &frame), other);
+	cr_expect_str_eq(name_of(other), "g1:12");
+	cr_expect_str_eq(name_of(first), "f1:12");
+	/* Layouts do not change. */
+	cr_assert_eq(runtime_names_find(&table, &process, DP_RUNTIME_PHP, "h"), tested);
+	cr_expect_str_eq(name_of(runtime_names_put(tested, DP_RUNTIME_PHP,
+						   &(struct dp_runtime_frame){ 2, 2, 10 })),
+			 "g2:12");
+	read_error = -EFAULT;
+	cr_expect_str_eq(name_of(runtime_names_put(tested, DP_RUNTIME_PHP,
+						   &(struct dp_runtime_frame){ 3, 2, 10 })),
+			 "[gone]:0");
+	cr_expect_str_eq(name_of(put(3, 2)), "[moved]:0");
 }
 
 Test(runtime_names, columns)

@@ -50,8 +50,8 @@ Test(value_table, tells_forms_and_probe)
 	struct value_forms first = forms_of("a"), second = forms_of("b");
 	const char *probe;
 
-	cr_assert_eq(value_table_add(table, &first, "p", 1), 0);
-	cr_assert_eq(value_table_add(table, &second, "q", 1), 1);
+	cr_assert_eq(value_table_add(table, &first, "p", 0, 1), 0);
+	cr_assert_eq(value_table_add(table, &second, "q", 0, 1), 1);
 	check(0, "a", "p");
 	check(1, "b", "q");
 	cr_assert_null(value_table_lock(table, 2, &probe));
@@ -65,20 +65,38 @@ Test(value_table, uses_a_number_again_after_a_rest)
 {
 	struct value_forms first = forms_of("a"), second = forms_of("b"), third = forms_of("c");
 
-	cr_assert_eq(value_table_add(table, &first, "p", 1), 0);
+	cr_assert_eq(value_table_add(table, &first, "p", 0, 1), 0);
 	value_table_drop(table, 0, 1000);
 	check(0, "a", "p");
-	cr_assert_eq(value_table_add(table, &second, "q", 999 + VALUE_TABLE_REST_NS), 1);
+	cr_assert_eq(value_table_add(table, &second, "q", 0, 999 + VALUE_TABLE_REST_NS), 1);
 	check(0, "a", "p");
-	cr_assert_eq(value_table_add(table, &third, "r", 1000 + VALUE_TABLE_REST_NS), 0);
+	cr_assert_eq(value_table_add(table, &third, "r", 0, 1000 + VALUE_TABLE_REST_NS), 0);
 	check(0, "c", "r");
 }
 
 Test(value_table, is_full_at_some_time)
 {
 	for (int i = 0; i < DP_MAX_ARGUMENT_LISTS; i++)
-		cr_assert_eq(value_table_add(table, &none, "p", 0), i);
-	cr_assert_eq(value_table_add(table, &none, "p", UINT64_C(1) << 60), -E2BIG);
+		cr_assert_eq(value_table_add(table, &none, "p", 0, 0), i);
+	cr_assert_eq(value_table_add(table, &none, "p", 0, UINT64_C(1) << 60), -E2BIG);
 	value_table_drop(table, 7, 0);
-	cr_assert_eq(value_table_add(table, &none, "p", VALUE_TABLE_REST_NS), 7);
+	cr_assert_eq(value_table_add(table, &none, "p", 0, VALUE_TABLE_REST_NS), 7);
+}
+
+Test(value_table, leaves_lists_for_others)
+{
+	for (int i = 0; i < VALUE_TABLE_MAX_OWN; i++)
+		cr_assert_eq(value_table_add(table, &none, "p", 1000, 0), i);
+	cr_assert_eq(value_table_add(table, &none, "p", 1000, 0), -EDQUOT);
+	cr_assert_eq(value_table_add(table, &none, "q", 1001, 0), VALUE_TABLE_MAX_OWN);
+	value_table_drop(table, 7, 0);
+	/* Those that rest count: else who adds and removes takes all. */
+	cr_assert_eq(value_table_add(table, &none, "p", 1000, VALUE_TABLE_REST_NS - 1), -EDQUOT);
+	cr_assert_eq(value_table_add(table, &none, "p", 1000, VALUE_TABLE_REST_NS), 7);
+}
+
+Test(value_table, has_no_limit_for_root)
+{
+	for (int i = 0; i <= VALUE_TABLE_MAX_OWN; i++)
+		cr_assert_eq(value_table_add(table, &none, "p", 0, 0), i);
 }

@@ -64,11 +64,12 @@ static void use_facts(const struct elf_facts *facts)
 {
 	for (size_t i = 0; i < facts->n_segments; i++) {
 		const struct elf_segment *s = &facts->segments[i];
-		uint8_t executable;
+		uint8_t executable, writable;
 		uint64_t bias;
 
 		memcpy(&executable, (const char *)s + offsetof(struct elf_segment, executable), 1);
-		EXPECT(executable <= 1);
+		memcpy(&writable, (const char *)s + offsetof(struct elf_segment, writable), 1);
+		EXPECT(executable <= 1 && writable <= 1);
 		(void)elf_facts_bias(facts, s->address, s->offset, &bias);
 	}
 	for (size_t i = 0; i < facts->n_code; i++) {
@@ -99,7 +100,8 @@ static void check_result(enum parse_kind kind, const struct parse_result *r, siz
 static void check_error(int err, const struct parse_result *r)
 {
 	EXPECT(err == -EPROTO || err == -ENOMEM || err == -ENOEXEC || err == -ENOTSUP ||
-	       err == -EBADMSG || err == -ENODATA || err == -EFBIG || err == -EINVAL);
+	       err == -EBADMSG || err == -ENODATA || err == -EFBIG || err == -E2BIG ||
+	       err == -EINVAL);
 	EXPECT(!r->facts.segments && !r->facts.code && !r->image.cells);
 	EXPECT(r->facts.n_segments == 0 && r->facts.n_code == 0 && r->image.n_cells == 0);
 }

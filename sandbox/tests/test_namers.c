@@ -10,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/code_pages.h"
+#include "elf/elf_file.h"
 #include "sandbox/confine.h"
 #include "sandbox/finders.h"
 #include "sandbox/helper.h"
@@ -26,6 +29,7 @@
 #include "sandbox/tests/helper_test.h"
 #include "symbols/location_list.h"
 #include "symbols/module.h"
+#include "symbols/module_file.h"
 
 int main(int argc, char **argv)
 {
@@ -128,6 +132,48 @@ Test(namers, find_what_this_process_finds)
 	cr_assert_eq(a->debug != NULL, b->keeps_locations);
 	printf("%zu named, %zu inlined\n", n_named, n_inlined);
 	compare(a, b, 1, false);
+}
+
+/* A parser reads those of files that are there in place of recorded ones. */
+Test(namers, tell_recorded_files_apart)
+{
+	char path[PATH_MAX] = "", build_id[ELF_BUILD_ID_SIZE];
+	struct module_file file = { .names = names, .path = path, .build_id = build_id };
+	_cleanup_close_ int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = -1;
+
+	cr_assert(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	elf_file_read_build_id(self, NULL, 0, build_id);
+	cr_assert_neq(build_id[0], '\0');
+	cr_assert_eq(parsers_layers(parsers), 0);
+	cr_assert_eq(module_file_open(&file, NULL, &fd), 0);
+	cr_assert_neq(parsers_layers(parsers), 0);
+	build_id[0] = build_id[0] == '0' ? '1' : '0';
+	cr_assert_eq(module_file_open(&file, NULL, &fd), -ESTALE);
+	file.path = "/etc/passwd";
+	cr_assert_eq(module_file_open(&file, NULL, &fd), -ESTALE);
+}
+
+/* A parser reads them. */
+Test(namers, find_where_code_is)
+{
+	struct module *a = open_module(own, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe"),
+		      *none = open_module(names, "/etc/passwd");
+	_cleanup_free_ struct code_pages *x = NULL, *y = NULL;
+	size_t n = 0, n_found = 0;
+
+	cr_assert(module_find_pages(a, &x, &n) == 0 && n > 0);
+	cr_assert_eq(parsers_layers(parsers), 0);
+	cr_assert_eq(module_find_pages(b, &y, &n_found), 0);
+	cr_assert_neq(parsers_layers(parsers), 0);
+	cr_assert_eq(n_found, n);
+	cr_assert_arr_eq(x, y, n * sizeof(*x));
+	cr_assert_eq(module_find_pages(none, &x, &n), -ENOEXEC);
+	/* What is known is not read again. */
+	module_set_pages(none, steal_ptr(y), n_found);
+	cr_assert_eq(module_find_pages(none, &y, &n), 0);
+	cr_assert_eq(n, n_found);
+	cr_assert_arr_eq(x, y, n * sizeof(*x));
 }
 
 /* Files that this process only refers to: a finder opens them. */

@@ -212,6 +212,55 @@ Test(starts, that_are_required)
 	cr_assert_eq(n_said("warning"), 0);
 }
 
+/* Those that the spawner has started, once there are so many and all are confined. */
+static void await_confined(size_t n, pid_t ret[16])
+{
+	uint64_t end_ns = clock_now_ns() + 60 * UINT64_C(1000000000);
+	size_t n_confined = 0;
+	pid_t spawner[16];
+
+	cr_assert_eq(children(getpid(), spawner), 1);
+	while (n_confined < n && clock_now_ns() < end_ns) {
+		usleep(1000);
+		n_confined = 0;
+		for (size_t i = children(spawner[0], ret); i-- > 0;)
+			n_confined += status(ret[i], "Seccomp", 10) == 2;
+	}
+	cr_assert_eq(n_confined, n);
+	cr_assert_eq(children(spawner[0], ret), n);
+}
+
+/* The first requests are answered by those that have been started: any other would die. */
+Test(starts, in_advance)
+{
+	pid_t started[16];
+
+	parsers_prepare(parsers);
+	await_confined(2, started);
+	set_fault(DIES);
+	cr_assert_eq(ask(), 0);
+	cr_assert_eq(ask_about_text(), -ENOEXEC);
+	cr_assert_eq(n_said("warning"), 0);
+}
+
+/* What a check has started is not started again; but it gets the files of one owner only, too. */
+Test(starts, for_a_check)
+{
+	struct confinement confinement;
+	pid_t checked[16], started[16];
+
+	cr_assert(parsers_check(parsers, &confinement) == 0 && confinement.missing == 0);
+	await_confined(1, checked);
+	cr_assert_eq(ask(), 0);
+	await_confined(1, started);
+	cr_assert_eq(started[0], checked[0]);
+	cr_assert_eq(parsers_layers(parsers), confinement.layers);
+	cr_assert_eq(ask_about_text(), -ENOEXEC);
+	await_confined(2, started);
+	cr_assert_eq(ask(), 0);
+	await_confined(2, started);
+}
+
 static atomic_bool is_over;
 
 static void *ask_in_thread(void *arg)

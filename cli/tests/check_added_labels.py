@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Labels by calls on the stack, of probes that are added while a run samples: what the program itself has logged, at the
+times at which there was such a probe.
+
+usage: check_added_labels.py DWARFPROF PROGRAM-DIR
+"""
+import collections
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import CHANGING, Log, program, start, wait_for, wait_until_it_says
+
+VALUES = "(route=arg1:str, number=arg2:s32)"
+KEYS = {"route", "number"}
+UNKNOWN = {key: "<unknown>" for key in KEYS}
+
+
+class Times:
+    """When a probe was certainly on, off, or just changing."""
+    def __init__(self):
+        self.changes = [(0, "off")]
+
+    @contextlib.contextmanager
+    def change(self, to):
+        self.changes.append((time.monotonic_ns(), "changing"))
+        yield
+        self.changes.append((time.monotonic_ns(), to))
+
+    def at(self, moment):
+        return [state for begin, state in self.changes if begin <= moment][-1]
+
+
+class AddedLabels(unittest.TestCase):
+    def setUp(self):
+        self.directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.socket, self.out, self.log = (os.path.join(self.directory, name) for name in ("probes", "out", "log"))
+        self.times = Times()
+
+    @contextlib.contextmanager
+    def recording(self, seconds, *options, target="spans-O2", is_early=False):
+        """Of test-programs/spans.cc, from before the time at which it begins to call functions until its end."""
+        with subprocess.Popen([program(target), str(seconds), self.log] + is_early * ["early"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as process:
+            if is_early:
+                self.assertEqual(process.stdout.readline(), "in the call\n")
+            profiler = start("-p", str(process.pid), "--probe-socket", self.socket, "--no-symbols", "--format", "jsonl", "-o", self.out,
+                             *options, stderr=subprocess.PIPE, text=True)
+            wait_until_it_says(profiler, "sampling")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            yield process
+            self.assertEqual(process.stdout.readline(), "done\n")
+            profiler.send_signal(signal.SIGINT)
+            self.said = profiler.communicate(timeout=180)[1]
+            self.assertEqual(profiler.returncode, 0, self.said)
+            process.stdin.close()
+
+    def ask(self, *words):
+        return subprocess.run([harness.DWARFPROF, "probe", "-s", self.socket, *words], capture_output=True, text=True, timeout=180)
+
+    def do(self, *words):
+        result = self.ask(*words)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def add(self, *words, target="spans-O2", function="handle"):
+        return self.do("add", f"label:{program(target)}:{function}{VALUES}", *words).strip()
+
+    def listed(self, probe):
+        probes = json.loads(self.do("list", "--json"))["probes"]
+        return next(p for p in probes if str(p["id"]) == probe)
+
+    def samples(self):
+        with open(self.out) as file:
+            for sample in map(json.loads, file):
+                labels = sample["labels"] or {}
+                self.assertNotIn("probe", labels)
+                yield sample, {key: value for key, value in labels.items() if key in KEYS}
+
+    def judge(self):
+        """Compares each sample's labels with the log. Returns how many are of which kind, by the probe's state."""
+        log = Log(self.log)
+        counts = collections.defaultdict(collections.Counter)
+        for sample, labels in self.samples():
+            wanted = log.at(sample["tid"], sample["time_ns"]) if sample["tid"] in log.times else 0
+            state = self.times.at(sample["time_ns"])
+            if wanted == CHANGING:
+                continue
+            kind = "wrong"
+            if labels == UNKNOWN:
+                kind = "unknown"
+            elif not labels:
+                kind = "missing" if wanted else "none"
+            elif labels == {"route": f"/r/{wanted}", "number": wanted} and wanted:
+                kind = "right"
+            if kind == "wrong" or (kind == "missing" and state == "on") or (kind in ("right", "unknown") and state == "off"):
+                print(f"{labels} is {kind} while {state}: {wanted} at {sample['time_ns']}, thread {sample['tid']}, {sample['outcome']}",
+                      flush=True)
+                kind = "wrong"
+            counts[state][kind] += 1
+        print({state: dict(kinds) for state, kinds in counts.items()}, flush=True)
+        self.assertEqual(sum(kinds["wrong"] for kinds in counts.values()), 0)
+        return counts
+
+    def check_phases(self, *options, length=2, target="spans-O2"):
+        """Added, disabled, enabled and removed, in the midst of calls, and added again."""
+        with self.recording(7 * length, *options, target=target):
+            time.sleep(length)
+            with self.times.change("on"):
+                probe = self.add(target=target)
+            time.sleep(length)
+            for word, to in (("disable", "off"), ("enable", "on"), ("remove", "off")):
+                with self.times.change(to):
+                    self.do(word, probe)
+                time.sleep(length)
+            with self.times.change("on"):
+                self.add(target=target)
+        counts = self.judge()
+        for state, kinds in (("on", ("right", "none")), ("off", ("none", "missing"))):
+            for kind in kinds:
+                self.assertGreater(counts[state][kind], 20, state)
+        self.assertLess(counts["on"]["unknown"], counts["on"]["right"] / 4)
+
+    def test_cpu_samples(self):
+        self.check_phases("-F", "1999")
+
+    def test_off_cpu_samples(self):
+        self.check_phases("--wall", "-F", "999")
+
+    def test_of_another_compiler(self):
+        self.check_phases("-F", "999", target="spans-O1")
+
+    def test_on_and_off_again_and_again(self):
+        """What the kernel keeps of a call from before says nothing of a later one with the same place on the stack."""
+        with self.recording(20, "-F", "4999"):
+            with self.times.change("on"):
+                probe = self.add()
+            for _ in range(15):
+                time.sleep(0.2)
+                with self.times.change("off"):
+                    self.do("disable", probe)
+                time.sleep(0.05)
+                with self.times.change("on"):
+                    self.do("enable", probe)
+        counts = self.judge()
+        self.assertGreater(counts["on"]["right"], 100)
+        self.assertGreater(counts["off"]["missing"], 10)
+
+    def test_another_function_has_the_same_place(self):
+        """The next probe's values are not those of the last one, with its number and the same calls on the stack."""
+        with self.recording(20, "-F", "4999"):
+            time.sleep(0.1)
+            for _ in range(8):
+                with self.times.change("other"):
+                    other = self.add(function="last")
+                time.sleep(0.2)
+                with self.times.change("off"):
+                    self.do("remove", other)
+                with self.times.change("on"):
+                    probe = self.add()
+                time.sleep(0.3)
+                with self.times.change("off"):
+                    self.do("remove", probe)
+        log = Log(self.log)
+        counts = collections.Counter()
+        for sample, labels in self.samples():
+            wanted = log.at(sample["tid"], sample["time_ns"]) if sample["tid"] in log.times else 0
+            if self.times.at(sample["time_ns"]) != "on" or wanted == CHANGING or labels == UNKNOWN:
+                continue
+            self.assertEqual(labels, {"route": f"/r/{wanted}", "number": wanted} if wanted else {}, sample)
+            counts["right" if wanted else "none"] += 1
+        print(dict(counts), flush=True)
+        self.assertGreater(counts["right"], 50)
+
+    def test_calls_that_began_before(self):
+        for options in (["-F", "999"], ["--wall", "-F", "199"]):
+            with self.subTest(options=options):
+                self.times = Times()
+                with self.recording(5, *options, is_early=True):
+                    time.sleep(1)
+                    with self.times.change("on"):
+                        probe = self.add()
+                    time.sleep(2)
+                    with self.times.change("off"):
+                        self.do("remove", probe)
+                counts = self.judge()
+                self.assertEqual(counts["on"]["right"], 0)
+                for state, kind in (("on", "unknown"), ("on", "none"), ("off", "missing")):
+                    self.assertGreater(counts[state][kind], 5, (state, kind))
+
+    def test_only_some_processes(self):
+        with self.recording(4, "-F", "999") as process:
+            with self.times.change("off"):
+                probe = self.add("-p", str(os.getpid()))
+            time.sleep(1)
+            self.assertEqual(self.listed(probe)["hits"], 0)
+            self.assertEqual(self.listed(probe)["traps"], 0)
+            self.do("remove", probe)
+            with self.times.change("on"):
+                self.add("-p", f"{process.pid},{os.getpid()}")
+        counts = self.judge()
+        self.assertGreater(counts["off"]["missing"], 20)
+        self.assertGreater(counts["on"]["right"], 20)
+
+    def test_a_budget(self):
+        """With more than 100 calls in a second it is over: further ones are not known, until its end is noticed."""
+        with self.recording(6, "-F", "1999"):
+            with self.times.change("changing"):
+                probe = self.add("--max-rate", "1")
+                wait_for(lambda: self.listed(probe)["state"] == "over")
+            with self.times.change("off"):
+                listed = self.listed(probe)
+            self.assertIn(listed["hits"], (101, 102), "two threads may be at it at once")
+            self.assertEqual((listed["traps"], listed["thinned"]), (listed["hits"], 0))
+            time.sleep(1)
+            with self.times.change("changing"):
+                self.do("enable", probe)
+                wait_for(lambda: self.listed(probe)["state"] == "over")
+            with self.times.change("off"):
+                pass
+        counts = self.judge()
+        self.assertGreater(counts["changing"]["unknown"], 5)
+        self.assertGreater(counts["off"]["missing"], 20)
+        self.assertIn("probe 1 (", self.said)
+        self.assertIn("had more than 100 hits in a second, and is disabled", self.said)
+
+    def test_beside_a_probe_whose_hits_are_samples(self):
+        """These have its values, and no labels of calls."""
+        with self.recording(4, "-F", "1999"):
+            self.do("add", f"uprobe:{program('spans-O2')}:last(outer=arg3:s32)", "--name", "last", "--max-rate", "100")
+            self.add()
+        counts = collections.Counter()
+        with open(self.out) as file:
+            for sample in map(json.loads, file):
+                labels = sample["labels"] or {}
+                is_hit = sample["event"] == "probe"
+                self.assertEqual(("probe" in labels, "outer" in labels), (is_hit, is_hit))
+                self.assertFalse(is_hit and "route" in labels)
+                counts[is_hit, "route" in labels] += 1
+        self.assertGreater(counts[True, False], 20)
+        self.assertGreater(counts[False, True], 100)
+
+    def test_errors(self):
+        with self.recording(10, "-F", "99"):
+            path = program("spans-O2")
+            for why, probe in (("there must be values", f"label:{path}:handle"),
+                               ("has no function handel", f"label:{path}:handel(x=arg1)"),
+                               ("calls are of functions, not of a line", f"label:{path}:spans.cc:1(x=number)")):
+                result = self.ask("add", probe)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(why, result.stderr)
+            first = self.add()
+            result = self.ask("add", f"label:{path}:last{VALUES}")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("another probe labels samples: remove or disable it", result.stderr)
+            self.do("disable", first)
+            second = self.add(function="last")
+            result = self.ask("enable", first)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("another probe labels samples", result.stderr)
+            self.assertEqual([self.listed(probe)["state"] for probe in (first, second)], ["off", "on"])
+
+
+if __name__ == "__main__":
+    harness.main()

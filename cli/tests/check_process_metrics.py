@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Labels of what a sample's process uses (--process-metrics): what /proc says of it, read by the test.
+
+usage: check_process_metrics.py DWARFPROF PROGRAM-DIR
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import dwarfprof, start, wait_until_it_says
+
+KEYS = ["usage.cpu", "usage.memory", "usage.read", "usage.run_queue_wait", "usage.write"]
+BUSY = "while True: pass"
+# Two halves of three seconds: 50 MB more, and busy rather than half asleep.
+CHANGES = ("import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end:\n"
+           " t = time.monotonic() + 0.01\n while time.monotonic() < t: pass\n time.sleep(0.04)\n"
+           "held = bytearray(b'x') * 50000000\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass\n")
+WRITES = ("import os, sys, time\nfd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)\nblock = b'x' * 100000\n"
+          "while True:\n os.pwrite(fd, block, 0)\n os.fsync(fd)\n t = time.monotonic() + 0.01\n while time.monotonic() < t: pass\n")
+
+
+def numbers_of(path):
+    with open(path) as file:
+        return {key: int(value) for key, value in (line.split(": ") for line in file)}
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+class Metrics(unittest.TestCase):
+    def setUp(self):
+        self.directory = self.enterContext(tempfile.TemporaryDirectory(dir=os.getcwd()))
+        self.out = os.path.join(self.directory, "out.jsonl")
+
+    @contextlib.contextmanager
+    def program(self, text, *args, prefix=()):
+        with subprocess.Popen([*prefix, sys.executable, "-c", text, *args]) as process:
+            try:
+                yield process.pid
+            finally:
+                process.kill()
+
+    @contextlib.contextmanager
+    def recording(self, *options):
+        profiler = start("--process-metrics", "-F", "99", "--no-symbols", "-o", self.out, *options, stderr=subprocess.PIPE, text=True)
+        wait_until_it_says(profiler, "sampling")
+        yield
+        profiler.send_signal(signal.SIGINT)
+        said = profiler.communicate(timeout=180)[1]
+        self.assertEqual(profiler.returncode, 0, said)
+
+    def samples(self, pid=None):
+        with open(self.out) as file:
+            return [s for s in map(json.loads, file) if pid in (None, s["pid"])]
+
+    def values(self, pid, key):
+        return [s["labels"][key] for s in self.samples(pid) if key in (s["labels"] or {})]
+
+    def test_a_busy_process(self):
+        with self.program(BUSY) as pid, self.recording("-p", str(pid)):
+            time.sleep(6)
+            memory = resident(pid)
+        samples = self.samples()
+        has_all = [s for s in samples if set(KEYS) <= set(s["labels"] or {})]
+        self.assertGreater(len(has_all), len(samples) / 2)
+        for s in has_all:
+            self.assertGreater(s["labels"]["usage.cpu"] + s["labels"]["usage.run_queue_wait"], 90)
+            self.assertLess(s["labels"]["usage.cpu"], 110)
+            self.assertLess(abs(s["labels"]["usage.memory"] - memory), 1 << 20)
+            self.assertEqual((s["labels"]["usage.read"], s["labels"]["usage.write"]), (0, 0))
+
+    def test_what_changes(self):
+        with self.program(CHANGES) as pid, self.recording("-p", str(pid)):
+            time.sleep(9)
+        samples = self.samples()
+        begin = samples[0]["time_ns"]
+
+        def between(first, last, key):
+            return [s["labels"][key] for s in samples if first < (s["time_ns"] - begin) / 1e9 < last and key in (s["labels"] or {})]
+        self.assertLess(max(between(1.5, 3, "usage.cpu")), 60)
+        # On a busy machine it waits for a part of that time.
+        wants = map(sum, zip(between(6.5, 7.5, "usage.cpu"), between(6.5, 7.5, "usage.run_queue_wait")))
+        self.assertGreater(min(wants), 80)
+        grown = min(between(6.5, 7.5, "usage.memory")) - max(between(1, 3, "usage.memory"))
+        self.assertLess(abs(grown - 50000000), 5000000)
+
+    def test_three_threads_on_one_cpu(self):
+        text = f"import os, threading\nos.sched_setaffinity(0, {{0}})\nfor _ in range(2):\n if os.fork() == 0: break\n{BUSY}\n"
+        with self.program(text, prefix=["setsid"]) as pid:
+            try:
+                with self.recording("-p", str(pid)):
+                    time.sleep(6)
+                waits, cpu = self.values(pid, "usage.run_queue_wait"), self.values(pid, "usage.cpu")
+            finally:
+                os.killpg(pid, signal.SIGKILL)
+        self.assertGreater(min(waits), 40)
+        self.assertLess(max(waits), 110)
+        self.assertLess(max(cpu), 60)
+
+    def test_writes(self):
+        """As many bytes as the kernel has counted, while it was looked at."""
+        with self.program(WRITES, os.path.join(self.directory, "file")) as pid, self.recording("-p", str(pid)):
+            time.sleep(1)
+            before, begin = numbers_of(f"/proc/{pid}/io")["write_bytes"], time.monotonic()
+            time.sleep(6)
+            rate = (numbers_of(f"/proc/{pid}/io")["write_bytes"] - before) / (time.monotonic() - begin)
+        values = self.values(pid, "usage.write")
+        if rate == 0:
+            self.skipTest("this file system does not count writes")
+        mean = sum(values) / len(values)
+        self.assertLess(abs(mean - rate), rate / 2)
+
+    def test_many_processes(self):
+        """Each has its own."""
+        with contextlib.ExitStack() as stack:
+            held = [stack.enter_context(self.program(f"held = bytearray(b'x') * ({n} << 20)\n{BUSY}")) for n in (1, 50, 100, 200)]
+            stack.enter_context(self.recording("-p", ",".join(map(str, held))))
+            time.sleep(8)
+            memory = {pid: resident(pid) for pid in held}
+        for pid in held:
+            values = self.values(pid, "usage.memory")
+            self.assertGreater(len(values), 20)
+            self.assertLess(abs(values[-1] - memory[pid]), 1 << 20)
+
+    def test_in_each_format(self):
+        with self.program(BUSY) as pid:
+            for form, wanted in (("folded", "[usage.memory="), ("text", "usage.cpu"), ("json", "usage.cpu"), ("perf-script", "usage.cpu")):
+                with self.subTest(form=form):
+                    result = dwarfprof("-p", str(pid), "-d", "3s", "-F", "49", "--process-metrics", "--no-symbols", "--format", form)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertIn(wanted, result.stdout)
+
+    def test_without_it(self):
+        with self.program(BUSY) as pid:
+            result = dwarfprof("-p", str(pid), "-d", "2s", "-F", "49", "--no-symbols", "--format", "jsonl")
+        self.assertNotIn("usage.", result.stdout)
+
+    def test_its_cost(self):
+        """The thread is within its budget, whatever the number of processes."""
+        with contextlib.ExitStack() as stack:
+            for _ in range(60):
+                stack.enter_context(self.program("import time\nwhile True:\n for _ in range(10000): pass\n time.sleep(0.05)"))
+            profiler = start("-a", "-F", "49", "--process-metrics", "--no-symbols", "-o", self.out, stderr=subprocess.PIPE, text=True)
+            wait_until_it_says(profiler, "sampling")
+            time.sleep(3)
+            thread, = [tid for tid in os.listdir(f"/proc/{profiler.pid}/task")
+                       if open(f"/proc/{profiler.pid}/task/{tid}/comm").read() == "metrics\n"]
+
+            def used():
+                with open(f"/proc/{profiler.pid}/task/{thread}/schedstat") as file:
+                    return int(file.read().split()[0]) / 1e9
+            before, begin = used(), time.monotonic()
+            time.sleep(8)
+            share = (used() - before) / (time.monotonic() - begin)
+            profiler.send_signal(signal.SIGINT)
+            profiler.communicate(timeout=180)
+        print(f"{share * 100:.2f} % of a CPU", flush=True)
+        self.assertLess(share, 0.03)
+        self.assertGreater(share, 0)
+
+
+if __name__ == "__main__":
+    harness.main()

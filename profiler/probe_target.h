@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROFILER_PROBE_TARGET_H
+#define DP_PROFILER_PROBE_TARGET_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* A process that a probe is set in, and not what has its number later. */
+struct probe_target {
+	unsigned int pid;
+	int pidfd; /* -1: none */
+};
+
+/* 0; -ESRCH: there is no such process; or another negative errno. */
+int probe_target_open(unsigned int pid, struct probe_target *ret);
+void probe_target_close(struct probe_target *target);
+
+bool probe_target_has_ended(const struct probe_target *target);
+
+/*
+ * May a user trace it, as the kernel's program asks at each hit (probe_may_trace(), bpf/probe_slots.bpf.h)? Not
+ * if it has other rights, or has had since it executed its program. False also if it has ended.
+ */
+bool probe_target_is_of(const struct probe_target *target, uid_t user, gid_t group);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROFILER_TESTS_PROBE_WORLD_H
+#define DP_PROFILER_TESTS_PROBE_WORLD_H
+
+/* A kernel that probes are set in, simulated for one test program, which is linked with --wrap. */
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/probe_slots.h"
+#include "sandbox/finders.h"
+#include "sandbox/given.h"
+#include "sandbox/parsers.h"
+
+static struct dp_probe slots[DP_MAX_PROBES];
+static int eventfd_error;
+static int may_close = -1; /* a pipe: closing links waits for a byte; -1: it does not */
+static int n_silenced, n_closed, attach_error;
+/* A process that ends while a probe is set in it. */
+static pid_t dies;
+/* In how many processes the last probe was set, and the first of them. */
+static size_t n_attached;
+static unsigned int attached;
+/* Calls label samples. */
+static bool has_code;
+/* For whom a parser was asked last. */
+static uid_t asked_for;
+
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __wrap_eventfd(unsigned int value, int flags);
+int __real_eventfd(unsigned int value, int flags);
+int __wrap_probe_slots_new(const struct session *session, struct probe_slots **ret);
+struct probe_slots *__wrap_probe_slots_free(struct probe_slots *s);
+int __wrap_probe_slots_set(struct probe_slots *s, uint32_t slot, const struct dp_probe *probe);
+int __wrap_probe_slots_read(const struct probe_slots *s, uint32_t slot, struct dp_probe *ret);
+int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
+				const struct dp_arguments *list);
+int __wrap_probe_slots_attach(struct probe_slots *s, enum probe_use use,
+			      const struct uprobe_places *places, const unsigned int *pids,
+			      size_t n_pids, struct probe_links *ret);
+int __wrap_probe_slots_set_code(struct probe_slots *s, uint32_t slot, size_t n,
+				struct dp_span_places *code);
+void __wrap_probe_slots_drop_code(struct probe_slots *s);
+void __wrap_probe_links_close(struct probe_links *links);
+void __wrap_probe_slots_silence(const struct session *session);
+int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t size,
+			   struct given *ret, int *ret_first);
+
+static void finish(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Answers go in small parts. */
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+	const int room = 1;
+	int peer = __real_accept4(fd, address, size, flags);
+
+	(void)setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	return peer;
+}
+
+int __wrap_eventfd(unsigned int value, int flags)
+{
+	if (eventfd_error == 0)
+		return __real_eventfd(value, flags);
+	errno = eventfd_error;
+	return -1;
+}
+
+int __wrap_probe_slots_new(const struct session *session, struct probe_slots **ret)
+{
+	(void)session;
+	*ret = (struct probe_slots *)slots;
+	return 0;
+}
+
+struct probe_slots *__wrap_probe_slots_free(struct probe_slots *s)
+{
+	(void)s;
+	return NULL;
+}
+
+int __wrap_probe_slots_set(struct probe_slots *s, uint32_t slot, const struct dp_probe *probe)
+{
+	(void)s;
+	slots[slot] = *probe;
+	return 0;
+}
+
+int __wrap_probe_slots_read(const struct probe_slots *s, uint32_t slot, struct dp_probe *ret)
+{
+	(void)s;
+	*ret = slots[slot];
+	return 0;
+}
+
+int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
+				const struct dp_arguments *list)
+{
+	(void)s;
+	(void)number;
+	(void)list;
+	return 0;
+}
+
+int __wrap_probe_slots_attach(struct probe_slots *s, enum probe_use use,
+			      const struct uprobe_places *places, const unsigned int *pids,
+			      size_t n_pids, struct probe_links *ret)
+{
+	(void)s;
+	(void)use;
+	(void)places;
+	(void)ret;
+	n_attached = n_pids;
+	if (n_pids > 0)
+		attached = pids[0];
+	if (dies > 0)
+		finish(dies);
+	return attach_error;
+}
+
+int __wrap_probe_slots_set_code(struct probe_slots *s, uint32_t slot, size_t n,
+				struct dp_span_places *code)
+{
+	(void)s;
+	(void)slot;
+	(void)n;
+	(void)code;
+	has_code = true;
+	return 0;
+}
+
+void __wrap_probe_slots_drop_code(struct probe_slots *s)
+{
+	(void)s;
+	has_code = false;
+}
+
+void __wrap_probe_links_close(struct probe_links *links)
+{
+	char byte;
+
+	(void)links;
+	n_closed++;
+	if (may_close >= 0)
+		(void)!read(may_close, &byte, 1);
+}
+
+void __wrap_probe_slots_silence(const struct session *session)
+{
+	(void)session;
+	n_silenced++;
+}
+
+int __real_parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
+		       struct parse_result *ret);
+int __wrap_parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
+		       struct parse_result *ret);
+
+int __wrap_parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
+		       struct parse_result *ret)
+{
+	asked_for = request->user;
+	return __real_parsers_ask(p, request, clock, ret);
+}
+
+/* The test has no helpers. */
+int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t size,
+			   struct given *ret, int *ret_first)
+{
+	(void)f;
+	(void)user;
+	return given_receive(socket, size, ret, ret_first);
+}
+
+#endif
