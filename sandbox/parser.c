@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/write_all.h"
 #include "elf/debug_search.h"
+#include "sandbox/confine.h"
 #include "sandbox/message.h"
 #include "sandbox/passage.h"
 #include "tables/image_check.h"
@@ -40,6 +41,8 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, r->names.of, r->names.n * sizeof(*r->names.of));
 	if (err == 0 && r->context)
 		err = write_all(fd, r->context, sizeof(*r->context));
+	if (err == 0)
+		err = write_all(fd, r->table, r->table_size);
 	return err;
 }
 
@@ -59,6 +62,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 		.position = request->position,
 		.style = request->style,
 		.container_id = request->container_id,
+		.rows = request->rows,
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	int err = parse_here(&todo, &result);
@@ -88,6 +92,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->digest = result.digest;
 	ret->container = result.container;
 	ret->has_context = result.context != NULL;
+	ret->table_size = result.table_size;
 	ret->cxx = result.cxx;
 	memcpy(ret->type, result.type, sizeof(ret->type));
 	return err;
@@ -152,7 +157,7 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       memchr(r->type, '\0', sizeof(r->type)) && r->is_so <= 1 &&
 	       r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
 	       r->has_context <= 1 && r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
-	       r->n_pieces < JIT_PIECES_MAX &&
+	       r->n_pieces < JIT_PIECES_MAX && r->table_size <= CONFINE_MEMORY &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
@@ -242,13 +247,13 @@ static bool is_whole(const struct parser_reply *r, int file)
 	struct stat st;
 
 	return fstat(file, &st) == 0 &&
-	       (uint64_t)st.st_size == r->facts.n_segments * sizeof(struct elf_segment) +
-					       r->facts.n_code * sizeof(struct elf_code) +
-					       (uint64_t)r->n_cells * DP_CELL_SIZE +
-					       r->n_usdt * sizeof(struct usdt_place) +
-					       r->functions_size + r->n_pieces +
-					       r->n_names * sizeof(struct enumerator) +
-					       r->has_context * sizeof(struct process_context);
+	       (uint64_t)st.st_size ==
+		       r->facts.n_segments * sizeof(struct elf_segment) +
+			       r->facts.n_code * sizeof(struct elf_code) +
+			       (uint64_t)r->n_cells * DP_CELL_SIZE +
+			       r->n_usdt * sizeof(struct usdt_place) + r->functions_size +
+			       r->n_pieces + r->n_names * sizeof(struct enumerator) +
+			       r->has_context * sizeof(struct process_context) + r->table_size;
 }
 
 static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
@@ -277,7 +282,6 @@ static int take_names(const struct parser_reply *r, int file, off_t *at, struct 
 	return err == 0 && !enumerators_are_sound(ret->of, ret->n) ? -EPROTO : err;
 }
 
-/* The last of the values. */
 static int take_context(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
 {
 	void *context = NULL;
@@ -290,12 +294,27 @@ static int take_context(const struct parser_reply *r, int file, off_t *at, struc
 	return err == 0 && !process_context_is_sound(ret->context) ? -EPROTO : err;
 }
 
+/* The last of the values. */
+static int take_table(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *table = NULL;
+	int err;
+
+	if (r->table_size == 0)
+		return 0;
+	err = read_values(file, at, r->table_size, 1, &table);
+	ret->table = table;
+	ret->table_size = table ? r->table_size : 0;
+	return err == 0 && !table_view_is_sound(table, ret->table_size) ? -EPROTO : err;
+}
+
 /* Does it have what was asked for, and nothing that others have? */
 static bool is_of_kind(const struct parser_reply *r, enum parse_kind kind)
 {
 	return (kind == PARSE_IMAGE) == (r->n_cells > 0) &&
 	       (kind == PARSE_JIT || r->n_pieces == 0) &&
-	       (kind == PARSE_CONTEXT) == (r->has_context > 0);
+	       (kind == PARSE_CONTEXT) == (r->has_context > 0) &&
+	       (kind == PARSE_TABLE) == (r->table_size > 0);
 }
 
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
@@ -339,6 +358,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 		err = take_names(r, file, &at, &ret->names);
 	if (err == 0)
 		err = take_context(r, file, &at, ret);
+	if (err == 0)
+		err = take_table(r, file, &at, ret);
 	ret->pieces = (struct jit_pieces){ .bytes = pieces, .n = pieces ? r->n_pieces : 0 };
 	ret->position = (struct jit_position){ r->position, r->lines_at, r->has_times == 1,
 					       r->is_closed == 1 };

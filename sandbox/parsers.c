@@ -379,6 +379,7 @@ static int send_request(const struct parser *parser, const struct parse_request 
 		.jit_kind = request->jit_kind,
 		.style = request->style,
 		.position = request->position,
+		.rows = request->rows,
 	};
 	const int fds[] = { passage_end(&files->file), files->result, passage_end(&files->other) };
 
