@@ -2,6 +2,7 @@
 #ifndef DP_CLI_LISTING_H
 #define DP_CLI_LISTING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct instruction {
 	uint64_t address;
 	uint64_t value;
 	char *text;
+	bool is_system_call;
 	size_t line; /* its own, by number in the listing; SIZE_MAX: not known */
 };
 
@@ -39,7 +41,7 @@ struct listing {
 };
 
 /*
- * Disassembles the function that a site is in with objdump, and adds up its sites. It is listed
+ * Disassembles the function that a site is in, and adds up its sites. It is listed
  * then, even if that failed. Logs errors. 0 or negative errno.
  */
 int listing_make(struct annotation *annotation, const struct annotation_site *site,

@@ -23,6 +23,7 @@ void parse_result_done(struct parse_result *r)
 	jit_pieces_done(&r->pieces);
 	free(r->context);
 	free(r->table);
+	free(r->lines);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -142,6 +143,9 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
 	case PARSE_CXX:
 		return cxx_runtime_find(file, request->fd, &ret->cxx) < 0 ? -ENODATA : 0;
+	case PARSE_CODE:
+		return code_lines_read(file, request->start, request->end, &ret->lines,
+				       &ret->n_lines);
 	case PARSE_FUNCTIONS:
 		return function_search(request->fd, &request->functions, &ret->functions);
 	default:

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "cache/file_digest.h"
+#include "elf/code_lines.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "sandbox/container_file.h"
@@ -42,6 +43,7 @@ enum parse_kind {
 	PARSE_TYPE,     /* a type as in the source: the file has the name in its std::type_info */
 	PARSE_BUILD_ID, /* of any ELF file, in facts.origin; "": it has none */
 	PARSE_TABLE,    /* what is shown of its unwind table; and as FACTS, what it lacks */
+	PARSE_CODE,     /* its instructions as text (code_lines_read()) */
 	PARSE_N_KINDS,
 };
 
@@ -63,6 +65,7 @@ struct parse_request {
 	enum names_demangle style;
 	const char *container_id; /* CONTAINER; shorter than CONTAINER_ID_SIZE */
 	enum table_rows rows;     /* TABLE */
+	uint64_t start, end;      /* CODE: addresses in the file */
 	/*
 	 * How long a parser may compute, and sleep over a file that may not answer, in ns. 0: PARSERS_CPU_NS,
 	 * and PARSERS_STUCK of it
@@ -108,6 +111,9 @@ struct parse_result {
 	/* TABLE */
 	struct table_view *table;
 	size_t table_size; /* in bytes */
+	/* CODE */
+	struct code_line *lines;
+	size_t n_lines;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };

@@ -43,6 +43,8 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, r->context, sizeof(*r->context));
 	if (err == 0)
 		err = write_all(fd, r->table, r->table_size);
+	if (err == 0)
+		err = write_all(fd, r->lines, r->n_lines * sizeof(*r->lines));
 	return err;
 }
 
@@ -63,6 +65,8 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 		.style = request->style,
 		.container_id = request->container_id,
 		.rows = request->rows,
+		.start = request->start,
+		.end = request->end,
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	int err = parse_here(&todo, &result);
@@ -93,6 +97,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->container = result.container;
 	ret->has_context = result.context != NULL;
 	ret->table_size = result.table_size;
+	ret->n_lines = result.n_lines;
 	ret->cxx = result.cxx;
 	memcpy(ret->type, result.type, sizeof(ret->type));
 	return err;
@@ -158,6 +163,7 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
 	       r->has_context <= 1 && r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
 	       r->n_pieces < JIT_PIECES_MAX && r->table_size <= CONFINE_MEMORY &&
+	       r->n_lines <= CODE_LINES_MAX &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
@@ -253,7 +259,8 @@ static bool is_whole(const struct parser_reply *r, int file)
 			       (uint64_t)r->n_cells * DP_CELL_SIZE +
 			       r->n_usdt * sizeof(struct usdt_place) + r->functions_size +
 			       r->n_pieces + r->n_names * sizeof(struct enumerator) +
-			       r->has_context * sizeof(struct process_context) + r->table_size;
+			       r->has_context * sizeof(struct process_context) + r->table_size +
+			       r->n_lines * sizeof(struct code_line);
 }
 
 static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
@@ -294,7 +301,6 @@ static int take_context(const struct parser_reply *r, int file, off_t *at, struc
 	return err == 0 && !process_context_is_sound(ret->context) ? -EPROTO : err;
 }
 
-/* The last of the values. */
 static int take_table(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
 {
 	void *table = NULL;
@@ -308,13 +314,25 @@ static int take_table(const struct parser_reply *r, int file, off_t *at, struct 
 	return err == 0 && !table_view_is_sound(table, ret->table_size) ? -EPROTO : err;
 }
 
+/* The last of the values. */
+static int take_lines(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *lines = NULL;
+	int err = read_values(file, at, r->n_lines, sizeof(*ret->lines), &lines);
+
+	ret->lines = lines;
+	ret->n_lines = lines ? r->n_lines : 0;
+	return err == 0 && !code_lines_are_sound(ret->lines, ret->n_lines) ? -EPROTO : err;
+}
+
 /* Does it have what was asked for, and nothing that others have? */
 static bool is_of_kind(const struct parser_reply *r, enum parse_kind kind)
 {
 	return (kind == PARSE_IMAGE) == (r->n_cells > 0) &&
 	       (kind == PARSE_JIT || r->n_pieces == 0) &&
 	       (kind == PARSE_CONTEXT) == (r->has_context > 0) &&
-	       (kind == PARSE_TABLE) == (r->table_size > 0);
+	       (kind == PARSE_TABLE) == (r->table_size > 0) &&
+	       (kind == PARSE_CODE) == (r->n_lines > 0);
 }
 
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
@@ -360,6 +378,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 		err = take_context(r, file, &at, ret);
 	if (err == 0)
 		err = take_table(r, file, &at, ret);
+	if (err == 0)
+		err = take_lines(r, file, &at, ret);
 	ret->pieces = (struct jit_pieces){ .bytes = pieces, .n = pieces ? r->n_pieces : 0 };
 	ret->position = (struct jit_position){ r->position, r->lines_at, r->has_times == 1,
 					       r->is_closed == 1 };

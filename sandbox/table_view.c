@@ -135,13 +135,18 @@ static void add_labels(struct table_view *v, const struct image *image)
 	v->labels_at[sizeof(v->labels_at) - 1] = '\0';
 }
 
-/* In a copy, structures have the same bytes behind their members. */
+/* Member by member: bytes between them remain 0. */
 static void add_refusals(struct table_view *v, const struct image *image)
 {
 	struct image_refusal *to = (struct image_refusal *)(sections_of(v) + v->n_sections);
 
-	if (image->n_refusals > 0)
-		memcpy(to, image->refusals, image->n_refusals * sizeof(*to));
+	for (size_t i = 0; i < v->n_refusals; i++) {
+		to[i].start = image->refusals[i].start;
+		to[i].end = image->refusals[i].end;
+		to[i].why = image->refusals[i].why;
+		to[i].cfi.reason = image->refusals[i].cfi.reason;
+		to[i].cfi.offset = image->refusals[i].cfi.offset;
+	}
 }
 
 static int begin(struct making *m, const struct elf_file *file, const struct image *image)
