@@ -78,6 +78,8 @@ static void check_same(const struct parse_result *a, const struct parse_result *
 	EXPECT(strcmp(a->type, b->type) == 0);
 	EXPECT(a->n_usdt == b->n_usdt);
 	EXPECT(a->table_size == b->table_size);
+	EXPECT(a->n_lines == b->n_lines);
+	EXPECT(a->n_lines == 0 || memcmp(a->lines, b->lines, a->n_lines * sizeof(*a->lines)) == 0);
 	EXPECT(a->pieces.n == b->pieces.n);
 	EXPECT(a->pieces.n == 0 || memcmp(a->pieces.bytes, b->pieces.bytes, a->pieces.n) == 0);
 	EXPECT(a->image.n_cells == b->image.n_cells);
@@ -96,7 +98,9 @@ static void check(const struct parser_request *request, int file, size_t size, i
 							   .has_ends = request->has_ends },
 					    .jit_kind = request->jit_kind,
 					    .container_id = request->container_id,
-					    .rows = request->rows };
+					    .rows = request->rows,
+					    .start = request->start,
+					    .end = request->end };
 	struct parse_result taken, made;
 	int result = memfd_create("result", MFD_CLOEXEC), err;
 	struct parser_reply reply;
@@ -126,6 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request.has_parts = request.has_ends = has >> 1 & 1;
 	request.jit_kind = has >> 2 & 1 ? JIT_MAP : JIT_DUMP;
 	request.rows = has >> 3 & 3;
+	request.start = 0x4000d0; /* in seeds, code is there */
+	request.end = UINT64_MAX;
 	first = feed_number(&feed, 2);
 	left = (size_t)(feed.end - feed.pos);
 	first = request.has_other && first < left ? first : left;

@@ -367,6 +367,27 @@ Test(parser, tables_are_checked)
 	cr_assert_eq(take_as(PARSE_TABLE, &reply), -EPROTO);
 }
 
+/* So do instructions. */
+Test(parser, code_is_checked)
+{
+	struct code_line line = { .address = 1, .size = 1, .text = "ret" };
+	struct parser_reply reply = { .n_lines = 1 };
+
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, &line, sizeof(line), 0), sizeof(line));
+	cr_assert_eq(take_as(PARSE_CODE, &reply), 0);
+	cr_assert_eq(take_as(PARSE_FACTS, &reply), -EPROTO);
+	line.text[0] = '\033';
+	cr_assert_eq(pwrite(result_fd, &line, sizeof(line), 0), sizeof(line));
+	cr_assert_eq(take_as(PARSE_CODE, &reply), -EPROTO);
+	reply.n_lines = CODE_LINES_MAX + 1;
+	cr_assert_eq(ftruncate(result_fd, (off_t)(reply.n_lines * sizeof(line))), 0);
+	cr_assert_eq(take_as(PARSE_CODE, &reply), -EPROTO);
+	reply.n_lines = 0;
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(take_as(PARSE_CODE, &reply), -EPROTO);
+}
+
 /* Whatever a refusal says, there are words for it. */
 Test(parser, refusals_are_checked)
 {
