@@ -99,7 +99,7 @@ static const char *name_of(const ZydisDecodedInstruction *i)
 	return name ? name : "(bad)";
 }
 
-static bool is_one_of(const ZydisMnemonic *list, size_t n, ZydisMnemonic mnemonic)
+static bool is_in_list(const ZydisMnemonic *list, size_t n, ZydisMnemonic mnemonic)
 {
 	for (size_t k = 0; k < n; k++)
 		if (list[k] == mnemonic)
@@ -107,7 +107,7 @@ static bool is_one_of(const ZydisMnemonic *list, size_t n, ZydisMnemonic mnemoni
 	return false;
 }
 
-#define IS_ONE_OF(list, mnemonic) is_one_of(list, ARRAY_SIZE(list), mnemonic)
+#define IS_IN(list, mnemonic) is_in_list(list, ARRAY_SIZE(list), mnemonic)
 
 static const char *letter(unsigned int bits)
 {
@@ -167,13 +167,13 @@ static const char *suffix(const ZydisDecodedInstruction *i, const ZydisDecodedOp
 	}
 	if (bits == 0)
 		return "";
-	if (IS_ONE_OF(sized, i->mnemonic))
+	if (IS_IN(sized, i->mnemonic))
 		return has_register ? "" : letter(bits);
-	if (IS_ONE_OF(conversions, i->mnemonic))
+	if (IS_IN(conversions, i->mnemonic))
 		return letter(bits);
-	if (IS_ONE_OF(floats, i->mnemonic))
+	if (IS_IN(floats, i->mnemonic))
 		return letter_of_float(bits);
-	return IS_ONE_OF(integers, i->mnemonic) ? letters_of_integer(bits) : "";
+	return IS_IN(integers, i->mnemonic) ? letters_of_integer(bits) : "";
 }
 
 void mnemonic_write(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o,
