@@ -331,7 +331,8 @@ class Broken(Case):
     def test_that_is_cut_off_meanwhile(self):
         """Who may write to it can cut it off while it is mapped: what is missing reads as zeros."""
         whole = self.large()
-        for mode in "--sandbox=auto", "--sandbox=off":
+        # What a helper has mapped, only root can see.
+        for mode in ("--sandbox=off", "--sandbox=auto")[:1 if os.geteuid() else 2]:
             for _ in range(ATTEMPTS):
                 path = shutil.copy(whole, self.path("cut"))
                 process, reader = self.reader_of(path, mode)
@@ -361,6 +362,7 @@ class Broken(Case):
 class Confined(Case):
     """Files are parsed by a process that has nothing else."""
 
+    @unittest.skipIf(os.geteuid(), "what it has mapped, only root can see")
     def test_it_has_no_rights(self):
         process, reader = self.reader_of(self.large())
         self.assertTrue(reader and reader != process.pid)
@@ -370,6 +372,7 @@ class Confined(Case):
         for line in r"Seccomp:\t2", r"NoNewPrivs:\t1", r"CapPrm:\t0{16}", r"CapEff:\t0{16}":
             self.assertRegex(has, rf"(?m)^{line}$")
 
+    @unittest.skipIf(os.geteuid(), "what it has mapped, only root can see")
     def test_one_that_is_killed_is_replaced(self):
         process, reader = self.reader_of(self.large())
         self.assertTrue(reader and reader != process.pid)
