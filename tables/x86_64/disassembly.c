@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tables/x86_64/mnemonic.h"
 
 struct decoded {
@@ -129,7 +130,7 @@ static void add_rounding(struct code_line *line, const ZydisDecodedInstruction *
 	};
 	size_t mode = i->avx.rounding.mode;
 
-	if (mode < sizeof(words) / sizeof(*words) && words[mode])
+	if (mode < ARRAY_SIZE(words) && words[mode])
 		add(line, "{%s-sae},", words[mode]);
 	else if (i->avx.has_sae)
 		add(line, "{sae},");
@@ -197,36 +198,28 @@ static const char *repeat_word(const ZydisDecodedInstruction *i, uint8_t value)
 	return is_equal ? "repz " : "repnz ";
 }
 
-/* NULL: it is part of what follows. */
+/* Others than repeat_word() has. Some are part of what follows, unless it makes no use of them. */
+static const struct {
+	uint8_t value;
+	bool only_if_ignored;
+	const char *word;
+} prefixes[] = {
+	{ 0xf0, false, "lock " },  { 0x26, false, "es " }, { 0x2e, false, "cs " },
+	{ 0x36, false, "ss " },    { 0x3e, false, "ds " }, { 0x48, true, "rex.W " },
+	{ 0x64, true, "fs " },     { 0x65, true, "gs " },  { 0x66, true, "data16 " },
+	{ 0x67, true, "addr32 " },
+};
+
 static const char *prefix_word(const ZydisDecodedInstruction *i, uint8_t value, bool is_ignored)
 {
-	switch (value) {
-	case 0xf0:
-		return "lock ";
-	case 0xf2:
-	case 0xf3:
+	if (value == 0xf2 || value == 0xf3)
 		return repeat_word(i, value);
-	case 0x26:
-		return "es ";
-	case 0x2e:
-		return "cs ";
-	case 0x36:
-		return "ss ";
-	case 0x3e:
-		return i->attributes & ZYDIS_ATTRIB_HAS_NOTRACK ? "notrack " : "ds ";
-	case 0x48:
-		return is_ignored ? "rex.W " : NULL;
-	case 0x64:
-		return is_ignored ? "fs " : NULL;
-	case 0x65:
-		return is_ignored ? "gs " : NULL;
-	case 0x66:
-		return is_ignored ? "data16 " : NULL;
-	case 0x67:
-		return is_ignored ? "addr32 " : NULL;
-	default:
-		return NULL;
-	}
+	if (value == 0x3e && i->attributes & ZYDIS_ATTRIB_HAS_NOTRACK)
+		return "notrack ";
+	for (size_t k = 0; k < ARRAY_SIZE(prefixes); k++)
+		if (prefixes[k].value == value && (is_ignored || !prefixes[k].only_if_ignored))
+			return prefixes[k].word;
+	return NULL;
 }
 
 static void add_prefixes(struct code_line *line, const ZydisDecodedInstruction *i)
