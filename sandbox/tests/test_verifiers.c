@@ -186,7 +186,6 @@ static void expect_same(void)
 {
 	cr_assert_eq(verifiers_walk(own, &stack, fds, DP_MAX_FRAMES, frames[0], &results[0]), 0);
 	cr_assert_eq(walk(), 0);
-	cr_assert_gt(results[0].n_frames, DEPTH);
 	cr_assert_eq(results[1].n_frames, results[0].n_frames);
 	cr_assert_arr_eq(frames[1], frames[0], results[0].n_frames * sizeof(**frames));
 	cr_assert_str_eq(results[1].end, results[0].end);
@@ -196,6 +195,7 @@ static void expect_same(void)
 Test(verifiers, find_what_this_process_finds)
 {
 	expect_same();
+	cr_assert_gt(results[1].n_frames, DEPTH);
 	cr_assert_eq(frames[1][0].address, stack.regs.reg[DP_REG_PC]);
 	cr_assert(verifiers_have_rule(verifiers, frames[1][1].address - 1));
 	cr_assert(verifiers_have_rule(own, frames[1][1].address - 1));
@@ -214,7 +214,7 @@ Test(verifiers, know_when_the_copy_ends)
 {
 	part.size = stack.n_bytes = 512;
 	expect_same();
-	cr_assert(results[1].is_beyond_copy);
+	cr_assert(results[1].is_beyond_copy && results[1].n_frames > 1);
 }
 
 Test(verifiers, hold_nothing)
@@ -261,7 +261,9 @@ Test(verifiers, may_be_taken_over)
 	cr_assert_eq(walk_as(DEADLY), -ECONNABORTED);
 	cr_assert_eq(walk_as(LYING), -EPROTO);
 	cr_assert_eq(walk(), -ECONNABORTED);
-	cr_assert_eq(children(only_child(getpid()), found), 0);
+	/* None is started for it: those before have ended, if not at once. */
+	while (children(only_child(getpid()), found) > 0)
+		usleep(1000);
 	stack.pid = getppid();
 	cr_assert_eq(walk(), 0);
 }

@@ -10,6 +10,9 @@
 #include "base/array.h"
 #include "tables/x86_64/mnemonic.h"
 
+/* With prefixes; operands begin a column later. */
+#define MNEMONIC_WIDTH 6
+
 struct decoded {
 	ZydisDecodedInstruction i;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -30,12 +33,20 @@ static void add_register(struct code_line *line, ZydisRegister reg)
 {
 	const char *name = ZydisRegisterGetString(reg);
 
-	if (reg == ZYDIS_REGISTER_ST0)
-		add(line, "%%st");
-	else if (reg > ZYDIS_REGISTER_ST0 && reg <= ZYDIS_REGISTER_ST7)
+	add(line, "%%%s", name ? name : "?");
+}
+
+/* The top of x87's stack is %st where no other register could be. */
+static void add_register_operand(struct code_line *line, const ZydisDecodedOperand *o)
+{
+	ZydisRegister reg = o->reg.value;
+
+	if (reg < ZYDIS_REGISTER_ST0 || reg > ZYDIS_REGISTER_ST7)
+		add_register(line, reg);
+	else if (o->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM)
 		add(line, "%%st(%d)", (int)(reg - ZYDIS_REGISTER_ST0));
 	else
-		add(line, "%%%s", name ? name : "?");
+		add(line, "%%st");
 }
 
 static void add_signed(struct code_line *line, int64_t value)
@@ -116,7 +127,7 @@ static void add_mask(struct code_line *line, const ZydisDecodedInstruction *i)
 	add(line, "{");
 	add_register(line, i->avx.mask.reg);
 	add(line, "}");
-	if (mode == ZYDIS_MASK_MODE_ZEROING || mode == ZYDIS_MASK_MODE_CONTROL_ZEROING)
+	if (mode == ZYDIS_MASK_MODE_ZEROING)
 		add(line, "{z}");
 }
 
@@ -144,7 +155,7 @@ static void add_operand(struct code_line *line, const struct decoded *d, size_t 
 	switch (o->type) {
 	case ZYDIS_OPERAND_TYPE_REGISTER:
 		add(line, "%s", is_indirect ? "*" : "");
-		add_register(line, o->reg.value);
+		add_register_operand(line, o);
 		break;
 	case ZYDIS_OPERAND_TYPE_MEMORY:
 		add(line, "%s", is_indirect ? "*" : "");
@@ -169,7 +180,7 @@ static void add_operands(struct code_line *line, const struct decoded *d)
 
 	if (of_string)
 		add(line, " %s", of_string);
-	for (size_t k = d->i.operand_count_visible; k-- > 0;) {
+	for (size_t k = mnemonic_count_operands(&d->i, d->operands); k-- > 0;) {
 		/* It stands behind the first. */
 		if (k > 0 && d->operands[k].encoding == ZYDIS_OPERAND_ENCODING_MASK)
 			continue;
@@ -184,6 +195,8 @@ static void add_operands(struct code_line *line, const struct decoded *d)
 	if (line->target != 0 && !line->is_branch)
 		add(line, "        # %" PRIx64, line->target);
 }
+
+#define REPEATS (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)
 
 static const char *repeat_word(const ZydisDecodedInstruction *i, uint8_t value)
 {
@@ -229,7 +242,8 @@ static void add_prefixes(struct code_line *line, const ZydisDecodedInstruction *
 		const char *word =
 			prefix_word(i, i->raw.prefixes[k].value, type == ZYDIS_PREFIX_TYPE_IGNORED);
 
-		if (word && type != ZYDIS_PREFIX_TYPE_MANDATORY)
+		/* Those that repeat an instruction may be a part of it as well. */
+		if (word && (type != ZYDIS_PREFIX_TYPE_MANDATORY || i->attributes & REPEATS))
 			add(line, "%s", word);
 	}
 }
@@ -247,13 +261,16 @@ static bool is_system_call(const struct decoded *d)
 static void write_line(struct code_line *line, const struct decoded *d)
 {
 	char mnemonic[MNEMONIC_SIZE];
-	bool is_alone = d->i.operand_count_visible == 0 && !mnemonic_string_operands(&d->i);
+	bool is_alone = mnemonic_count_operands(&d->i, d->operands) == 0 &&
+			!mnemonic_string_operands(&d->i);
 
 	line->size = d->i.length;
 	line->is_system_call = is_system_call(d);
 	mnemonic_write(&d->i, d->operands, mnemonic);
 	add_prefixes(line, &d->i);
-	add(line, is_alone ? "%s" : "%-6s", mnemonic);
+	add(line, "%s", mnemonic);
+	for (size_t n = strlen(line->text); n < MNEMONIC_WIDTH && !is_alone; n++)
+		add(line, " ");
 	add_operands(line, d);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/array.h"
 
@@ -28,9 +29,9 @@ static const struct renamed names[] = {
 
 /* Of these, memory alone does not tell the size. */
 static const ZydisMnemonic sized[] = {
-	M(MOV), M(ADD), M(SUB), M(AND),  M(OR),   M(XOR), M(CMP),  M(TEST), M(ADC), M(SBB), M(INC),
-	M(DEC), M(NEG), M(NOT), M(MUL),  M(IMUL), M(DIV), M(IDIV), M(SHL),  M(SHR), M(SAR), M(ROL),
-	M(ROR), M(RCL), M(RCR), M(PUSH), M(POP),  M(BT),  M(BTS),  M(BTR),  M(BTC), M(NOP),
+	M(MOV), M(ADD), M(SUB), M(AND), M(OR),  M(XOR),  M(CMP), M(TEST), M(ADC), M(SBB),
+	M(INC), M(DEC), M(NEG), M(NOT), M(MUL), M(IMUL), M(DIV), M(IDIV), M(SHL), M(SHR),
+	M(SAR), M(ROL), M(ROR), M(RCL), M(RCR), M(BT),   M(BTS), M(BTR),  M(BTC), M(NOP),
 };
 
 static const ZydisMnemonic conversions[] = {
@@ -66,6 +67,82 @@ static const struct {
 	{ M(CMPSD), "cmpsl", TO "," FROM }, { M(CMPSQ), "cmpsq", TO "," FROM },
 };
 
+static bool is_in_list(const ZydisMnemonic *list, size_t n, ZydisMnemonic mnemonic)
+{
+	for (size_t k = 0; k < n; k++)
+		if (list[k] == mnemonic)
+			return true;
+	return false;
+}
+
+#define IS_IN(list, mnemonic) is_in_list(list, ARRAY_SIZE(list), mnemonic)
+
+/* Comparisons that are named by their last operand. */
+static const ZydisMnemonic comparisons[] = {
+	M(CMPPS),  M(CMPPD),   M(CMPSS),  M(CMPSD),   M(VCMPPS), M(VCMPPD),  M(VCMPSS), M(VCMPSD),
+	M(VPCMPB), M(VPCMPUB), M(VPCMPW), M(VPCMPUW), M(VPCMPD), M(VPCMPUD), M(VPCMPQ), M(VPCMPUQ),
+};
+
+static const char *const conditions[] = {
+	"eq",    "lt",     "le",     "unord",    "neq",    "nlt",    "nle",    "ord",
+	"eq_uq", "nge",    "ngt",    "false",    "neq_oq", "ge",     "gt",     "true",
+	"eq_os", "lt_oq",  "le_oq",  "unord_s",  "neq_us", "nlt_uq", "nle_uq", "ord_s",
+	"eq_us", "nge_uq", "ngt_uq", "false_os", "neq_os", "ge_oq",  "gt_oq",  "true_us",
+};
+
+/* NULL: it is not in the name. */
+static const char *condition_of(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
+{
+	size_t n = i->operand_count_visible, limit = 8;
+	bool is_integer;
+
+	if (n == 0 || o[n - 1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+	    !IS_IN(comparisons, i->mnemonic))
+		return NULL;
+	is_integer = o[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		     ZydisMnemonicGetString(i->mnemonic)[1] == 'p';
+	if (ZydisMnemonicGetString(i->mnemonic)[0] == 'v' && !is_integer)
+		limit = ARRAY_SIZE(conditions);
+	/* Integers are always ordered. */
+	if (o[n - 1].imm.value.u >= limit || (is_integer && (o[n - 1].imm.value.u & 3) == 3))
+		return NULL;
+	return conditions[o[n - 1].imm.value.u];
+}
+
+size_t mnemonic_count_operands(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
+{
+	if (i->mnemonic == M(NOP) && i->operand_count_visible > 1)
+		return 1;
+	return i->operand_count_visible - (condition_of(i, o) != NULL);
+}
+
+/* 66 90 exchanges a register with itself. */
+static bool is_long_nop(const ZydisDecodedInstruction *i)
+{
+	return i->mnemonic == M(NOP) && i->operand_count_visible == 0 && i->operand_width == 16;
+}
+
+/*
+ * The first assembler for System V had these the wrong way round where the top of the stack is not what is
+ * changed, and it remained so.
+ */
+static const struct renamed swapped[] = {
+	{ M(FSUB), "fsubr" },   { M(FSUBR), "fsub" },   { M(FDIV), "fdivr" },
+	{ M(FDIVR), "fdiv" },   { M(FSUBP), "fsubrp" }, { M(FSUBRP), "fsubp" },
+	{ M(FDIVP), "fdivrp" }, { M(FDIVRP), "fdivp" },
+};
+
+static const char *swapped_name(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
+{
+	if (i->operand_count_visible < 2 || o[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    o[0].encoding != ZYDIS_OPERAND_ENCODING_MODRM_RM)
+		return NULL;
+	for (size_t k = 0; k < ARRAY_SIZE(swapped); k++)
+		if (swapped[k].from == i->mnemonic)
+			return swapped[k].to;
+	return NULL;
+}
+
 /* SSE's movsd and cmpsd have operands. */
 static size_t find_string(const ZydisDecodedInstruction *i)
 {
@@ -82,14 +159,20 @@ const char *mnemonic_string_operands(const ZydisDecodedInstruction *i)
 {
 	size_t k = find_string(i);
 
+	if (is_long_nop(i))
+		return "%ax,%ax";
 	return k < ARRAY_SIZE(strings) ? strings[k].operands : NULL;
 }
 
-static const char *name_of(const ZydisDecodedInstruction *i)
+static const char *name_of(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
 {
 	size_t k = find_string(i);
-	const char *name;
+	const char *name = swapped_name(i, o);
 
+	if (name)
+		return name;
+	if (is_long_nop(i))
+		return "xchg";
 	if (k < ARRAY_SIZE(strings))
 		return strings[k].name;
 	for (k = 0; k < ARRAY_SIZE(names); k++)
@@ -98,16 +181,6 @@ static const char *name_of(const ZydisDecodedInstruction *i)
 	name = ZydisMnemonicGetString(i->mnemonic);
 	return name ? name : "(bad)";
 }
-
-static bool is_in_list(const ZydisMnemonic *list, size_t n, ZydisMnemonic mnemonic)
-{
-	for (size_t k = 0; k < n; k++)
-		if (list[k] == mnemonic)
-			return true;
-	return false;
-}
-
-#define IS_IN(list, mnemonic) is_in_list(list, ARRAY_SIZE(list), mnemonic)
 
 static const char *letter(unsigned int bits)
 {
@@ -158,7 +231,7 @@ static const char *suffix(const ZydisDecodedInstruction *i, const ZydisDecodedOp
 	unsigned int bits = 0;
 	bool has_register = false;
 
-	for (size_t k = 0; k < i->operand_count_visible; k++) {
+	for (size_t k = 0; k < mnemonic_count_operands(i, o); k++) {
 		if (o[k].type == ZYDIS_OPERAND_TYPE_MEMORY)
 			bits = o[k].size;
 		/* How far something is shifted does not tell its size. */
@@ -176,9 +249,25 @@ static const char *suffix(const ZydisDecodedInstruction *i, const ZydisDecodedOp
 	return IS_IN(integers, i->mnemonic) ? letters_of_integer(bits) : "";
 }
 
+/* `cmp` and what is behind it, around the condition. */
+static void write_comparison(const ZydisDecodedInstruction *i, const char *condition,
+			     char ret[MNEMONIC_SIZE])
+{
+	const char *name = ZydisMnemonicGetString(i->mnemonic);
+	int n = (int)(strstr(name, "cmp") - name) + 3;
+
+	snprintf(ret, MNEMONIC_SIZE, "%.*s%s%s", n, name, condition, name + n);
+}
+
 void mnemonic_write(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o,
 		    char ret[MNEMONIC_SIZE])
 {
+	const char *condition = condition_of(i, o);
+
+	if (condition) {
+		write_comparison(i, condition, ret);
+		return;
+	}
 	switch (i->mnemonic) {
 	case M(MOVZX):
 		snprintf(ret, MNEMONIC_SIZE, "movz%s%s", letter(o[1].size), letter(o[0].size));
@@ -200,5 +289,6 @@ void mnemonic_write(const ZydisDecodedInstruction *i, const ZydisDecodedOperand 
 		break;
 	}
 	snprintf(ret, MNEMONIC_SIZE, "%s%s%s",
-		 i->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ? "l" : "", name_of(i), suffix(i, o));
+		 i->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ? "l" : "", name_of(i, o),
+		 suffix(i, o));
 }

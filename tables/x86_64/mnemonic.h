@@ -14,7 +14,11 @@
 void mnemonic_write(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands,
 		    char ret[MNEMONIC_SIZE]);
 
-/* The operands of an instruction on strings, which Zydis does not show; NULL for others. */
+/* How many of its operands are shown, from the first: the others are in its name, or are there for nothing. */
+size_t mnemonic_count_operands(const ZydisDecodedInstruction *i,
+			       const ZydisDecodedOperand *operands);
+
+/* The operands of an instruction on strings, which Zydis does not show, or those of the longer `nop`; NULL for others. */
 const char *mnemonic_string_operands(const ZydisDecodedInstruction *i);
 
 #endif
