@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 # Of all instructions.
-MAX_DIFFERENT = 0.002
+MAX_DIFFERENT = 0.001
 # Names of variables: those of a linker's symbols and of versions are objdump's alone.
 NAME = re.compile(r" <[^>]*>$")
 

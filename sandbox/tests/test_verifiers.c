@@ -212,7 +212,7 @@ Test(verifiers, find_what_this_process_finds)
 
 Test(verifiers, know_when_the_copy_ends)
 {
-	part.size = stack.n_bytes = 512;
+	part.size = stack.n_bytes = 1200;
 	expect_same();
 	cr_assert(results[1].is_beyond_copy && results[1].n_frames > 1);
 }

@@ -118,7 +118,8 @@ static void add_broadcast(struct code_line *line, const ZydisDecodedInstruction 
 		add(line, "{1to%d}", times[mode]);
 }
 
-static void add_mask(struct code_line *line, const ZydisDecodedInstruction *i)
+/* A mask itself is always zeroed. */
+static void add_mask(struct code_line *line, const ZydisDecodedInstruction *i, ZydisRegister reg)
 {
 	ZydisMaskMode mode = i->avx.mask.mode;
 
@@ -127,7 +128,7 @@ static void add_mask(struct code_line *line, const ZydisDecodedInstruction *i)
 	add(line, "{");
 	add_register(line, i->avx.mask.reg);
 	add(line, "}");
-	if (mode == ZYDIS_MASK_MODE_ZEROING)
+	if (mode == ZYDIS_MASK_MODE_ZEROING && ZydisRegisterGetClass(reg) != ZYDIS_REGCLASS_MASK)
 		add(line, "{z}");
 }
 
@@ -169,7 +170,9 @@ static void add_operand(struct code_line *line, const struct decoded *d, size_t 
 		break;
 	}
 	if (k == 0)
-		add_mask(line, &d->i);
+		add_mask(line, &d->i,
+			 o->type == ZYDIS_OPERAND_TYPE_REGISTER ? o->reg.value :
+								  ZYDIS_REGISTER_NONE);
 }
 
 /* The last one of Intel's syntax first. */
