@@ -151,19 +151,23 @@ static bool is_link(const char *text, size_t size)
 	return n == 0 || (n < size && debug_link_is_name(text));
 }
 
+static bool has_possible_numbers(const struct parser_reply *r)
+{
+	return r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
+	       r->table_size <= CONFINE_MEMORY && r->n_lines <= CODE_LINES_MAX;
+}
+
 static bool is_plausible(const struct parser_reply *r, uint64_t size)
 {
-	return r->err == 0 && is_build_id(r->facts.origin.build_id) &&
+	return r->err == 0 && has_possible_numbers(r) && is_build_id(r->facts.origin.build_id) &&
 	       is_printable(r->facts.packer, sizeof(r->facts.packer)) &&
 	       is_link(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       container_names_are_sound(&r->container) && cxx_runtime_is_sound(&r->cxx) &&
-	       memchr(r->type, '\0', sizeof(r->type)) && r->is_so <= 1 &&
-	       r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
-	       r->has_context <= 1 && r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
-	       r->n_pieces < JIT_PIECES_MAX && r->table_size <= CONFINE_MEMORY &&
-	       r->n_lines <= CODE_LINES_MAX &&
+	       memchr(r->type, '\0', sizeof(r->type)) && r->is_so <= 1 && r->has_context <= 1 &&
+	       r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
+	       r->n_pieces < JIT_PIECES_MAX &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
@@ -314,7 +318,6 @@ static int take_table(const struct parser_reply *r, int file, off_t *at, struct 
 	return err == 0 && !table_view_is_sound(table, ret->table_size) ? -EPROTO : err;
 }
 
-/* The last of the values. */
 static int take_lines(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
 {
 	void *lines = NULL;
@@ -323,6 +326,14 @@ static int take_lines(const struct parser_reply *r, int file, off_t *at, struct 
 	ret->lines = lines;
 	ret->n_lines = lines ? r->n_lines : 0;
 	return err == 0 && !code_lines_are_sound(ret->lines, ret->n_lines) ? -EPROTO : err;
+}
+
+/* The last of the values. */
+static int take_views(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	int err = take_table(r, file, at, ret);
+
+	return err < 0 ? err : take_lines(r, file, at, ret);
 }
 
 /* Does it have what was asked for, and nothing that others have? */
@@ -377,9 +388,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	if (err == 0)
 		err = take_context(r, file, &at, ret);
 	if (err == 0)
-		err = take_table(r, file, &at, ret);
-	if (err == 0)
-		err = take_lines(r, file, &at, ret);
+		err = take_views(r, file, &at, ret);
 	ret->pieces = (struct jit_pieces){ .bytes = pieces, .n = pieces ? r->n_pieces : 0 };
 	ret->position = (struct jit_position){ r->position, r->lines_at, r->has_times == 1,
 					       r->is_closed == 1 };

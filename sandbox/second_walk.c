@@ -57,7 +57,7 @@ static struct file *find_file(const struct second_walk *w, uint64_t number)
 /* A handle that the caller ends: the same one, which counts its users. */
 static Elf *hold_elf(const struct file *file)
 {
-	return file && file->elf ? elf_begin(-1, ELF_C_READ_MMAP, file->elf) : NULL;
+	return file && file->elf ? elf_open_again(file->elf) : NULL;
 }
 
 static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,

@@ -9,7 +9,7 @@
 /* Longer texts are cut off. No instruction is as long, but a name that it refers to may be. */
 #define CODE_TEXT_SIZE 189
 
-/* An instruction as text, in the form that GNU objdump has: `mov    %rsp,%rbp`. */
+/* An instruction as text, in the form that GNU objdump has. */
 struct code_line {
 	uint64_t address; /* in the file */
 	uint64_t

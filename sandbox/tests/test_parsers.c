@@ -99,21 +99,6 @@ static pid_t parser(void)
 	return only_child(spawner());
 }
 
-static void compare_tables(int fd, const char *path)
-{
-	const struct parse_request table = {
-		.kind = PARSE_TABLE, .fd = fd, .other = -1, .rows = TABLE_ROWS_WITH_REGS
-	};
-	_cleanup_(parse_result_done) struct parse_result a = { 0 }, b = { 0 };
-
-	cr_assert_eq(parse_here(&table, &a), 0, "%s", path);
-	cr_assert_eq(parsers_ask(parsers, &table, &job_clock, &b), 0, "%s", path);
-	b.table->build_ns = a.table->build_ns;
-	cr_assert(a.table_size == b.table_size && memcmp(a.table, b.table, a.table_size) == 0, "%s",
-		  path);
-	cr_assert_gt(a.table->rows_size, 0);
-}
-
 static void compare(int fd, const char *path)
 {
 	const struct parse_request facts = { PARSE_FACTS, fd, -1 }, image = { PARSE_IMAGE, fd, -1 };
@@ -132,7 +117,6 @@ static void compare(int fd, const char *path)
 	cr_assert(c.image.n_cells == d.image.n_cells && c.image.n_cells > 0, "%s", path);
 	cr_assert(memcmp(c.image.cells, d.image.cells, c.image.n_cells * 8UL) == 0, "%s", path);
 	cr_assert(memcmp(&c.image.stats, &d.image.stats, sizeof(c.image.stats)) == 0, "%s", path);
-	compare_tables(fd, path);
 }
 
 static int add_path(struct dl_phdr_info *info, size_t size, void *n)

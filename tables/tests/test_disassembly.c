@@ -71,8 +71,7 @@ Test(disassembly, has_numbers_of_the_operations_size)
 		CODE("\x3c\xff", "cmp    $0xff,%al"),
 		CODE("\x6a\xff", "push   $0xffffffffffffffff"),
 		CODE("\xb8\xff\xff\xff\xff", "mov    $0xffffffff,%eax"),
-		CODE("\x48\xb8\x88\x77\x66\x55\x44\x33\x22\x11",
-		     "movabs $0x1122334455667788,%rax"),
+		CODE("\x48\xb8\x88\x77\x66\x55\x44\x33\x22\x11", "movabs $0x1122334455667788,%rax"),
 		CODE("\xcd\x80", "int    $0x80"),
 	};
 
