@@ -119,33 +119,54 @@ static int write_code(struct probe_slots *s)
 	return bpf_map_update_elem(s->code, &zero, &s->places, BPF_ANY) < 0 ? -errno : 0;
 }
 
+/* Free places, as many as are wanted. */
+static int choose(const struct probe_slots *s, size_t n, size_t ret[DP_MAX_SPAN_PLACES])
+{
+	size_t n_chosen = 0;
+
+	for (size_t i = 0; i < DP_MAX_SPAN_PLACES && n_chosen < n; i++)
+		if (s->places.of[i].id == 0)
+			ret[n_chosen++] = i;
+	return n_chosen == n ? 0 : -ENOSPC;
+}
+
 /*
  * A sample may be taken while the kernel copies this. What it then sees without an id does not matter; with one,
  * it is complete, as nothing else changes at that time.
  */
-int probe_slots_set_code(struct probe_slots *s, uint32_t slot, size_t n,
+int probe_slots_set_code(struct probe_slots *s, uint32_t slot, unsigned int probe, size_t n,
 			 struct dp_span_places *code)
 {
-	int err;
+	size_t at[DP_MAX_SPAN_PLACES];
+	int err = choose(s, n, at);
 
+	if (err < 0)
+		return err;
 	s->serial++;
 	for (size_t i = 0; i < n; i++) {
 		code->of[i].slot = slot;
 		code->of[i].id = 0;
+		s->places.of[at[i]] = code->of[i];
 	}
-	s->places = *code;
 	err = write_code(s);
-	for (size_t i = 0; i < n; i++)
-		code->of[i].id = DP_SPAN_ID(s->serial, i);
-	s->places = *code;
+	for (size_t i = 0; i < n; i++) {
+		code->of[i].id = DP_SPAN_ID(s->serial, probe, at[i]);
+		s->places.of[at[i]].id = code->of[i].id;
+	}
+	s->places.are_timed |= code->are_timed;
 	return err < 0 ? err : write_code(s);
 }
 
-void probe_slots_drop_code(struct probe_slots *s)
+void probe_slots_drop_code(struct probe_slots *s, uint32_t slot)
 {
-	for (size_t i = 0; i < DP_MAX_SPAN_PLACES; i++)
-		s->places.of[i].id = 0;
-	s->places.are_timed = 0;
+	bool has_others = false;
+
+	for (size_t i = 0; i < DP_MAX_SPAN_PLACES; i++) {
+		if (s->places.of[i].slot == slot)
+			s->places.of[i].id = 0;
+		has_others |= s->places.of[i].id != 0;
+	}
+	s->places.are_timed &= has_others;
 	(void)write_code(s);
 }
 
