@@ -104,22 +104,21 @@ DP_ASSERT(SPAN_UNKNOWN <= SPAN_MASK && DP_MAX_LABEL_PROBES * SPAN_BITS <= 32, "t
 /*
  * Where a call is kept: in place of one with the same CFA, which is over; else where there is room,
  * or one has returned; else in place of one below it, which is over too unless it is on another stack;
- * else in place of the outermost one of its probe, so that recursion leaves those of other probes; else of
- * the outermost one.
+ * else in place of the outermost one of a probe that would have more than its share: recursion does not
+ * displace calls of other probes.
  */
 static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa, __u32 probe)
 {
+	__u32 best = 0, best_rank = 0, counts = 1U << probe * SPAN_BITS;
 	__u64 best_cfa = 0;
-	__u32 best = 0, best_rank = 0;
 
+	for (__u32 i = 0; i < SPANS; i++)
+		counts += 1U << DP_SPAN_PROBE(t->keys[port_index(i, SPANS)].id) * SPAN_BITS;
 	for (__u32 i = 0; i < SPANS; i++) {
 		__u64 other = t->keys[port_index(i, SPANS)].cfa;
-		__u32 id = t->keys[port_index(i, SPANS)].id;
-		__u32 rank = other == cfa			? 5 :
-			     other == 0				? 4 :
-			     other < cfa			? 3 :
-			     DP_SPAN_PROBE(id) == probe		? 2 :
-								  1;
+		__u32 of = DP_SPAN_PROBE(t->keys[port_index(i, SPANS)].id);
+		bool is_more = (counts >> of * SPAN_BITS & SPAN_MASK) > SPANS / DP_MAX_LABEL_PROBES;
+		__u32 rank = other == cfa ? 5 : other == 0 ? 4 : other < cfa ? 3 : is_more ? 2 : 1;
 
 		if (dp_has_span_times && rank < 4 && t->keys[port_index(i, SPANS)].is_over)
 			rank = 4;

@@ -162,3 +162,19 @@ Test(probed_code, is_in_a_frame)
 	cr_assert_eq(frame_of(0x50101, 0x50120), 0);
 	cr_assert_eq(frame_of(0x40100, 0x50120), 0, "it has not begun");
 }
+
+Test(probed_code, has_a_function_in_common)
+{
+	struct probed_code other = { .device = 8, .inode = 12, .n = 2, .starts = { 0x1200, 0x1100 } };
+
+	cr_assert(probed_code_is_shared(&code, &other));
+	cr_assert(probed_code_is_shared(&other, &code));
+	other.device = 9;
+	cr_assert(!probed_code_is_shared(&code, &other));
+	other.device = 8;
+	other.inode = 13;
+	cr_assert(!probed_code_is_shared(&code, &other));
+	other.inode = 12;
+	other.n = 1;
+	cr_assert(!probed_code_is_shared(&code, &other));
+}
