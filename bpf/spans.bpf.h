@@ -333,7 +333,7 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 
 	n = port_opaque(n);
 	if (!w || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_CALLS_CELLS -
-			      WALK_SPAN_CELLS)
+				  WALK_SPAN_CELLS)
 		return 0;
 	found = w->out.span >> (probe & (DP_MAX_LABEL_PROBES - 1)) * SPAN_BITS & SPAN_MASK;
 	if (found == 0)

@@ -154,10 +154,11 @@ static inline const struct dp_values *sample_call(const struct named_sample *nam
 						  unsigned int probe)
 {
 	const struct dp_calls *calls = sample_part(named, DP_SAMPLE_CALLS);
-	const void *at = calls + 1;
+	const void *at;
 
 	if (!calls)
 		return probe == 0 ? sample_values(named) : NULL;
+	at = calls + 1;
 	if (!(calls->probes >> probe & 1))
 		return NULL;
 	for (unsigned int i = 0; i < probe; i++)

@@ -84,14 +84,17 @@ struct added_label *added_label_free(struct added_label *label)
 static void explain(int err)
 {
 	if (err == -EBUSY)
-		log_error("too many probes label samples (%d can, or one span:): remove or disable one",
-			  DP_MAX_LABEL_PROBES);
+		log_error(
+			"too many probes label samples (%d can, or one span:): remove or disable one",
+			DP_MAX_LABEL_PROBES);
 	else if (err == -EEXIST)
-		log_error("another probe labels samples by calls of this function: remove it, and add "
-			  "one with the values of both");
+		log_error(
+			"another probe labels samples by calls of this function: remove it, and add "
+			"one with the values of both");
 	else if (err == -ENOTUNIQ)
-		log_error("a value of another probe that labels samples has the same name: give one "
-			  "another name, NAME=VALUE");
+		log_error(
+			"a value of another probe that labels samples has the same name: give one "
+			"another name, NAME=VALUE");
 	else if (err == -E2BIG)
 		log_error("probes that label samples were set %d times in the last minute: wait",
 			  CALL_TABLE_SIZE);
@@ -163,9 +166,10 @@ int added_label_begin(const struct added_means *means, struct added_probe *p,
 	err = probe_slots_set_code(means->slots, p->slot, p->label->number, p->places.n,
 				   &p->label->code.places);
 	if (err == -ENOSPC)
-		log_error("calls of at most %d functions can label samples, of all probes: remove or "
-			  "disable one",
-			  DP_MAX_SPAN_PLACES);
+		log_error(
+			"calls of at most %d functions can label samples, of all probes: remove or "
+			"disable one",
+			DP_MAX_SPAN_PLACES);
 	else if (err < 0)
 		log_error("cannot set the probe: %s", strerror(-err));
 	else

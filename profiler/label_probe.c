@@ -153,7 +153,8 @@ int label_probe_check_both(const char *a, const char *b, char ret_why[ARGUMENTS_
 		if (form->is_length || !has_value(&second.parts.arguments, form->name))
 			continue;
 		snprintf(ret_why, ARGUMENTS_WHY_SIZE,
-			 "another --probe has a value %s: name one of them, NAME=VALUE", form->name);
+			 "another --probe has a value %s: name one of them, NAME=VALUE",
+			 form->name);
 		return -EINVAL;
 	}
 	return 0;
@@ -241,9 +242,10 @@ static int check_functions(const struct all *all, const struct event_text *text)
 		}
 	if (all->n_places + f->places.n <= DP_MAX_SPAN_PLACES)
 		return 0;
-	log_error("--probe: calls of at most %d functions can label samples, of all probes; with %s, "
-		  "they are %zu",
-		  DP_MAX_SPAN_PLACES, f->probe.parts.name, all->n_places + f->places.n);
+	log_error(
+		"--probe: calls of at most %d functions can label samples, of all probes; with %s, "
+		"they are %zu",
+		DP_MAX_SPAN_PLACES, f->probe.parts.name, all->n_places + f->places.n);
 	return -E2BIG;
 }
 

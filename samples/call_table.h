@@ -50,9 +50,8 @@ void call_table_end(struct call_table *table, unsigned int probe, uint64_t now_n
  * The periods that label a process's samples of a time, by their numbers, until call_table_unlock(); NULL:
  * none. Returns the one that is timed, or NULL.
  */
-const struct call_period *
-call_table_lock(struct call_table *table, uint64_t time_ns, uint32_t pid,
-		const struct call_period *ret[DP_MAX_LABEL_PROBES]);
+const struct call_period *call_table_lock(struct call_table *table, uint64_t time_ns, uint32_t pid,
+					  const struct call_period *ret[DP_MAX_LABEL_PROBES]);
 void call_table_unlock(struct call_table *table);
 
 #endif

@@ -46,10 +46,11 @@ struct value_labels {
 	const struct value_forms *thrown; /* of exceptions, whatever their list; NULL: none */
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
-	const struct probed_code *code; /* of each probe whose calls label samples; NULL: hits are */
+	const struct probed_code
+		*code; /* of each probe whose calls label samples; NULL: hits are */
 	size_t n_code;
-	struct value_table *added;      /* of probes that are added meanwhile; NULL: none can be */
-	struct call_table *calls;       /* of these, whose calls label samples */
+	struct value_table *added; /* of probes that are added meanwhile; NULL: none can be */
+	struct call_table *calls;  /* of these, whose calls label samples */
 	bool are_of_spans; /* samples get them when it is known how long calls took (spans.h) */
 };
 

@@ -21,7 +21,7 @@ struct probed_code {
 	uint64_t device, inode;
 	char build_id
 		[ELF_BUILD_ID_SIZE]; /* by which it is known as what others see of an overlay; "": none */
-	size_t list; /* the first of the lists of values of its calls */
+	size_t list;                 /* the first of the lists of values of its calls */
 	size_t n;
 	uint64_t starts[DP_MAX_SPAN_PLACES]; /* in the file */
 	struct dp_span_places places;

@@ -247,7 +247,8 @@ Test(options, takes_uprobes)
 Test(options, takes_probes_of_calls)
 {
 	PARSE("-a", "--probe", "label:libc.so.6:malloc(size=arg1)");
-	cr_assert_str_eq(options.record.profiler.label_probes[0], "label:libc.so.6:malloc(size=arg1)");
+	cr_assert_str_eq(options.record.profiler.label_probes[0],
+			 "label:libc.so.6:malloc(size=arg1)");
 	PARSE("-a", "--probe", "label:f:g(x=arg1)", "--probe", "label:f:h(y=arg1)");
 	cr_assert_eq(options.record.profiler.n_label_probes, 2);
 	cr_assert_str_eq(options.record.profiler.label_probes[1], "label:f:h(y=arg1)");

@@ -141,6 +141,7 @@ Test(record_reader, has_values_behind_labels)
 		cr_assert_eq(read_record(), 0);
 		expect_sample();
 		cr_assert_eq(sample_values(s)->n, 3);
+		cr_assert(sample_call(s, 0) == sample_values(s) && !sample_call(s, 1));
 		cr_assert_eq(((const __u64 *)(const void *)(sample_values(s) + 1))[2], 12);
 	}
 	put_names(0);

@@ -520,16 +520,14 @@ Test(label_values, are_of_several_calls)
 
 Test(label_values, are_of_several_added_calls)
 {
-	struct call_period x = { .code.inode = 1,
-				 .forms = { .n = 1,
-					    .of = { { .name = "x",
-						      .type = VALUE_U32,
-						      .unit = "" } } } };
-	struct call_period y = { .code.inode = 2,
-				 .forms = { .n = 1,
-					    .of = { { .name = "y",
-						      .type = VALUE_U32,
-						      .unit = "" } } } };
+	struct call_period x = {
+		.code.inode = 1,
+		.forms = { .n = 1, .of = { { .name = "x", .type = VALUE_U32, .unit = "" } } }
+	};
+	struct call_period y = {
+		.code.inode = 2,
+		.forms = { .n = 1, .of = { { .name = "y", .type = VALUE_U32, .unit = "" } } }
+	};
 	unsigned int first, second;
 	const __u64 word = 5;
 

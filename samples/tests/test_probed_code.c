@@ -165,16 +165,18 @@ Test(probed_code, is_in_a_frame)
 
 Test(probed_code, has_a_function_in_common)
 {
-	struct probed_code other = { .device = 8, .inode = 12, .n = 2, .starts = { 0x1200, 0x1100 } };
+	struct probed_code second = {
+		.device = 8, .inode = 12, .n = 2, .starts = { 0x1200, 0x1100 }
+	};
 
-	cr_assert(probed_code_is_shared(&code, &other));
-	cr_assert(probed_code_is_shared(&other, &code));
-	other.device = 9;
-	cr_assert(!probed_code_is_shared(&code, &other));
-	other.device = 8;
-	other.inode = 13;
-	cr_assert(!probed_code_is_shared(&code, &other));
-	other.inode = 12;
-	other.n = 1;
-	cr_assert(!probed_code_is_shared(&code, &other));
+	cr_assert(probed_code_is_shared(&code, &second));
+	cr_assert(probed_code_is_shared(&second, &code));
+	second.device = 9;
+	cr_assert(!probed_code_is_shared(&code, &second));
+	second.device = 8;
+	second.inode = 13;
+	cr_assert(!probed_code_is_shared(&code, &second));
+	second.inode = 12;
+	second.n = 1;
+	cr_assert(!probed_code_is_shared(&code, &second));
 }
