@@ -159,7 +159,7 @@ class AddedSpans(unittest.TestCase):
                 with self.times.change("on"):
                     probe = self.add()
                 refused = self.ask("add", f"label:{program('timed')}:handle(number=arg1:s32)")
-                self.assertIn("another probe labels samples", refused.stderr)
+                self.assertIn("too many probes label samples", refused.stderr)
                 time.sleep(1)
                 with self.times.change("off"):
                     self.do("remove", probe)
