@@ -81,10 +81,11 @@ static __always_inline __u64 hotspot_u64(const struct walk_hotspot *s, __u32 at)
 static __always_inline void hotspot_note(struct walk *w, __u64 code, __u64 position, __u64 tag)
 {
 	struct walk_runtime *r = &w->runtime;
-	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
+	struct dp_runtime_frame *f;
 
 	if (r->head.n >= DP_MAX_RUNTIME_FRAMES)
 		return;
+	f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
 	f->code = code;
 	f->position = position | (__u64)(w->at.n_frames - 1) << DP_NOTE_NUMBER_SHIFT;
 	f->tag = tag;

@@ -21,6 +21,8 @@
 #define MANY 4096
 
 static unsigned int n_repaired;
+/* Who is confined would ask in vain each time, and a namer another process. */
+static bool is_unreadable;
 
 static bool is_data_read(const siginfo_t *info, const ucontext_t *context)
 {
@@ -62,12 +64,17 @@ static uintptr_t next_number(struct text *t)
 /* Where the mapping with an address ends; 0: not known, as where nothing may be opened. */
 static uintptr_t find_end(uintptr_t address)
 {
-	struct text list = { .fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
+	struct text list = { .fd = -1 };
 	uintptr_t start, end = 0;
 	int c = '\n';
 
-	if (list.fd < 0)
+	if (!__atomic_load_n(&is_unreadable, __ATOMIC_RELAXED))
+		list.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (list.fd < 0) {
+		if (errno == EACCES || errno == EPERM)
+			__atomic_store_n(&is_unreadable, true, __ATOMIC_RELAXED);
 		return 0;
+	}
 	while (c == '\n') {
 		start = next_number(&list);
 		end = next_number(&list);

@@ -83,9 +83,10 @@ static int compare_offsets(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Functions may have several names, and be in both tables. */
+/* Functions may have several names, and be in both tables. For those, no room is kept. */
 static void sort(struct uprobe_places *p)
 {
+	uint64_t *smaller;
 	size_t n = 0;
 
 	qsort(p->offsets, p->n, sizeof(*p->offsets), compare_offsets);
@@ -93,6 +94,11 @@ static void sort(struct uprobe_places *p)
 		if (i == 0 || p->offsets[i] != p->offsets[i - 1])
 			p->offsets[n++] = p->offsets[i];
 	p->n = n;
+	smaller = reallocarray(p->offsets, n, sizeof(*p->offsets));
+	if (smaller) {
+		p->offsets = smaller;
+		p->size = n;
+	}
 }
 
 static int take_functions(struct uprobe_places *ret)

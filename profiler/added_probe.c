@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "elf/function_list.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/added_label.h"
@@ -246,6 +247,9 @@ static int set(const struct added_means *means, const struct probe_wish *wish,
 		err = name(wish, &parts, p);
 	if (err == 0)
 		err = find(means, wish, &parts, min_ns, p, &lists);
+	/* Only calls need it later; whoever has made the file chooses its size. */
+	if (!p->label)
+		function_list_done(&p->places.functions);
 	if (err == 0)
 		err = check_number(wish, p);
 	if (err == 0)
@@ -387,14 +391,28 @@ void added_probe_disable(const struct added_means *means, struct added_probe *p,
 	p->state = state;
 }
 
+/*
+ * Not what was set: the end of sampling may write to a slot what was in it just before
+ * (probe_slots_silence()).
+ */
+static void take_counts(struct added_probe *p, const struct dp_probe *now)
+{
+	p->counts.is_over = now->is_over;
+	p->counts.n_hits = now->n_hits;
+	p->counts.n_wanted = now->n_wanted;
+	p->counts.n_thinned = now->n_thinned;
+}
+
 void added_probe_look(const struct added_means *means, struct added_probe *p)
 {
 	const bool was_thinned = p->counts.n_thinned > 0;
 	/* Others than root cannot fill the log: they see it in the list. */
 	const enum log_level level = p->user == 0 ? LOG_WARNING : LOG_DEBUG;
+	struct dp_probe now;
 
-	if (p->state != ADDED_ON || probe_slots_read(means->slots, p->slot, &p->counts) < 0)
+	if (p->state != ADDED_ON || probe_slots_read(means->slots, p->slot, &now) < 0)
 		return;
+	take_counts(p, &now);
 	if (p->counts.n_thinned > 0 && !was_thinned)
 		log_message(level,
 			    "probe %u (%s) has more than %u hits in a second: some are chosen at "

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/uprobe_places.h"
+#include "log/clock.h"
 #include "log/log.h"
 #include "profiler/argument_place.h"
 #include "profiler/parameter_source.h"
@@ -128,16 +129,32 @@ static int set_list(struct probe_lists *l, const struct arguments *arguments, ui
 	return 0;
 }
 
+/*
+ * So long may all look-ups for a user's probe take: whoever has made the file decides how long each does, and
+ * others who ask for probes wait.
+ */
+#define USER_TIME_NS UINT64_C(5000000000)
+
+static int take_too_long(const struct parameter_source *s)
+{
+	log_error("to look up parameters in %s takes too long", s->path);
+	log_detail("try:  a name that fewer functions have, or arg1, arg2, ...");
+	return -ETIME;
+}
+
 static int make_each(struct parameter_source *s, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
-	bool have_names = arguments_have_names(arguments);
+	const bool have_names = arguments_have_names(arguments);
+	const uint64_t end_ns = s->user == 0 ? UINT64_MAX : clock_now_ns() + USER_TIME_NS;
 
 	for (size_t i = 0; i < places->n; i++) {
 		_cleanup_(parse_result_done) struct parse_result found = { 0 };
 		struct arguments own = *arguments;
 		int err = have_names ? resolve(s, &own, places->offsets[i], &found) : 0;
 
+		if (err == 0 && have_names && i + 1 < places->n && clock_now_ns() > end_ns)
+			err = take_too_long(s);
 		if (err == 0)
 			err = set_list(ret, &own, &places->cookies[i]);
 		if (err < 0)

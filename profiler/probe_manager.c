@@ -130,10 +130,14 @@ int probe_manager_change(struct probe_manager *m, enum probe_change change, unsi
 {
 	int err = 0, n = 0;
 
-	for (size_t i = 0; err == 0 && i < DP_MAX_PROBES; i++) {
+	/* One that cannot be enabled, perhaps another user's, does not keep the others from that. */
+	for (size_t i = 0; i < DP_MAX_PROBES; i++) {
+		int failed;
+
 		if (!may_change(m->probes[i], user) || (id != 0 && m->probes[i]->id != id))
 			continue;
-		err = change_one(m, change, i, user);
+		failed = change_one(m, change, i, user);
+		err = err < 0 ? err : failed;
 		n++;
 	}
 	if (err < 0)

@@ -99,12 +99,12 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 {
 	json_t *pids = NULL;
 	json_error_t error;
-	int max_rate = PROBE_MAX_RATE;
+	json_int_t max_rate = PROBE_MAX_RATE;
 	const char *what;
 
 	ret->user = peer->who.uid;
 	ret->group = peer->who.gid;
-	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s:s, s:s, s?s, s?i, s?o}",
+	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s:s, s:s, s?s, s?I, s?o}",
 			   "do", &what, "kind", &ret->kind, "path", &ret->path, "probe",
 			   &ret->probe, "name", &ret->name, "max_rate", &max_rate, "pids",
 			   &pids) < 0)
@@ -152,10 +152,14 @@ static int change(struct probe_manager *m, json_t *request, const struct probe_p
 {
 	json_error_t error;
 	const char *what;
-	int id = 0, n;
+	json_int_t id = 0;
+	int n;
 
-	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s?i}", "do", &what, "id", &id) < 0)
+	if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s?I}", "do", &what, "id", &id) < 0)
 		return unpack_failed(&error);
+	/* Cut to an int, it might be 0: all. */
+	if (id < 0 || id > INT_MAX)
+		return fail("a probe has no such number");
 	n = probe_manager_change(m, change, (unsigned int)id, peer->who.uid);
 	return n < 0 ? n : finish(json_pack("{s:i}", "n", n), ret);
 }

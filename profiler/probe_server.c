@@ -97,15 +97,17 @@ static size_t count_peers(const struct probe_server *s, uid_t user)
 	return n;
 }
 
-/* The user who has most places. */
-static uid_t find_greediest(const struct probe_server *s)
+/* The user who has most places; for another user than root, root if nobody else has one. */
+static uid_t find_greediest(const struct probe_server *s, uid_t for_user)
 {
 	uid_t user = 0;
 	size_t most = 0;
 
 	for (size_t i = 0; i < MAX_PEERS; i++) {
-		size_t n = s->peers[i].fd < 0 ? 0 : count_peers(s, s->peers[i].who.uid);
+		size_t n = s->peers[i].fd < 0 ? 0 : 2 * count_peers(s, s->peers[i].who.uid);
 
+		if (n > 0 && for_user != 0 && s->peers[i].who.uid == 0)
+			n = 1;
 		if (n <= most)
 			continue;
 		user = s->peers[i].who.uid;
@@ -136,7 +138,7 @@ static struct probe_peer *choose_place(struct probe_server *s, uid_t user)
 	for (size_t i = 0; i < MAX_PEERS && !has_most; i++)
 		if (s->peers[i].fd < 0)
 			return &s->peers[i];
-	oldest = find_oldest(s, has_most ? user : find_greediest(s));
+	oldest = find_oldest(s, has_most ? user : find_greediest(s, user));
 	end_peer(s, oldest);
 	return oldest;
 }

@@ -117,9 +117,10 @@ static void meter(struct process_metrics *m, struct metered *p)
 	bool is_same;
 	uint64_t now_ns;
 
+	/* Right before the first that it reads: in between, this thread may wait for a CPU. */
+	now_ns = clock_now_ns();
 	if (proc_usage_read(p->pid, &now) < 0)
 		return;
-	now_ns = clock_now_ns();
 	is_same = p->last_ns && now.started == p->last.started;
 	r = make_reading(is_same ? &p->last : NULL, &now, now_ns - p->last_ns);
 	r.time_ns = now_ns;

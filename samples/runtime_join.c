@@ -403,6 +403,7 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 {
 	const struct dp_runtime_frame *frames = (const void *)(runtime + 1), *last;
 	struct runtime_frames one;
+	uint64_t n_apart;
 
 	if (!runtime)
 		return;
@@ -417,6 +418,7 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 	last = runtime->n > 0 ? &frames[runtime->n - 1] : NULL;
 	if (!last || last->code >= runtime->n)
 		return;
+	n_apart = join->n_apart;
 	one.n = last->code;
 	join_one(join, snapshot, &one, sample);
 	one.kind = (uint8_t)last->position;
@@ -424,4 +426,6 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 	one.frames = frames + last->code;
 	one.n = runtime->n - 1 - last->code;
 	join_one(join, snapshot, &one, sample);
+	if (join->n_apart > n_apart)
+		join->n_apart = n_apart + 1; /* it counts samples */
 }

@@ -328,8 +328,6 @@ static int find_added(struct spans *s, const struct dp_spans *raw, const struct 
 	if (period)
 		span_list_take(&period->code, raw, snapshot, sample, ret);
 	call_table_unlock(s->values->calls);
-	if (min_ns > s->min_ns)
-		s->min_ns = min_ns;
 	err = spans_see(s, sample->tid, ret, sample->time_ns);
 	for (size_t i = 0; err == 0 && i < ret->n; i++) {
 		struct span_call *c = find(s, sample->tid, ret->begins[i]);
@@ -358,6 +356,8 @@ static void count_waiting(struct spans *s, const struct kept_sample *kept, bool 
 			c->n_waiting++;
 		else if (c)
 			c->n_waiting--;
+		if (c && c->min_ns > s->min_ns)
+			s->min_ns = c->min_ns;
 	}
 }
 
@@ -368,6 +368,9 @@ int spans_keep(struct spans *s, struct kept_sample *kept)
 		kept_sample_free(kept);
 		return 0;
 	}
+	/* What has waited long ago does not make others wait. */
+	if (s->are_added && !s->first)
+		s->min_ns = 0;
 	kept->next = NULL;
 	if (s->first)
 		s->last->next = kept;

@@ -490,6 +490,12 @@ static int open_file(void *arg, const char *path)
 	return err < 0 ? err : found.fd;
 }
 
+/* That its parser has too little memory is no reason to end what this process does. */
+static int own_error(int err)
+{
+	return err == -ENOMEM ? -EAGAIN : err;
+}
+
 static int read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
@@ -498,7 +504,7 @@ static int read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
 	int err = parsers_ask(((const struct namers *)arg)->parsers, &request, &clock, &result);
 
 	snprintf(ret, MODULE_BUILD_ID_SIZE, "%s", result.facts.origin.build_id);
-	return err;
+	return own_error(err);
 }
 
 static int find_pages(void *arg, const struct module *module, struct code_pages **ret,
@@ -511,7 +517,7 @@ static int find_pages(void *arg, const struct module *module, struct code_pages 
 	clockid_t clock;
 	int err = parsers_ask(((const struct namers *)arg)->parsers, &request, &clock, &result);
 
-	return err < 0 ? err :
+	return err < 0 ? own_error(err) :
 			 code_pages_of(result.facts.segments, result.facts.n_segments, ret, ret_n);
 }
 

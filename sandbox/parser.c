@@ -224,7 +224,8 @@ static bool are_segments(const struct elf_segment *segments, size_t n)
 	const uint8_t *bytes = (const uint8_t *)segments;
 
 	for (size_t i = 0; i < n; i++)
-		if (bytes[i * sizeof(*segments) + offsetof(struct elf_segment, executable)] > 1)
+		if (bytes[i * sizeof(*segments) + offsetof(struct elf_segment, executable)] > 1 ||
+		    bytes[i * sizeof(*segments) + offsetof(struct elf_segment, writable)] > 1)
 			return false;
 	return true;
 }

@@ -218,7 +218,7 @@ static void replace_spawner(struct starter *s, unsigned int number)
 /* The lock is held. */
 static int request_new(struct starter *s, enum spawned_kind kind, struct prepared *ret)
 {
-	*ret = (struct prepared){ .kind = kind, .number = s->n_spawners };
+	*ret = (struct prepared){ .kind = kind, .number = s->n_spawners, .socket = -1 };
 	if (!s->spawner || spawner_has_ended(s->spawner))
 		return -EPIPE;
 	return spawner_request(s->spawner, kind, &ret->spawner, &ret->socket);

@@ -90,6 +90,9 @@ static int read_script(const struct reader *r, const struct dp_chain *chain,
 	uint64_t string = frame->code & ~DP_CHAIN_FILE, hash;
 	int err = read_text(r, string, code->file);
 
+	/* Pages are kept: that of the hash may have been read before the text. */
+	if (r->memory->forget)
+		r->memory->forget(r->memory->arg);
 	if (err == 0)
 		err = memory_word(r->memory, string + chain->hash, &hash);
 	if (err == 0 && hash != frame->tag)

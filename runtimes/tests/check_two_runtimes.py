@@ -8,6 +8,7 @@ The program's innermost function writes down Python's and Ruby's own lists of th
 construction: each language's frames have to be its list, and the order of both the one in ORDER. At least
 SHARE of MIN_SAMPLES samples have all that, and none has anything else but less of it.
 """
+import glob
 import itertools
 import json
 import os
@@ -20,10 +21,12 @@ INNER = "spin.<locals>.<genexpr>"
 SHARE = 0.95
 MIN_SAMPLES = 200
 PYTHON = "/usr/bin/python3"
+# Debian's: its name has the version.
+RUBY = "/usr/lib/*/libruby-3.*.so.3.?"
 
 PROGRAM = '''\
 import ctypes, json, sys, time, traceback
-ruby = ctypes.PyDLL("libruby-3.1.so.3.1")
+ruby = ctypes.PyDLL(sys.argv[3])
 ruby.rb_eval_string.restype = ctypes.c_ulong
 ruby.ruby_init()
 VALUE = ctypes.PYFUNCTYPE(ctypes.c_ulong, ctypes.c_ulong)
@@ -54,11 +57,11 @@ with open(sys.argv[2], "w") as file:
 ORDER = ["python", "ruby", "python"]
 
 
-def profile(dwarfprof, directory):
+def profile(dwarfprof, library, directory):
     program, ruby, python, output = (os.path.join(directory, name) for name in ("p.py", "ruby", "python", "samples"))
     with open(program, "w", encoding="utf-8") as file:
         file.write(PROGRAM)
-    subprocess.run([dwarfprof, "-F", "499", "--format", "jsonl", "-o", output, "--", PYTHON, program, ruby, python],
+    subprocess.run([dwarfprof, "-F", "499", "--format", "jsonl", "-o", output, "--", PYTHON, program, ruby, python, library],
                    check=True, timeout=120, stderr=subprocess.DEVNULL)
     with open(python, encoding="utf-8") as file:
         wanted = json.load(file)
@@ -90,10 +93,11 @@ def is_part(sample, wanted):
 
 
 def main():
-    if os.geteuid() != 0:
+    libraries = glob.glob(RUBY)
+    if os.geteuid() != 0 or not libraries:
         return 77
     with tempfile.TemporaryDirectory() as directory:
-        wanted, samples = profile(sys.argv[-1], directory)
+        wanted, samples = profile(sys.argv[-1], libraries[0], directory)
     samples = [s for s in samples if wanted["began"] < s["time_ns"] < wanted["end"]]
     whole = sum(is_whole(s, wanted) for s in samples)
     wrong = [s for s in samples if not is_part(s, wanted)]

@@ -124,6 +124,22 @@ Test(php, scripts_are_known_by_their_files)
 	cr_assert_eq(read_code(), -EFAULT);
 }
 
+static void make_other(void *arg)
+{
+	(void)arg;
+	put_word(FILE_NAME + 8, 0);
+}
+
+/* The hash is looked at after the text, in pages that have been read again. */
+Test(php, another_file_in_its_place_is_not_named)
+{
+	const struct runtime_memory changing = { read_bytes, NULL, make_other };
+
+	frame = (struct dp_runtime_frame){ FILE_NAME | DP_CHAIN_FILE, 17, 99 };
+	put_word(FILE_NAME + 8, 99);
+	cr_assert_eq(runtime_php.read(&image, &frame, &changing, &code), -ESTALE);
+}
+
 Test(php, other_code_at_the_same_address_is_not_named)
 {
 	put_word(FUNCTION + 88, INSTRUCTIONS + 32);

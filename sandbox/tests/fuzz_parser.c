@@ -64,11 +64,12 @@ static void use_facts(const struct elf_facts *facts)
 {
 	for (size_t i = 0; i < facts->n_segments; i++) {
 		const struct elf_segment *s = &facts->segments[i];
-		uint8_t executable;
+		uint8_t executable, writable;
 		uint64_t bias;
 
 		memcpy(&executable, (const char *)s + offsetof(struct elf_segment, executable), 1);
-		EXPECT(executable <= 1);
+		memcpy(&writable, (const char *)s + offsetof(struct elf_segment, writable), 1);
+		EXPECT(executable <= 1 && writable <= 1);
 		(void)elf_facts_bias(facts, s->address, s->offset, &bias);
 	}
 	for (size_t i = 0; i < facts->n_code; i++) {

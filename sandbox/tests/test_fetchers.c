@@ -268,6 +268,24 @@ Test(fetchers, are_replaced)
 	cr_assert_eq(n_said("warning"), 0);
 }
 
+/* What fails takes no descriptor of this process for its own. */
+Test(fetchers, that_do_not_start_again)
+{
+	struct stat was, is;
+	pid_t spawner[16];
+	uint64_t word;
+
+	cr_assert_eq(read_soon(getpid(), &word, &word), 0);
+	cr_assert(dup2(said, STDIN_FILENO) == STDIN_FILENO && fstat(said, &was) == 0);
+	cr_assert(children(getpid(), spawner) == 1 && unlink(program) == 0);
+	cr_assert(kill(fetcher(), SIGKILL) == 0 && kill(spawner[0], SIGKILL) == 0);
+	cr_assert_eq(waitid(P_PID, (id_t)spawner[0], NULL, WEXITED | WNOWAIT), 0);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(read_word(getpid(), &word, &word), -EAGAIN);
+	fetchers = fetchers_free(fetchers);
+	cr_assert(fstat(STDIN_FILENO, &is) == 0 && is.st_ino == was.st_ino);
+}
+
 /* This process reads, and says so once. */
 Test(fetchers, that_do_not_start)
 {
