@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "kernel/permission.h"
 #include "kernel/session.h"
+#include "kernel/span_places.h"
 #include "kernel/uprobe.h"
 #include "kernel/uprobe_places.h"
 #include "dwarfprof.skel.h"
@@ -112,22 +113,11 @@ int probe_slots_set_list(struct probe_slots *s, uint32_t number, const struct dp
 	return bpf_map_update_elem(s->arguments, &number, list, BPF_ANY) < 0 ? -errno : 0;
 }
 
-static int write_code(struct probe_slots *s)
+static int write_code(const struct probe_slots *s, const struct dp_span_places *places)
 {
 	const uint32_t zero = 0;
 
-	return bpf_map_update_elem(s->code, &zero, &s->places, BPF_ANY) < 0 ? -errno : 0;
-}
-
-/* Free places, as many as are wanted. */
-static int choose(const struct probe_slots *s, size_t n, size_t ret[DP_MAX_SPAN_PLACES])
-{
-	size_t n_chosen = 0;
-
-	for (size_t i = 0; i < DP_MAX_SPAN_PLACES && n_chosen < n; i++)
-		if (s->places.of[i].id == 0)
-			ret[n_chosen++] = i;
-	return n_chosen == n ? 0 : -ENOSPC;
+	return bpf_map_update_elem(s->code, &zero, places, BPF_ANY) < 0 ? -errno : 0;
 }
 
 /*
@@ -137,37 +127,22 @@ static int choose(const struct probe_slots *s, size_t n, size_t ret[DP_MAX_SPAN_
 int probe_slots_set_code(struct probe_slots *s, uint32_t slot, unsigned int probe, size_t n,
 			 struct dp_span_places *code)
 {
-	size_t at[DP_MAX_SPAN_PLACES];
-	int err = choose(s, n, at);
+	struct dp_span_places all = s->places, both;
+	int err = span_places_add(&all, s->serial + 1, slot, probe, n, code);
 
 	if (err < 0)
 		return err;
 	s->serial++;
-	for (size_t i = 0; i < n; i++) {
-		code->of[i].slot = slot;
-		code->of[i].id = 0;
-		s->places.of[at[i]] = code->of[i];
-	}
-	err = write_code(s);
-	for (size_t i = 0; i < n; i++) {
-		code->of[i].id = DP_SPAN_ID(s->serial, probe, at[i]);
-		s->places.of[at[i]].id = code->of[i].id;
-	}
-	s->places.are_timed |= code->are_timed;
-	return err < 0 ? err : write_code(s);
+	span_places_common(&s->places, &all, &both);
+	err = write_code(s, &both);
+	s->places = all;
+	return err < 0 ? err : write_code(s, &all);
 }
 
 void probe_slots_drop_code(struct probe_slots *s, uint32_t slot)
 {
-	bool has_others = false;
-
-	for (size_t i = 0; i < DP_MAX_SPAN_PLACES; i++) {
-		if (s->places.of[i].slot == slot)
-			s->places.of[i].id = 0;
-		has_others |= s->places.of[i].id != 0;
-	}
-	s->places.are_timed &= has_others;
-	(void)write_code(s);
+	span_places_drop(&s->places, slot);
+	(void)write_code(s, &s->places);
 }
 
 /* The i-th place, unless one link has all. */
