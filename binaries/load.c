@@ -76,6 +76,7 @@ static void end_job(struct binary_store *store, struct table_job *j)
 
 void load_forget(struct binary_store *store, struct binary *b)
 {
+	mapped_id_forget(store, b);
 	HASH_DEL(store->binaries, b);
 	file_budget_give(&store->files, b->user);
 }
