@@ -205,12 +205,14 @@ bool sideband_can_wait(struct sideband *s, const struct process_table *table)
 	return true;
 }
 
-void sideband_gather(struct sideband *s, const struct process_table *table, uint64_t ns)
+bool sideband_gather(struct sideband *s, const struct process_table *table, uint64_t ns)
 {
 	const struct timespec pause = { .tv_nsec = (long)ns };
 
-	if (ns > 0 && sideband_can_wait(s, table))
-		nanosleep(&pause, NULL);
+	if (ns == 0 || !sideband_can_wait(s, table))
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
 }
 
 int sideband_add_cpu(struct sideband *s, unsigned int cpu)

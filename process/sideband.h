@@ -43,8 +43,8 @@ void sideband_drop_cpu(struct sideband *sideband, unsigned int cpu);
  */
 bool sideband_can_wait(struct sideband *sideband, const struct process_table *table);
 
-/* Waits so long, less than a second, if they can. */
-void sideband_gather(struct sideband *sideband, const struct process_table *table, uint64_t ns);
+/* Waits so long, less than a second, if they can. True: it has waited. */
+bool sideband_gather(struct sideband *sideband, const struct process_table *table, uint64_t ns);
 
 /*
  * Passes all available records to the table in order of time, and publishes the changes. 0 or a

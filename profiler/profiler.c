@@ -440,20 +440,20 @@ static uint64_t longest_wait(const struct profiler *p, uint64_t now)
 static int time_to_wait(const struct profiler *p, uint64_t until)
 {
 	uint64_t now = clock_now_ns();
-	uint64_t left = until > now ? until - now : 0, longest = longest_wait(p, now);
+	uint64_t left = until > now ? until - now : 0, most = longest_wait(p, now);
 
 	if (drain_is_behind(&p->drain))
 		return 0;
-	if (left > longest)
-		left = longest;
-	return (int)((left + 999999) / 1000000);
+	return (int)(((left < most ? left : most) + 999999) / 1000000);
 }
 
 int profiler_run(struct profiler *p, uint64_t until_ns)
 {
 	int err = loop_run(&p->loop, time_to_wait(p, until_ns));
 
-	sideband_gather(p->sideband, &p->stores.table, needs_gather_ns(&p->needs));
+	/* What came meanwhile has woken nobody yet, and need not. */
+	if (err == 0 && sideband_gather(p->sideband, &p->stores.table, needs_gather_ns(&p->needs)))
+		err = loop_run(&p->loop, 0);
 	return err < 0 ? err : drain_run(&p->drain, false);
 }
 
