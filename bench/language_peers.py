@@ -153,8 +153,11 @@ def dump_java(dwarfprof, directory, home, show):
 
 
 def read_rbspy(rbspy, pid):
-    """The stack of the thread that has the lock, or had it last: [function, line]."""
-    said = subprocess.run([rbspy, "snapshot", "--pid", str(pid)], check=True, capture_output=True, text=True).stdout
+    """The stack of the thread that has the lock, or had it last: [function, line]. None: it finds none."""
+    found = subprocess.run([rbspy, "snapshot", "--nonblocking", "--pid", str(pid)], check=False, capture_output=True, text=True)
+    if found.returncode:
+        return None
+    said = found.stdout
     return [re.sub(r" - (.*):(\d+)$", r" \1:\2", line) for line in said.splitlines() if " - " in line]
 
 
@@ -166,7 +169,9 @@ def dump_ruby(dwarfprof, directory, times, show):
         for i in range(times):
             time.sleep(0.05 + i % 7 * 0.0137)
             with stopped(pid):
-                theirs = without_native(read_rbspy(rbspy, pid))
+                if (theirs := read_rbspy(rbspy, pid)) is None:
+                    continue
+                theirs = without_native(theirs)
                 ours = [without_native(of_ruby(f)) for f in dump(dwarfprof, pid, f"{directory}/dump").values()]
             is_there = theirs in ours
             equal, different = equal + is_there, different + (not is_there)
