@@ -196,7 +196,7 @@ def leaves(path, kind):
         for sample in map(json.loads, file):
             frames = [f for f in sample["user_stack"] if f["kind"] == kind and not f["symbol"].startswith("[")]
             if frames and kind == "python":
-                counts[f"{frames[0]['symbol']} {os.path.basename(frames[0]['file'])}"] += 1
+                counts[f"{frames[0]['symbol']} {os.path.basename(frames[0]['file'] or '')}"] += 1
             elif frames:
                 counts[plain(frames[0]["symbol"])] += 1
     return counts
