@@ -153,12 +153,20 @@ def dump_java(dwarfprof, directory, home, show):
 
 
 def read_rbspy(rbspy, pid):
-    """The stack of the thread that has the lock, or had it last: [function, line]. None: it finds none."""
+    """The stack of the thread that has the lock, or had it last, leaf first: [(function, file)], without functions
+    in C, of which it has no file. None: it finds none. Since Ruby 2.6, its line is the last one of the method,
+    whichever runs (get_lineno() of rbspy 0.55)."""
     found = subprocess.run([rbspy, "snapshot", "--nonblocking", "--pid", str(pid)], check=False, capture_output=True, text=True)
     if found.returncode:
         return None
-    said = found.stdout
-    return [re.sub(r" - (.*):(\d+)$", r" \1:\2", line) for line in said.splitlines() if " - " in line]
+    frames = [re.match(r"(.*) - (.*?)(?::\d+)?$", line) for line in found.stdout.splitlines() if " - " in line]
+    return [(f[1], f[2]) for f in reversed(frames) if "[c function]" not in f[1]]
+
+
+def is_ruby_stack(ours, theirs):
+    """rbspy has no file of what is compiled from a string with a path that is not there, as templates are."""
+    return len(ours) == len(theirs) and all(mine[0] == other[0] and other[1] in (mine[1], "unknown")
+                                            for mine, other in zip(ours, theirs))
 
 
 def dump_ruby(dwarfprof, directory, times, show):
@@ -171,9 +179,8 @@ def dump_ruby(dwarfprof, directory, times, show):
             with stopped(pid):
                 if (theirs := read_rbspy(rbspy, pid)) is None:
                     continue
-                theirs = without_native(theirs)
-                ours = [without_native(of_ruby(f)) for f in dump(dwarfprof, pid, f"{directory}/dump").values()]
-            is_there = theirs in ours
+                ours = [of_ruby(frames) for frames in dump(dwarfprof, pid, f"{directory}/dump").values()]
+            is_there = any(is_ruby_stack(frames, theirs) for frames in ours)
             equal, different = equal + is_there, different + (not is_there)
             if show and not is_there:
                 print("rbspy:", *theirs, "ours:", *(line for frames in ours for line in [*frames, "--"]), sep="\n    ")
@@ -181,12 +188,7 @@ def dump_ruby(dwarfprof, directory, times, show):
 
 
 def of_ruby(frames):
-    return [f"{f['symbol']} {f['file']}:{f['line']}" for f in frames]
-
-
-def without_native(frames):
-    """Without functions in C, to which each gives a place of its own."""
-    return [f for f in frames if re.search(r"/[^/]+:\d+$", f) and not f.endswith(":0") and "[c function]" not in f]
+    return [(f["symbol"], f["file"]) for f in frames if f["line"]]
 
 
 def leaves(path, kind):
@@ -252,8 +254,11 @@ def profile_python(dwarfprof, directory, seconds):
 
 
 def agent(home, pid, library, options):
-    subprocess.run([f"{home}/bin/jcmd", str(pid), "JVMTI.agent_load", library, options], check=True,
-                   stdout=subprocess.DEVNULL)
+    """jcmd takes what is before a = for the name of an option, and leaves out what is behind it, unless it is
+    quoted. It succeeds whatever the agent returns."""
+    said = subprocess.run([f"{home}/bin/jcmd", str(pid), "JVMTI.agent_load", library, f'"{options}"'], check=True,
+                          capture_output=True, text=True).stdout
+    assert re.search(r"return code: 0$", said, re.M), said
 
 
 def unpack_async_profiler(directory):
