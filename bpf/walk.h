@@ -130,6 +130,7 @@ static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
 }
 
 #include "bpf/hotspot.h"
+#include "bpf/sljit.h"
 
 /*
  * Leaves a signal handler's return trampoline for the interrupted frame, whose registers the kernel
@@ -287,6 +288,8 @@ static __always_inline enum dp_outcome walk_without_rule(struct walk *w, enum dp
 	if (why == DP_NO_TABLE && port_has_hotspot(w)) {
 		enum dp_outcome outcome = (enum dp_outcome)walk_hotspot(w, walk_is_called(w));
 
+		if (outcome == DP_NO_TABLE)
+			outcome = (enum dp_outcome)walk_sljit(w);
 		if (outcome != DP_NO_TABLE)
 			return outcome;
 	}
