@@ -3,18 +3,18 @@
 #define DP_BPF_SLJIT_H
 
 /*
- * Leaves functions that sljit has made, such as those of PCRE2's regular expressions: they have neither
- * unwind information nor a frame pointer. The blocks of its allocator (sljitExecAllocator.c) say where
- * one begins, and its first instructions, how large its frame is. A frame is left only to where a call
- * is. What is read need not make sense: searches are bounded.
+ * Leaves functions that sljit has made, such as those of PCRE2's regular expressions: they have
+ * neither unwind information nor a frame pointer. The blocks of its allocator (sljitExecAllocator.c)
+ * say where one begins, and its first instructions, how large its frame is. A frame is left only to
+ * where a call is. What is read need not make sense: searches are bounded.
  */
 
 #include "bpf/hotspot.h"
 #include "bpf/sljit_code.h"
 
 /*
- * Blocks are in chunks of multiples of that size. Linux maps each next to the one before, if there is
- * room, so that a mapping has several.
+ * Blocks are in chunks of multiples of that size. Linux maps each next to the one before, if there
+ * is room, so that a mapping has several.
  */
 #define SLJIT_CHUNK 0x10000ULL
 /* The most blocks of a chunk to look at. Most regular expressions take about a thousand bytes. */
@@ -23,7 +23,7 @@
 #define SLJIT_BLOCK 64
 #define SLJIT_HEADER 16
 
-/* Goes to the chunk's next block. Returns 1 at the one with the address, or where the search ends. */
+/* Goes to the chunk's next block. Returns 1 at the one with s->pc, or where the search ends. */
 static long sljit_hop(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
@@ -77,8 +77,8 @@ static __always_inline __u32 sljit_leaf_size(struct walk *w)
 }
 
 /*
- * Leaves the frame at w->at.pc. Returns an enum dp_outcome; DP_NO_TABLE: it is not sljit's, or cannot
- * be left.
+ * Leaves the frame at w->at.pc. Returns an enum dp_outcome; DP_NO_TABLE: it is not sljit's, or
+ * cannot be left.
  */
 PORT_GLOBAL int walk_sljit(struct walk *w)
 {
@@ -94,7 +94,7 @@ PORT_GLOBAL int walk_sljit(struct walk *w)
 		return DP_NO_TABLE;
 	s->ra_at = w->at.sp + (is_caller ? s->frame_size : sljit_leaf_size(w));
 	if (!hotspot_is_return(w, s->ra_at)) {
-		/* Subroutines in it take their return address from the stack first, and put it back last. */
+		/* Its subroutines take their return address off the stack first, and back last. */
 		s->ra_at += 8;
 		if (is_caller || s->ra_at - w->at.sp != s->frame_size + 8ULL ||
 		    !hotspot_is_return(w, s->ra_at))

@@ -6,9 +6,10 @@
  * The instructions by which sljit's functions make and leave their frames (sljit_emit_enter() and
  * sljit_emit_return()):
  *
- *   int sljit_code_enters(w)    reads the first ones, in w->code, into w->sljit; negative: they are others
- *   int sljit_code_leaves(w)    w->code is at w->sljit.pc: the bytes above the return address, if only what
- *                               takes them away is left, else SLJIT_CODE_STAYS
+ *   int sljit_code_enters(w)    reads the first ones, in w->code, into w->sljit; negative: they
+ *                               are others
+ *   int sljit_code_leaves(w)    w->code is at w->sljit.pc: how many bytes are below the return
+ *                               address, if only the end is left, else SLJIT_CODE_STAYS
  */
 
 #include "bpf/frame_code.h"

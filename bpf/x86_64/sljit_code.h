@@ -18,7 +18,7 @@
 /* rbx, rbp, r12 to r15, and one more */
 #define SLJIT_CODE_SAVED 7
 
-/* The size of push or pop of a register, whose short form is `code`; 0: it is another instruction. */
+/* The size of a push or pop, whose short form is `code`; 0: it is another instruction. */
 static __always_inline __u32 sljit_code_moves(const struct walk_code *c, __u32 at, __u32 code)
 {
 	__u32 word = (__u32)code_word(c, at);
