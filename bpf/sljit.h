@@ -63,17 +63,18 @@ static __always_inline int sljit_find(struct walk *w)
 	return sljit_code_enters(w);
 }
 
-/* How many bytes the frame at w->at.pc, which did not call, has at that instruction. */
-static __always_inline __u32 sljit_leaf_size(struct walk *w)
+/* How many bytes are below the return address of the frame at w->at.pc. Negative: unknown. */
+static __always_inline int sljit_size(struct walk *w)
 {
 	struct walk_sljit *s = &w->sljit;
-	__u32 left = SLJIT_CODE_STAYS;
 
+	if (DP_METHOD_IS_CALLER(w->at.method))
+		return (int)s->frame_size;
 	if (s->pc - s->at < s->complete)
-		return s->made;
-	if (hotspot_peek(w, w->code.bytes, FRAME_CODE_SIZE, s->pc) == 0)
-		left = (__u32)sljit_code_leaves(w);
-	return left != SLJIT_CODE_STAYS ? left : s->frame_size;
+		return (int)s->made;
+	if (hotspot_peek(w, w->code.bytes, FRAME_CODE_SIZE, s->pc) < 0)
+		return -1;
+	return sljit_code_leaves(w);
 }
 
 /*
@@ -83,26 +84,22 @@ static __always_inline __u32 sljit_leaf_size(struct walk *w)
 PORT_GLOBAL int walk_sljit(struct walk *w)
 {
 	struct walk_sljit *s;
-	__u32 is_caller;
+	int size;
 
 	if (!w)
 		return DP_NO_TABLE;
 	s = &w->sljit;
-	is_caller = DP_METHOD_IS_CALLER(w->at.method);
-	s->pc = w->at.pc - (is_caller ? 1 : 0);
+	s->pc = w->at.pc - (DP_METHOD_IS_CALLER(w->at.method) ? 1 : 0);
 	if (sljit_find(w) < 0)
 		return DP_NO_TABLE;
-	s->ra_at = w->at.sp + (is_caller ? s->frame_size : sljit_leaf_size(w));
-	if (!hotspot_is_return(w, s->ra_at)) {
-		/* Its subroutines take their return address off the stack first, and back last. */
-		s->ra_at += 8;
-		if (is_caller || s->ra_at - w->at.sp != s->frame_size + 8ULL ||
-		    !hotspot_is_return(w, s->ra_at))
-			return DP_NO_TABLE;
-	}
+	size = sljit_size(w);
+	s->ra_at = w->at.sp + (__u32)size;
+	if (size < 0 || !hotspot_is_return(w, s->ra_at))
+		return DP_NO_TABLE;
 	s->fp_at = s->ra_at - s->fp_below;
-	return hotspot_leave(w, DP_FRAME_CFA(s->ra_at), s->ra_at,
-			     s->fp_below != 0 && s->fp_at >= w->at.sp ? s->fp_at : 0);
+	if (s->fp_below == 0 || s->fp_at < w->at.sp)
+		s->fp_at = 0;
+	return hotspot_leave(w, DP_FRAME_CFA(s->ra_at), s->ra_at, s->fp_at);
 }
 
 #endif

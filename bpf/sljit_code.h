@@ -8,13 +8,11 @@
  *
  *   int sljit_code_enters(w)    reads the first ones, in w->code, into w->sljit; negative: they
  *                               are others
- *   int sljit_code_leaves(w)    w->code is at w->sljit.pc: how many bytes are below the return
- *                               address, if only the end is left, else SLJIT_CODE_STAYS
+ *   int sljit_code_leaves(w)    how many bytes are below the return address of a complete frame, or
+ *                               one that is being left, by the next ones, in w->code
  */
 
 #include "bpf/frame_code.h"
-
-#define SLJIT_CODE_STAYS 0xffffffffU
 
 #include DP_ARCH_SLJIT_CODE
 

@@ -269,7 +269,7 @@ struct walk_sljit {
 	__u64 pc;
 	__u64 at, size; /* its block, then itself; the size of the block before */
 	__u64 ra_at;    /* where its return address is */
-	__u64 fp_at;    /* and the fp that it has saved */
+	__u64 fp_at;    /* and the fp that it has saved; 0: none */
 	__u32 found;
 	__u32 complete;   /* from which distance from its beginning on its frame is complete */
 	__u32 frame_size; /* of that, in bytes, without the return address */

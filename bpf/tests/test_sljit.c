@@ -26,6 +26,8 @@ static const uint8_t leave[] = { 0x48, 0x83, 0xc4, ROOM, 0x5d, 0x41, 0x5d,
 				 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0xc3 };
 /* pop %rax; nop; push %rax; ret */
 static const uint8_t subroutine[] = { 0x58, 0x90, 0x50, 0xc3 };
+/* pop 0x10(%rsp) */
+static const uint8_t into_memory[] = { 0x8f, 0x44, 0x24, 0x10 };
 static const uint8_t call[] = { 0xe8, 0xbb, 0xff, 0xff, 0xff };
 
 static uint8_t memory[CHUNKS * SLJIT_CHUNK];
@@ -167,6 +169,10 @@ Test(sljit, leaves_its_subroutines)
 	expect_left(inside(1, ENTER), FRAME + 8);
 	world_poke(w, sp + FRAME + 8, 0x55);
 	expect_left(inside(1, ENTER + 1), FRAME);
+	/* Into memory. */
+	put(BLOCK + HEADER + ENTER, into_memory, sizeof(into_memory));
+	expect_left(inside(1, ENTER), FRAME + 8);
+	put(BLOCK + HEADER + ENTER, subroutine, sizeof(subroutine));
 	/* Before it returns, it is a frame of its own. */
 	world_poke(w, sp + 8 + FRAME, code(0));
 	expect_outcome(world_walk(w, inside(1, ENTER + 3), sp, 0x77), DP_COMPLETE, 3);

@@ -11,12 +11,19 @@
  *     sub $n, %rsp
  *     ...
  *     add $n, %rsp; pop %rbp; ...; pop %rbx; ret
+ *
+ * Between them, only subroutines change the stack pointer:
+ *
+ *     pop ...                      the return address
+ *     ...
+ *     push ...; ret
  */
 
 #include "bpf/walk_state.h"
 
 /* rbx, rbp, r12 to r15, and one more */
 #define SLJIT_CODE_SAVED 7
+#define CODE_POP_MEMORY 0x8f
 
 /* The size of a push or pop, whose short form is `code`; 0: it is another instruction. */
 static __always_inline __u32 sljit_code_moves(const struct walk_code *c, __u32 at, __u32 code)
@@ -75,7 +82,11 @@ PORT_GLOBAL int sljit_code_leaves(struct walk *w)
 		n += 8;
 		at += size;
 	}
-	return code_byte(&w->code, at) == CODE_RET ? (int)n : (int)SLJIT_CODE_STAYS;
+	if (code_byte(&w->code, at) == CODE_RET)
+		return (int)n;
+	/* A subroutine takes its return address away, into a register or memory. */
+	n = at != 0 || code_byte(&w->code, 0) == CODE_POP_MEMORY ? 8 : 0;
+	return (int)(w->sljit.frame_size + n);
 }
 
 #endif
