@@ -7,8 +7,9 @@ usage: bench/languages.py BUILD RESULTS [--seconds S] [--only NAME]... [--show] 
 Writes RESULTS/languages.json, and prints tables. Programs: sites under load, builds, an installation
 (language_programs.py): `dwarfprof -p PID -d S`, at its own rate and at 999 Hz. Columns: samples in user space;
 the shares with a frame of the language, complete, with code that is there but has no name ([javascript] for
-instance, not unnamed functions of stripped files), and with code that is gone ([python, unloaded]); dwarfprof's
-own CPU time, all of it, and of that per sample; and of its BPF programs per sample.
+instance, not unnamed functions of stripped files, nor regular expressions in stacks that lead to PCRE2), and
+with code that is gone ([python, unloaded]); dwarfprof's own CPU time, all of it, and of that per sample; and
+of its BPF programs per sample.
 
 Peers: stacks of stopped or waiting threads must be equal to those of `py-spy dump`, `jstack` and `rbspy
 snapshot`; the functions that are innermost most often, to those of `py-spy record` and async-profiler,
@@ -68,6 +69,12 @@ def is_unnamed(frame):
     return frame["kind"] != "kernel" and frame["symbol"] in (None, "", "?")
 
 
+def is_regular_expression(stack, i):
+    """Is it code that PCRE2 has made? It has no names, for anybody. What has called it is known."""
+    caller = next((f for f in stack[i + 1:] if f["module"]), None)
+    return stack[i]["module"] is None and caller is not None and "libpcre" in caller["module"]
+
+
 def judge(path, language, show):
     """Counts of a profile's samples."""
     counts, without = collections.Counter(), collections.Counter()
@@ -80,7 +87,7 @@ def judge(path, language, show):
             counts["samples"] += 1
             counts["language"] += has_language
             counts["complete"] += sample["outcome"] == "complete"
-            counts["unnamed"] += any(map(is_unnamed, stack))
+            counts["unnamed"] += any(is_unnamed(f) and not is_regular_expression(stack, i) for i, f in enumerate(stack))
             counts["gone"] += any(GONE.match(f["symbol"] or "") for f in stack)
             if not has_language:
                 without[" < ".join(f["symbol"] or "?" for f in stack[-6:])] += 1
