@@ -117,7 +117,8 @@ class RegularExpressions(Case):
                 found[function] += 1
                 caller = next((f for f in stack if f["module"]), None)
                 names = [f["symbol"] for f in stack if f["kind"] == "php"]
-                if sample["outcome"] != "complete" or names[:2] != ["preg_match", function] or not re.search("pcre|php", caller["module"]):
+                if sample["outcome"] != "complete" or names[:2] != ["preg_match", function] or \
+                        not re.search("pcre|php", caller["module"]):
                     wrong.append((function, sample["outcome"], [f["symbol"] or f["address"] for f in stack]))
         self.assertEqual(wrong[:3], [], f"{len(wrong)} of {found}")
         for function in "searches", "goes_back", "calls_itself", "is_called":
