@@ -46,7 +46,6 @@ int confined_begin(enum sandbox_mode mode, const char *helper, struct names *nam
 			    strerror(-err));
 	if (!parsers)
 		return 0;
-	parsers_prepare(parsers);
 	if (names &&
 	    (namers_start(parsers, names, &namers) < 0 || jit_files_start(parsers, names) < 0) &&
 	    is_required)

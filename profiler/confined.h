@@ -11,9 +11,8 @@ struct names;
  * not NULL, its binaries by namers, until names_set_reader() or names_free().
  *
  * `helper` is the program for parsers_new(); NULL: there is none. *ret_parsers, for parsers_drop(), is
- * NULL where this process parses, which a warning says unless that was asked for. The first start
- * while the caller does other things: confined_check() then, before anything is parsed, waits for what
- * is required. Both return 0, or -EOPNOTSUPP, logged, if they are required and cannot be had.
+ * NULL where this process parses, which a warning says unless that was asked for.
+ * Then, before anything is parsed, confined_check() waits for what is required. Both return 0, or -EOPNOTSUPP, logged, if they are required and cannot be had.
  */
 int confined_begin(enum sandbox_mode mode, const char *helper, struct names *names,
 		   struct parsers **ret_parsers);

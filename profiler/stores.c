@@ -35,8 +35,10 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 
 	if (err < 0)
 		return err;
-	if (ret->parsers)
+	if (ret->parsers) {
 		parsers_set_budget(ret->parsers, o->cpu_budget);
+		parsers_prepare(ret->parsers);
+	}
 	ret->named = o->names;
 	/* Without the capability, only this process may read the memory of its own children. */
 	if (ret->parsers && permission_has(CAP_SYS_PTRACE)) {
