@@ -6,73 +6,27 @@ times at which there was such a probe.
 usage: check_added_labels.py DWARFPROF PROGRAM-DIR
 """
 import collections
-import contextlib
 import json
 import os
-import signal
-import subprocess
-import tempfile
 import time
-import unittest
 
 import harness
-from harness import CHANGING, Log, program, start, wait_for, wait_until_it_says
+from added import Added, Times
+from harness import CHANGING, Log, program, wait_for
 
 VALUES = "(route=arg1:str, number=arg2:s32)"
 KEYS = {"route", "number"}
 UNKNOWN = {key: "<unknown>" for key in KEYS}
 
 
-class Times:
-    """When a probe was certainly on, off, or just changing."""
-    def __init__(self):
-        self.changes = [(0, "off")]
-
-    @contextlib.contextmanager
-    def change(self, to):
-        self.changes.append((time.monotonic_ns(), "changing"))
-        yield
-        self.changes.append((time.monotonic_ns(), to))
-
-    def at(self, moment):
-        return [state for begin, state in self.changes if begin <= moment][-1]
-
-
-class AddedLabels(unittest.TestCase):
-    def setUp(self):
-        self.directory = self.enterContext(tempfile.TemporaryDirectory())
-        self.socket, self.out, self.log = (os.path.join(self.directory, name) for name in ("probes", "out", "log"))
-        self.times = Times()
-
-    @contextlib.contextmanager
+class AddedLabels(Added):
     def recording(self, seconds, *options, target="spans-O2", is_early=False):
-        """Of test-programs/spans.cc, from before the time at which it begins to call functions until its end."""
-        with subprocess.Popen([program(target), str(seconds), self.log] + is_early * ["early"], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True) as process:
-            if is_early:
-                self.assertEqual(process.stdout.readline(), "in the call\n")
-            profiler = start("-p", str(process.pid), "--probe-socket", self.socket, "--no-symbols", "--format", "jsonl", "-o", self.out,
-                             *options, stderr=subprocess.PIPE, text=True)
-            wait_until_it_says(profiler, "sampling")
-            process.stdin.write("\n")
-            process.stdin.flush()
-            yield process
-            self.assertEqual(process.stdout.readline(), "done\n")
-            profiler.send_signal(signal.SIGINT)
-            self.said = profiler.communicate(timeout=180)[1]
-            self.assertEqual(profiler.returncode, 0, self.said)
-            process.stdin.close()
-
-    def ask(self, *words):
-        return subprocess.run([harness.DWARFPROF, "probe", "-s", self.socket, *words], capture_output=True, text=True, timeout=180)
-
-    def do(self, *words):
-        result = self.ask(*words)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout
+        """Of test-programs/spans.cc."""
+        return self.recording_of(program(target), str(seconds), self.log, *(["early"] if is_early else []), options=options,
+                                 begins_with="in the call\n" if is_early else "")
 
     def add(self, *words, target="spans-O2", function="handle"):
-        return self.do("add", f"label:{program(target)}:{function}{VALUES}", *words).strip()
+        return self.do("add", f"label:{program(target)}:{function}{VALUES}", *words)
 
     def listed(self, probe):
         probes = json.loads(self.do("list", "--json"))["probes"]

@@ -6,54 +6,23 @@ at the times at which there was such a probe. The other samples stay as they are
 usage: check_added_spans.py DWARFPROF PROGRAM-DIR
 """
 import collections
-import contextlib
 import json
-import os
 import re
-import signal
-import subprocess
-import tempfile
 import time
-import unittest
 
 import harness
-from check_added_labels import Times
+from added import Added
 from check_span_times import Log, MIN, contains, is_long, may_be_long
-from harness import program, start, wait_for, wait_until_it_says
+from harness import program, wait_for
 
 UNKNOWN = "<unknown>"
 
 
-class AddedSpans(unittest.TestCase):
-    def setUp(self):
-        self.directory = self.enterContext(tempfile.TemporaryDirectory())
-        self.socket, self.out, self.log = (os.path.join(self.directory, name) for name in ("probes", "out", "log"))
-        self.times = Times()
-
-    @contextlib.contextmanager
+class AddedSpans(Added):
     def recording(self, seconds, *options, depth=5):
-        """Of test-programs/timed.cc, from before the time at which it begins to call functions until its end."""
-        with subprocess.Popen([program("timed"), str(seconds), self.log, str(depth)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              text=True) as process:
-            profiler = start("-p", str(process.pid), "--probe-socket", self.socket, "--no-symbols", "--format", "jsonl", "-o", self.out,
-                             *options, stderr=subprocess.PIPE, text=True)
-            wait_until_it_says(profiler, "sampling")
-            process.stdin.write("\n")
-            process.stdin.flush()
-            yield
-            self.assertEqual(process.stdout.readline(), "done\n", "an exception must not end the program")
-            profiler.send_signal(signal.SIGINT)
-            self.said = profiler.communicate(timeout=180)[1]
-            self.assertEqual(profiler.returncode, 0, self.said)
-            process.stdin.close()
-
-    def ask(self, *words):
-        return subprocess.run([harness.DWARFPROF, "probe", "-s", self.socket, *words], capture_output=True, text=True, timeout=180)
-
-    def do(self, *words):
-        result = self.ask(*words)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout.strip()
+        """Of test-programs/timed.cc."""
+        return self.recording_of(program("timed"), str(seconds), self.log, str(depth), options=options,
+                                 why="an exception must not end the program")
 
     def add(self, *words, values="(number=arg1:s32)", minimum=f" min={MIN}"):
         return self.do("add", f"span:{program('timed')}:handle{values}{minimum}", *words)

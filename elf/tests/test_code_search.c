@@ -2,11 +2,9 @@
 /* Functions of this program, which has symbols: only their addresses are used. */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <link.h>
-#include <unistd.h>
 
 #include "elf/code_search.h"
+#include "elf/tests/own_file.h"
 
 /* No other code in this program has it. */
 static volatile uint32_t constant = 0x6b8d1c5a;
@@ -53,29 +51,10 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n");
 
-static struct elf_file file;
-static int fd;
 static uint64_t found[4];
 static size_t n_found;
 
-static void begin(void)
-{
-	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	cr_assert_eq(elf_file_init_fd_only(&file, fd), 0);
-}
-
-static void end(void)
-{
-	elf_file_done(&file);
-	close(fd);
-}
-
-TestSuite(code_search, .init = begin, .fini = end);
-
-static uint64_t in_file(const char *place)
-{
-	return (uintptr_t)place - _r_debug.r_map->l_addr;
-}
+TestSuite(code_search, .init = open_own_file, .fini = close_own_file);
 
 Test(code_search, a_function_has_one_caller)
 {

@@ -2,11 +2,9 @@
 /* Functions of this program, which has symbols: only their addresses are used. */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <link.h>
-#include <unistd.h>
 
 #include "elf/cold_part.h"
+#include "elf/tests/own_file.h"
 
 extern const char split[], split_end[], split_part[], split_part_end[];
 extern const char leaves[], leaves_end[], whole[], whole_end[];
@@ -47,27 +45,7 @@ __asm__(".text\n"
 	"split_part_end:\n"
 	".text\n");
 
-static struct elf_file file;
-static int fd;
-
-static void begin(void)
-{
-	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	cr_assert_eq(elf_file_init_fd_only(&file, fd), 0);
-}
-
-static void end(void)
-{
-	elf_file_done(&file);
-	close(fd);
-}
-
-TestSuite(cold_part, .init = begin, .fini = end);
-
-static uint64_t in_file(const char *place)
-{
-	return (uintptr_t)place - _r_debug.r_map->l_addr;
-}
+TestSuite(cold_part, .init = open_own_file, .fini = close_own_file);
 
 Test(cold_part, is_where_a_function_jumps_to)
 {

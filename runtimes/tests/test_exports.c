@@ -4,11 +4,10 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
-#include <unistd.h>
 
 #include "base/array.h"
+#include "elf/tests/own_file.h"
 
 int exports_number = 7;
 __thread int exports_local;
@@ -25,22 +24,7 @@ __attribute__((noinline)) void exports_looping(void)
 	exports_number++;
 }
 
-static struct elf_file file;
-static int fd;
-
-static void begin(void)
-{
-	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	cr_assert_eq(elf_file_init_fd_only(&file, fd), 0);
-}
-
-static void end(void)
-{
-	elf_file_done(&file);
-	close(fd);
-}
-
-TestSuite(exports, .init = begin, .fini = end);
+TestSuite(exports, .init = open_own_file, .fini = close_own_file);
 
 Test(exports, finds_symbols)
 {

@@ -2,9 +2,8 @@
 /* What CPython publishes. This program exports the same as 3.14, with a loop that only calls instructions. */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
+#include "elf/tests/own_file.h"
 #include "runtimes/exports.h"
 #include "runtimes/python/python.h"
 
@@ -37,23 +36,9 @@ __attribute__((noinline)) void _PyEval_EvalFrameDefault(void)
 	__asm__ volatile("");
 }
 
-static struct elf_file file;
 static struct dp_runtime_image image;
-static int fd;
 
-static void begin(void)
-{
-	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	cr_assert_eq(elf_file_init_fd_only(&file, fd), 0);
-}
-
-static void end(void)
-{
-	elf_file_done(&file);
-	close(fd);
-}
-
-TestSuite(python_find, .init = begin, .fini = end);
+TestSuite(python_find, .init = open_own_file, .fini = close_own_file);
 
 static int read_published(const char *name, uint32_t version)
 {
