@@ -144,8 +144,8 @@ struct binary *binary_store_find(const struct binary_store *store, uint64_t inod
 
 /*
  * Reads the `size` bytes of code that end at an address of the file; bytes before the start of its
- * section are 0. -ENOENT: there is no code, or the binary is closed; -EAGAIN: reading it may take
- * long.
+ * section are 0. -ENOENT: there is no code (any more), or the binary is closed; -EAGAIN: reading it
+ * may take long.
  */
 int binary_read_before(const struct binary *binary, uint64_t end, void *ret, size_t size);
 
