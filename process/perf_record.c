@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "kernel/proc_maps.h"
 #include "process/process.h"
@@ -53,7 +54,7 @@ static int apply_mmap(struct perf_mmap2 *body, uint64_t time, struct process_tab
 		.start = body->address,
 		.end = body->address + body->length,
 		.offset = body->offset,
-		.inode = body->inode,
+		.file = { makedev(body->major, body->minor), body->inode, body->inode_generation },
 		.name = body->name,
 	};
 

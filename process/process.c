@@ -179,7 +179,7 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 		return 0;
 	if (p->list)
 		return process_list_defer(table, p, r);
-	mapping_resolve(table, p, &m, r->inode, r->name);
+	mapping_resolve(table, p, &m, &r->file, r->name);
 	if (unrecorded_unmaps(p))
 		process_table_doubt(p, r->time);
 	if (r->time < p->as_of) {

@@ -131,7 +131,7 @@ int process_table_meet(struct process_table *table, pid_t pid, uint64_t now);
 struct mmap_record {
 	pid_t pid;
 	uint64_t time, start, end, offset;
-	uint64_t inode;
+	struct mapped_id file; /* inode 0: none */
 	const char *name;
 };
 

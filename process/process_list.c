@@ -50,7 +50,8 @@ static int add_line(struct process_table *table, struct process *p, const struct
 	if (file->binary && file->device == map->device && file->inode == map->inode)
 		mapping_resolve_as(table, p, &m, file->binary, map->name);
 	else
-		mapping_resolve(table, p, &m, map->inode, map->name);
+		mapping_resolve(table, p, &m, &(struct mapped_id){ .inode = map->inode },
+				map->name);
 	if (m.binary && map->inode != 0)
 		*file = (struct known_file){ map->device, map->inode, m.binary };
 	return process_add_mapping(p, &m);
