@@ -113,7 +113,7 @@ static int note_result(struct process *p, uint64_t time, bool is_void, int err)
 	else if (err == -ESRCH)
 		process_end_mappings(p, clock_now_ns());
 	p->is_unread = err < 0 && (p->is_unread || (err != -ESRCH && p->mappings.n_living == 0));
-	p->changed = true;
+	process_change(p);
 	return err;
 }
 
@@ -143,7 +143,8 @@ static int ask(struct process_table *table, struct process *p, uint64_t time, bo
 	p->list = list;
 	table->n_awaited++;
 	p->is_unread |= p->mappings.n_living == 0;
-	p->changed |= p->is_unread;
+	if (p->is_unread)
+		process_change(p);
 	return 0;
 }
 
