@@ -420,7 +420,8 @@ bool load_collect(struct binary_store *store)
 	bool is_any = false;
 	struct job *job;
 
-	if (!store->workers)
+	/* Asked for after each wake-up. With none left, the workers' descriptor is not readable. */
+	if (!store->workers || store->n_jobs == 0)
 		return false;
 	while ((job = workers_take(store->workers)) != NULL) {
 		is_any = true;
