@@ -201,6 +201,7 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 	}
 	if (!p || p->is_replaced || p->left != TIME_NEVER || r->end > PROCESS_ADDRESS_END)
 		return 0;
+	table->recorded_ns = r->time;
 	if (p->list)
 		return process_list_defer(table, p, r);
 	mapping_resolve(table, p, &m, &r->file, r->name);
@@ -299,6 +300,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 		return 0;
 	if (!followed || !table->inherit)
 		return p && !p->is_replaced ? process_give_away(table, p, time) : 0;
+	table->recorded_ns = time;
 	if (p) { /* the PID was used before */
 		process_list_cancel(table, p);
 		process_end_mappings(p, time);
@@ -338,6 +340,7 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 		p = process_new(table, pid);
 	if (!p || p->is_replaced)
 		return;
+	table->recorded_ns = time;
 	process_list_on_exec(table, p, time);
 	if (time >= p->as_of) {
 		process_end_mappings(p, time);

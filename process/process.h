@@ -93,7 +93,7 @@ struct process_table {
 	struct process *processes;
 	struct process *due;  /* those that process_table_publish() has to look at */
 	uint64_t generation;  /* of the tables that the snapshots refer to */
-	uint64_t recorded_ns; /* the time of the last record */
+	uint64_t recorded_ns; /* the last record of code that a process of the table has since */
 	size_t n_large;       /* processes with many mappings (process_snapshot.h) */
 	struct packed_reported packed;
 	uint64_t looked;         /* when it last searched for processes that are gone */

@@ -217,7 +217,6 @@ static int record_compare(const void *a, const void *b)
 static int record_apply(struct sideband *s, const struct record *r, struct process_table *table)
 {
 	s->has_lost |= r->header->type == PERF_RECORD_LOST;
-	table->recorded_ns = r->time;
 	return perf_record_apply(r->header, r->time, table, s->kallsyms);
 }
 

@@ -171,6 +171,26 @@ Test(perf_apply, tells_which_file_is_mapped)
 	cr_assert(mapped_id_is_known(&binaries, &id));
 }
 
+/* Samples can wait, but not those of new code. */
+Test(perf_apply, tells_when_there_was_new_code)
+{
+	table.all = true;
+	apply_comm(PID(0), PERF_RECORD_MISC_COMM_EXEC, 10);
+	cr_assert_eq(table.recorded_ns, 10);
+	apply_mmap(PID(0), 0x1000, "//anon", 20);
+	cr_assert_eq(table.recorded_ns, 20);
+	apply_comm(PID(0), 0, 30);
+	record.task = (struct perf_task){ .pid = PID(0), .parent_pid = PID(0), .tid = PID(1) };
+	apply(PERF_RECORD_FORK, 40, NULL);
+	apply(PERF_RECORD_EXIT, 50, NULL);
+	record.task = (struct perf_task){ .pid = PID(5), .parent_pid = PID(4) };
+	apply(PERF_RECORD_FORK, 60, NULL);
+	cr_assert_eq(table.recorded_ns, 20, "a name, threads, and others' children");
+	record.task = (struct perf_task){ .pid = PID(1), .parent_pid = PID(0) };
+	apply(PERF_RECORD_FORK, 70, NULL);
+	cr_assert_eq(table.recorded_ns, 70);
+}
+
 static void apply_size(uint32_t type, size_t size)
 {
 	record.header.size = (uint16_t)size;
