@@ -2,6 +2,7 @@
 #include "process/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -521,6 +522,13 @@ bool process_is_pending(const struct process *p, uint64_t time)
 	return search.is_found;
 }
 
+/* Nobody needs its snapshot: samples from before get one of their own (process_look_back()). */
+static bool has_ended(const struct process *p)
+{
+	return p->exited != TIME_NEVER && p->published == 0 && kill(p->pid, 0) < 0 &&
+	       errno == ESRCH;
+}
+
 /* Snapshots refer to tables that have come or gone. */
 static void look_at_tables(struct process_table *table)
 {
@@ -545,6 +553,8 @@ int process_table_publish(struct process_table *table, uint64_t now)
 		process_settle_doubt(table, p, now);
 		hotspot_update(table, p, now);
 		n_large += process_is_large(p);
+		if (p->changed && has_ended(p))
+			p->changed = false;
 		err = p->changed && process_may_publish(table, p, now) ?
 			      process_publish(table, p, now) :
 			      0;
@@ -581,7 +591,8 @@ void process_table_forget(struct process_table *table, uint64_t before)
 			continue;
 		}
 		/* It may be known without having a snapshot. */
-		table->publish(table->arg, p->pid, 0);
+		if (p->published != 0)
+			table->publish(table->arg, p->pid, 0);
 		snapshot_retire(&table->snapshots, p->snapshot, before);
 		process_free(table, p);
 	}

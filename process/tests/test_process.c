@@ -258,52 +258,6 @@ Test(process, publishes_what_changed_and_nothing_else)
 	cr_assert(published[0] != first && published[1] == 0);
 }
 
-/* Hundreds of others do nothing meanwhile. */
-Test(process, looks_again_only_at_those_that_are_due)
-{
-	const uint64_t second = UINT64_C(1000000000);
-	struct process *p;
-
-	table.all = true;
-	for (int i = 0; i < 4; i++)
-		map(i, 10, 0x1000, 0x2000);
-	cr_assert(process_table_publish(&table, 100) == 0 && !table.due);
-	map(2, 110, 0x5000, 0x6000);
-	p = process_table_find(&table, PID(2));
-	cr_assert(table.due == p && !p->next_due);
-	cr_assert(process_table_publish(&table, 120) == 0 && !table.due);
-
-	process_table_doubt(p, 130);
-	process_table_doubt(process_table_find(&table, PID(1)), 130);
-	cr_assert(process_table_publish(&table, 140) == 0);
-	cr_assert(table.due == p && p->next_due, "it is not the time yet");
-	cr_assert(process_table_publish(&table, 130 + second) == 0 && !table.due);
-
-	map(0, 2 * second, 0x5000, 0x6000);
-	map(1, 2 * second, 0x5000, 0x6000);
-	process_table_on_exit(&table, PID(0), 2 * second);
-	process_table_forget(&table, 2 * second + 1);
-	cr_assert(table.due && table.due->pid == PID(1) && !table.due->next_due);
-}
-
-/* How many they are decides how often they get a snapshot. */
-Test(process, looks_at_those_with_many_mappings)
-{
-	const uint64_t n = 4097;
-
-	table.all = true;
-	for (uint64_t i = 1; i <= n; i++)
-		map(0, 10, 0x1000 * i, 0x1000 * (i + 1));
-	for (int i = 0; i < 3; i++) {
-		cr_assert_eq(process_table_publish(&table, 100), 0);
-		cr_assert_eq(table.n_large, 1);
-	}
-	process_table_on_exec(&table, PID(0), 200);
-	process_table_forget(&table, 300);
-	cr_assert(process_table_publish(&table, UINT64_C(2000000000)) == 0 && table.n_large == 0);
-	cr_assert_null(table.due);
-}
-
 /* A replaced snapshot is kept for samples that refer to it; its cells are reused afterwards. */
 Test(process, forgets_replaced_snapshots_in_time)
 {
