@@ -2,7 +2,6 @@
 #include "process/process.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -525,8 +524,7 @@ bool process_is_pending(const struct process *p, uint64_t time)
 /* Nobody needs its snapshot: samples from before get one of their own (process_look_back()). */
 static bool has_ended(const struct process *p)
 {
-	return p->exited != TIME_NEVER && p->published == 0 && kill(p->pid, 0) < 0 &&
-	       errno == ESRCH;
+	return p->exited != TIME_NEVER && p->published == 0 && proc_stat_is_gone(p->pid);
 }
 
 /* Snapshots refer to tables that have come or gone. */
@@ -571,7 +569,9 @@ int process_table_publish(struct process_table *table, uint64_t now)
 /* True if it runs, and the PID is still its own. */
 static bool process_runs(struct process *p)
 {
-	p->thread = process_is_same(p) ? proc_stat_live_thread(p->pid) : 0;
+	p->thread = !proc_stat_is_gone(p->pid) && process_is_same(p) ?
+			    proc_stat_live_thread(p->pid) :
+			    0;
 	return p->thread != 0;
 }
 
