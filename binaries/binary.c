@@ -405,13 +405,18 @@ int binary_read_before(const struct binary *b, uint64_t end, void *ret, size_t s
 }
 
 /* An open descriptor prevents other files of the file system from getting the same inode. */
-static bool is_still(const struct binary *b)
+bool binary_is_unchanged(const struct binary *b)
 {
 	struct file_id id;
 	uint64_t changed_ns;
 
-	return b->module->fd < 0 || (file_identify(b->module->fd, false, &id, &changed_ns) == 0 &&
-				     memcmp(&id, &b->id, sizeof(id)) == 0);
+	return b->module->fd >= 0 && file_identify(b->module->fd, false, &id, &changed_ns) == 0 &&
+	       memcmp(&id, &b->id, sizeof(id)) == 0;
+}
+
+static bool is_still(const struct binary *b)
+{
+	return b->module->fd < 0 || binary_is_unchanged(b);
 }
 
 struct binary *binary_store_find(const struct binary_store *store, uint64_t inode, const char *path)

@@ -7,6 +7,12 @@
 #include "profiler/label_probe.h"
 #include "profiler/profiler.h"
 
+/* Up to this rate, */
+#define FEW_HZ 199
+/* and at the longest, a program's start. The share of the time from one sample of a CPU to the next: */
+#define MAX_GATHER_NS UINT64_C(1000000)
+#define GATHER_SHARE 50
+
 static unsigned int max(unsigned int a, unsigned int b)
 {
 	return a > b ? a : b;
@@ -93,6 +99,22 @@ struct needs needs_of(const struct profiler_options *o)
 	    (needs.session.programs & EVENT_BIT(DP_EVENT_TRACE)))
 		needs.session.levels = max(needs.session.levels, DP_WALL_LEVELS);
 	return needs;
+}
+
+bool needs_are_few(const struct needs *needs)
+{
+	return needs->hz > 0 && needs->hz <= FEW_HZ && needs->states == 0;
+}
+
+uint64_t needs_gather_ns(const struct needs *needs)
+{
+	uint64_t ns;
+
+	if (!needs_are_few(needs) || needs->session.programs != EVENT_BIT(DP_EVENT_CPU) ||
+	    needs->session.has_several)
+		return 0;
+	ns = UINT64_C(1000000000) / needs->hz / GATHER_SHARE;
+	return ns < MAX_GATHER_NS ? ns : MAX_GATHER_NS;
 }
 
 struct session_options needs_session_options(const struct needs *needs,

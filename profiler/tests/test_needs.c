@@ -257,3 +257,30 @@ Test(needs, are_part_of_a_session_s_options)
 	cr_assert_eq(session.max_frames, 17);
 	cr_assert_eq(session.needs.rings_per_cpu, 2);
 }
+
+/* A program's records arrive within a millisecond, of which few samples at a low rate are. */
+Test(needs, let_records_wait_for_a_part_of_the_time_between_samples)
+{
+	static const struct {
+		unsigned int hz;
+		uint64_t ns;
+	} rates[] = { { 1, 1000000 },  { 20, 1000000 }, { 50, 400000 },
+		      { 100, 200000 }, { 199, 100502 }, { 200, 0 } };
+	struct profiler_options options = options_of(&event_cpu);
+	struct needs needs;
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		options.hz = rates[i].hz;
+		needs = needs_of(&options);
+		cr_assert_eq(needs_gather_ns(&needs), rates[i].ns, "%u Hz", rates[i].hz);
+		cr_assert_eq(needs_are_few(&needs), rates[i].ns > 0);
+	}
+	options.hz = 19;
+	options.crashes = true;
+	needs = needs_of(&options);
+	cr_assert(needs_gather_ns(&needs) == 0 && needs_are_few(&needs));
+	needs = needs_of_one(&event_wall);
+	cr_assert(needs_gather_ns(&needs) == 0 && !needs_are_few(&needs));
+	needs = needs_of_two(&event_cpu, &event_cpu, 0);
+	cr_assert_eq(needs_gather_ns(&needs), 0);
+}
