@@ -308,7 +308,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		err = type_names_install(p->stores.parsers, o->label_sources.redaction,
 					 p->report_queue);
 	if (err == 0 && o->verify)
-		err = verify_queue_new(o->max_frames, o->names, &p->verify);
+		err = verify_queue_new(p->stores.parsers, o->max_frames, o->names, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);

@@ -182,9 +182,8 @@ int spawner_request(struct spawner *s, enum spawned_kind kind, pid_t *ret_pid, i
 static void become_helper(enum spawned_kind kind, int socket)
 {
 	static const char *const kinds[SPAWNED_N_KINDS] = {
-		[SPAWNED_PARSER] = HELPER_PARSER,
-		[SPAWNED_NAMER] = HELPER_NAMER,
-		[SPAWNED_FETCHER] = HELPER_FETCHER,
+		[SPAWNED_PARSER] = HELPER_PARSER,     [SPAWNED_NAMER] = HELPER_NAMER,
+		[SPAWNED_VERIFIER] = HELPER_VERIFIER, [SPAWNED_FETCHER] = HELPER_FETCHER,
 		[SPAWNED_FINDER] = HELPER_FINDER,
 	};
 	char *arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)kinds[kind],

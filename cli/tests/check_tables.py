@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,6 @@ import unittest
 import harness
 
 DWARFPROF = os.path.abspath(sys.argv[1])
-# So many take longer to read than it takes to see that the file is mapped.
 N_FUNCTIONS, ATTEMPTS = 200_000, 20
 
 # 16 bytes with a rule, 32 with a CFA expression that branches, 8 with a rule before an invalid
@@ -103,6 +103,26 @@ class Case(unittest.TestCase):
         result = tables("--json", *args)
         self.assertEqual(result.returncode, code, result.stderr)
         return json.loads(result.stdout)
+
+    def large(self):
+        """One that takes longer to read than it takes to see that it is mapped."""
+        functions = "".join(f".cfi_startproc\n.cfi_def_cfa_offset {8 * (i % 9 + 2)}\nnop\nret\n.cfi_endproc\n"
+                            for i in range(N_FUNCTIONS))
+        subprocess.run(["gcc", "-shared", "-nostdlib", "-xassembler", "-o", self.path("large"), "-"], input=functions,
+                       text=True, check=True, stderr=subprocess.DEVNULL)
+        return self.path("large")
+
+    def reader_of(self, path, *options):
+        """The command, and who of it and its helpers has the file mapped; None: it had ended before."""
+        process = subprocess.Popen([DWARFPROF, "tables", "--json", *options, path], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        while process.poll() is None:
+            for pid in process.pid, *map(int, harness.descendants(process.pid)):
+                if path in harness.read(f"/proc/{pid}/maps"):
+                    return process, pid
+        return process, None
 
     def rows(self, path):
         result = tables("--rows", path)
@@ -310,26 +330,20 @@ class Broken(Case):
 
     def test_that_is_cut_off_meanwhile(self):
         """Who may write to it can cut it off while it is mapped: what is missing reads as zeros."""
-        functions = "".join(f".cfi_startproc\n.cfi_def_cfa_offset {8 * (i % 9 + 2)}\nnop\nret\n.cfi_endproc\n"
-                            for i in range(N_FUNCTIONS))
-        subprocess.run(["gcc", "-shared", "-nostdlib", "-xassembler", "-o", self.path("whole"), "-"], input=functions,
-                       text=True, check=True, stderr=subprocess.DEVNULL)
-        for _ in range(ATTEMPTS):
-            path = shutil.copy(self.path("whole"), self.path("cut"))
-            process = subprocess.Popen([DWARFPROF, "tables", "--json", path], stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL)
-            self.addCleanup(process.wait)
-            self.addCleanup(process.kill)
-            while process.poll() is None and path not in harness.read(f"/proc/{process.pid}/maps"):
-                pass
-            was_there = process.poll() is None
-            if was_there:
-                os.truncate(path, 4096)
-            table, = json.loads(process.communicate(timeout=60)[0])
-            self.assertIn(process.returncode, (0, 1))
-            if was_there and table.get("fdes", 0) < N_FUNCTIONS:  # else it had been read before
-                return
-        self.fail("it was never cut off in time")
+        whole = self.large()
+        # What a helper has mapped, only root can see.
+        for mode in ("--sandbox=off", "--sandbox=auto")[:1 if os.geteuid() else 2]:
+            for _ in range(ATTEMPTS):
+                path = shutil.copy(whole, self.path("cut"))
+                process, reader = self.reader_of(path, mode)
+                if reader:
+                    os.truncate(path, 4096)
+                table, = json.loads(process.communicate(timeout=60)[0])
+                self.assertIn(process.returncode, (0, 1))
+                if reader and table.get("fdes", 0) < N_FUNCTIONS:  # else it had been read before
+                    break
+            else:
+                self.fail(f"{mode}: it was never cut off in time")
 
     def test_no_file_is_wrong_usage(self):
         for args in ((), ("-v",), ("--regs", self.made), ("--rows", "--json", self.made), ("--pid", "1")):
@@ -343,6 +357,44 @@ class Broken(Case):
                                     stderr=subprocess.PIPE, text=True)
         self.assertEqual(result.returncode, 1)
         self.assertEqual(result.stderr, "dwarfprof: cannot write: No space left on device\n")
+
+
+class Confined(Case):
+    """Files are parsed by a process that has nothing else."""
+
+    @unittest.skipIf(os.geteuid(), "what it has mapped, only root can see")
+    def test_it_has_no_rights(self):
+        process, reader = self.reader_of(self.large())
+        self.assertTrue(reader and reader != process.pid)
+        has = harness.read(f"/proc/{reader}/status")
+        table, = json.loads(process.communicate(timeout=60)[0])
+        self.assertEqual(table["fdes"], N_FUNCTIONS)
+        for line in r"Seccomp:\t2", r"NoNewPrivs:\t1", r"CapPrm:\t0{16}", r"CapEff:\t0{16}":
+            self.assertRegex(has, rf"(?m)^{line}$")
+
+    @unittest.skipIf(os.geteuid(), "what it has mapped, only root can see")
+    def test_one_that_is_killed_is_replaced(self):
+        process, reader = self.reader_of(self.large())
+        self.assertTrue(reader and reader != process.pid)
+        os.kill(reader, signal.SIGKILL)
+        table, = json.loads(process.communicate(timeout=60)[0])
+        self.assertEqual((process.returncode, table.get("fdes")), (0, N_FUNCTIONS))
+
+    def test_all_modes_show_the_same(self):
+        paths = [*mapped_files()[:3], self.made]
+        for form in ["--rows"], ["--rows", "--regs"], ["--json"], []:
+            said = set()
+            for mode in "auto", "require", "off":
+                result = tables(f"--sandbox={mode}", *form, *paths)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                # How long it took
+                said.add(re.sub(r'"build_ns":\d+|(?<=\d\.\d\d) +\d+(?= +\d)|\d+ ns per row', "", result.stdout))
+            self.assertEqual(len(said), 1, form)
+
+    def test_rows_of_a_large_file(self):
+        """Those of a large file take more than a message."""
+        rows = tables("--rows", self.large()).stdout
+        self.assertEqual(rows.count("\n"), N_FUNCTIONS)
 
 
 class Directories(Case):

@@ -64,7 +64,7 @@ static void begin_with(struct names *names)
 {
 	sem_init(&may_go, 0, 0);
 	sem_init(&began, 0, 0);
-	cr_assert_eq(verify_queue_new(10, names, &queue), 0);
+	cr_assert_eq(verify_queue_new(NULL, 10, names, &queue), 0);
 }
 
 static void begin(void)
