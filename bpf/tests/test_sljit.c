@@ -220,6 +220,7 @@ Test(sljit, leaves_only_to_where_a_call_is)
 
 Test(sljit, knows_its_memory_by_its_blocks)
 {
+	put(2 * BLOCK + HEADER, enter, sizeof(enter));
 	expect_unknown(inside(2, COMPLETE)); /* free */
 	expect_unknown(inside(0, 0) - 1);    /* a header */
 	expect_unknown(inside(9, COMPLETE)); /* behind the end */
