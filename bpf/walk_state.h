@@ -264,6 +264,29 @@ struct walk_code {
 	__u8 bytes[FRAME_CODE_SIZE + sizeof(__u64)]; /* a word may be read at any offset */
 };
 
+/* The function of sljit at an address: see sljit.h. */
+struct walk_sljit {
+	__u64 pc;
+	__u64 at, size;   /* its block, then itself; the size of the block before */
+	__u64 ra_at;      /* where its return address is */
+	__u64 fp_at;      /* and the fp that it has saved; 0: none */
+	__u32 found;      /* the block is one of sljit's */
+	__u32 complete;   /* from which distance from its beginning on its frame is complete */
+	__u32 frame_size; /* of that, in bytes, without the return address */
+	__u32 made;       /* of it, at pc, if that is in front of `complete` */
+	__u32 fp_below;   /* so many bytes below the return address it saves fp; 0: it does not */
+	__u32 ahead;      /* while instructions are read: where the next one is */
+	struct {
+		__u64 size;     /* 0: it is free */
+		__u64 previous; /* the size of the block before; 0: it is the first one */
+		__u64 links[2];
+		__u64 free_size;
+	} block;
+	struct {
+		__u64 size, previous;
+	} next;
+};
+
 /* The piece of HotSpot's code at an address: see hotspot.h. */
 struct walk_hotspot {
 	__u64 start, map; /* of its heap */
@@ -376,6 +399,7 @@ struct walk {
 	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
 	struct walk_runtime runtime;
 	struct walk_hotspot hotspot;
+	struct walk_sljit sljit;
 	struct walk_code code;
 	struct walk_v8 v8;
 	struct walk_tls tls;
