@@ -48,7 +48,7 @@ static int build(struct file_table *table)
 	struct image_extent extent = table->elf.code;
 	int err;
 
-	extent.labels_form = elf_labels_find(&table->elf, &extent.variable);
+	extent.labels_form = elf_labels_find(&table->elf, &extent.variable, &extent.other_labels);
 	err = image_build(&table->elf.cfi, &extent, &table->image);
 	table->build_ns = clock_now_ns() - start;
 	return err == -ENODATA ? 0 : err;
