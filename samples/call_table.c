@@ -43,7 +43,8 @@ struct call_table *call_table_free(struct call_table *t)
 /* Nothing has asked for what was never begun. */
 static bool period_is_free(const struct call_period *period, uint64_t now_ns)
 {
-	return !period || period->end_ns == 0 || now_ns >= period->end_ns + CALL_TABLE_REST_NS;
+	return !period || period->end_ns == 0 ||
+	       (now_ns >= period->end_ns && now_ns - period->end_ns >= CALL_TABLE_REST_NS);
 }
 
 static struct call_period *copy_of(const struct call_period *period)

@@ -198,3 +198,21 @@ Test(call_table, does_not_keep_what_has_not_begun)
 		cr_assert_str_eq(name_at(i, 1), "");
 	}
 }
+
+/* However long ago it was prepared, and whatever the time: it has no end yet. */
+Test(call_table, keeps_what_has_not_ended)
+{
+	const struct call_period a = period_of("a"), b = period_of("b");
+	const struct call_period *found[DP_MAX_LABEL_PROBES];
+	unsigned int probe;
+
+	cr_assert_eq(prepare(&a, 5), 0);
+	cr_assert_eq(call_table_prepare(table, &b, 3 * CALL_TABLE_REST_NS, &probe), 0);
+	call_table_begin(table, 0, 3 * CALL_TABLE_REST_NS + 1);
+	call_table_begin(table, probe, 3 * CALL_TABLE_REST_NS + 2);
+	cr_assert_null(call_table_lock(table, 4 * CALL_TABLE_REST_NS, 1, found));
+	cr_assert(found[0] && found[1]);
+	cr_assert_str_eq(found[0]->forms.of[0].name, "a");
+	cr_assert_str_eq(found[1]->forms.of[0].name, "b");
+	call_table_unlock(table);
+}
