@@ -101,6 +101,12 @@ struct {
 #define SPAN_MASK ((1U << SPAN_BITS) - 1)
 DP_ASSERT(SPAN_UNKNOWN <= SPAN_MASK && DP_MAX_LABEL_PROBES * SPAN_BITS <= 32, "there is room");
 
+/* Has the probe of a place more calls than its share? */
+static __always_inline bool span_is_more(__u32 counts, __u32 id)
+{
+	return (counts >> DP_SPAN_PROBE(id) * SPAN_BITS & SPAN_MASK) > SPANS / DP_MAX_LABEL_PROBES;
+}
+
 /*
  * Where a call is kept: in place of one with the same CFA, which is over; else where there is room,
  * or one has returned; else in place of one below it, which is over too unless it is on another stack;
@@ -109,23 +115,24 @@ DP_ASSERT(SPAN_UNKNOWN <= SPAN_MASK && DP_MAX_LABEL_PROBES * SPAN_BITS <= 32, "t
  */
 static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa, __u32 probe)
 {
-	__u32 best = 0, best_rank = 0, counts = 1U << probe * SPAN_BITS;
-	__u64 best_cfa = 0;
+	__u32 best = 0, counts = 1U << probe * SPAN_BITS;
+	__u64 best_score = 0;
 
-	for (__u32 i = 0; i < SPANS; i++)
+	for (__u32 i = 0; dp_label_probes > 1 && i < SPANS; i++)
 		counts += 1U << DP_SPAN_PROBE(t->keys[port_index(i, SPANS)].id) * SPAN_BITS;
 	for (__u32 i = 0; i < SPANS; i++) {
 		__u64 other = t->keys[port_index(i, SPANS)].cfa;
-		__u32 of = DP_SPAN_PROBE(t->keys[port_index(i, SPANS)].id);
-		bool is_more = (counts >> of * SPAN_BITS & SPAN_MASK) > SPANS / DP_MAX_LABEL_PROBES;
-		__u32 rank = other == cfa ? 5 : other == 0 ? 4 : other < cfa ? 3 : is_more ? 2 : 1;
+		__u64 score = other == cfa ? 5 : other == 0 ? 4 : other < cfa ? 3 : 1;
 
-		if (dp_has_span_times && rank < 4 && t->keys[port_index(i, SPANS)].is_over)
-			rank = 4;
-		if (rank > best_rank || (rank == best_rank && rank <= 2 && other > best_cfa)) {
+		if (dp_has_span_times && score < 4 && t->keys[port_index(i, SPANS)].is_over)
+			score = 4;
+		/* CFAs have fewer bits, and the outermost of some has the greatest one. */
+		score = score << 60 | other;
+		if (dp_label_probes > 1 && span_is_more(counts, t->keys[port_index(i, SPANS)].id))
+			score += 1ULL << 59;
+		if (score > best_score) {
 			best = i;
-			best_rank = rank;
-			best_cfa = other;
+			best_score = score;
 		}
 	}
 	return best;
