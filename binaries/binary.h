@@ -157,10 +157,17 @@ bool binary_is_unchanged(const struct binary *binary);
  */
 int binary_read_before(const struct binary *binary, uint64_t end, void *ret, size_t size);
 
-/* Whether its labels have one of these forms: bits by enum dp_labels_form. NULL: no. */
+/* Whether the kernel can read its labels, of one of these forms: bits by enum dp_labels_form. NULL: no. */
 static inline bool binary_has_labels(const struct binary *binary, unsigned int forms)
 {
 	return binary && binary->table && (forms >> binary->table->labels_form & 1);
+}
+
+/* Whether it has labels of one of these forms, which may be one that the kernel does not read. NULL: no. */
+static inline bool binary_may_label(const struct binary *binary, unsigned int forms)
+{
+	return binary_has_labels(binary, forms) ||
+	       (binary && binary->table && (forms & binary->table->other_labels) != 0);
 }
 
 /*

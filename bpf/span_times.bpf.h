@@ -261,7 +261,12 @@ static __always_inline __u32 sample_put_probed(struct walk *w, __u32 n)
 	if (dp_has_slots ? spans_are_timed(n) != 0 : dp_has_span_times)
 		return (__u32)sample_put_calls(w, port_opaque(n));
 	span_find(w);
-	return (__u32)sample_put_span(w, port_opaque(n));
+	if (dp_label_probes > 1)
+		return (__u32)sample_put_each(w, port_opaque(n));
+	n = (__u32)sample_put_span(w, port_opaque(n), 0);
+	if (n > 0)
+		w->out.sample.flags |= DP_SAMPLE_VALUES;
+	return n;
 }
 
 #endif

@@ -52,6 +52,8 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 	 DP_CELL_SIZE)
 /* The values of a call that labels a sample, with their head */
 #define WALK_SPAN_CELLS 32
+/* Those of all probes that may label one: struct dp_calls, in whole cache lines */
+#define WALK_CALLS_CELLS (8 + DP_MAX_LABEL_PROBES * WALK_SPAN_CELLS)
 /* Whole cache lines, so that what follows lies in as few. */
 #define WALK_RUNTIME_ROOM ((WALK_RUNTIME_CELLS + 7) / 8 * 8)
 
@@ -217,10 +219,10 @@ struct walk_stack {
 struct walk_output {
 	__u32 n_same; /* number of outermost frames in common with the previous walk; set at the
 	               * end */
-	__u32 span;   /* the call that labels the sample: spans.bpf.h */
+	__u32 span;   /* the calls that label the sample: spans.bpf.h */
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_SPAN_CELLS +
+	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_CALLS_CELLS +
 		     WALK_RUNTIME_ROOM];
 };
 
@@ -371,7 +373,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     0.1 K   memo             each frame     all
  *     0.3 K   search, program  a few rules    recovered
  *     8 K     stack            each frame
- *     43 K    out              each frame
+ *     44 K    out              each frame
  *     3 K     labels           each sample
  *     208 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one

@@ -61,7 +61,7 @@ static void add_slots(struct session_needs *session)
 	session->rings_per_cpu = 2; /* a CPU's event may interrupt them */
 	session->has_values = true;
 	session->has_slots = true;
-	session->has_spans = true;
+	session->label_probes = DP_MAX_LABEL_PROBES;
 	session->has_span_times = true;
 }
 
@@ -74,14 +74,14 @@ struct needs needs_of(const struct profiler_options *o)
 			     .rings_per_cpu = 1,
 			     .user_only = true,
 			     .has_several = n > 1,
-			     .has_spans = o->label_probe != NULL },
+			     .label_probes = (unsigned int)o->n_label_probes },
 		.counts = n > 1    ? NULL :
 			  o->value ? o->value :
 				     o->event.source->counts,
 	};
 
 	needs.session.has_span_times =
-		label_probe_is_span(o->label_probe, &needs.session.span_min_ns);
+		label_probe_is_span(o->label_probes[0], &needs.session.span_min_ns);
 	for (size_t i = 0; i < n; i++)
 		add(&needs, profiler_event(o, i), o);
 	if (o->crashes)

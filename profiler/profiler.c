@@ -321,7 +321,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
-	if (p->needs.session.has_values || p->needs.session.has_spans)
+	if (p->needs.session.has_values || p->needs.session.label_probes > 0)
 		p->drain.label_sources.values = &p->value_labels;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
 	return err;

@@ -62,7 +62,7 @@ static int get_image(const struct elf_file *file, struct parse_result *ret)
 
 	extent.runtime_kind = runtime_find(file, &runtime);
 	extent.runtime = &runtime;
-	extent.labels_form = elf_labels_find(file, &extent.variable);
+	extent.labels_form = elf_labels_find(file, &extent.variable, &extent.other_labels);
 	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;

@@ -34,13 +34,17 @@ Test(needs, of_calls_that_label_samples)
 {
 	struct profiler_options options = options_of(&event_cpu);
 
-	cr_assert(!needs_of(&options).session.has_spans);
-	options.label_probe = "label:f:g(x=arg1)";
-	cr_assert(needs_of(&options).session.has_spans);
+	cr_assert(needs_of(&options).session.label_probes == 0);
+	options.n_label_probes = 1;
+	options.label_probes[0] = "label:f:g(x=arg1)";
+	cr_assert_eq(needs_of(&options).session.label_probes, 1);
 	cr_assert(!needs_of(&options).session.has_values);
 	cr_assert(!needs_of(&options).session.has_span_times);
-	options.label_probe = "span:f:g min=5ms";
-	cr_assert(needs_of(&options).session.has_spans);
+	options.label_probes[options.n_label_probes++] = "label:f:h(y=arg1)";
+	cr_assert_eq(needs_of(&options).session.label_probes, 2);
+	options.n_label_probes = 1;
+	options.label_probes[0] = "span:f:g min=5ms";
+	cr_assert_eq(needs_of(&options).session.label_probes, 1);
 	cr_assert(needs_of(&options).session.has_span_times);
 	cr_assert_eq(needs_of(&options).session.span_min_ns, 5000000);
 }
@@ -54,7 +58,8 @@ Test(needs, of_probes_that_are_added)
 	options.probe_socket = "/run/probes";
 	needs = needs_of(&options);
 	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_UPROBE));
-	cr_assert(needs.session.has_slots && needs.session.has_values && needs.session.has_spans);
+	cr_assert(needs.session.has_slots && needs.session.has_values);
+	cr_assert_eq(needs.session.label_probes, DP_MAX_LABEL_PROBES);
 	cr_assert(needs.session.has_span_times);
 	cr_assert(!needs.session.user_only);
 	cr_assert_eq(needs.session.levels, DP_UPROBE_LEVELS);
@@ -68,7 +73,7 @@ Test(needs, of_exceptions)
 
 	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_UPROBE));
 	cr_assert(needs.session.has_exceptions && needs.session.has_values);
-	cr_assert(needs.session.user_only && !needs.session.has_spans);
+	cr_assert(needs.session.user_only && needs.session.label_probes == 0);
 	cr_assert_str_eq(needs.counts, "exceptions");
 	cr_assert(!needs_of_one(&event_cpu).session.has_exceptions);
 }
