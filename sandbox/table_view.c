@@ -192,7 +192,7 @@ int table_view_make(const struct elf_file *file, enum table_rows rows, struct ta
 	struct making m = { 0 };
 	int err;
 
-	extent.labels_form = elf_labels_find(file, &extent.variable);
+	extent.labels_form = elf_labels_find(file, &extent.variable, &extent.other_labels);
 	err = image_build(&file->cfi, &extent, &image);
 	build_ns = clock_now_ns() - start;
 	if (err < 0 && err != -ENODATA)
