@@ -16,8 +16,9 @@
 #include "bpf/sljit_code.h"
 
 /*
- * Blocks are in chunks of multiples of that size. Linux maps each next to the one before, if there
- * is room, so that a mapping has several.
+ * Blocks are in chunks of multiples of that size, nearly always one. Linux maps each next to the one
+ * before, if there is room, so that a mapping has several. What is behind the first 64 KiB of a larger
+ * chunk is not found.
  */
 #define SLJIT_CHUNK 0x10000ULL
 /* The most blocks of a chunk to look at. Most regular expressions take about a thousand bytes. */

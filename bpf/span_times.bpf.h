@@ -197,7 +197,10 @@ PORT_GLOBAL int span_tell(struct walk *w, __u32 number)
 	return 0;
 }
 
-/* Of a probe that is over, later calls are not kept, and may have the places of those that are. */
+/*
+ * Of a probe that is over, later calls are not kept, and may have the places of those that are. One whose
+ * calls are timed is alone (samples/call_table.h), so its first place is number 0.
+ */
 static __always_inline struct thread_spans *spans_that_count(const struct dp_span_places *places,
 							     __u64 id)
 {

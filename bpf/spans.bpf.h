@@ -111,7 +111,7 @@ static __always_inline bool span_is_more(__u32 counts, __u32 id)
  * Where a call is kept: in place of one with the same CFA, which is over; else where there is room,
  * or one has returned; else in place of one below it, which is over too unless it is on another stack;
  * else in place of the outermost one of a probe that would have more than its share: recursion does not
- * displace calls of other probes.
+ * displace calls of other probes. Of equal ones, the one with the greatest CFA.
  */
 static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa, __u32 probe)
 {
@@ -300,7 +300,8 @@ static __always_inline __u32 span_judge(const struct span_search *search, __u32 
 }
 
 /*
- * Finds the innermost call of each probe on the stack, for sample_put_span(). w->out.span: was it walked?
+ * Finds the innermost call of each probe on the stack, for sample_put_span(). w->out.span: first, was it
+ * walked? Then what is found.
  */
 PORT_GLOBAL int span_find(struct walk *w)
 {

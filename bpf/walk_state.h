@@ -377,7 +377,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     3 K     labels           each sample
  *     208 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one
- *     0.5 K   hotspot to v8    JIT code
+ *     0.6 K   hotspot to v8    JIT code
  *     0.1 K   tls              runtimes, contexts
  *     0.7 K   perl             samples of it
  *

@@ -13,7 +13,7 @@
 
 /*
  * Adds the first n of a probe that is in a slot, and has a number among those that label samples. Sets their
- * ids, slot and whether they are timed. serial: another one each time. 0 or -ENOSPC: nothing has changed.
+ * ids, slot and whether they are timed. serial: another one each time. 0 or -ENOSPC: *places has not changed.
  */
 int span_places_add(struct dp_span_places *places, uint32_t serial, uint32_t slot,
 		    unsigned int probe, size_t n, struct dp_span_places *added);

@@ -112,10 +112,13 @@ static int prepare(const struct added_means *means, const struct added_probe *p)
 		.min_ns = p->label->min_ns,
 		.n_pids = p->counts.n_pids,
 	};
+	unsigned int number;
 	int err;
 
 	memcpy(period.pids, p->counts.pids, sizeof(period.pids));
-	err = call_table_prepare(means->calls, &period, clock_now_ns(), &p->label->number);
+	err = call_table_prepare(means->calls, &period, clock_now_ns(), &number);
+	if (err == 0)
+		p->label->number = number;
 	explain(err);
 	return err;
 }

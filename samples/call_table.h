@@ -6,10 +6,10 @@
 #include "samples/probed_code.h"
 
 /*
- * At which times the calls of which functions label samples, of probes that are added while others are sampled:
- * of up to DP_MAX_LABEL_PROBES at a time, or of one whose calls are timed. A call that began before its time is on the stack of samples, but the kernel does not know
- * it. One thread changes the table, and another one reads it, which does not wait for more than it takes to
- * change a few numbers.
+ * At which times the calls of which functions label samples, of probes that are added while others are
+ * sampled: of up to DP_MAX_LABEL_PROBES at a time, or of one whose calls are timed. A call that began before
+ * its time is on the stack of samples, but the kernel does not know it. One thread changes the table, and
+ * another one reads it, which does not wait for more than it takes to change a few numbers.
  */
 struct call_table;
 

@@ -173,7 +173,12 @@ Test(probed_code, has_a_function_in_common)
 	cr_assert(probed_code_is_shared(&second, &code));
 	second.device = 9;
 	cr_assert(!probed_code_is_shared(&code, &second));
+	strcpy(second.build_id, "ab");
+	cr_assert(!probed_code_is_shared(&code, &second));
+	strcpy(code.build_id, second.build_id);
+	cr_assert(probed_code_is_shared(&code, &second), "as on an overlay and below it");
 	second.device = 8;
+	code.build_id[0] = '\0';
 	second.inode = 13;
 	cr_assert(!probed_code_is_shared(&code, &second));
 	second.inode = 12;
