@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,6 +12,7 @@
 #include "cli/tables_form.h"
 #include "cli/tables_options.h"
 #include "elf/bus_guard.h"
+#include "kernel/permission.h"
 #include "log/log.h"
 #include "profiler/confined.h"
 #include "profiler/record.h"
@@ -181,7 +183,8 @@ static int tables_command(int argc, char **argv)
 	err = confined_begin(options.sandbox, HELPER_SELF, NULL, &parsers);
 	if (err == 0)
 		err = confined_check(options.sandbox, parsers);
-	if (err == 0 && parsers)
+	/* Without the capability, only this process may open what its user may. */
+	if (err == 0 && parsers && permission_has(CAP_DAC_READ_SEARCH))
 		(void)parsers_use_finders(parsers);
 	code = err < 0 ? EXIT_CODE_FAILED : tables_run(&options, parsers);
 	parsers_drop(parsers);

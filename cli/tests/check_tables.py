@@ -55,8 +55,11 @@ FIELDS = {
 }
 
 
-def tables(*args):
-    return subprocess.run([DWARFPROF, "tables", *args], capture_output=True, text=True, timeout=60)
+AS_NOBODY = "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"
+
+
+def tables(*args, prefix=(), program=DWARFPROF):
+    return subprocess.run([*prefix, program, "tables", *args], capture_output=True, text=True, timeout=60)
 
 
 def readelf(*args):
@@ -390,6 +393,22 @@ class Confined(Case):
                 # How long it took
                 said.add(re.sub(r'"build_ns":\d+|(?<=\d\.\d\d) +\d+(?= +\d)|\d+ ns per row', "", result.stdout))
             self.assertEqual(len(said), 1, form)
+
+    @unittest.skipIf(os.geteuid(), "only root can be another user")
+    def test_users_without_rights_see_the_same(self):
+        program = shutil.copy(DWARFPROF, self.path("dwarfprof"))
+        os.mkdir(self.path("tree"))
+        for path in mapped_files()[:3]:
+            shutil.copy(path, self.path("tree"))
+        subprocess.run(["chmod", "-R", "a+rX", self.directory], check=True)
+        rows = None
+        for mode in "auto", "require", "off":
+            for prefix in (), AS_NOBODY:
+                result = tables("--rows", f"--sandbox={mode}", self.path("tree"), prefix=prefix, program=program)
+                self.assertEqual((result.returncode, result.stderr), (0, ""), (mode, prefix))
+                rows = rows or result.stdout
+                self.assertEqual(result.stdout, rows)
+        self.assertEqual(rows.count("# "), 3)
 
     def test_rows_of_a_large_file(self):
         """Those of a large file take more than a message."""
