@@ -56,6 +56,7 @@ FIELDS = {
 
 
 AS_NOBODY = "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"
+MAX_CIES = 1 << 18
 
 
 def tables(*args, prefix=(), program=DWARFPROF):
@@ -313,6 +314,31 @@ class Broken(Case):
                     self.assertEqual(result.returncode, 1)
                     self.assertEqual(result.stderr, f"dwarfprof: {path}: {reason}\n")
                     self.assertIn(self.made, result.stdout)
+
+    def linked(self, *cfi):
+        """A program, whose debug file has one function's unwind information, and these records before it."""
+        binary, debug = self.path("linked"), self.path("linked.debug")
+        subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,--build-id=none", "-xassembler", "-o", binary, "-"],
+                       input="\n".join([".globl _start", "_start: .fill 16, 1, 0x90", ".section .debug_frame", *cfi,
+                                        "cie: .long 16, -1", ".byte 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0",
+                                        ".long 20, cie - .debug_frame", ".quad _start, 16", ""]),
+                       text=True, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(["objcopy", "--only-keep-debug", binary, debug], check=True)
+        subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", binary], check=True)
+        return binary
+
+    def test_debug_file(self):
+        """One that cannot be read costs only what it has."""
+        table, = self.json(self.linked())
+        self.assertEqual((table["source"], table["covered"]), ("debug_file", 16))
+        path = self.linked(f".rept {MAX_CIES}", ".long 12, -1", ".byte 1, 0, 1, 0x78, 16, 0, 0, 0", ".endr")
+        for mode in "auto", "off":
+            result = tables("--json", f"--sandbox={mode}", path)
+            self.assertEqual((result.returncode, result.stderr),
+                             (0, f"dwarfprof: warning: {path}: its debug file is left out: its code or its unwind "
+                                 "information spans 4 GiB or more, or has too many CIEs\n"))
+            table, = json.loads(result.stdout)
+            self.assertEqual((table["path"], table["code_bytes"], table["covered"]), (path, 16, 0))
 
     def test_alone(self):
         for path, reason in self.broken():
