@@ -75,6 +75,14 @@ static int tables_add(struct tables *t, const char *path, bool named, uint64_t i
 	return t->form->add(&t->output, &table);
 }
 
+/* fts(3) does not keep why a link cannot be followed. */
+static const char *explain_link(const char *path)
+{
+	struct stat st;
+
+	return strerror(stat(path, &st) < 0 ? errno : ENOENT);
+}
+
 static int tables_visit(struct tables *t, const FTSENT *entry)
 {
 	bool named = entry->fts_level == FTS_ROOTLEVEL;
@@ -87,7 +95,7 @@ static int tables_visit(struct tables *t, const FTSENT *entry)
 	case FTS_NS:
 		return tables_fail(t, entry->fts_path, strerror(entry->fts_errno));
 	case FTS_SLNONE:
-		return tables_fail(t, entry->fts_path, strerror(ENOENT));
+		return tables_fail(t, entry->fts_path, explain_link(entry->fts_path));
 	case FTS_DEFAULT:
 		if (named)
 			return tables_fail(t, entry->fts_path, "it is no regular file");

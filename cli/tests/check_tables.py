@@ -288,6 +288,7 @@ class Broken(Case):
         content = self.bytes_of(self.made)
         foreign = content[:18] + b"\xb7\x00" + content[20:]
         os.mkfifo(self.path("fifo"))
+        os.symlink("loop", self.path("loop"))
         return [
             (self.file("half", content[:len(content) // 2]), "it is damaged or not complete"),
             (self.file("headers", content[:-1]), "it is damaged or not complete"),
@@ -297,6 +298,7 @@ class Broken(Case):
             (self.file("foreign", foreign), "it is for another machine than x86_64"),
             (self.path("missing"), "No such file or directory"),
             ("", "No such file or directory"),
+            (self.path("loop"), "Too many levels of symbolic links"),
             (self.path("fifo"), "it is no regular file"),
         ]
 
