@@ -49,11 +49,12 @@ static void add_debug_file(struct parsers *parsers, const char *path, int fd, en
 	_cleanup_close_ int debug_fd = debug_of_file(parsers, geteuid(), fd, result);
 	_cleanup_(parse_result_done) struct parse_result both = { 0 };
 	struct parse_result own = *result;
-	int err;
+	int err = debug_fd;
 
-	if (debug_fd < 0)
+	if (err == -ENOENT)
 		return;
-	err = ask(parsers, fd, debug_fd, rows, &both);
+	if (err >= 0)
+		err = ask(parsers, fd, debug_fd, rows, &both);
 	if (err < 0) {
 		log_warning("%s: its debug file is left out: %s", path, file_table_error(err));
 		return;
