@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "elf/mapped_file.h"
+#include "log/log.h"
 #include "sandbox/debug_of_file.h"
 #include "sandbox/finders.h"
 
@@ -41,23 +42,39 @@ static int open_file(struct parsers *parsers, const char *path, uint64_t inode)
 	return err < 0 ? err : found.fd;
 }
 
+/* What the debug file does to its reader costs only what it has. */
+static void add_debug_file(struct parsers *parsers, const char *path, int fd, enum table_rows rows,
+			   struct parse_result *result)
+{
+	_cleanup_close_ int debug_fd = debug_of_file(parsers, geteuid(), fd, result);
+	_cleanup_(parse_result_done) struct parse_result both = { 0 };
+	struct parse_result own = *result;
+	int err = debug_fd;
+
+	if (err == -ENOENT)
+		return;
+	if (err >= 0)
+		err = ask(parsers, fd, debug_fd, rows, &both);
+	if (err < 0) {
+		log_warning("%s: its debug file is left out: %s", path, file_table_error(err));
+		return;
+	}
+	*result = both;
+	both = own;
+}
+
 int file_table_init(struct file_table *ret, struct parsers *parsers, const char *path,
 		    uint64_t inode, enum table_rows rows)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	_cleanup_close_ int fd = open_file(parsers, path, inode);
-	_cleanup_close_ int debug_fd = -1;
 	int err;
 
 	if (fd < 0)
 		return fd;
 	err = ask(parsers, fd, -1, rows, &result);
 	if (err == 0 && result.lacks_cfi)
-		debug_fd = debug_of_file(parsers, geteuid(), fd, &result);
-	if (debug_fd >= 0) {
-		parse_result_done(&result);
-		err = ask(parsers, fd, debug_fd, rows, &result);
-	}
+		add_debug_file(parsers, path, fd, rows, &result);
 	*ret = (struct file_table){ path, steal_ptr(result.table) };
 	return err;
 }

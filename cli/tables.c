@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,6 +12,7 @@
 #include "cli/tables_form.h"
 #include "cli/tables_options.h"
 #include "elf/bus_guard.h"
+#include "kernel/permission.h"
 #include "log/log.h"
 #include "profiler/confined.h"
 #include "profiler/record.h"
@@ -73,6 +75,14 @@ static int tables_add(struct tables *t, const char *path, bool named, uint64_t i
 	return t->form->add(&t->output, &table);
 }
 
+/* fts(3) does not keep why a link cannot be followed. */
+static const char *explain_link(const char *path)
+{
+	struct stat st;
+
+	return strerror(stat(path, &st) < 0 ? errno : ENOENT);
+}
+
 static int tables_visit(struct tables *t, const FTSENT *entry)
 {
 	bool named = entry->fts_level == FTS_ROOTLEVEL;
@@ -85,7 +95,7 @@ static int tables_visit(struct tables *t, const FTSENT *entry)
 	case FTS_NS:
 		return tables_fail(t, entry->fts_path, strerror(entry->fts_errno));
 	case FTS_SLNONE:
-		return tables_fail(t, entry->fts_path, strerror(ENOENT));
+		return tables_fail(t, entry->fts_path, explain_link(entry->fts_path));
 	case FTS_DEFAULT:
 		if (named)
 			return tables_fail(t, entry->fts_path, "it is no regular file");
@@ -181,7 +191,8 @@ static int tables_command(int argc, char **argv)
 	err = confined_begin(options.sandbox, HELPER_SELF, NULL, &parsers);
 	if (err == 0)
 		err = confined_check(options.sandbox, parsers);
-	if (err == 0 && parsers)
+	/* Without the capability, only this process may open what its user may. */
+	if (err == 0 && parsers && permission_has(CAP_DAC_READ_SEARCH))
 		(void)parsers_use_finders(parsers);
 	code = err < 0 ? EXIT_CODE_FAILED : tables_run(&options, parsers);
 	parsers_drop(parsers);

@@ -188,7 +188,7 @@ class Annotate(unittest.TestCase):
             self.assertEqual((result.returncode, result.stdout), (5, ""))
 
     def test_a_function_that_did_not_run_itself(self):
-        for function, said in (("mix", "inlined into"), ("nonsense", "lists names")):
+        for function, said in (("mix", "inlined into"), ("nonsense", "lists names"), ("_start", "'_start' itself")):
             result = dwarfprof("annotate", function, self.recording)
             self.assertEqual((result.returncode, result.stdout), (5, ""))
             self.assertIn(said, result.stderr)

@@ -55,8 +55,12 @@ FIELDS = {
 }
 
 
-def tables(*args):
-    return subprocess.run([DWARFPROF, "tables", *args], capture_output=True, text=True, timeout=60)
+AS_NOBODY = "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"
+MAX_CIES = 1 << 18
+
+
+def tables(*args, prefix=(), program=DWARFPROF):
+    return subprocess.run([*prefix, program, "tables", *args], capture_output=True, text=True, timeout=60)
 
 
 def readelf(*args):
@@ -284,6 +288,7 @@ class Broken(Case):
         content = self.bytes_of(self.made)
         foreign = content[:18] + b"\xb7\x00" + content[20:]
         os.mkfifo(self.path("fifo"))
+        os.symlink("loop", self.path("loop"))
         return [
             (self.file("half", content[:len(content) // 2]), "it is damaged or not complete"),
             (self.file("headers", content[:-1]), "it is damaged or not complete"),
@@ -293,6 +298,7 @@ class Broken(Case):
             (self.file("foreign", foreign), "it is for another machine than x86_64"),
             (self.path("missing"), "No such file or directory"),
             ("", "No such file or directory"),
+            (self.path("loop"), "Too many levels of symbolic links"),
             (self.path("fifo"), "it is no regular file"),
         ]
 
@@ -310,6 +316,31 @@ class Broken(Case):
                     self.assertEqual(result.returncode, 1)
                     self.assertEqual(result.stderr, f"dwarfprof: {path}: {reason}\n")
                     self.assertIn(self.made, result.stdout)
+
+    def linked(self, *cfi):
+        """A program, whose debug file has one function's unwind information, and these records before it."""
+        binary, debug = self.path("linked"), self.path("linked.debug")
+        subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,--build-id=none", "-xassembler", "-o", binary, "-"],
+                       input="\n".join([".globl _start", "_start: .fill 16, 1, 0x90", ".section .debug_frame", *cfi,
+                                        "cie: .long 16, -1", ".byte 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0",
+                                        ".long 20, cie - .debug_frame", ".quad _start, 16", ""]),
+                       text=True, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(["objcopy", "--only-keep-debug", binary, debug], check=True)
+        subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", binary], check=True)
+        return binary
+
+    def test_debug_file(self):
+        """One that cannot be read costs only what it has."""
+        table, = self.json(self.linked())
+        self.assertEqual((table["source"], table["covered"]), ("debug_file", 16))
+        path = self.linked(f".rept {MAX_CIES}", ".long 12, -1", ".byte 1, 0, 1, 0x78, 16, 0, 0, 0", ".endr")
+        for mode in "auto", "off":
+            result = tables("--json", f"--sandbox={mode}", path)
+            self.assertEqual((result.returncode, result.stderr),
+                             (0, f"dwarfprof: warning: {path}: its debug file is left out: its code or its unwind "
+                                 "information spans 4 GiB or more, or has too many CIEs\n"))
+            table, = json.loads(result.stdout)
+            self.assertEqual((table["path"], table["code_bytes"], table["covered"]), (path, 16, 0))
 
     def test_alone(self):
         for path, reason in self.broken():
@@ -390,6 +421,22 @@ class Confined(Case):
                 # How long it took
                 said.add(re.sub(r'"build_ns":\d+|(?<=\d\.\d\d) +\d+(?= +\d)|\d+ ns per row', "", result.stdout))
             self.assertEqual(len(said), 1, form)
+
+    @unittest.skipIf(os.geteuid(), "only root can be another user")
+    def test_users_without_rights_see_the_same(self):
+        program = shutil.copy(DWARFPROF, self.path("dwarfprof"))
+        os.mkdir(self.path("tree"))
+        for path in mapped_files()[:3]:
+            shutil.copy(path, self.path("tree"))
+        subprocess.run(["chmod", "-R", "a+rX", self.directory], check=True)
+        rows = None
+        for mode in "auto", "require", "off":
+            for prefix in (), AS_NOBODY:
+                result = tables("--rows", f"--sandbox={mode}", self.path("tree"), prefix=prefix, program=program)
+                self.assertEqual((result.returncode, result.stderr), (0, ""), (mode, prefix))
+                rows = rows or result.stdout
+                self.assertEqual(result.stdout, rows)
+        self.assertEqual(rows.count("# "), 3)
 
     def test_rows_of_a_large_file(self):
         """Those of a large file take more than a message."""
