@@ -56,11 +56,11 @@ struct costly {
 	unsigned int cost;
 };
 
-/* CPU time of slow requests. */
+/* Time of slow requests, with sleep. */
 struct slow_user {
 	UT_hash_handle hh;
 	uid_t user;
-	uint64_t cpu_ns, since_ns;
+	uint64_t spent_ns, since_ns;
 };
 
 struct verifiers {
@@ -199,14 +199,14 @@ static bool is_too_slow(const struct verifiers *v, uid_t user)
 {
 	const struct slow_user *s = find_slow(v, user);
 
-	return s && s->cpu_ns >= MAX_SLOW * v->cpu_ns + (clock_now_ns() - s->since_ns) / SLOW_SHARE;
+	return s && s->spent_ns >= MAX_SLOW * v->cpu_ns + (clock_now_ns() - s->since_ns) / SLOW_SHARE;
 }
 
-static void add_time(struct verifiers *v, uid_t user, uint64_t cpu_ns)
+static void add_time(struct verifiers *v, uid_t user, uint64_t spent_ns)
 {
 	struct slow_user *s = find_slow(v, user);
 
-	if (cpu_ns < v->cpu_ns / SLOW_PART)
+	if (spent_ns < v->cpu_ns / SLOW_PART)
 		return;
 	if (!s && HASH_COUNT(v->slow) >= MAX_COSTLY)
 		forget_slow(v);
@@ -222,7 +222,7 @@ static void add_time(struct verifiers *v, uid_t user, uint64_t cpu_ns)
 			return;
 		}
 	}
-	s->cpu_ns += cpu_ns;
+	s->spent_ns += spent_ns;
 	if (is_too_slow(v, user))
 		log_debug(
 			"what unwinds stacks of user %u a second time takes too long: for a while "
@@ -235,7 +235,7 @@ static int wait_for_reply(struct verifiers *all, struct verifier *v, struct veri
 	struct pollfd fd = { .fd = v->process.socket, .events = POLLIN };
 	int fds[MESSAGE_MAX_FDS];
 	struct patience patience;
-	int err = patience_begin(&v->process, all->cpu_ns, SPAWNED_STOPPED_NS, false, &patience);
+	int err = patience_begin(&v->process, all->cpu_ns, SPAWNED_STOPPED_NS, true, &patience);
 
 	if (err < 0)
 		return err;
@@ -249,7 +249,7 @@ static int wait_for_reply(struct verifiers *all, struct verifier *v, struct veri
 	}
 	__atomic_store_n(&all->clock, 0, __ATOMIC_RELAXED);
 	cpu_budget_spend(parsers_budget(all->parsers), v->whose.user, patience_cpu_ns(&patience));
-	add_time(all, v->whose.user, patience_cpu_ns(&patience));
+	add_time(all, v->whose.user, patience_spent(&patience));
 	if (err < 0)
 		return err;
 	err = message_receive(v->process.socket, ret, sizeof(*ret), fds);

@@ -14,7 +14,7 @@
  */
 struct verifiers;
 
-/* CPU time of one that it may take to answer. */
+/* CPU time of one, and sleep, that it may take to answer. */
 #define VERIFIERS_CPU_NS UINT64_C(10000000000)
 
 /* `parsers`, which may be NULL, start them, and are held. 0 or -ENOMEM. */
@@ -36,7 +36,7 @@ bool verifiers_have_rule(struct verifiers *all, uint64_t pc);
 /* The CPU-time clock of the one that the thread waits for; 0: it does not. Callable from any thread. */
 clockid_t verifiers_clock(const struct verifiers *verifiers);
 
-/* Replaces VERIFIERS_CPU_NS. For tests. */
+/* Replaces VERIFIERS_CPU_NS, of which parts say who is slow. For tests. */
 void verifiers_set_cpu_limit(struct verifiers *verifiers, uint64_t cpu_ns);
 
 #endif
