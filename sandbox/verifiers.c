@@ -14,7 +14,6 @@
 #include "log/log.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/message.h"
-#include "sandbox/process_user.h"
 #include "sandbox/spawned.h"
 #include "sandbox/starter.h"
 #include "sandbox/verifier.h"
@@ -31,6 +30,8 @@
 /* So many times the limit, and a part of the time, may all slow ones take for one user. */
 #define MAX_SLOW 2
 #define SLOW_SHARE 10
+/* After none could be started. */
+#define RETRY_NS UINT64_C(1000000000)
 
 /* A process of whom is not known, as it has ended, gets one of its own. */
 struct whose {
@@ -68,6 +69,7 @@ struct verifiers {
 	uint64_t cpu_ns;
 	clockid_t clock; /* atomic */
 	uint64_t n_requests;
+	uint64_t retry_ns; /* until then none is started */
 	struct verifier all[MAX_VERIFIERS];
 	struct verifier *last; /* of the last walk; NULL: this process, or it has failed */
 	pid_t last_pid;        /* whose that was */
@@ -301,6 +303,10 @@ static int send_file(struct verifiers *all, struct verifier *v, uint64_t number,
 	err = ask(all, v, &request, &fd, 1, &reply);
 	if (err == 0 && reply.err != 0)
 		err = reply.err == -ENOMEM ? -ENOMEM : -EPROTO;
+	if (err < 0) {
+		HASH_DEL(v->files, file);
+		free(file);
+	}
 	return err;
 }
 
@@ -334,36 +340,62 @@ static int send_stack(struct verifiers *all, struct verifier *v, const struct se
 	};
 	_cleanup_close_ int file = make_stack_file(stack);
 	_cleanup_close_ int result = memfd_create("frames", MFD_CLOEXEC);
+	const int result_err = result < 0 ? -errno : 0;
 	const int fds[] = { file, result };
 	struct verifier_reply reply;
 	int err;
 
 	if (file < 0 || result < 0)
-		return file < 0 ? file : -EMFILE;
+		return file < 0 ? file : result_err;
 	err = ask(all, v, &request, fds, 2, &reply);
 	return err < 0 ? err : verifier_take(&reply, result, max_frames, frames, ret);
 }
 
-static struct whose whose_is(pid_t pid)
+static struct whose whose_is(const struct second_stack *s)
 {
-	struct whose whose = { .user = (uid_t)-1 };
+	return (struct whose){ s->user, s->user == (uid_t)-1 ? s->pid : 0 };
+}
 
-	if (process_user(pid, &whose.user) < 0)
-		return (struct whose){ (uid_t)-1, pid };
-	return whose;
+static bool has_ended(const struct verifier *v)
+{
+	struct pollfd fd = { .fd = v->process.socket };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* Starts none for a while if none could be started. */
+static int start(struct verifiers *all, struct spawned *ret)
+{
+	uint64_t now = clock_now_ns();
+	int err;
+
+	if (now < all->retry_ns)
+		return -EAGAIN;
+	err = starter_start(parsers_starter(all->parsers), SPAWNED_VERIFIER, ret);
+	if (err == -EAGAIN)
+		all->retry_ns = now + RETRY_NS;
+	return err;
 }
 
 /* One that has this user's, or a new one, in place of the one that is used least recently. */
-static int find_verifier(struct verifiers *all, pid_t pid, struct verifier **ret)
+static int find_verifier(struct verifiers *all, const struct second_stack *stack,
+			 struct verifier **ret)
 {
-	struct whose whose = whose_is(pid);
+	struct whose whose = whose_is(stack);
 	struct verifier *v = &all->all[0];
 	struct spawned process;
 	int err;
 
+	if (is_too_slow(all, whose.user))
+		return -EBUSY;
 	for (size_t i = 0; i < MAX_VERIFIERS; i++) {
 		struct verifier *other = &all->all[i];
 
+		if (other->used > 0 && has_ended(other)) {
+			/* Nobody knows by whom; to start others for ever is slow. */
+			add_time(all, other->whose.user, all->cpu_ns / SLOW_PART);
+			end(other);
+		}
 		if (other->used > 0 && other->whose.user == whose.user &&
 		    other->whose.pid == whose.pid && HASH_COUNT(other->files) < MAX_FILES) {
 			*ret = other;
@@ -372,7 +404,7 @@ static int find_verifier(struct verifiers *all, pid_t pid, struct verifier **ret
 		if (other->used < v->used)
 			v = other;
 	}
-	err = starter_start(parsers_starter(all->parsers), SPAWNED_VERIFIER, &process);
+	err = start(all, &process);
 	if (err < 0)
 		return err;
 	end(v);
@@ -387,8 +419,13 @@ static int walk_here(struct verifiers *all, const struct second_stack *stack, co
 	int err = 0;
 
 	if (second_walk_n_files(all->own) > MAX_FILES) {
+		struct second_walk *new;
+
+		err = second_walk_new(&new);
+		if (err < 0)
+			return err;
 		second_walk_free(all->own);
-		err = second_walk_new(&all->own);
+		all->own = new;
 	}
 	for (size_t i = 0; err == 0 && i < stack->n_mappings; i++)
 		if (fds[i] >= 0 && !second_walk_knows(all->own, stack->mappings[i].file))
@@ -414,13 +451,11 @@ int verifiers_walk(struct verifiers *all, const struct second_stack *stack, cons
 		return walk_here(all, stack, fds, max_frames, frames, ret);
 	if (cost && cost->cost >= MAX_COST)
 		return -ECONNABORTED;
-	err = find_verifier(all, stack->pid, &v);
+	err = find_verifier(all, stack, &v);
 	if (err == -ESHUTDOWN)
 		return walk_here(all, stack, fds, max_frames, frames, ret);
 	if (err < 0)
 		return err;
-	if (is_too_slow(all, v->whose.user))
-		return -EBUSY;
 	for (size_t i = 0; err == 0 && i < stack->n_mappings; i++)
 		if (fds[i] >= 0)
 			err = send_file(all, v, stack->mappings[i].file, fds[i]);
@@ -437,7 +472,7 @@ int verifiers_walk(struct verifiers *all, const struct second_stack *stack, cons
 	return err;
 }
 
-bool verifiers_have_rule(struct verifiers *all, uint64_t pc)
+int verifiers_have_rule(struct verifiers *all, uint64_t pc)
 {
 	const struct verifier_request request = { .kind = VERIFIER_RULE, .number = pc };
 	struct verifier_reply reply;
@@ -448,8 +483,9 @@ bool verifiers_have_rule(struct verifiers *all, uint64_t pc)
 	err = ask(all, all->last, &request, NULL, 0, &reply);
 	if (err == 0 && reply.has_rule <= 1)
 		return reply.has_rule;
-	add_cost(all, all->last_pid, err < 0 ? err : -EPROTO);
+	err = err < 0 ? err : -EPROTO;
+	add_cost(all, all->last_pid, err);
 	end(all->last);
 	all->last = NULL;
-	return false;
+	return err;
 }

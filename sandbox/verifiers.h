@@ -30,8 +30,11 @@ struct verifiers *verifiers_free(struct verifiers *verifiers);
 int verifiers_walk(struct verifiers *all, const struct second_stack *stack, const int *fds,
 		   size_t max_frames, struct second_frame *frames, struct second_result *ret);
 
-/* As second_walk_has_rule(), of the last walk, if that was successful. */
-bool verifiers_have_rule(struct verifiers *all, uint64_t pc);
+/*
+ * As second_walk_has_rule(), of the last walk, if that was successful: 1 or 0, or an error of verifiers_walk() by
+ * what the process did.
+ */
+int verifiers_have_rule(struct verifiers *all, uint64_t pc);
 
 /* The CPU-time clock of the one that the thread waits for; 0: it does not. Callable from any thread. */
 clockid_t verifiers_clock(const struct verifiers *verifiers);
