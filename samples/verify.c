@@ -143,7 +143,8 @@ void verify_stack(struct verify *v, const struct verify_maps *maps, const struct
 	if (err < 0 && err != -ENOENT && err != -ENOEXEC && err != -EINVAL)
 		ret->result = VERIFIED_LEFT_OUT;
 	if (err < 0) {
-		log_debug("a stack of process %d cannot be verified: %s", maps->pid, strerror(-err));
+		log_debug("a stack of process %d cannot be verified: %s", maps->pid,
+			  strerror(-err));
 		return;
 	}
 	put_frames(v, maps);

@@ -201,7 +201,8 @@ static bool is_too_slow(const struct verifiers *v, uid_t user)
 {
 	const struct slow_user *s = find_slow(v, user);
 
-	return s && s->spent_ns >= MAX_SLOW * v->cpu_ns + (clock_now_ns() - s->since_ns) / SLOW_SHARE;
+	return s &&
+	       s->spent_ns >= MAX_SLOW * v->cpu_ns + (clock_now_ns() - s->since_ns) / SLOW_SHARE;
 }
 
 static void add_time(struct verifiers *v, uid_t user, uint64_t spent_ns)

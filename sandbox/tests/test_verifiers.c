@@ -297,13 +297,14 @@ Test(verifiers, are_replaced)
 /* One that could not be sent is sent again. */
 Test(verifiers, get_files_that_could_not_be_sent)
 {
-	int fd = fds[0];
+	for (size_t i = 0; i < stack.n_mappings; i++) {
+		int fd = fds[i];
 
-	fds[0] = 1 << 20;
-	cr_assert_eq(walk(), -EBADF);
-	fds[0] = fd;
+		fds[i] = 1 << 20;
+		cr_assert_eq(walk(), -EBADF);
+		fds[i] = fd;
+	}
 	expect_same();
-	cr_assert_eq(verifiers_have_rule(verifiers, frames[1][1].address - 1), 1);
 }
 
 static int walk_as(size_t max_frames)
