@@ -25,6 +25,7 @@
 /* So many verifiers a process may cost, and for so many processes this is remembered. */
 #define MAX_COST 2
 #define MAX_COSTLY 4096
+#define COST_KEPT_NS UINT64_C(60000000000)
 /* Of the limit: who takes longer is slow, and where the walks that are not keep up, all goes on. */
 #define SLOW_PART 100
 /* So many times the limit, and a part of the time, may all slow ones take for one user. */
@@ -55,6 +56,7 @@ struct costly {
 	UT_hash_handle hh;
 	pid_t pid;
 	unsigned int cost;
+	uint64_t since_ns; /* of the last */
 };
 
 /* Time of slow requests, with sleep. */
@@ -186,6 +188,20 @@ static void add_cost(struct verifiers *v, pid_t pid, int err)
 		}
 	}
 	c->cost++;
+	c->since_ns = clock_now_ns();
+}
+
+/* What others have ended, or another process of that number, is forgiven. */
+static bool is_too_costly(struct verifiers *v, pid_t pid)
+{
+	struct costly *c = find_cost(v, pid);
+
+	if (c && clock_now_ns() - c->since_ns >= COST_KEPT_NS) {
+		HASH_DEL(v->costly, c);
+		free(c);
+		return false;
+	}
+	return c && c->cost >= MAX_COST;
 }
 
 static struct slow_user *find_slow(const struct verifiers *v, uid_t user)
@@ -443,14 +459,13 @@ static bool is_lost(int err)
 int verifiers_walk(struct verifiers *all, const struct second_stack *stack, const int *fds,
 		   size_t max_frames, struct second_frame *frames, struct second_result *ret)
 {
-	const struct costly *cost = find_cost(all, stack->pid);
 	struct verifier *v;
 	int err;
 
 	all->last = NULL;
 	if (!all->parsers)
 		return walk_here(all, stack, fds, max_frames, frames, ret);
-	if (cost && cost->cost >= MAX_COST)
+	if (is_too_costly(all, stack->pid))
 		return -ECONNABORTED;
 	err = find_verifier(all, stack, &v);
 	if (err == -ESHUTDOWN)

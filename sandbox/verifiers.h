@@ -9,8 +9,8 @@
 
 /*
  * The verifiers (verifier.h) of one thread. Each has the stacks and files of one user's processes only. One that
- * crashes, exhausts its memory or takes too long is replaced; a process that has done that to two has no more
- * stacks unwound. Without parsers, or where no helper can be started at all, this process unwinds.
+ * crashes, exhausts its memory or takes too long is replaced; a process that has done that to two has no
+ * stacks unwound for a minute. Without parsers, or where no helper can be started at all, this process unwinds.
  */
 struct verifiers;
 

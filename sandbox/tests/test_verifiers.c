@@ -49,6 +49,20 @@ int __real_second_walk_run(struct second_walk *w, const struct second_stack *of,
 int __wrap_second_walk_run(struct second_walk *w, const struct second_stack *of, size_t max_frames,
 			   struct second_frame *ret_frames, struct second_result *ret);
 
+static time_t later_s; /* how much later it is than the clock says */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int err = __real_clock_gettime(clock, ret);
+
+	if (clock == CLOCK_MONOTONIC)
+		ret->tv_sec += later_s;
+	return err;
+}
+
 bool __real_second_walk_has_rule(struct second_walk *w, uint64_t pc);
 bool __wrap_second_walk_has_rule(struct second_walk *w, uint64_t pc);
 
@@ -324,6 +338,10 @@ Test(verifiers, may_be_taken_over)
 	while (children(only_child(getpid()), found) > 0)
 		usleep(1000);
 	stack.pid = getppid();
+	cr_assert_eq(walk(), 0);
+	stack.pid = getpid();
+	cr_assert_eq(walk(), -ECONNABORTED);
+	later_s = 60;
 	cr_assert_eq(walk(), 0);
 }
 
