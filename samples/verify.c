@@ -67,6 +67,7 @@ static int walk(struct verify *v, const struct verify_maps *maps, const struct s
 		.maps = maps->number,
 		.pid = maps->pid,
 		.tid = (pid_t)copy->tid,
+		.user = maps->user,
 		.regs = copy->regs,
 		.mappings = mappings,
 		.n_mappings = n,
@@ -111,6 +112,7 @@ static void compare(struct verify *v, const struct frame *ours, size_t n_ours,
 		    struct verified_stack *s)
 {
 	const struct frame *last;
+	int rule;
 
 	s->frames = v->frames;
 	s->n_frames = v->result.n_frames;
@@ -120,7 +122,10 @@ static void compare(struct verify *v, const struct frame *ours, size_t n_ours,
 	if (!verified_is_difference(s->result) || s->n_equal == 0)
 		return;
 	last = &v->frames[s->n_equal - 1];
-	if (verifiers_have_rule(v->verifiers, last->address - !is_exact(last)))
+	rule = verifiers_have_rule(v->verifiers, last->address - !is_exact(last));
+	if (rule < 0)
+		s->result = VERIFIED_LEFT_OUT;
+	if (rule != 0)
 		return;
 	/* It used the frame pointer: a guess that proves nothing. */
 	s->result = VERIFIED_NO_INFORMATION;
@@ -134,10 +139,12 @@ void verify_stack(struct verify *v, const struct verify_maps *maps, const struct
 	int err = walk(v, maps, copy);
 
 	*ret = (struct verified_stack){ .result = VERIFIED_NO_START };
-	if (err == -ETIME || err == -EBUSY || err == -ENOMEM)
+	/* second_walk_run() */
+	if (err < 0 && err != -ENOENT && err != -ENOEXEC && err != -EINVAL)
 		ret->result = VERIFIED_LEFT_OUT;
 	if (err < 0) {
-		log_debug("libdwfl cannot begin in process %d: %s", maps->pid, strerror(-err));
+		log_debug("a stack of process %d cannot be verified: %s", maps->pid,
+			  strerror(-err));
 		return;
 	}
 	put_frames(v, maps);

@@ -44,7 +44,7 @@ struct verify_queue {
 	struct verified results;
 	const struct names *names;
 	size_t n, n_bytes;   /* that are not collected yet */
-	uint64_t cpu_ns;     /* CPU time when last looked at, of the thread and who it waits for */
+	uint64_t cpu_ns;     /* CPU time when last looked at, of the thread or who it waits for */
 	uint64_t stopped_ns; /* the CPU time has not changed since */
 	bool hangs;
 
@@ -365,7 +365,7 @@ static void leave_out(struct verify_queue *q)
 	count(q, q->running);
 }
 
-/* A thread that uses CPU time, however little, has received answers. The lock is held. */
+/* Who uses CPU time, however little, goes on. The lock is held. */
 static void look_at_thread(struct verify_queue *q)
 {
 	uint64_t now = clock_now_ns(), cpu_ns;
@@ -376,7 +376,8 @@ static void look_at_thread(struct verify_queue *q)
 		q->hangs = false;
 		return;
 	}
-	cpu_ns = clock_read_ns(clock) + (helper ? clock_read_ns(helper) : 0);
+	/* To look at a helper takes CPU time, too. */
+	cpu_ns = clock_read_ns(helper ? helper : clock);
 	if (cpu_ns != q->cpu_ns)
 		q->stopped_ns = now;
 	q->cpu_ns = cpu_ns;

@@ -21,13 +21,13 @@ struct snapshot;
  * counts the results. Samples do not wait here: the thread of the reports waits for the result when
  * it gets to the sample.
  *
- * What there is no room for is left out, and so is all that waits while libdwfl hangs: neither the thread nor
- * the process that it waits for has used CPU time for WORKERS_HANG_NS. Both are counted, as VERIFIED_LEFT_OUT.
+ * What there is no room for is left out, and so is all that waits while libdwfl hangs: the process that the
+ * thread waits for, or else the thread, has used no CPU time for WORKERS_HANG_NS. Both are counted, as VERIFIED_LEFT_OUT.
  */
 struct verify_queue;
 
 /* The most comparisons that wait, and the most bytes of their stacks, frames and mappings. */
-#define VERIFY_QUEUE_MAX 1024
+#define VERIFY_QUEUE_MAX 8192
 #define VERIFY_QUEUE_MAX_BYTES ((size_t)64 << 20)
 
 /* How long verify_queue_finish() waits for one comparison. */

@@ -36,6 +36,7 @@ struct second_part {
 struct second_stack {
 	uint64_t maps; /* the number of these mappings, never used for others */
 	pid_t pid, tid;
+	uid_t user; /* whose the process was then; (uid_t)-1: not known */
 	struct dp_regs regs;
 	const struct second_mapping *mappings;
 	size_t n_mappings;

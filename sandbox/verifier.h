@@ -44,7 +44,8 @@ int verifier_run(int socket);
 
 /*
  * Takes what a verifier has answered, of which nothing is trusted: at most max_frames frames of `file`, and text
- * that is printable. 0, -EPROTO for an answer that no verifier gives, or the error that it tells.
+ * that is printable. 0, -EPROTO for an answer that no verifier gives, which may have overwritten *frames, or the
+ * error that it tells.
  */
 int verifier_take(const struct verifier_reply *reply, int file, size_t max_frames,
 		  struct second_frame *frames, struct second_result *ret);

@@ -14,7 +14,6 @@
 #include "log/log.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/message.h"
-#include "sandbox/process_user.h"
 #include "sandbox/spawned.h"
 #include "sandbox/starter.h"
 #include "sandbox/verifier.h"
@@ -26,11 +25,14 @@
 /* So many verifiers a process may cost, and for so many processes this is remembered. */
 #define MAX_COST 2
 #define MAX_COSTLY 4096
+#define COST_KEPT_NS UINT64_C(60000000000)
 /* Of the limit: who takes longer is slow, and where the walks that are not keep up, all goes on. */
 #define SLOW_PART 100
 /* So many times the limit, and a part of the time, may all slow ones take for one user. */
 #define MAX_SLOW 2
 #define SLOW_SHARE 10
+/* After none could be started. */
+#define RETRY_NS UINT64_C(1000000000)
 
 /* A process of whom is not known, as it has ended, gets one of its own. */
 struct whose {
@@ -54,13 +56,14 @@ struct costly {
 	UT_hash_handle hh;
 	pid_t pid;
 	unsigned int cost;
+	uint64_t since_ns; /* of the last */
 };
 
-/* CPU time of slow requests. */
+/* Time of slow requests, with sleep. */
 struct slow_user {
 	UT_hash_handle hh;
 	uid_t user;
-	uint64_t cpu_ns, since_ns;
+	uint64_t spent_ns, since_ns;
 };
 
 struct verifiers {
@@ -68,6 +71,7 @@ struct verifiers {
 	uint64_t cpu_ns;
 	clockid_t clock; /* atomic */
 	uint64_t n_requests;
+	uint64_t retry_ns; /* until then none is started */
 	struct verifier all[MAX_VERIFIERS];
 	struct verifier *last; /* of the last walk; NULL: this process, or it has failed */
 	pid_t last_pid;        /* whose that was */
@@ -184,6 +188,20 @@ static void add_cost(struct verifiers *v, pid_t pid, int err)
 		}
 	}
 	c->cost++;
+	c->since_ns = clock_now_ns();
+}
+
+/* What others have ended, or another process of that number, is forgiven. */
+static bool is_too_costly(struct verifiers *v, pid_t pid)
+{
+	struct costly *c = find_cost(v, pid);
+
+	if (c && clock_now_ns() - c->since_ns >= COST_KEPT_NS) {
+		HASH_DEL(v->costly, c);
+		free(c);
+		return false;
+	}
+	return c && c->cost >= MAX_COST;
 }
 
 static struct slow_user *find_slow(const struct verifiers *v, uid_t user)
@@ -199,14 +217,15 @@ static bool is_too_slow(const struct verifiers *v, uid_t user)
 {
 	const struct slow_user *s = find_slow(v, user);
 
-	return s && s->cpu_ns >= MAX_SLOW * v->cpu_ns + (clock_now_ns() - s->since_ns) / SLOW_SHARE;
+	return s &&
+	       s->spent_ns >= MAX_SLOW * v->cpu_ns + (clock_now_ns() - s->since_ns) / SLOW_SHARE;
 }
 
-static void add_time(struct verifiers *v, uid_t user, uint64_t cpu_ns)
+static void add_time(struct verifiers *v, uid_t user, uint64_t spent_ns)
 {
 	struct slow_user *s = find_slow(v, user);
 
-	if (cpu_ns < v->cpu_ns / SLOW_PART)
+	if (spent_ns < v->cpu_ns / SLOW_PART)
 		return;
 	if (!s && HASH_COUNT(v->slow) >= MAX_COSTLY)
 		forget_slow(v);
@@ -222,7 +241,7 @@ static void add_time(struct verifiers *v, uid_t user, uint64_t cpu_ns)
 			return;
 		}
 	}
-	s->cpu_ns += cpu_ns;
+	s->spent_ns += spent_ns;
 	if (is_too_slow(v, user))
 		log_debug(
 			"what unwinds stacks of user %u a second time takes too long: for a while "
@@ -235,7 +254,7 @@ static int wait_for_reply(struct verifiers *all, struct verifier *v, struct veri
 	struct pollfd fd = { .fd = v->process.socket, .events = POLLIN };
 	int fds[MESSAGE_MAX_FDS];
 	struct patience patience;
-	int err = patience_begin(&v->process, all->cpu_ns, SPAWNED_STOPPED_NS, false, &patience);
+	int err = patience_begin(&v->process, all->cpu_ns, SPAWNED_STOPPED_NS, true, &patience);
 
 	if (err < 0)
 		return err;
@@ -249,7 +268,7 @@ static int wait_for_reply(struct verifiers *all, struct verifier *v, struct veri
 	}
 	__atomic_store_n(&all->clock, 0, __ATOMIC_RELAXED);
 	cpu_budget_spend(parsers_budget(all->parsers), v->whose.user, patience_cpu_ns(&patience));
-	add_time(all, v->whose.user, patience_cpu_ns(&patience));
+	add_time(all, v->whose.user, patience_spent(&patience));
 	if (err < 0)
 		return err;
 	err = message_receive(v->process.socket, ret, sizeof(*ret), fds);
@@ -301,6 +320,10 @@ static int send_file(struct verifiers *all, struct verifier *v, uint64_t number,
 	err = ask(all, v, &request, &fd, 1, &reply);
 	if (err == 0 && reply.err != 0)
 		err = reply.err == -ENOMEM ? -ENOMEM : -EPROTO;
+	if (err < 0) {
+		HASH_DEL(v->files, file);
+		free(file);
+	}
 	return err;
 }
 
@@ -334,36 +357,62 @@ static int send_stack(struct verifiers *all, struct verifier *v, const struct se
 	};
 	_cleanup_close_ int file = make_stack_file(stack);
 	_cleanup_close_ int result = memfd_create("frames", MFD_CLOEXEC);
+	const int result_err = result < 0 ? -errno : 0;
 	const int fds[] = { file, result };
 	struct verifier_reply reply;
 	int err;
 
 	if (file < 0 || result < 0)
-		return file < 0 ? file : -EMFILE;
+		return file < 0 ? file : result_err;
 	err = ask(all, v, &request, fds, 2, &reply);
 	return err < 0 ? err : verifier_take(&reply, result, max_frames, frames, ret);
 }
 
-static struct whose whose_is(pid_t pid)
+static struct whose whose_is(const struct second_stack *s)
 {
-	struct whose whose = { .user = (uid_t)-1 };
+	return (struct whose){ s->user, s->user == (uid_t)-1 ? s->pid : 0 };
+}
 
-	if (process_user(pid, &whose.user) < 0)
-		return (struct whose){ (uid_t)-1, pid };
-	return whose;
+static bool has_ended(const struct verifier *v)
+{
+	struct pollfd fd = { .fd = v->process.socket };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* Starts none for a while if none could be started. */
+static int start(struct verifiers *all, struct spawned *ret)
+{
+	uint64_t now = clock_now_ns();
+	int err;
+
+	if (now < all->retry_ns)
+		return -EAGAIN;
+	err = starter_start(parsers_starter(all->parsers), SPAWNED_VERIFIER, ret);
+	if (err == -EAGAIN)
+		all->retry_ns = now + RETRY_NS;
+	return err;
 }
 
 /* One that has this user's, or a new one, in place of the one that is used least recently. */
-static int find_verifier(struct verifiers *all, pid_t pid, struct verifier **ret)
+static int find_verifier(struct verifiers *all, const struct second_stack *stack,
+			 struct verifier **ret)
 {
-	struct whose whose = whose_is(pid);
+	struct whose whose = whose_is(stack);
 	struct verifier *v = &all->all[0];
 	struct spawned process;
 	int err;
 
+	if (is_too_slow(all, whose.user))
+		return -EBUSY;
 	for (size_t i = 0; i < MAX_VERIFIERS; i++) {
 		struct verifier *other = &all->all[i];
 
+		if (other->used > 0 && has_ended(other)) {
+			/* Nobody knows by whom; to start others for ever is slow. */
+			add_time(all, other->whose.user, all->cpu_ns / SLOW_PART);
+			end(other);
+		}
 		if (other->used > 0 && other->whose.user == whose.user &&
 		    other->whose.pid == whose.pid && HASH_COUNT(other->files) < MAX_FILES) {
 			*ret = other;
@@ -372,7 +421,7 @@ static int find_verifier(struct verifiers *all, pid_t pid, struct verifier **ret
 		if (other->used < v->used)
 			v = other;
 	}
-	err = starter_start(parsers_starter(all->parsers), SPAWNED_VERIFIER, &process);
+	err = start(all, &process);
 	if (err < 0)
 		return err;
 	end(v);
@@ -387,8 +436,13 @@ static int walk_here(struct verifiers *all, const struct second_stack *stack, co
 	int err = 0;
 
 	if (second_walk_n_files(all->own) > MAX_FILES) {
+		struct second_walk *new;
+
+		err = second_walk_new(&new);
+		if (err < 0)
+			return err;
 		second_walk_free(all->own);
-		err = second_walk_new(&all->own);
+		all->own = new;
 	}
 	for (size_t i = 0; err == 0 && i < stack->n_mappings; i++)
 		if (fds[i] >= 0 && !second_walk_knows(all->own, stack->mappings[i].file))
@@ -405,22 +459,19 @@ static bool is_lost(int err)
 int verifiers_walk(struct verifiers *all, const struct second_stack *stack, const int *fds,
 		   size_t max_frames, struct second_frame *frames, struct second_result *ret)
 {
-	const struct costly *cost = find_cost(all, stack->pid);
 	struct verifier *v;
 	int err;
 
 	all->last = NULL;
 	if (!all->parsers)
 		return walk_here(all, stack, fds, max_frames, frames, ret);
-	if (cost && cost->cost >= MAX_COST)
+	if (is_too_costly(all, stack->pid))
 		return -ECONNABORTED;
-	err = find_verifier(all, stack->pid, &v);
+	err = find_verifier(all, stack, &v);
 	if (err == -ESHUTDOWN)
 		return walk_here(all, stack, fds, max_frames, frames, ret);
 	if (err < 0)
 		return err;
-	if (is_too_slow(all, v->whose.user))
-		return -EBUSY;
 	for (size_t i = 0; err == 0 && i < stack->n_mappings; i++)
 		if (fds[i] >= 0)
 			err = send_file(all, v, stack->mappings[i].file, fds[i]);
@@ -437,7 +488,7 @@ int verifiers_walk(struct verifiers *all, const struct second_stack *stack, cons
 	return err;
 }
 
-bool verifiers_have_rule(struct verifiers *all, uint64_t pc)
+int verifiers_have_rule(struct verifiers *all, uint64_t pc)
 {
 	const struct verifier_request request = { .kind = VERIFIER_RULE, .number = pc };
 	struct verifier_reply reply;
@@ -448,8 +499,9 @@ bool verifiers_have_rule(struct verifiers *all, uint64_t pc)
 	err = ask(all, all->last, &request, NULL, 0, &reply);
 	if (err == 0 && reply.has_rule <= 1)
 		return reply.has_rule;
-	add_cost(all, all->last_pid, err < 0 ? err : -EPROTO);
+	err = err < 0 ? err : -EPROTO;
+	add_cost(all, all->last_pid, err);
 	end(all->last);
 	all->last = NULL;
-	return false;
+	return err;
 }

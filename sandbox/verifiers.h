@@ -9,12 +9,12 @@
 
 /*
  * The verifiers (verifier.h) of one thread. Each has the stacks and files of one user's processes only. One that
- * crashes, exhausts its memory or takes too long is replaced; a process that has done that to two has no more
- * stacks unwound. Without parsers, or where no helper can be started at all, this process unwinds.
+ * crashes, exhausts its memory or takes too long is replaced; a process that has done that to two has no
+ * stacks unwound for a minute. Without parsers, or where no helper can be started at all, this process unwinds.
  */
 struct verifiers;
 
-/* CPU time of one that it may take to answer. */
+/* CPU time of one, and sleep, that it may take to answer. */
 #define VERIFIERS_CPU_NS UINT64_C(10000000000)
 
 /* `parsers`, which may be NULL, start them, and are held. 0 or -ENOMEM. */
@@ -30,13 +30,16 @@ struct verifiers *verifiers_free(struct verifiers *verifiers);
 int verifiers_walk(struct verifiers *all, const struct second_stack *stack, const int *fds,
 		   size_t max_frames, struct second_frame *frames, struct second_result *ret);
 
-/* As second_walk_has_rule(), of the last walk, if that was successful. */
-bool verifiers_have_rule(struct verifiers *all, uint64_t pc);
+/*
+ * As second_walk_has_rule(), of the last walk, if that was successful: 1 or 0, or an error of verifiers_walk() by
+ * what the process did.
+ */
+int verifiers_have_rule(struct verifiers *all, uint64_t pc);
 
 /* The CPU-time clock of the one that the thread waits for; 0: it does not. Callable from any thread. */
 clockid_t verifiers_clock(const struct verifiers *verifiers);
 
-/* Replaces VERIFIERS_CPU_NS. For tests. */
+/* Replaces VERIFIERS_CPU_NS, of which parts say who is slow. For tests. */
 void verifiers_set_cpu_limit(struct verifiers *verifiers, uint64_t cpu_ns);
 
 #endif

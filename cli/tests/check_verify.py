@@ -54,8 +54,10 @@ class Verify(unittest.TestCase):
         """The same of a program that waits until libdwfl has seen what there is: while a ring is half full,
         stacks are not copied. Ten times, and as long as these are not ENOUGH, as on a machine that does much else."""
         def sleeps():
-            return all(") S " in read(f"/proc/{process.pid}/task/{tid}/stat")
-                       for tid in os.listdir(f"/proc/{process.pid}/task"))
+            """The profiler's threads, and its helpers, which may have ended meanwhile."""
+            tasks = [f"/proc/{process.pid}/task/{tid}" for tid in os.listdir(f"/proc/{process.pid}/task")]
+            helpers = [f"/proc/{helper}" for helper in check_sandbox.helpers(process.pid)[1]]
+            return all(") S " in (read(f"{path}/stat") or ") S ") for path in tasks + helpers)
         def n_equal():
             return read(out.name).count('"verified":"equal"')
         with tempfile.NamedTemporaryFile("w+") as out:
