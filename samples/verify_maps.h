@@ -39,6 +39,7 @@ struct verify_mapping {
 struct verify_maps {
 	uint64_t number; /* never used again, unlike the memory */
 	pid_t pid;
+	uid_t user; /* whose the process was when they were made; (uid_t)-1: not known */
 	size_t n_mappings;
 	struct verify_mapping *mappings; /* sorted by start */
 	/* For the thread that reads the rings only */
