@@ -425,7 +425,8 @@ int server_open(const struct server_options *options, struct server **ret)
 	if (fd >= 0 && err < 0) {
 		close(fd);
 		log_error("cannot listen at %s: %s", options->address,
-			  err == -ENOSYS ? HTTP_LIBRARY_SONAME " is not installed, or too old" :
+			  err == -ENOSYS ? HTTP_LIBRARY_SONAME
+				  " is not installed, or too old: install it" :
 					   "the HTTP server did not start");
 	}
 	if (err < 0) {

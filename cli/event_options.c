@@ -120,7 +120,7 @@ void event_options_set_probe(struct options *o, struct argp_state *state, const 
 	int err = label_probe_check(text, why);
 
 	if (r->n_label_probes == DP_MAX_LABEL_PROBES)
-		argp_error(state, "there may be %d --probe", DP_MAX_LABEL_PROBES);
+		argp_error(state, "there may be at most %d --probe", DP_MAX_LABEL_PROBES);
 	for (size_t i = 0; err == 0 && i < r->n_label_probes; i++)
 		err = label_probe_check_both(r->label_probes[i], text, why);
 	if (err == -EINVAL)

@@ -55,7 +55,7 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret, uint64_
 	}
 	/* Who has all of the few keeps others from theirs. */
 	if (added_label_is_wanted(wish) && wish->user != 0) {
-		log_error("only root may label samples: few probes at a time can");
+		log_error("only root may add label and span probes: others would find none free");
 		return -EPERM;
 	}
 	err = split_text(wish, kind, ret, ret_min_ns, why);

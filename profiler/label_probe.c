@@ -153,7 +153,7 @@ int label_probe_check_both(const char *a, const char *b, char ret_why[ARGUMENTS_
 		if (form->is_length || !has_value(&second.parts.arguments, form->name))
 			continue;
 		snprintf(ret_why, ARGUMENTS_WHY_SIZE,
-			 "another --probe has a value %s: name one of them, NAME=VALUE",
+			 "another --probe has a value %s: give one another name, NAME=VALUE",
 			 form->name);
 		return -EINVAL;
 	}

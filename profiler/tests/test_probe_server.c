@@ -474,7 +474,7 @@ static int add_own(pid_t parent)
 		return 4;
 	snprintf(label, sizeof(label), "%s, \"kind\": \"label\"", own);
 	if (!is_refused(add_with("probed(x=arg1:s32)", "x", label, memory),
-			"only root may label samples"))
+			"only root may add label and span probes"))
 		return 10;
 	if (is_refused(add_with("probed", "x", own, memory), ""))
 		return 5;
