@@ -230,7 +230,10 @@ static int explain_nothing(const struct annotation *annotation, const char *path
 			  "inlined into",
 			  name);
 	} else {
-		log_error("no sample of %s was taken in a function '%s' itself", path, name);
+		log_error(
+			"no sample of %s was taken in '%s' itself: it only calls others, or is not "
+			"there",
+			path, name);
 		log_detail(
 			"`dwarfprof report' lists names: give one with a share in the column self");
 	}

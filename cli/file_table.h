@@ -13,7 +13,7 @@ struct file_table {
 
 /*
  * Opens the file, and has its table built by one of the parsers. One that was only found, with this inode (0: it
- * was named), may be anything by now, or never answer: their finders open it. A warning says so if its debug file
+ * was named), may be anything by now, or never answer: their finders open it, if they have any. A warning says so if its debug file
  * cannot be read. Returns 0 or the error of regular_file_open(), finders_look_up() or parsers_ask().
  * file_table_done() frees *ret.
  */

@@ -31,7 +31,7 @@
  */
 #define WALK_NS UINT64_C(10000000)
 
-/* How often it is looked for what can be forgotten, and for losses; and through all processes and binaries. */
+/* How often it is looked for what can be forgotten, and for losses; and through all processes. */
 #define SWEEP_NS UINT64_C(50000000)
 #define FORGET_NS UINT64_C(500000000)
 
@@ -516,14 +516,14 @@ static void sweep(struct drain *d, uint64_t now, bool final)
 	if (!final)
 		spans_forget(&d->spans, settled(d));
 	off_cpu_update(&d->intervals, oldest, now);
-	d->swept_ns = now;
-	if (!final && now < d->forgot_ns + FORGET_NS)
-		return;
 	oldest = held_oldest(&d->held) < oldest ? held_oldest(&d->held) : oldest;
-	process_table_forget(d->table, oldest - KEEP_NS);
+	if (final || now >= d->forgot_ns + FORGET_NS) {
+		process_table_forget(d->table, oldest - KEEP_NS);
+		d->forgot_ns = now;
+	}
 	if (!final)
 		binary_store_update(d->table->binaries, oldest);
-	d->forgot_ns = now;
+	d->swept_ns = now;
 }
 
 int drain_run(struct drain *d, bool final)

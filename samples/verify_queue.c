@@ -369,7 +369,7 @@ static void leave_out(struct verify_queue *q)
 static void look_at_thread(struct verify_queue *q)
 {
 	uint64_t now = clock_now_ns(), cpu_ns;
-	clockid_t clock, helper = verify_clock(q->verify);
+	clockid_t clock, helper;
 
 	if (!q->running || pthread_getcpuclockid(q->thread, &clock) != 0) {
 		q->stopped_ns = now;
@@ -377,6 +377,7 @@ static void look_at_thread(struct verify_queue *q)
 		return;
 	}
 	/* To look at a helper takes CPU time, too. */
+	helper = verify_clock(q->verify);
 	cpu_ns = clock_read_ns(helper ? helper : clock);
 	if (cpu_ns != q->cpu_ns)
 		q->stopped_ns = now;

@@ -21,8 +21,9 @@ struct snapshot;
  * counts the results. Samples do not wait here: the thread of the reports waits for the result when
  * it gets to the sample.
  *
- * What there is no room for is left out, and so is all that waits while libdwfl hangs: the process that the
- * thread waits for, or else the thread, has used no CPU time for WORKERS_HANG_NS. Both are counted, as VERIFIED_LEFT_OUT.
+ * What there is no room for is left out, and so is all that waits while libdwfl hangs: the process
+ * that the thread waits for, or else the thread, has used no CPU time for WORKERS_HANG_NS. Both are
+ * counted, as VERIFIED_LEFT_OUT.
  */
 struct verify_queue;
 

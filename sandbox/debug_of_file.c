@@ -35,7 +35,7 @@ static int open_debug_file(void *arg, const struct debug_place *place, int root)
 	struct whose *w = arg;
 	int fd = finders_open_debug(parsers_finders(w->parsers), w->user, place, root);
 
-	if (fd == -ETIMEDOUT || fd == -EBUSY)
+	if (fd == -ETIMEDOUT || fd == -EBUSY || fd == -EAGAIN)
 		w->err = fd;
 	return fd;
 }
@@ -46,7 +46,6 @@ int debug_of_file(struct parsers *parsers, uid_t user, int fd, const struct pars
 	const struct debug_reader reader = { is_debug_file, open_debug_file, &whose };
 	const struct debug_wanted wanted = { told->facts.origin.build_id, told->debug_link,
 					     told->debug_link_checksum };
-
 	int found = debug_search(fd, &wanted, &reader);
 
 	return found < 0 && whose.err < 0 ? whose.err : found;

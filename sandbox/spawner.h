@@ -34,7 +34,7 @@ enum spawned_kind {
 int spawner_new(const char *program, struct spawner **ret);
 /* Sends the signal. It may be sent again. NULL is allowed. */
 void spawner_kill(const struct spawner *spawner);
-/* Waits for its end. NULL is allowed. Returns NULL. */
+/* Gives it 0.1 s to end by itself, or ends it. NULL is allowed. Returns NULL. */
 struct spawner *spawner_free(struct spawner *spawner);
 
 /*

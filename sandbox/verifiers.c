@@ -26,8 +26,10 @@
 #define MAX_COST 2
 #define MAX_COSTLY 4096
 #define COST_KEPT_NS UINT64_C(60000000000)
-/* Of the limit: who takes longer is slow, and where the walks that are not keep up, all goes on. */
-#define SLOW_PART 100
+/* Of the limit: who takes longer is slow. A full queue of walks that are not must not take minutes. */
+#define SLOW_PART 1000
+/* Of the limit: what a verifier that is lost costs its user. To start others for ever is slow. */
+#define LOST_PART 100
 /* So many times the limit, and a part of the time, may all slow ones take for one user. */
 #define MAX_SLOW 2
 #define SLOW_SHARE 10
@@ -266,6 +268,9 @@ static int wait_for_reply(struct verifiers *all, struct verifier *v, struct veri
 			break;
 		err = n < 0 && errno != EINTR ? -errno : patience_look(&patience, &v->process);
 	}
+	/* It may have answered, and slept since, while this process was not running. */
+	if (err == -ETIME && poll(&fd, 1, 0) > 0)
+		err = 0;
 	__atomic_store_n(&all->clock, 0, __ATOMIC_RELAXED);
 	cpu_budget_spend(parsers_budget(all->parsers), v->whose.user, patience_cpu_ns(&patience));
 	add_time(all, v->whose.user, patience_spent(&patience));
@@ -383,14 +388,13 @@ static bool has_ended(const struct verifier *v)
 /* Starts none for a while if none could be started. */
 static int start(struct verifiers *all, struct spawned *ret)
 {
-	uint64_t now = clock_now_ns();
 	int err;
 
-	if (now < all->retry_ns)
+	if (clock_now_ns() < all->retry_ns)
 		return -EAGAIN;
 	err = starter_start(parsers_starter(all->parsers), SPAWNED_VERIFIER, ret);
 	if (err == -EAGAIN)
-		all->retry_ns = now + RETRY_NS;
+		all->retry_ns = clock_now_ns() + RETRY_NS; /* that may have taken long */
 	return err;
 }
 
@@ -409,12 +413,14 @@ static int find_verifier(struct verifiers *all, const struct second_stack *stack
 		struct verifier *other = &all->all[i];
 
 		if (other->used > 0 && has_ended(other)) {
-			/* Nobody knows by whom; to start others for ever is slow. */
-			add_time(all, other->whose.user, all->cpu_ns / SLOW_PART);
+			/* Nobody knows by whom. */
+			add_time(all, other->whose.user, all->cpu_ns / LOST_PART);
 			end(other);
 		}
+		if (HASH_COUNT(other->files) >= MAX_FILES)
+			end(other);
 		if (other->used > 0 && other->whose.user == whose.user &&
-		    other->whose.pid == whose.pid && HASH_COUNT(other->files) < MAX_FILES) {
+		    other->whose.pid == whose.pid) {
 			*ret = other;
 			return 0;
 		}
@@ -477,11 +483,12 @@ int verifiers_walk(struct verifiers *all, const struct second_stack *stack, cons
 			err = send_file(all, v, stack->mappings[i].file, fds[i]);
 	if (err == 0)
 		err = send_stack(all, v, stack, max_frames, frames, ret);
-	if (is_lost(err)) {
+	if (is_lost(err))
 		add_cost(all, stack->pid, err);
+	/* Without memory, it may be better with a new one. */
+	if (is_lost(err) || err == -ENOMEM) {
+		add_time(all, v->whose.user, all->cpu_ns / LOST_PART);
 		end(v);
-	} else if (err == -ENOMEM) {
-		end(v); /* it may be better with a new one */
 	}
 	all->last = err == 0 ? v : NULL;
 	all->last_pid = stack->pid;
@@ -500,7 +507,9 @@ int verifiers_have_rule(struct verifiers *all, uint64_t pc)
 	if (err == 0 && reply.has_rule <= 1)
 		return reply.has_rule;
 	err = err < 0 ? err : -EPROTO;
-	add_cost(all, all->last_pid, err);
+	if (is_lost(err))
+		add_cost(all, all->last_pid, err);
+	add_time(all, all->last->whose.user, all->cpu_ns / LOST_PART);
 	end(all->last);
 	all->last = NULL;
 	return err;

@@ -8,9 +8,10 @@
 #include "sandbox/second_walk.h"
 
 /*
- * The verifiers (verifier.h) of one thread. Each has the stacks and files of one user's processes only. One that
- * crashes, exhausts its memory or takes too long is replaced; a process that has done that to two has no
- * stacks unwound for a minute. Without parsers, or where no helper can be started at all, this process unwinds.
+ * The verifiers (verifier.h) of one thread. Each has the stacks and files of one user's processes only.
+ * One that crashes, answers wrongly, exhausts its memory or takes too long is replaced, which costs its
+ * user time; a process that has done that to two, but for memory, has no stacks unwound for a minute.
+ * Without parsers, or where no helper can be started at all, this process unwinds.
  */
 struct verifiers;
 
@@ -31,8 +32,7 @@ int verifiers_walk(struct verifiers *all, const struct second_stack *stack, cons
 		   size_t max_frames, struct second_frame *frames, struct second_result *ret);
 
 /*
- * As second_walk_has_rule(), of the last walk, if that was successful: 1 or 0, or an error of verifiers_walk() by
- * what the process did.
+ * As second_walk_has_rule(), of the last walk, if that was successful: 1 or 0, or an error of verifiers_walk().
  */
 int verifiers_have_rule(struct verifiers *all, uint64_t pc);
 

@@ -248,9 +248,9 @@ Test(verifiers, find_what_this_process_finds)
 	expect_same();
 	cr_assert_gt(results[1].n_frames, DEPTH);
 	cr_assert_eq(frames[1][0].address, stack.regs.reg[DP_REG_PC]);
-	cr_assert(verifiers_have_rule(verifiers, frames[1][1].address - 1));
-	cr_assert(verifiers_have_rule(own, frames[1][1].address - 1));
-	cr_assert(!verifiers_have_rule(verifiers, 1));
+	cr_assert_eq(verifiers_have_rule(verifiers, frames[1][1].address - 1), 1);
+	cr_assert_eq(verifiers_have_rule(own, frames[1][1].address - 1), 1);
+	cr_assert_eq(verifiers_have_rule(verifiers, 1), 0);
 	cr_assert_eq(verifiers_walk(verifiers, &stack, fds, 3, frames[1], &results[1]), 0);
 	cr_assert_eq(results[1].n_frames, 3);
 	cr_assert_str_eq(results[1].end, "as many frames as --max-stack allows");
