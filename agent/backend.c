@@ -106,7 +106,7 @@ static void log_failure(const struct backend_options *options, int err)
 	log_error("cannot deliver to %s: %s", err == -EINVAL ? "a backend" : options->deliver.url,
 		  err == -EINVAL ? "its URL has no host, or has a user's name" :
 		  err == -EBUSY  ? "another agent uses its spool" :
-		  err == -ENOSYS ? "libcurl is missing" :
+		  err == -ENOSYS ? "libcurl.so.4 is not installed, or too old: install it" :
 				   strerror(-err));
 }
 

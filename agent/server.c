@@ -3,13 +3,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
 #include "agent/address.h"
+#include "agent/http_library.h"
 #include "agent/pulls.h"
 #include "agent/recent.h"
 #include "base/cleanup.h"
@@ -24,6 +24,8 @@
 #define BEARER "Bearer "
 #define PPROF "pprof"
 #define PICTURE "svg"
+
+static struct http_library mhd; /* set once, and read-only from then on */
 
 struct server {
 	struct server_options options;
@@ -79,7 +81,7 @@ static bool is_equal(const char *a, const char *b)
 static bool may_ask(const struct server *s, struct MHD_Connection *connection)
 {
 	const char *given =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
+		mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
 
 	if (!s->token[0])
 		return true;
@@ -93,7 +95,7 @@ static bool may_ask(const struct server *s, struct MHD_Connection *connection)
  */
 static bool is_known_host(const struct server *s, struct MHD_Connection *connection)
 {
-	const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+	const char *host = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
 	char name[64];
 	struct in_addr v4;
 
@@ -111,20 +113,20 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int sta
 			     const char *type, const void *data, size_t size)
 {
 	struct MHD_Response *response =
-		MHD_create_response_from_buffer(size, (void *)data, MHD_RESPMEM_MUST_COPY);
+		mhd.create_response_from_buffer(size, (void *)data, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result result;
 
 	if (!response)
 		return MHD_NO;
-	MHD_add_response_header(response, "Content-Type", type);
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Cache-Control", "no-store");
+	mhd.add_response_header(response, "Content-Type", type);
+	mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
+	mhd.add_response_header(response, "Cache-Control", "no-store");
 	if (status == MHD_HTTP_UNAUTHORIZED)
-		MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+		mhd.add_response_header(response, "WWW-Authenticate", "Bearer");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(response, "Allow", "GET, HEAD");
-	result = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
+		mhd.add_response_header(response, "Allow", "GET, HEAD");
+	result = mhd.queue_response(connection, status, response);
+	mhd.destroy_response(response);
 	return result;
 }
 
@@ -165,7 +167,7 @@ static enum MHD_Result reply_health(struct server *s, struct MHD_Connection *con
 
 static const char *argument(struct MHD_Connection *connection, const char *name)
 {
-	return MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+	return mhd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
 /* A number from 1 to max, or of a missing argument the default. False: it is none. */
@@ -210,7 +212,7 @@ static void on_done(void *arg)
 {
 	struct request *request = arg;
 
-	MHD_resume_connection(request->connection);
+	mhd.resume_connection(request->connection);
 }
 
 static enum MHD_Result ask(struct server *s, struct request *request, struct pull_request wanted)
@@ -221,11 +223,11 @@ static enum MHD_Result ask(struct server *s, struct request *request, struct pul
 	if (wrong)
 		return refuse(connection, MHD_HTTP_BAD_REQUEST, wrong);
 	request->is_picture = strcmp(wanted.format, PICTURE) == 0;
-	MHD_suspend_connection(connection);
+	mhd.suspend_connection(connection);
 	request->err = pulls_ask(s->options.pulls, &wanted, on_done, request, &request->pull);
 	if (request->err < 0) {
 		request->pull = NULL;
-		MHD_resume_connection(connection);
+		mhd.resume_connection(connection);
 	}
 	return MHD_YES;
 }
@@ -354,9 +356,12 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **st
 static int start(struct server *s, int fd)
 {
 	sigset_t old;
+	int err = mhd.start_daemon ? 0 : http_library_open(&mhd);
 
+	if (err < 0)
+		return err;
 	signals_block(&old);
-	s->daemon = MHD_start_daemon(
+	s->daemon = mhd.start_daemon(
 		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
 		NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned int)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -419,7 +424,10 @@ int server_open(const struct server_options *options, struct server **ret)
 	err = fd < 0 ? fd : start(s, fd);
 	if (fd >= 0 && err < 0) {
 		close(fd);
-		log_error("cannot listen at %s: the HTTP server did not start", options->address);
+		log_error("cannot listen at %s: %s", options->address,
+			  err == -ENOSYS ? HTTP_LIBRARY_SONAME
+				  " is not installed, or too old: install it" :
+					   "the HTTP server did not start");
 	}
 	if (err < 0) {
 		free_server(s);
@@ -438,7 +446,7 @@ struct server *server_close(struct server *s)
 {
 	if (!s)
 		return NULL;
-	MHD_stop_daemon(s->daemon);
+	mhd.stop_daemon(s->daemon);
 	if (s->address.socket.ss_family == AF_UNIX)
 		unlink(((struct sockaddr_un *)&s->address.socket)->sun_path);
 	free_server(s);

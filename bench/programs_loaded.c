@@ -43,8 +43,9 @@ static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program,
 						       DP_EVENT_CPU),
 			.levels = is_uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS,
 			.rings_per_cpu = 1,
-			.has_spans = with_spans || program == bpf->progs.dp_begin_span ||
-				     program == bpf->progs.dp_end_span,
+			.label_probes = with_spans ? DP_MAX_LABEL_PROBES :
+					program == bpf->progs.dp_begin_span ||
+						program == bpf->progs.dp_end_span,
 			.has_span_times = with_spans || program == bpf->progs.dp_end_span,
 			.has_values = with_spans && is_uprobe,
 			.has_exceptions = with_spans && is_uprobe,

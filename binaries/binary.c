@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -370,6 +371,22 @@ static bool is_in_memory(const uint8_t *from, size_t size)
 	return true;
 }
 
+/*
+ * Whoever may write to the file can cut it off while it is mapped. Then this fails, where reading the
+ * page would end the process: a library's host has no elf/bus_guard.h. -ENOENT: it is gone.
+ */
+static int copy_own(const uint8_t *from, size_t n, uint8_t *ret)
+{
+	const struct iovec local = { ret, n }, remote = { (void *)from, n };
+	ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+
+	if (got < 0 && (errno == ENOSYS || errno == EPERM)) { /* as in a filter of seccomp */
+		memcpy(ret, from, n);
+		return 0;
+	}
+	return got == (ssize_t)n ? 0 : -ENOENT;
+}
+
 int binary_read_before(const struct binary *b, uint64_t end, void *ret, size_t size)
 {
 	uint64_t offset;
@@ -384,18 +401,22 @@ int binary_read_before(const struct binary *b, uint64_t end, void *ret, size_t s
 	if (b->is_foreign && !is_in_memory(b->bytes + offset, n))
 		return -EAGAIN;
 	memset(ret, 0, size - n);
-	memcpy((uint8_t *)ret + size - n, b->bytes + offset, n);
-	return 0;
+	return copy_own(b->bytes + offset, n, (uint8_t *)ret + size - n);
 }
 
 /* An open descriptor prevents other files of the file system from getting the same inode. */
-static bool is_still(const struct binary *b)
+bool binary_is_unchanged(const struct binary *b)
 {
 	struct file_id id;
 	uint64_t changed_ns;
 
-	return b->module->fd < 0 || (file_identify(b->module->fd, false, &id, &changed_ns) == 0 &&
-				     memcmp(&id, &b->id, sizeof(id)) == 0);
+	return b->module->fd >= 0 && file_identify(b->module->fd, false, &id, &changed_ns) == 0 &&
+	       memcmp(&id, &b->id, sizeof(id)) == 0;
+}
+
+static bool is_still(const struct binary *b)
+{
+	return b->module->fd < 0 || binary_is_unchanged(b);
 }
 
 struct binary *binary_store_find(const struct binary_store *store, uint64_t inode, const char *path)

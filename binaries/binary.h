@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "binaries/file_budget.h"
 #include "binaries/image_cache.h"
+#include "binaries/mapped_id.h"
 #include "binaries/module_users.h"
 #include "binaries/table.h"
 #include "binaries/table_job.h"
@@ -27,14 +28,16 @@
 
 struct binary {
 	struct file_id id;
-	uint64_t number;       /* unique in the store, never used again */
-	uint64_t changed_ns;   /* ctime of the file when it was read */
-	struct module *module; /* owned */
-	struct elf_facts elf;  /* empty until the file has been read */
+	struct mapped_id mapped; /* device 0: no mapping of it was met whose record tells */
+	uint64_t number;         /* unique in the store, never used again */
+	uint64_t changed_ns;     /* ctime of the file when it was read */
+	struct module *module;   /* owned */
+	struct elf_facts elf;    /* empty until the file has been read */
 	/* Of its mapped file or its module's memory; NULL: closed, or only helpers read it */
 	const uint8_t *bytes;
 	size_t n_bytes;
 	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
+	bool has_own_inode;  /* stored_file_has_own_inode(); false until the file has been read */
 	bool is_loading;     /* its file is being read, or its first table is being built */
 	uint64_t asked_ns;   /* loading started then */
 	int err;             /* why it could not be loaded; it is then in no store. Or 0 */
@@ -51,6 +54,7 @@ struct binary {
 	uint64_t closed_ns;         /* when it was closed */
 	struct binary *next_closed;
 	UT_hash_handle hh;
+	UT_hash_handle by_mapped;
 	UT_hash_handle by_build_id; /* only the first of several copies; its table serves all */
 };
 
@@ -58,6 +62,7 @@ struct binary_store {
 	struct names *names;
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
+	struct binary *mapped;    /* of these, by what records call them (mapped_id.h) */
 	struct file_budget files; /* how many of these are whose */
 	struct binary *originals; /* those that have or will have a table, by build id */
 	struct binary *closed;    /* only reports still refer to these; the newest first */
@@ -142,17 +147,27 @@ bool binary_store_wait(struct binary_store *store, int timeout_ms);
 struct binary *binary_store_find(const struct binary_store *store, uint64_t inode,
 				 const char *path);
 
+/* Whether its file is open, and nobody has written to it since it was met. Does not wait. */
+bool binary_is_unchanged(const struct binary *binary);
+
 /*
  * Reads the `size` bytes of code that end at an address of the file; bytes before the start of its
- * section are 0. -ENOENT: there is no code, or the binary is closed; -EAGAIN: reading it may take
- * long.
+ * section are 0. -ENOENT: there is no code (any more), or the binary is closed; -EAGAIN: reading it
+ * may take long.
  */
 int binary_read_before(const struct binary *binary, uint64_t end, void *ret, size_t size);
 
-/* Whether its labels have one of these forms: bits by enum dp_labels_form. NULL: no. */
+/* Whether the kernel can read its labels, of one of these forms: bits by enum dp_labels_form. NULL: no. */
 static inline bool binary_has_labels(const struct binary *binary, unsigned int forms)
 {
 	return binary && binary->table && (forms >> binary->table->labels_form & 1);
+}
+
+/* Whether it has labels of one of these forms, which may be one that the kernel does not read. NULL: no. */
+static inline bool binary_may_label(const struct binary *binary, unsigned int forms)
+{
+	return binary_has_labels(binary, forms) ||
+	       (binary && binary->table && (forms & binary->table->other_labels) != 0);
 }
 
 /*

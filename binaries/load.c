@@ -76,6 +76,7 @@ static void end_job(struct binary_store *store, struct table_job *j)
 
 void load_forget(struct binary_store *store, struct binary *b)
 {
+	mapped_id_forget(store, b);
 	HASH_DEL(store->binaries, b);
 	file_budget_give(&store->files, b->user);
 }
@@ -198,6 +199,7 @@ static void finish_reading(struct binary_store *store, struct table_job *j)
 	b->elf = j->facts;
 	j->facts = (struct elf_facts){ 0 };
 	b->is_foreign = j->is_foreign;
+	b->has_own_inode = j->has_own_inode;
 	b->module->user = j->user;
 	module_set_build_id(b->module, b->elf.origin.build_id);
 	set_pages(b);
@@ -418,7 +420,8 @@ bool load_collect(struct binary_store *store)
 	bool is_any = false;
 	struct job *job;
 
-	if (!store->workers)
+	/* Asked for after each wake-up. With none left, the workers' descriptor is not readable. */
+	if (!store->workers || store->n_jobs == 0)
 		return false;
 	while ((job = workers_take(store->workers)) != NULL) {
 		is_any = true;

@@ -167,6 +167,7 @@ void table_fill(struct table_store *store, struct table *t, const void *cells, u
 	pool_write(store->pool, t->cell, cells, t->n_cells);
 	t->is_filling = false;
 	t->labels_form = head->labels_form;
+	t->other_labels = head->other_labels;
 	keep_runtime(t, cells);
 	t->last_used = t->made = clock_now_ns();
 	t->made_in = took;

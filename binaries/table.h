@@ -42,6 +42,7 @@ struct table {
 	bool is_filling;      /* the cells are reserved, but the image is still being built */
 	bool is_leaving;      /* evicted, but snapshots still refer to it */
 	uint32_t labels_form; /* as in struct dp_image */
+	uint32_t other_labels;
 	struct dp_runtime_image *runtime; /* a copy of its image's; NULL: none, or not known yet */
 	uint32_t runtime_kind;            /* as in struct dp_image */
 	bool is_lost;       /* it cannot be rebuilt, for example if the file has changed */

@@ -324,6 +324,7 @@ static int open_file(struct table_job *j)
 		return err;
 	j->fd = found.fd;
 	j->is_foreign = found.is_foreign;
+	j->has_own_inode = !found.is_foreign && stored_file_has_own_inode(j->fd);
 	file_id_init(&j->id, &found.st, &j->changed_ns);
 	if (!file_budget_allows(j->fd))
 		return -EMFILE;

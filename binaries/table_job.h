@@ -83,8 +83,9 @@ struct table_job {
 	bool is_unopened; /* opening the file failed */
 	/* Of the file, for the caller. If there are finders, that of a foreign file only refers to it */
 	int module_fd;
-	struct file_id id; /* of the file, when it was opened or when its table was built */
-	bool is_foreign;   /* reading it may take long (stored_file_is_foreign()) */
+	struct file_id id;  /* of the file, when it was opened or when its table was built */
+	bool is_foreign;    /* reading it may take long (stored_file_is_foreign()) */
+	bool has_own_inode; /* stored_file_has_own_inode() */
 	struct elf_facts facts;
 	int debug_fd; /* from debug_search_process(); negative: none */
 	bool is_copy; /* the original's table fits; there is no image */

@@ -20,7 +20,7 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 
 	if (!t)
 		return;
-	chosen = port_index(span_choose(t, cfa), SPANS);
+	chosen = port_index(span_choose(t, cfa, DP_SPAN_PROBE(id)), SPANS);
 	key = &t->keys[chosen];
 	s = &t->of[chosen];
 	old = key->cfa;

@@ -198,11 +198,14 @@ static __always_inline enum dp_outcome hotspot_by_fp(struct walk *w, __u64 sp_at
 }
 
 /* True if the word at an address of the stack is a return address: behind a call, in known code. */
-static __always_inline int hotspot_is_return(struct walk *w, __u64 at)
+PORT_GLOBAL int hotspot_is_return(struct walk *w, __u64 at)
 {
-	struct walk_hotspot *s = &w->hotspot;
+	struct walk_hotspot *s;
 	int place;
 
+	if (!w)
+		return 0;
+	s = &w->hotspot;
 	if (at % 8 != 0 || walk_read(w, at, &s->pc) < 0)
 		return 0;
 	place = walk_look_up_apart(w, s->pc - 1);

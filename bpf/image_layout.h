@@ -11,7 +11,7 @@
  * Changes with the layout of images and with what is known of code, because images are kept on
  * disk.
  */
-#define DP_IMAGE_VERSION 15
+#define DP_IMAGE_VERSION 16
 
 /*
  * Rows of an image are grouped by pages of its address space, and within a page by blocks, short
@@ -174,13 +174,15 @@ struct dp_image {
 	 * thread's current labels, or 0
 	 */
 	__u32 labels;
-	__u16 labels_form; /* enum dp_labels_form */
+	__u8 labels_form;  /* enum dp_labels_form */
+	__u8 other_labels; /* forms that the file has, too, a bit for each: they are not read */
 	/* enum dp_runtime_kind; of a known one, a struct dp_runtime_image follows */
 	__u16 runtime_kind;
 	struct dp_tls variable; /* if DP_LABELS_IN_VARIABLE(); otherwise all 0 */
 };
 
 DP_ASSERT(1 << DP_MIN_BLOCK_BITS <= DP_BLOCK_ROWS, "a block can always be short enough");
+DP_ASSERT(DP_N_LABELS_FORMS <= 8, "a byte has a bit for each form");
 DP_ASSERT(sizeof(struct dp_anchor) == 2, "anchors lie close");
 DP_ASSERT(DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS <= DP_WORD_RA_SHIFT,
 	  "a rule fits a word");

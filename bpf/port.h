@@ -17,7 +17,7 @@
  *   port_trampoline(w)                     return address set by uretprobes; 0: none
  *   port_origin(w, slot)                   the original return address at a stack address; 0: not
  *                                          known
- *   port_has_hotspot(w)                    processes may have HotSpot's code
+ *   port_has_jit(w)                        frames of JIT compilers are left: hotspot.h, sljit.h
  *   port_opaque(x)                         hide from the compiler how x was computed
  *   PORT_GLOBAL                            for a function that is to be verified on its own
  *

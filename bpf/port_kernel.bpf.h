@@ -149,12 +149,12 @@ PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 	return search.found;
 }
 
-/* Leave frames of HotSpot's code. */
-const volatile bool dp_hotspot;
+/* Leave frames of JIT compilers. */
+const volatile bool dp_jit;
 
-static __always_inline bool port_has_hotspot(struct walk *w)
+static __always_inline bool port_has_jit(struct walk *w)
 {
-	return dp_hotspot;
+	return dp_jit;
 }
 
 static __always_inline __u64 port_thread_base(struct walk *w)

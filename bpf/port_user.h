@@ -113,7 +113,7 @@ static inline uint64_t port_thread_base(struct walk *w)
 	return ((struct port_world *)w)->user->thread_base;
 }
 
-static inline bool port_has_hotspot(struct walk *w)
+static inline bool port_has_jit(struct walk *w)
 {
 	return true;
 }

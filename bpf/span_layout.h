@@ -7,6 +7,8 @@
  * stack (spans.bpf.h). Part of abi.h.
  */
 
+/* Probes whose calls label samples at the same time, a power of two; and functions of all of them. */
+#define DP_MAX_LABEL_PROBES 4
 #define DP_MAX_SPAN_PLACES 8
 /* Calls that are kept per thread, a power of two. */
 #define DP_MAX_SPANS 8
@@ -15,10 +17,14 @@
 #define DP_MAX_SPAN_OWNERS 65536
 
 /*
- * Tells a place apart from another one that has had its number before, of a probe that was removed, or has
- * been off meanwhile: the calls that are kept of that one say nothing about this one. serial: at least 1.
+ * The number of a probe, and of a place among those of all probes. Tells the place apart from another one that
+ * has had its number before, of a probe that was removed, or has been off meanwhile: the calls that are kept of
+ * that one say nothing about this one. serial: at least 1.
  */
-#define DP_SPAN_ID(serial, number) ((__u32)(serial)*DP_MAX_SPAN_PLACES + (__u32)(number))
+#define DP_SPAN_ID(serial, probe, number)                                                          \
+	(((__u32)(serial)*DP_MAX_LABEL_PROBES + (__u32)(probe)) * DP_MAX_SPAN_PLACES +             \
+	 (__u32)(number))
+#define DP_SPAN_PROBE(id) ((id) / DP_MAX_SPAN_PLACES % DP_MAX_LABEL_PROBES)
 
 /* The code of a probed function, and of a part of it that the compiler has put elsewhere. */
 struct dp_span_place {
@@ -39,10 +45,10 @@ struct dp_span_places {
 
 /*
  * The cookie of a place: the number of its list of arguments, and its id. That of the first place of a run's own
- * probe is 0, which needs no link: others do (perf_event_set_bpf_prog(), kernel/events/core.c).
+ * probes is 0, which needs no link: others do (perf_event_set_bpf_prog(), kernel/events/core.c).
  */
-#define DP_SPAN_COOKIE(list, id) ((__u64)((id)-DP_SPAN_ID(1, 0)) << 16 | (list))
-#define DP_SPAN_ID_OF(cookie) ((__u32)((cookie) >> 16) + DP_SPAN_ID(1, 0))
+#define DP_SPAN_COOKIE(list, id) ((__u64)((id)-DP_SPAN_ID(1, 0, 0)) << 16 | (list))
+#define DP_SPAN_ID_OF(cookie) ((__u32)((cookie) >> 16) + DP_SPAN_ID(1, 0, 0))
 
 /*
  * Times of calls are counted by steps: four for each power of two of nanoseconds, so that a step ends

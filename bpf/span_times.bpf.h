@@ -197,7 +197,10 @@ PORT_GLOBAL int span_tell(struct walk *w, __u32 number)
 	return 0;
 }
 
-/* Of a probe that is over, later calls are not kept, and may have the places of those that are. */
+/*
+ * Of a probe that is over, later calls are not kept, and may have the places of those that are. One whose
+ * calls are timed is alone (samples/call_table.h), so its first place is number 0.
+ */
 static __always_inline struct thread_spans *spans_that_count(const struct dp_span_places *places,
 							     __u64 id)
 {
@@ -261,7 +264,12 @@ static __always_inline __u32 sample_put_probed(struct walk *w, __u32 n)
 	if (dp_has_slots ? spans_are_timed(n) != 0 : dp_has_span_times)
 		return (__u32)sample_put_calls(w, port_opaque(n));
 	span_find(w);
-	return (__u32)sample_put_span(w, port_opaque(n));
+	if (dp_label_probes > 1)
+		return (__u32)sample_put_each(w, port_opaque(n));
+	n = (__u32)sample_put_span(w, port_opaque(n), 0);
+	if (n > 0)
+		w->out.sample.flags |= DP_SAMPLE_VALUES;
+	return n;
 }
 
 #endif

@@ -18,6 +18,8 @@
 const volatile bool dp_has_spans;
 /* What matters is how long calls take (span_times.bpf.h): samples have no values. */
 const volatile bool dp_has_span_times;
+/* How many probes there may be whose calls label samples: with more than one, a sample has a struct dp_calls. */
+const volatile __u32 dp_label_probes;
 
 #define SPANS DP_MAX_SPANS
 #define SPAN_CELLS (WALK_SPAN_CELLS - sizeof(struct dp_values) / DP_CELL_SIZE)
@@ -93,29 +95,44 @@ struct {
 	__type(value, __u32);
 } dp_span_owners SEC(".maps");
 
-/* What a sample's walk has found (walk_output.span): nothing, a call and 1, or this. */
+/* What a sample's walk has found of each probe, in a byte of walk_output.span: nothing, a call and 1, or this. */
 #define SPAN_UNKNOWN (SPANS + 1)
+#define SPAN_BITS 8
+#define SPAN_MASK ((1U << SPAN_BITS) - 1)
+DP_ASSERT(SPAN_UNKNOWN <= SPAN_MASK && DP_MAX_LABEL_PROBES * SPAN_BITS <= 32, "there is room");
+
+/* Has the probe of a place more calls than its share? */
+static __always_inline bool span_is_more(__u32 counts, __u32 id)
+{
+	return (counts >> DP_SPAN_PROBE(id) * SPAN_BITS & SPAN_MASK) > SPANS / DP_MAX_LABEL_PROBES;
+}
 
 /*
  * Where a call is kept: in place of one with the same CFA, which is over; else where there is room,
  * or one has returned; else in place of one below it, which is over too unless it is on another stack;
- * else in place of the outermost one.
+ * else in place of the outermost one of a probe that would have more than its share: recursion does not
+ * displace calls of other probes. Of equal ones, the one with the greatest CFA.
  */
-static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa)
+static __always_inline __u32 span_choose(const struct thread_spans *t, __u64 cfa, __u32 probe)
 {
-	__u64 best_cfa = 0;
-	__u32 best = 0, best_rank = 0;
+	__u32 best = 0, counts = 1U << probe * SPAN_BITS;
+	__u64 best_score = 0;
 
+	for (__u32 i = 0; dp_label_probes > 1 && i < SPANS; i++)
+		counts += 1U << DP_SPAN_PROBE(t->keys[port_index(i, SPANS)].id) * SPAN_BITS;
 	for (__u32 i = 0; i < SPANS; i++) {
 		__u64 other = t->keys[port_index(i, SPANS)].cfa;
-		__u32 rank = other == cfa ? 4 : other == 0 ? 3 : other < cfa ? 2 : 1;
+		__u64 score = other == cfa ? 5 : other == 0 ? 4 : other < cfa ? 3 : 1;
 
-		if (dp_has_span_times && rank < 3 && t->keys[port_index(i, SPANS)].is_over)
-			rank = 3;
-		if (rank > best_rank || (rank == 1 && best_rank == 1 && other > best_cfa)) {
+		if (dp_has_span_times && score < 4 && t->keys[port_index(i, SPANS)].is_over)
+			score = 4;
+		/* CFAs have fewer bits, and the outermost of some has the greatest one. */
+		score = score << 60 | other;
+		if (dp_label_probes > 1 && span_is_more(counts, t->keys[port_index(i, SPANS)].id))
+			score += 1ULL << 59;
+		if (score > best_score) {
 			best = i;
-			best_rank = rank;
-			best_cfa = other;
+			best_score = score;
 		}
 	}
 	return best;
@@ -172,7 +189,8 @@ struct span_search {
 	const struct dp_span_places *places;
 	const struct span_code *code;
 	const struct thread_spans *spans; /* NULL: the thread has none */
-	__u32 found;
+	__u32 found;                      /* as walk_output.span */
+	__u32 left;                       /* probes without one so far, a bit for each */
 };
 
 /* Where the thread is at less than place->begun, the probe may not have been hit. */
@@ -226,14 +244,19 @@ static __always_inline bool span_is_over(const struct dp_span_places *places,
 	       probe_is_over(places->of[port_index(key->id, DP_MAX_SPAN_PLACES)].slot);
 }
 
-/* Without one, all that is kept is of probes that have been removed. */
-static __always_inline bool spans_have_place(const struct dp_span_places *places)
+/* The probes of which the process has called a function. */
+static __always_inline __u32 span_probes(const struct dp_span_places *places,
+					 const struct span_code *code)
 {
-	__u32 ids = 0;
+	__u32 probes = 0;
 
-	for (__u32 i = 0; i < DP_MAX_SPAN_PLACES; i++)
-		ids |= places->of[i].id;
-	return ids != 0;
+	for (__u32 i = 0; i < DP_MAX_SPAN_PLACES; i++) {
+		__u32 id = places->of[i].id;
+
+		if (code->start[i] && code->id[i] == id)
+			probes |= 1U << DP_SPAN_PROBE(id);
+	}
+	return probes;
 }
 
 static long span_step(__u32 i, void *ctx)
@@ -241,19 +264,44 @@ static long span_step(__u32 i, void *ctx)
 	struct span_search *search = ctx;
 	struct walk *w = search->w;
 	const struct walk_trail *t = walk_trail(w, i);
-	__u32 place = span_place_of(search->places, search->code, t->frame);
+	__u32 place = span_place_of(search->places, search->code, t->frame), id, probe, found;
 
 	if (place == 0)
 		return 0;
+	id = span_id(search->places, place - 1);
+	probe = DP_SPAN_PROBE(id);
+	/* Of nested calls, the innermost one counts. */
+	if (!(search->left >> probe & 1))
+		return 0;
 	/* The last frame was not left, so its CFA is not known. */
-	search->found = i + 1 < w->at.n_frames ? span_with_cfa(search->spans, t->cfa,
-							       span_id(search->places, place - 1)) :
-						 SPAN_UNKNOWN;
-	return 1;
+	found = i + 1 < w->at.n_frames ? span_with_cfa(search->spans, t->cfa, id) : SPAN_UNKNOWN;
+	search->found |= found << probe * SPAN_BITS;
+	search->left &= ~(1U << probe);
+	return search->left == 0;
+}
+
+/* What holds of a probe, when the walk has been searched. */
+static __always_inline __u32 span_judge(const struct span_search *search, __u32 probe)
+{
+	const struct dp_sample *sample = &search->w->out.sample;
+	__u32 found = search->found >> probe * SPAN_BITS & SPAN_MASK;
+	const struct span_key *key;
+
+	if (found == 0)
+		return (search->left >> probe & 1) && sample->outcome != DP_COMPLETE ?
+			       SPAN_UNKNOWN :
+			       0;
+	if (!search->spans || found >= SPAN_UNKNOWN)
+		return SPAN_UNKNOWN;
+	key = &search->spans->keys[port_index(found - 1, SPANS)];
+	return span_is_own(key, sample->pid, sample->tid) && !span_is_over(search->places, key) ?
+		       found :
+		       SPAN_UNKNOWN;
 }
 
 /*
- * Finds the innermost probed call on the stack, for sample_put_span(). w->out.span: was it walked?
+ * Finds the innermost call of each probe on the stack, for sample_put_span(). w->out.span: first, was it
+ * walked? Then what is found.
  */
 PORT_GLOBAL int span_find(struct walk *w)
 {
@@ -271,26 +319,19 @@ PORT_GLOBAL int span_find(struct walk *w)
 	search.places = bpf_map_lookup_elem(&dp_span_places, &zero);
 	if (!search.code || !search.places)
 		return 0;
-	if (dp_has_slots && !spans_have_place(search.places))
+	search.left = span_probes(search.places, search.code);
+	if (search.left == 0)
 		return 0;
 	search.spans = bpf_map_lookup_elem(&dp_spans, &key);
 	if (is_walked)
 		bpf_loop(w->at.n_frames, span_step, &search, 0);
-	if (search.found == 0 && w->out.sample.outcome != DP_COMPLETE)
-		search.found = SPAN_UNKNOWN;
-	if (search.spans && search.found > 0 && search.found < SPAN_UNKNOWN) {
-		const struct span_key *key =
-			&search.spans->keys[port_index(search.found - 1, SPANS)];
-
-		if (!span_is_own(key, pid, w->out.sample.tid) || span_is_over(search.places, key))
-			search.found = SPAN_UNKNOWN;
-	}
-	w->out.span = search.found;
+	for (__u32 i = 0; i < DP_MAX_LABEL_PROBES && i < dp_label_probes; i++)
+		w->out.span |= span_judge(&search, i) << i * SPAN_BITS;
 	return 0;
 }
 
-/* Appends the call's values after n frames. Returns the cells that they take. */
-PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n)
+/* Appends the values of a probe's call after n cells. Returns the cells that they take. */
+PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 {
 	struct dp_values unknown = { .part = { DP_RECORD_VALUES, sizeof(unknown) },
 				     .is_unknown = 1 };
@@ -299,10 +340,12 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n)
 	__u64 key;
 
 	n = port_opaque(n);
-	if (!w || w->out.span == 0 || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
+	if (!w || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_CALLS_CELLS -
+				  WALK_SPAN_CELLS)
 		return 0;
-	w->out.sample.flags |= DP_SAMPLE_VALUES;
-	found = w->out.span;
+	found = w->out.span >> (probe & (DP_MAX_LABEL_PROBES - 1)) * SPAN_BITS & SPAN_MASK;
+	if (found == 0)
+		return 0;
 	key = (__u64)w->out.sample.pid << 32 | w->out.sample.tid;
 	t = found < SPAN_UNKNOWN ? bpf_map_lookup_elem(&dp_spans, &key) : NULL;
 	if (t) {
@@ -317,6 +360,28 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n)
 			return (int)(cells + n_cells);
 	}
 	bpf_probe_read_kernel(&w->out.frames[n], sizeof(unknown), &unknown);
+	return (int)cells;
+}
+
+/* The same of each probe, if there may be several. */
+PORT_GLOBAL int sample_put_each(struct walk *w, __u32 n)
+{
+	struct dp_calls head = { .part.type = DP_RECORD_CALLS };
+	__u32 cells = sizeof(head) / DP_CELL_SIZE;
+
+	n = port_opaque(n);
+	if (!w || w->out.span == 0 || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
+		return 0;
+	for (__u32 i = 0; i < DP_MAX_LABEL_PROBES; i++) {
+		__u32 own = (__u32)sample_put_span(w, n + cells, i);
+
+		cells += own;
+		head.probes |= (own != 0) << i;
+	}
+	head.part.size = (__u16)(cells * DP_CELL_SIZE);
+	if (bpf_probe_read_kernel(&w->out.frames[n], sizeof(head), &head) < 0)
+		return 0;
+	w->out.sample.flags |= DP_SAMPLE_CALLS;
 	return (int)cells;
 }
 

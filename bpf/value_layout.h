@@ -121,12 +121,23 @@ struct dp_values {
 	__u16 is_unknown; /* of samples that calls label: there may be such a call; n is 0 */
 };
 
+/*
+ * If calls of several probes may label a sample: their values. A struct dp_values follows for each of these
+ * probes of which something is known, in the order of their numbers.
+ */
+struct dp_calls {
+	struct dp_part part; /* DP_RECORD_CALLS */
+	__u16 probes;        /* a bit for each */
+	__u16 zero;
+};
+
 /* In place of the kernel's frames, which no probe has. */
 #define DP_VALUES_CELLS (DP_MAX_KERNEL_FRAMES - 1 - sizeof(struct dp_values) / DP_CELL_SIZE)
 
 DP_ASSERT(DP_N_WHATS <= DP_MAX_WHATS, "each class has a place");
 DP_ASSERT(sizeof(struct dp_argument) == 48, "dp_argument is six words");
 DP_ASSERT(sizeof(struct dp_values) == 2 * DP_CELL_SIZE, "values follow their head");
+DP_ASSERT(sizeof(struct dp_calls) == DP_CELL_SIZE, "values follow their head");
 DP_ASSERT(DP_MAX_ARGUMENTS <= 16, "a set has room");
 DP_ASSERT((DP_MAX_ARGUMENTS & (DP_MAX_ARGUMENTS - 1)) == 0, "a mask bounds an argument's number");
 

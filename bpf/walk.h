@@ -130,6 +130,7 @@ static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
 }
 
 #include "bpf/hotspot.h"
+#include "bpf/sljit.h"
 
 /*
  * Leaves a signal handler's return trampoline for the interrupted frame, whose registers the kernel
@@ -284,10 +285,12 @@ static __always_inline enum dp_outcome walk_without_rule(struct walk *w, enum dp
 {
 	if ((why == DP_NO_MAPPING || why == DP_NO_TABLE) && walk_is_trampoline(w))
 		return DP_URETPROBE;
-	if (why == DP_NO_TABLE && port_has_hotspot(w)) {
+	if (why == DP_NO_TABLE && port_has_jit(w)) {
 		enum dp_outcome outcome = (enum dp_outcome)walk_hotspot(w, walk_is_called(w));
 
-		if (outcome != DP_NO_TABLE)
+		if (outcome == DP_NO_TABLE)
+			outcome = (enum dp_outcome)walk_sljit(w);
+		if (outcome != DP_NO_TABLE || w->sljit.found)
 			return outcome;
 	}
 	if (w->in.unwind == DP_UNWIND_AUTO && (why == DP_NO_RULE || why == DP_NO_TABLE))

@@ -52,6 +52,8 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 	 DP_CELL_SIZE)
 /* The values of a call that labels a sample, with their head */
 #define WALK_SPAN_CELLS 32
+/* Those of all probes that may label one: struct dp_calls, in whole cache lines */
+#define WALK_CALLS_CELLS (8 + DP_MAX_LABEL_PROBES * WALK_SPAN_CELLS)
 /* Whole cache lines, so that what follows lies in as few. */
 #define WALK_RUNTIME_ROOM ((WALK_RUNTIME_CELLS + 7) / 8 * 8)
 
@@ -217,10 +219,10 @@ struct walk_stack {
 struct walk_output {
 	__u32 n_same; /* number of outermost frames in common with the previous walk; set at the
 	               * end */
-	__u32 span;   /* the call that labels the sample: spans.bpf.h */
+	__u32 span;   /* the calls that label the sample: spans.bpf.h */
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_SPAN_CELLS +
+	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_CALLS_CELLS +
 		     WALK_RUNTIME_ROOM];
 };
 
@@ -262,6 +264,29 @@ struct walk_code {
 	__u32 pushes;     /* fp is pushed so many bytes ahead, less one; 0: it is not */
 	__u32 state;
 	__u8 bytes[FRAME_CODE_SIZE + sizeof(__u64)]; /* a word may be read at any offset */
+};
+
+/* The function of sljit at an address: see sljit.h. */
+struct walk_sljit {
+	__u64 pc;
+	__u64 at, size;   /* its block, then itself; the size of the block before */
+	__u64 ra_at;      /* where its return address is */
+	__u64 fp_at;      /* and the fp that it has saved; 0: none */
+	__u32 found;      /* the block is one of sljit's */
+	__u32 complete;   /* from which distance from its beginning on its frame is complete */
+	__u32 frame_size; /* of that, in bytes, without the return address */
+	__u32 made;       /* of it, at pc, if that is in front of `complete` */
+	__u32 fp_below;   /* so many bytes below the return address it saves fp; 0: it does not */
+	__u32 ahead;      /* while instructions are read: where the next one is */
+	struct {
+		__u64 size;     /* 0: it is free */
+		__u64 previous; /* the size of the block before; 0: it is the first one */
+		__u64 links[2];
+		__u64 free_size;
+	} block;
+	struct {
+		__u64 size, previous;
+	} next;
 };
 
 /* The piece of HotSpot's code at an address: see hotspot.h. */
@@ -348,11 +373,11 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     0.1 K   memo             each frame     all
  *     0.3 K   search, program  a few rules    recovered
  *     8 K     stack            each frame
- *     43 K    out              each frame
+ *     44 K    out              each frame
  *     3 K     labels           each sample
  *     208 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one
- *     0.5 K   hotspot to v8    JIT code
+ *     0.6 K   hotspot to v8    JIT code
  *     0.1 K   tls              runtimes, contexts
  *     0.7 K   perl             samples of it
  *
@@ -376,6 +401,7 @@ struct walk {
 	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
 	struct walk_runtime runtime;
 	struct walk_hotspot hotspot;
+	struct walk_sljit sljit;
 	struct walk_code code;
 	struct walk_v8 v8;
 	struct walk_tls tls;

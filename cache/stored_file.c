@@ -122,6 +122,26 @@ bool stored_file_is_local(int fd)
 	}
 }
 
+bool stored_file_has_own_inode(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((uint32_t)fs.f_type) {
+	case EROFS_MAGIC:
+	case EXT4_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case SQUASHFS_MAGIC:
+	case TMPFS_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case ZFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static uint64_t nanoseconds(const struct timespec *t)
 {
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;

@@ -71,4 +71,11 @@ bool stored_file_is_local(int fd);
 /* Whether reading a file may take long, since someone else, such as a server, decides about it. May wait. */
 bool stored_file_is_foreign(int fd);
 
+/*
+ * Whether its inode, and the device of its file system, are no other file's while it is open: not where
+ * those of snapshots have the same, as in bcachefs, or of an overlay's layers, which may be snapshots.
+ * A short list of types. May wait.
+ */
+bool stored_file_has_own_inode(int fd);
+
 #endif

@@ -223,16 +223,20 @@ static int explain_nothing(const struct annotation *annotation, const char *path
 {
 	const char *name = annotation->function;
 
-	if (annotation->compiled > 0)
+	if (annotation->compiled > 0) {
 		log_error("%s is compiled while it runs, and its code is in no file", name);
-	else if (annotation->inlined > 0)
+	} else if (annotation->inlined > 0) {
 		log_error("%s ran only where it was inlined: annotate the function that it was "
 			  "inlined into",
 			  name);
-	else
-		log_error("no sample of %s was taken in a function '%s': `dwarfprof report` lists "
-			  "names",
-			  path, name);
+	} else {
+		log_error(
+			"no sample of %s was taken in '%s' itself: it only calls others, or is not "
+			"there",
+			path, name);
+		log_detail(
+			"`dwarfprof report' lists names: give one with a share in the column self");
+	}
 	return -ENODATA;
 }
 

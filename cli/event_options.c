@@ -115,16 +115,19 @@ void event_options_done(struct options *o)
 
 void event_options_set_probe(struct options *o, struct argp_state *state, const char *text)
 {
+	struct profiler_options *r = &o->record.profiler;
 	char why[ARGUMENTS_WHY_SIZE];
 	int err = label_probe_check(text, why);
 
-	if (o->record.profiler.label_probe)
-		argp_error(state, "there may be one --probe");
+	if (r->n_label_probes == DP_MAX_LABEL_PROBES)
+		argp_error(state, "there may be at most %d --probe", DP_MAX_LABEL_PROBES);
+	for (size_t i = 0; err == 0 && i < r->n_label_probes; i++)
+		err = label_probe_check_both(r->label_probes[i], text, why);
 	if (err == -EINVAL)
 		argp_error(state, "--probe %s: %s", text, why);
 	else if (err < 0)
 		argp_failure(state, EXIT_CODE_FAILED, -err, "--probe");
-	o->record.profiler.label_probe = text;
+	r->label_probes[r->n_label_probes++] = text;
 }
 
 void event_options_set_redaction(struct options *o, struct argp_state *state, const char *regex)
@@ -184,7 +187,7 @@ static void check_probe(const struct profiler_options *r, struct argp_state *sta
 		argp_error(state,
 			   "--probe is for CPU and off-CPU samples and exceptions, not -e %s:",
 			   s->name);
-	if ((r->crashes || s == &event_crash) && label_probe_is_span(r->label_probe, &min_ns))
+	if ((r->crashes || s == &event_crash) && label_probe_is_span(r->label_probes[0], &min_ns))
 		argp_error(state,
 			   "--probe span: and crashes exclude each other: a call that crashes does "
 			   "not end; `--probe label:' does not need that");
@@ -194,7 +197,7 @@ static void check_socket(const struct profiler_options *r, struct argp_state *st
 {
 	const unsigned int probes = EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE);
 
-	if (r->label_probe)
+	if (r->n_label_probes > 0)
 		argp_error(state, "--probe-socket and --probe exclude each other");
 	if (r->event.source->programs & probes)
 		argp_error(state,
@@ -223,7 +226,7 @@ void event_options_complete(struct options *o, struct argp_state *state)
 	if (r->value && (!r->event.argument || !r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
 		argp_error(state, "--value is for events of -e with values, such as uprobe:");
-	if (r->label_probe)
+	if (r->n_label_probes > 0)
 		check_probe(r, state);
 	if (r->probe_socket)
 		check_socket(r, state);

@@ -2,104 +2,86 @@
 #include "cli/file_table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_labels.h"
-#include "log/clock.h"
-#include "tables/decode.h"
+#include "elf/mapped_file.h"
+#include "log/log.h"
+#include "sandbox/debug_of_file.h"
+#include "sandbox/finders.h"
 
-/* Rows and sections ascend, so a section that ends before a row is not needed for later rows. */
-struct coverage {
-	struct file_table *table;
-	size_t first; /* first section that may contain the next row */
-};
+/*
+ * Who waits can interrupt it: more than parsers may take while a machine is profiled. Without a limit, one file
+ * could keep from the others of its directory.
+ */
+#define CPU_NS UINT64_C(60000000000)
 
-static int coverage_add(const struct image_row *row, void *arg)
+static int ask(struct parsers *parsers, int fd, int debug_fd, enum table_rows rows,
+	       struct parse_result *ret)
 {
-	struct coverage *c = arg;
-	const struct elf_section *s = c->table->elf.code_sections;
-	const size_t n = c->table->elf.n_code_sections;
+	const struct parse_request request = { .kind = PARSE_TABLE,
+					       .fd = fd,
+					       .other = debug_fd,
+					       .user = geteuid(),
+					       .rows = rows,
+					       .cpu_ns = CPU_NS };
+	clockid_t clock = 0;
 
-	c->table->n_rows++;
-	if (row->rule.cfa == DP_CFA_NONE)
-		return 0;
-	while (c->first < n && s[c->first].address + s[c->first].size <= row->start)
-		c->first++;
-	for (size_t i = c->first; i < n && s[i].address < row->end; i++) {
-		uint64_t start = s[i].address, end = start + s[i].size;
-
-		if (start < row->start)
-			start = row->start;
-		if (end > row->end)
-			end = row->end;
-		if (start < end)
-			c->table->covered[i] += end - start;
-	}
-	return 0;
+	return parsers_ask(parsers, &request, &clock, ret);
 }
 
-static int build(struct file_table *table)
+static int open_file(struct parsers *parsers, const char *path, uint64_t inode)
 {
-	uint64_t start = clock_now_ns();
-	struct image_extent extent = table->elf.code;
+	struct found_file found;
 	int err;
 
-	extent.labels_form = elf_labels_find(&table->elf, &extent.variable);
-	err = image_build(&table->elf.cfi, &extent, &table->image);
-	table->build_ns = clock_now_ns() - start;
-	return err == -ENODATA ? 0 : err;
+	if (inode == 0)
+		return regular_file_open(path, 0);
+	err = finders_look_up(parsers_finders(parsers), geteuid(), -1, path, inode, &found);
+	return err < 0 ? err : found.fd;
 }
 
-static int measure(struct file_table *table)
+/* What the debug file does to its reader costs only what it has. */
+static void add_debug_file(struct parsers *parsers, const char *path, int fd, enum table_rows rows,
+			   struct parse_result *result)
 {
-	struct coverage coverage = { .table = table };
-	const size_t n = table->elf.n_code_sections;
+	_cleanup_close_ int debug_fd = debug_of_file(parsers, geteuid(), fd, result);
+	_cleanup_(parse_result_done) struct parse_result both = { 0 };
+	struct parse_result own = *result;
+	int err = debug_fd;
 
-	table->covered = calloc(n ? n : 1, sizeof(*table->covered));
-	if (!table->covered)
-		return -ENOMEM;
-	if (table->image.n_cells > 0)
-		image_for_each_row(&table->image, coverage_add, &coverage);
-	for (size_t i = 0; i < n; i++) {
-		table->code_bytes += table->elf.code_sections[i].size;
-		table->covered_bytes += table->covered[i];
+	if (err == -ENOENT)
+		return;
+	if (err >= 0)
+		err = ask(parsers, fd, debug_fd, rows, &both);
+	if (err < 0) {
+		log_warning("%s: its debug file is left out: %s", path, file_table_error(err));
+		return;
 	}
-	return 0;
+	*result = both;
+	both = own;
 }
 
-int file_table_init(struct file_table *ret, const char *path)
+int file_table_init(struct file_table *ret, struct parsers *parsers, const char *path,
+		    uint64_t inode, enum table_rows rows)
 {
-	_cleanup_(file_table_done) struct file_table table = { .path = path };
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int fd = open_file(parsers, path, inode);
 	int err;
 
-	table.fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (table.fd < 0)
-		return -errno;
-	err = elf_file_init_fd(&table.elf, table.fd);
-	if (err == 0)
-		err = build(&table);
-	if (err == 0)
-		err = measure(&table);
-	if (err < 0)
-		return err;
-	*ret = table;
-	table = (struct file_table){ .fd = -1 };
-	return 0;
+	if (fd < 0)
+		return fd;
+	err = ask(parsers, fd, -1, rows, &result);
+	if (err == 0 && result.lacks_cfi)
+		add_debug_file(parsers, path, fd, rows, &result);
+	*ret = (struct file_table){ path, steal_ptr(result.table) };
+	return err;
 }
 
 void file_table_done(struct file_table *table)
 {
-	image_done(&table->image);
-	if (table->elf.bytes)
-		elf_file_done(&table->elf);
-	free(table->covered);
-	if (table->fd >= 0)
-		close(table->fd);
-	*table = (struct file_table){ .fd = -1 };
+	free(steal_ptr(table->view));
 }
 
 const char *file_table_error(int err)
@@ -114,11 +96,6 @@ const char *file_table_error(int err)
 	case -EFBIG:
 		return "its code or its unwind information spans 4 GiB or more, or has too many CIEs";
 	default:
-		return strerror(-err);
+		return parsers_explain(err);
 	}
-}
-
-uint64_t file_table_size(const struct file_table *table)
-{
-	return (uint64_t)table->image.n_cells * DP_CELL_SIZE;
 }

@@ -2,36 +2,26 @@
 #ifndef DP_CLI_FILE_TABLE_H
 #define DP_CLI_FILE_TABLE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "sandbox/parsers.h"
+#include "sandbox/table_view.h"
 
-#include "elf/elf_file.h"
-#include "tables/image.h"
-
-/* The unwind table of one file, with statistics. */
+/* The unwind table of one file, as a parser has read it. */
 struct file_table {
 	const char *path; /* owned by the caller */
-	int fd;
-	struct elf_file elf;
-	struct image image; /* without cells if the file has no unwind information */
-	uint64_t build_ns;
-	uint64_t n_rows;                    /* as image_for_each_row() counts them */
-	uint64_t *covered;                  /* bytes with a rule, by index in elf.code_sections */
-	uint64_t code_bytes, covered_bytes; /* totals of all code sections */
+	struct table_view *view;
 };
 
 /*
- * Reads the file and builds its table, which is empty if the file has no unwind information.
- * Returns 0 or the error of open(), elf_file_init_fd() or image_build(). file_table_done() frees
- * *ret.
+ * Opens the file, and has its table built by one of the parsers. One that was only found, with this inode (0: it
+ * was named), may be anything by now, or never answer: their finders open it, if they have any. A warning says so if its debug file
+ * cannot be read. Returns 0 or the error of regular_file_open(), finders_look_up() or parsers_ask().
+ * file_table_done() frees *ret.
  */
-int file_table_init(struct file_table *ret, const char *path);
+int file_table_init(struct file_table *ret, struct parsers *parsers, const char *path,
+		    uint64_t inode, enum table_rows rows);
 void file_table_done(struct file_table *table);
 
 /* Describes an error of file_table_init() in words. */
 const char *file_table_error(int err);
-
-/* Size of the image in bytes. */
-uint64_t file_table_size(const struct file_table *table);
 
 #endif

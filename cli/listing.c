@@ -2,26 +2,24 @@
 #include "cli/listing.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "log/log.h"
+#include "sandbox/parsers.h"
 #include "symbols/module.h"
+#include "tables/disassembly.h"
 
 /* A file, a character that sorts before all others, and the line with this many digits. */
 #define LINE_KEY "%s\1%010u"
 
-/* Where objdump has the file. */
-#define OBJDUMP_FD 3
+/* Nobody reads a longer one; whose file it is could make it as long as memory lasts. */
+#define MAX_BYTES (UINT64_C(128) << 20)
 
 /* So long is no function. */
 #define MAX_SIZE (UINT64_C(1) << 26)
@@ -98,6 +96,7 @@ static int add_line(struct listing *listing, const struct source_location *locat
 			return -ENOMEM;
 		}
 		listing->numbered[listing->n_lines++] = line;
+		listing->n_bytes += sizeof(*line) + size + strlen(path);
 		line->path = path;
 		path = NULL;
 	}
@@ -105,7 +104,31 @@ static int add_line(struct listing *listing, const struct source_location *locat
 	return 0;
 }
 
-static int add_instruction(struct listing *listing, uint64_t address, const char *text)
+/* A jump's or call's target is called by the function that it is in, which may be another one. */
+static char *name_target(struct listing *listing, const struct code_line *line)
+{
+	const struct source_location *locations;
+	size_t n = module_find_locations(listing->module, line->target, false, &locations);
+	_cleanup_free_ char *function = NULL;
+	uint64_t start;
+	char *text;
+	int size;
+
+	if (n == 0 || !locations[n - 1].function)
+		return strdup(line->text);
+	/* It lives until the next look-up. */
+	function = strdup(locations[n - 1].function);
+	if (!function)
+		return NULL;
+	if (module_find_start(listing->module, line->target, &start) == 0 && line->target > start)
+		size = asprintf(&text, "%s <%s+0x%" PRIx64 ">", line->text, function,
+				line->target - start);
+	else
+		size = asprintf(&text, "%s <%s>", line->text, function);
+	return size < 0 ? NULL : text;
+}
+
+static int add_instruction(struct listing *listing, const struct code_line *line)
 {
 	const struct source_location *locations;
 	struct instruction *instruction;
@@ -113,114 +136,86 @@ static int add_instruction(struct listing *listing, uint64_t address, const char
 	if (array_reserve(listing->instructions, listing->n, listing->size) < 0)
 		return -ENOMEM;
 	instruction = &listing->instructions[listing->n];
-	*instruction =
-		(struct instruction){ .address = address, .text = strdup(text), .line = SIZE_MAX };
+	*instruction = (struct instruction){
+		.address = line->address,
+		.is_system_call = line->is_system_call,
+		.text = line->is_branch ? name_target(listing, line) : strdup(line->text),
+		.line = SIZE_MAX,
+	};
 	if (!instruction->text)
 		return -ENOMEM;
 	text_make_plain(instruction->text);
 	listing->n++;
-	if (module_find_locations(listing->module, address, true, &locations) == 0 ||
+	listing->n_bytes += sizeof(*instruction) + strlen(instruction->text);
+	if (module_find_locations(listing->module, line->address, true, &locations) == 0 ||
 	    !locations[0].file || locations[0].line == 0)
 		return 0;
 	return add_line(listing, &locations[0], &instruction->line);
 }
 
-/* objdump's lines of instructions are `  401136:<tab>ret`. */
-static int read_instructions(struct listing *listing, FILE *from)
+static bool is_full(const struct listing *listing)
 {
-	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
+	return listing->n_bytes > MAX_BYTES;
+}
+
+static int add_instructions(struct listing *listing, const struct code_line *lines, size_t n)
+{
 	int err = 0;
 
-	while (err == 0 && getline(&line, &size, from) > 0) {
-		uint64_t address;
-		char *end;
-
-		errno = 0;
-		address = strtoull(line, &end, 16);
-		if (errno || end == line || end[0] != ':' || end[1] != '\t')
-			continue;
-		end[strcspn(end, "\n")] = '\0';
-		err = add_instruction(listing, address, end + 2);
+	/* A reader that is another process is asked about all at once. */
+	for (size_t i = 0; i < n; i++) {
+		module_want(listing->module, lines[i].address, true);
+		if (lines[i].is_branch)
+			module_want(listing->module, lines[i].target, false);
 	}
+	for (size_t i = 0; i < n && err == 0 && !is_full(listing); i++)
+		err = add_instruction(listing, &lines[i]);
+	return err;
+}
+
+static void cut_off(struct listing *listing, const char *function)
+{
+	uint64_t last = listing->instructions[listing->n - 1].address;
+
+	log_warning("%s in %s is too long: what follows 0x%" PRIx64 " is left out", function,
+		    listing->module->path, last);
+	listing->end = last + 1;
+}
+
+/* The file that was recorded, which is open, whatever lies at its path by now; piece by piece. */
+static int read_code(struct listing *listing, const char *function)
+{
+	uint64_t at = listing->start;
+	int err = 0;
+
+	while (err == 0 && at < listing->end && !is_full(listing)) {
+		_cleanup_free_ struct code_line *lines = NULL;
+		size_t n = 0;
+
+		err = module_disassemble(listing->module, at, listing->end, &lines, &n);
+		/* What has read them may say anything. */
+		if (err == 0 && (n == 0 || lines[0].address != at))
+			err = -EPROTO;
+		if (err == 0)
+			err = add_instructions(listing, lines, n);
+		if (err == 0)
+			at = lines[n - 1].address + lines[n - 1].size;
+	}
+	if (err == 0 && is_full(listing))
+		cut_off(listing, function);
+	/* Behind its code, there may be none. */
+	if (err == -ENODATA && listing->n > 0)
+		return 0;
+	if (err < 0)
+		log_error("cannot disassemble %s from 0x%" PRIx64 " on: %s", listing->module->path,
+			  at, err == -ENODATA ? "no code is there" : parsers_explain(err));
 	return err;
 }
 
 /*
- * With its output in a pipe. It gets the file as a descriptor, since that of a profiler with
- * capabilities, which is not dumpable, is closed to others in /proc. 0 or negative errno: -ENOENT
- * if there is no objdump.
+ * The one that an address is in: a call precedes the address that it returns to. NULL: none, or it is not
+ * listed.
  */
-static int start_objdump(const struct listing *listing, FILE **ret, pid_t *ret_pid)
-{
-	_cleanup_free_ char *begin = NULL, *end = NULL, *path = NULL;
-	_cleanup_close_ int file = -1;
-	char *arguments[] = { (char *)"objdump",
-			      (char *)"-dw",
-			      (char *)"--no-show-raw-insn",
-			      NULL,
-			      NULL,
-			      NULL,
-			      NULL };
-	posix_spawn_file_actions_t actions;
-	int fds[2], err;
-
-	if (asprintf(&begin, "--start-address=0x%" PRIx64, listing->start) < 0 ||
-	    asprintf(&end, "--stop-address=0x%" PRIx64, listing->end) < 0 ||
-	    asprintf(&path, "/proc/self/fd/%d", OBJDUMP_FD) < 0)
-		return -ENOMEM;
-	/* One that is there already would be closed. */
-	file = fcntl(listing->module->fd, F_DUPFD_CLOEXEC, OBJDUMP_FD + 1);
-	if (file < 0)
-		return -errno;
-	arguments[3] = begin;
-	arguments[4] = end;
-	arguments[5] = path;
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	err = posix_spawn_file_actions_init(&actions);
-	if (err == 0) {
-		err = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-		if (err == 0)
-			err = posix_spawn_file_actions_adddup2(&actions, file, OBJDUMP_FD);
-		if (err == 0)
-			err = posix_spawnp(ret_pid, arguments[0], &actions, NULL, arguments,
-					   environ);
-		posix_spawn_file_actions_destroy(&actions);
-	}
-	close(fds[1]);
-	*ret = err == 0 ? fdopen(fds[0], "r") : NULL;
-	if (!*ret)
-		close(fds[0]);
-	return -err;
-}
-
-/* The file that was recorded, which is open, whatever lies at its path by now. */
-static int disassemble(struct listing *listing)
-{
-	int status = 0, err;
-	pid_t pid;
-	FILE *from = NULL;
-
-	err = start_objdump(listing, &from, &pid);
-	if (err == -ENOENT)
-		log_error("there is no objdump, which disassembles: install binutils");
-	if (err < 0)
-		return err;
-	err = from ? read_instructions(listing, from) : -ENOMEM;
-	if (from)
-		fclose(from);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (err == 0 && (status != 0 || listing->n == 0)) {
-		log_error("objdump cannot disassemble %s from 0x%" PRIx64 " on",
-			  listing->module->path, listing->start);
-		return -EINVAL;
-	}
-	return err;
-}
-
-/* The one that an address is in: a call precedes the address that it returns to. NULL: none. */
 static struct instruction *find_instruction(const struct listing *listing, uint64_t code)
 {
 	size_t first = 0, end = listing->n;
@@ -233,19 +228,7 @@ static struct instruction *find_instruction(const struct listing *listing, uint6
 		else
 			end = middle;
 	}
-	return first > 0 ? &listing->instructions[first - 1] : NULL;
-}
-
-/* By the names that objdump gives such instructions, whatever the architecture. */
-static bool is_system_call(const struct instruction *instruction)
-{
-	static const char *const names[] = { "syscall", "svc", "ecall" };
-	size_t size = strcspn(instruction->text, " \t");
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (size == strlen(names[i]) && memcmp(instruction->text, names[i], size) == 0)
-			return true;
-	return false;
+	return first > 0 && code < listing->end ? &listing->instructions[first - 1] : NULL;
 }
 
 static void add(struct listing *listing, struct instruction *instruction, uint64_t value)
@@ -269,7 +252,7 @@ static void add_up(struct listing *listing, struct annotation *annotation)
 		at = find_instruction(listing, site->code);
 		before = find_instruction(listing, site->key.address - 1);
 		/* In a system call, a thread is behind the instruction that waits. */
-		if (!before || !is_system_call(before))
+		if (!before || !before->is_system_call)
 			before = at;
 		add(listing, before, site->blocked);
 		add(listing, at, site->value - site->blocked);
@@ -315,7 +298,7 @@ int listing_make(struct annotation *annotation, const struct annotation_site *si
 		return err;
 	}
 	find_end(ret, site->code);
-	err = disassemble(ret);
+	err = read_code(ret, annotation->function);
 	add_up(ret, annotation);
 	HASH_SORT(ret->lines, line_compare);
 	return err;

@@ -2,6 +2,7 @@
 #ifndef DP_CLI_LISTING_H
 #define DP_CLI_LISTING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct instruction {
 	uint64_t address;
 	uint64_t value;
 	char *text;
+	bool is_system_call;
 	size_t line; /* its own, by number in the listing; SIZE_MAX: not known */
 };
 
@@ -29,17 +31,19 @@ struct listed_line {
 
 struct listing {
 	struct module *module;
-	uint64_t start, end; /* of the function, in the module's own address space */
-	uint64_t value;      /* of all instructions */
+	uint64_t start,
+		end;    /* of what is listed of the function, in the module's own address space */
+	uint64_t value; /* of all instructions */
 	struct instruction *instructions;
 	size_t n, size;
 	struct listed_line *lines;     /* sorted */
 	struct listed_line **numbered; /* the same */
 	size_t n_lines, lines_size;
+	uint64_t n_bytes; /* of all that */
 };
 
 /*
- * Disassembles the function that a site is in with objdump, and adds up its sites. It is listed
+ * Disassembles the function that a site is in, and adds up its sites. It is listed
  * then, even if that failed. Logs errors. 0 or negative errno.
  */
 int listing_make(struct annotation *annotation, const struct annotation_site *site,

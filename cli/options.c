@@ -119,8 +119,8 @@ static const struct argp_option sampling_options[] = {
 	{ "value", OPTION_VALUE, "NAME", 0,
 	  "weigh samples by a number that -e reads, such as bytes, instead of counting them", 2 },
 	{ "probe", OPTION_PROBE, "KIND:PATH:NAME(VALUES)", 0,
-	  "label: give samples taken during calls of these functions the values as labels; "
-	  "span:... min=TIME: only samples in calls that take at least that long",
+	  "label: give samples taken during calls of these functions the values as labels, up to "
+	  "4 times; span:... min=TIME: only samples in calls that take at least that long",
 	  2 },
 	{ "probe-socket", OPTION_PROBE_SOCKET, "PATH", 0,
 	  "let `dwarfprof probe' add probes meanwhile, through this socket", 2 },

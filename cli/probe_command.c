@@ -118,8 +118,8 @@ static const struct argp argp = {
 	       "  add KIND:PATH:NAME[(VALUES)]|@FILE...\n"
 	       "  remove|enable|disable ID|all...\n"
 	       "  list|status\n\n"
-	       "KIND is uprobe, uretprobe or usdt, as of -e, whose hits become samples; or label or "
-	       "span, as of --probe, one at a time. FILE has sections "
+	       "KIND is uprobe, uretprobe or usdt, as of -e, whose hits become samples; or label (4 at "
+	       "a time) or span (one), as of --probe. FILE has sections "
 	       "[probe NAME] with `probe = ...' and `max-rate = ...'.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage.",
 };

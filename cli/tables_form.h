@@ -21,8 +21,7 @@ struct tables_totals {
 
 struct tables_output {
 	FILE *to;
-	bool several; /* more than a single file given on the command line */
-	bool regs;
+	bool several;     /* more than a single file given on the command line */
 	size_t n_objects; /* JSON: objects written so far */
 	struct tables_totals totals;
 };
@@ -40,6 +39,6 @@ struct tables_form {
 
 extern const struct tables_form tables_text; /* for people */
 extern const struct tables_form tables_json; /* for machines; docs/FORMAT.md */
-extern const struct tables_form tables_rows; /* row by row; image_row_print() */
+extern const struct tables_form tables_rows; /* row by row */
 
 #endif

@@ -2,12 +2,14 @@
 #include "cli/tables_options.h"
 
 #include "cli/command.h"
+#include "cli/sandbox_options.h"
 #include "cli/tables_form.h"
 
 enum {
 	OPTION_JSON = 256,
 	OPTION_ROWS,
 	OPTION_REGS,
+	OPTION_SANDBOX,
 };
 
 static const struct argp_option argp_options[] = {
@@ -15,6 +17,7 @@ static const struct argp_option argp_options[] = {
 	{ "rows", OPTION_ROWS, NULL, 0,
 	  "the rows that the kernel would apply: START END CFA ra=RULE fp=RULE" },
 	{ "regs", OPTION_REGS, NULL, 0, "with --rows: also show the other callee-saved registers" },
+	{ "sandbox", OPTION_SANDBOX, "MODE", 0, SANDBOX_OPTIONS_HELP },
 	{ "verbose", 'v', NULL, 0, "log what is done" },
 	{ 0 },
 };
@@ -40,6 +43,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_REGS:
 		o->regs = true;
+		return 0;
+	case OPTION_SANDBOX:
+		if (sandbox_options_parse(arg, &o->sandbox) < 0)
+			argp_error(state, SANDBOX_OPTIONS_ERROR, arg);
 		return 0;
 	case 'v':
 		o->verbose = true;

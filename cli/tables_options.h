@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sandbox/parsers.h"
+
 struct tables_form;
 
 /* The options of `dwarfprof tables`. */
@@ -14,6 +16,7 @@ struct tables_options {
 	size_t n_files;
 	const struct tables_form *form;
 	bool regs; /* also show the less important registers */
+	enum sandbox_mode sandbox;
 	bool verbose;
 };
 

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "cli/tables_form.h"
-#include "tables/decode.h"
 
 /* Returns 0 if `whole` is 0. */
 static double ratio(uint64_t part, uint64_t whole)
@@ -28,87 +27,81 @@ static void print_section(const char *name, uint64_t size, uint64_t covered, FIL
 		covered, size - covered, percent(covered, size));
 }
 
-static void print_sections(const struct file_table *table, FILE *to)
+static void print_sections(const struct table_view *view, FILE *to)
 {
 	fprintf(to, "\n  %-24s %12s %12s %12s\n", "section of code", "bytes", "covered",
 		"uncovered");
-	for (size_t i = 0; i < table->elf.n_code_sections; i++) {
-		const struct elf_section *s = &table->elf.code_sections[i];
+	for (size_t i = 0; i < view->n_sections; i++) {
+		const struct table_section *s = &table_view_sections(view)[i];
 
-		print_section(s->name, s->size, table->covered[i], to);
+		print_section(s->name, s->size, s->covered, to);
 	}
-	print_section("all", table->code_bytes, table->covered_bytes, to);
+	print_section("all", view->code_bytes, view->covered_bytes, to);
 }
 
-static void print_refusals(const struct file_table *table, FILE *to)
+static void print_refusals(const struct table_view *view, FILE *to)
 {
-	const struct image *image = &table->image;
-
-	if (image->n_refusals == 0) {
+	if (view->n_refusals == 0) {
 		fputs("\n  rows that cannot be expressed: none\n", to);
 		return;
 	}
-	fprintf(to, "\n  rows that cannot be expressed: %zu\n", image->n_refusals);
+	fprintf(to, "\n  rows that cannot be expressed: %" PRIu64 "\n", view->n_refusals);
 	fprintf(to, "  %-16s %-16s %8s %10s  %s\n", "start", "end", "bytes", "of code", "reason");
-	for (size_t i = 0; i < image->n_refusals; i++) {
-		const struct image_refusal *r = &image->refusals[i];
+	for (size_t i = 0; i < view->n_refusals; i++) {
+		const struct image_refusal *r = &table_view_refusals(view)[i];
 
 		fprintf(to, "  %-16" PRIx64 " %-16" PRIx64 " %8" PRIu64 " %8.4f %%  %s", r->start,
-			r->end, r->end - r->start, percent(r->end - r->start, table->code_bytes),
+			r->end, r->end - r->start, percent(r->end - r->start, view->code_bytes),
 			rule_refusal_word(r->why));
 		if (r->why == RULE_CFI)
 			fprintf(to, " (%s at byte %" PRIu64 " of %s)",
 				cfi_reason_word(r->cfi.reason), r->cfi.offset,
-				table->elf.cfi.debug_frame ? ".debug_frame" : ".eh_frame");
+				view->is_debug_frame ? ".debug_frame" : ".eh_frame");
 		fputc('\n', to);
 	}
 	fputs("\n", to);
 	for (int why = RULE_NONE + 1; why < RULE_N_REFUSALS; why++)
-		if (image->stats.refused[why].rows > 0)
+		if (view->stats.refused[why].rows > 0)
 			fprintf(to, "  %s: %s\n", rule_refusal_word(why),
 				rule_refusal_sentence(why));
 }
 
 /* Few programs have labels. */
-static void print_labels(const struct image *image, FILE *to)
+static void print_labels(const struct table_view *view, FILE *to)
 {
-	if (strcmp(image_labels_word(image), "none") == 0)
-		return;
-	fprintf(to, "  labels          %s, at ", image_labels_word(image));
-	image_labels_print(image, to);
-	fputc('\n', to);
+	if (strcmp(view->labels, "none") != 0)
+		fprintf(to, "  labels          %s, at %s\n", view->labels, view->labels_at);
 }
 
 static void print_report(const struct file_table *table, FILE *to)
 {
-	const struct image_stats *stats = &table->image.stats;
-	const char *build_id = table->elf.build_id;
-	uint64_t size = file_table_size(table);
+	const struct table_view *view = table->view;
+	const struct image_stats *stats = &view->stats;
 
 	text_print_plain(to, table->path);
 	fprintf(to, "\n  arch            %s\n", ELF_ARCH);
-	fprintf(to, "  build id        %s\n", build_id[0] ? build_id : "none");
+	fprintf(to, "  build id        %s\n", view->build_id[0] ? view->build_id : "none");
 	fprintf(to, "  source          %s, %" PRIu64 " bytes",
-		elf_source_section(table->elf.source), table->elf.cfi.size);
-	if (table->elf.code.beside.size > 0)
-		fprintf(to, ", and .debug_frame, %" PRIu64 " bytes", table->elf.code.beside.size);
+		elf_source_section((enum elf_source)view->source), view->source_size);
+	if (view->beside_size > 0)
+		fprintf(to, ", and .debug_frame, %" PRIu64 " bytes", view->beside_size);
 	fputc('\n', to);
-	if (table->elf.packer)
+	if (view->packer[0])
 		fprintf(to,
 			"  packed by       %s: what it unpacks into memory runs without a table\n",
-			table->elf.packer);
+			view->packer);
 	fprintf(to, "  FDEs            %" PRIu64 "\n", stats->n_fdes);
 	if (stats->n_bad_records > 0)
 		fprintf(to, "  bad records     %" PRIu64 "\n", stats->n_bad_records);
-	fprintf(to, "  rows            %" PRIu64 "\n", table->n_rows);
+	fprintf(to, "  rows            %" PRIu64 "\n", view->n_rows);
 	fprintf(to, "  distinct rules  %" PRIu32 "\n", stats->n_rules);
-	fprintf(to, "  image           %" PRIu64 " bytes, %.2f per row\n", size,
-		ratio(size, table->n_rows));
-	fprintf(to, "  build time      %.2f ms, %.0f ns per row\n", (double)table->build_ns / 1e6,
-		ratio(table->build_ns, table->n_rows));
-	print_labels(&table->image, to);
-	print_sections(table, to);
-	print_refusals(table, to);
+	fprintf(to, "  image           %" PRIu64 " bytes, %.2f per row\n", view->image_size,
+		ratio(view->image_size, view->n_rows));
+	fprintf(to, "  build time      %.2f ms, %.0f ns per row\n", (double)view->build_ns / 1e6,
+		ratio(view->build_ns, view->n_rows));
+	print_labels(view, to);
+	print_sections(view, to);
+	print_refusals(view, to);
 }
 
 static void text_begin(struct tables_output *out)
@@ -120,15 +113,16 @@ static void text_begin(struct tables_output *out)
 
 static int text_add(struct tables_output *out, const struct file_table *table)
 {
-	uint64_t size = file_table_size(table);
+	const struct table_view *view = table->view;
 
 	if (!out->several) {
 		print_report(table, out->to);
 		return 0;
 	}
-	fprintf(out->to, "%9" PRIu64 " %12" PRIu64 " %9.2f %7.0f %7.2f %% %13zu  ", table->n_rows,
-		size, ratio(size, table->n_rows), ratio(table->build_ns, table->n_rows),
-		percent(table->covered_bytes, table->code_bytes), table->image.n_refusals);
+	fprintf(out->to, "%9" PRIu64 " %12" PRIu64 " %9.2f %7.0f %7.2f %% %13" PRIu64 "  ",
+		view->n_rows, view->image_size, ratio(view->image_size, view->n_rows),
+		ratio(view->build_ns, view->n_rows), percent(view->covered_bytes, view->code_bytes),
+		view->n_refusals);
 	text_print_plain(out->to, table->path);
 	fputc('\n', out->to);
 	return 0;

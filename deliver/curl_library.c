@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deliver/curl_library.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 
 #include "base/array.h"
+#include "base/library.h"
 
 #define LIBRARY "libcurl.so.4"
 
-static const struct {
-	const char *name;
-	size_t at;
-} functions[] = {
+static const struct library_function functions[] = {
 	{ "curl_global_init", offsetof(struct curl_library, global_init) },
 	{ "curl_easy_init", offsetof(struct curl_library, easy_init) },
 	{ "curl_easy_cleanup", offsetof(struct curl_library, easy_cleanup) },
@@ -28,16 +25,10 @@ static const struct {
 
 int curl_library_open(struct curl_library *ret)
 {
-	*ret = (struct curl_library){ .handle = dlopen(LIBRARY, RTLD_NOW) };
-	if (!ret->handle)
-		return -ENOSYS;
-	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
-		void **to = (void **)(void *)((char *)ret + functions[i].at);
+	int err = library_load(LIBRARY, functions, ARRAY_SIZE(functions), ret);
 
-		*to = dlsym(ret->handle, functions[i].name);
-		if (!*to)
-			return -ENOSYS;
-	}
+	if (err < 0)
+		return err;
 	/* Its counterpart would end what others in this process do with the library. */
 	return ret->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -ENOSYS;
 }

@@ -4,12 +4,8 @@
 
 #include <curl/curl.h>
 
-/*
- * libcurl, loaded when something is to be delivered: it and its thirty dependencies would take
- * longer to load than starting a profile. Its functions, as in their manual pages.
- */
+/* libcurl, loaded when something is to be delivered. Its functions, as in their manual pages. */
 struct curl_library {
-	void *handle;
 	CURLcode (*global_init)(long flags);
 	CURL *(*easy_init)(void);
 	void (*easy_cleanup)(CURL *curl);

@@ -44,14 +44,31 @@ static bool has_version(const struct elf_file *file, uint32_t wanted)
 	return version == wanted;
 }
 
-enum dp_labels_form elf_labels_find(const struct elf_file *file, struct dp_tls *ret)
+static bool has_form(const struct elf_file *file, size_t i, struct dp_tls *ret)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(FORMS); i++) {
-		elf_tls_find(file, FORMS[i].variable, ret);
-		if (ret->kind != DP_TLS_NONE &&
-		    (FORMS[i].version == ANY_VERSION || has_version(file, FORMS[i].version)))
-			return FORMS[i].form;
-	}
+	elf_tls_find(file, FORMS[i].variable, ret);
+	return ret->kind != DP_TLS_NONE &&
+	       (FORMS[i].version == ANY_VERSION || has_version(file, FORMS[i].version));
+}
+
+enum dp_labels_form elf_labels_find(const struct elf_file *file, struct dp_tls *ret,
+				    unsigned int *ret_others)
+{
+	enum dp_labels_form form = DP_LABELS_NONE;
+
 	*ret = (struct dp_tls){ .kind = DP_TLS_NONE };
-	return DP_LABELS_NONE;
+	*ret_others = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(FORMS); i++) {
+		struct dp_tls found;
+
+		if (!has_form(file, i, &found))
+			continue;
+		if (form != DP_LABELS_NONE) {
+			*ret_others |= 1U << FORMS[i].form;
+			continue;
+		}
+		form = FORMS[i].form;
+		*ret = found;
+	}
+	return form;
 }

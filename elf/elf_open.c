@@ -16,6 +16,11 @@ Elf *elf_open(int fd)
 	return take_elf(elf_begin(fd, ELF_C_READ_MMAP, NULL));
 }
 
+Elf *elf_open_again(Elf *elf)
+{
+	return elf_begin(-1, ELF_C_READ_MMAP, elf);
+}
+
 Elf *elf_open_unmapped(int fd)
 {
 	elf_version(EV_CURRENT);

@@ -20,6 +20,8 @@
  * elf_cntl(ELF_C_FDREAD).
  */
 Elf *elf_open(int fd);
+/* The same one of elf_open(), which counts its users: each calls elf_end(). */
+Elf *elf_open_again(Elf *elf);
 
 /*
  * The same, but reads the file, for callers that need only headers. Truncation is then an error,

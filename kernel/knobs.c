@@ -71,11 +71,12 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 {
 	bpf->rodata->dp_has_values = needs->has_values;
 	bpf->rodata->dp_has_times = needs->has_times;
-	bpf->rodata->dp_has_spans = needs->has_spans;
+	bpf->rodata->dp_has_spans = needs->label_probes > 0;
+	bpf->rodata->dp_label_probes = needs->label_probes;
 	bpf->rodata->dp_has_span_times = needs->has_span_times;
 	bpf->rodata->dp_span_min_ns = needs->span_min_ns;
 	set_map(bpf->maps.dp_arguments,
-		needs->has_values || needs->has_spans || needs->has_exceptions ?
+		needs->has_values || needs->label_probes > 0 || needs->has_exceptions ?
 			DP_MAX_ARGUMENT_LISTS :
 			0);
 	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
@@ -85,11 +86,11 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	set_map(bpf->maps.dp_span_times, needs->has_span_times ? 1 : 0);
 	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
 	set_map(bpf->maps.dp_whats, needs->has_exceptions ? DP_MAX_ARGUMENT_LISTS : 1);
-	set_map(bpf->maps.dp_spans, needs->has_spans ? DP_MAX_SPAN_THREADS : 1);
+	set_map(bpf->maps.dp_spans, needs->label_probes > 0 ? DP_MAX_SPAN_THREADS : 1);
 	set_map(bpf->maps.dp_probes, needs->has_slots ? DP_MAX_PROBES : 1);
 	set_map(bpf->maps.dp_probe_rates, needs->has_slots ? DP_MAX_PROBES : 1);
-	set_map(bpf->maps.dp_span_code, needs->has_spans ? DP_MAX_SPAN_PROCESSES : 1);
-	set_map(bpf->maps.dp_span_owners, needs->has_spans ? DP_MAX_SPAN_OWNERS : 1);
+	set_map(bpf->maps.dp_span_code, needs->label_probes > 0 ? DP_MAX_SPAN_PROCESSES : 1);
+	set_map(bpf->maps.dp_span_owners, needs->label_probes > 0 ? DP_MAX_SPAN_OWNERS : 1);
 }
 
 /* A stack with as many frames as there can be, and those of the kernel, has no room for values. */
@@ -126,7 +127,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_has_several = needs->has_several;
 	bpf->rodata->dp_sides = options->sides;
 	bpf->rodata->dp_runtimes = !options->no_runtimes;
-	bpf->rodata->dp_hotspot = options->sides != DP_SIDES_KERNEL;
+	bpf->rodata->dp_jit = options->sides != DP_SIDES_KERNEL && options->unwind != DP_UNWIND_FP;
 	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !needs->user_only &&
 					kallsyms_are_hidden("/proc/kallsyms");
 	bpf->rodata->dp_pid_namespace = session_pid_namespace();
@@ -137,14 +138,14 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_max_rate = options->max_rate;
 	if (options->max_rate > 0)
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
-	bpf->rodata->dp_has_uprobes = loads(options, DP_EVENT_UPROBE) || needs->has_spans;
+	bpf->rodata->dp_has_uprobes = loads(options, DP_EVENT_UPROBE) || needs->label_probes > 0;
 	set_values(bpf, needs, n_cpus * needs->levels);
 	bpf_map__set_max_entries(bpf->maps.dp_rings, n_cpus * needs->rings_per_cpu);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * needs->levels);
 	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, loads(options, DP_EVENT_CPU));
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
-	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->has_spans);
+	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->label_probes > 0);
 	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
 	bpf_program__set_autoload(bpf->progs.dp_sample_trace, loads(options, DP_EVENT_TRACE));
 	bpf_program__set_autoload(bpf->progs.dp_end_span, needs->has_span_times);

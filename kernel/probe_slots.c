@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "kernel/permission.h"
 #include "kernel/session.h"
+#include "kernel/span_places.h"
 #include "kernel/uprobe.h"
 #include "kernel/uprobe_places.h"
 #include "dwarfprof.skel.h"
@@ -112,41 +113,36 @@ int probe_slots_set_list(struct probe_slots *s, uint32_t number, const struct dp
 	return bpf_map_update_elem(s->arguments, &number, list, BPF_ANY) < 0 ? -errno : 0;
 }
 
-static int write_code(struct probe_slots *s)
+static int write_code(const struct probe_slots *s, const struct dp_span_places *places)
 {
 	const uint32_t zero = 0;
 
-	return bpf_map_update_elem(s->code, &zero, &s->places, BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_update_elem(s->code, &zero, places, BPF_ANY) < 0 ? -errno : 0;
 }
 
 /*
  * A sample may be taken while the kernel copies this. What it then sees without an id does not matter; with one,
  * it is complete, as nothing else changes at that time.
  */
-int probe_slots_set_code(struct probe_slots *s, uint32_t slot, size_t n,
+int probe_slots_set_code(struct probe_slots *s, uint32_t slot, unsigned int probe, size_t n,
 			 struct dp_span_places *code)
 {
-	int err;
+	struct dp_span_places all = s->places, both;
+	int err = span_places_add(&all, s->serial + 1, slot, probe, n, code);
 
+	if (err < 0)
+		return err;
 	s->serial++;
-	for (size_t i = 0; i < n; i++) {
-		code->of[i].slot = slot;
-		code->of[i].id = 0;
-	}
-	s->places = *code;
-	err = write_code(s);
-	for (size_t i = 0; i < n; i++)
-		code->of[i].id = DP_SPAN_ID(s->serial, i);
-	s->places = *code;
-	return err < 0 ? err : write_code(s);
+	span_places_common(&s->places, &all, &both);
+	err = write_code(s, &both);
+	s->places = all;
+	return err < 0 ? err : write_code(s, &all);
 }
 
-void probe_slots_drop_code(struct probe_slots *s)
+void probe_slots_drop_code(struct probe_slots *s, uint32_t slot)
 {
-	for (size_t i = 0; i < DP_MAX_SPAN_PLACES; i++)
-		s->places.of[i].id = 0;
-	s->places.are_timed = 0;
-	(void)write_code(s);
+	span_places_drop(&s->places, slot);
+	(void)write_code(s, &s->places);
 }
 
 /* The i-th place, unless one link has all. */

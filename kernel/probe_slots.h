@@ -44,13 +44,14 @@ int probe_slots_set_list(struct probe_slots *slots, uint32_t number,
 			 const struct dp_arguments *list);
 
 /*
- * From now on, calls of these functions label samples, of a probe that is set then: gives the first n places
- * new ids, and the slot. Before, none did. If they are timed, samples list them. 0 or a negative errno.
+ * From now on, calls of these functions label samples, of a probe that is set then, and has this number among
+ * those that do (call_table.h): gives the first n places new ids, and the slot. If they are timed, samples list
+ * them, and no others do. 0 or a negative errno; -ENOSPC: all probes would have more than DP_MAX_SPAN_PLACES.
  */
-int probe_slots_set_code(struct probe_slots *slots, uint32_t slot, size_t n,
+int probe_slots_set_code(struct probe_slots *slots, uint32_t slot, unsigned int probe, size_t n,
 			 struct dp_span_places *code);
-/* None does any more, whatever calls the kernel keeps: before the probe is closed. */
-void probe_slots_drop_code(struct probe_slots *slots);
+/* Those of the slot do not any more, whatever calls the kernel keeps: before the probe is closed. */
+void probe_slots_drop_code(struct probe_slots *slots, uint32_t slot);
 
 /* What a hit is. */
 enum probe_use {

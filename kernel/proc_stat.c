@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,11 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret)
 		.started = ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK)),
 	};
 	return 0;
+}
+
+bool proc_stat_is_gone(pid_t pid)
+{
+	return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
 int proc_stat_read_all(struct proc_stat **ret, size_t *ret_n)

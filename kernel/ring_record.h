@@ -70,11 +70,31 @@ static const struct {
 	{ DP_SAMPLE_THROWN, DP_RECORD_THROWN, sizeof(struct dp_values) },
 	{ DP_SAMPLE_VALUES, DP_RECORD_VALUES, sizeof(struct dp_values) },
 	{ DP_SAMPLE_SPANS, DP_RECORD_SPANS, sizeof(struct dp_spans) },
+	{ DP_SAMPLE_CALLS, DP_RECORD_CALLS, sizeof(struct dp_calls) },
 	{ DP_SAMPLE_CRASH, DP_RECORD_CRASH, sizeof(struct dp_crash) },
 	{ DP_SAMPLE_RUNTIME, DP_RECORD_RUNTIME, sizeof(struct dp_runtime) },
 };
 
 #define N_SAMPLE_PARTS (sizeof(SAMPLE_PARTS) / sizeof(*SAMPLE_PARTS))
+
+/* Are there complete values of each of its probes? */
+static inline bool calls_are_whole(const struct dp_calls *calls)
+{
+	size_t left = calls->part.size - sizeof(*calls);
+	const void *at = calls + 1;
+
+	for (unsigned int i = 0; i < DP_MAX_LABEL_PROBES; i++) {
+		const struct dp_part *part = at;
+
+		if (!(calls->probes >> i & 1))
+			continue;
+		if (!part_is_whole(part, left) || part->size < sizeof(struct dp_values))
+			return false;
+		at = (const char *)at + part->size;
+		left -= part->size;
+	}
+	return calls->probes >> DP_MAX_LABEL_PROBES == 0;
+}
 
 /* Are its fixed fields there, and as many frames of a runtime, or calls, as it says? */
 static inline bool sample_part_is_whole(const struct dp_part *part)
@@ -87,6 +107,8 @@ static inline bool sample_part_is_whole(const struct dp_part *part)
 	if (part->type == DP_RECORD_SPANS)
 		return (part->size - sizeof(struct dp_spans)) / sizeof(__u64) >=
 		       ((const struct dp_spans *)whole)->n;
+	if (part->type == DP_RECORD_CALLS)
+		return calls_are_whole(whole);
 	return part->type != DP_RECORD_RUNTIME ||
 	       (part->size - sizeof(struct dp_runtime)) / sizeof(struct dp_runtime_frame) >=
 		       ((const struct dp_runtime *)whole)->n;
@@ -122,6 +144,27 @@ static inline const struct dp_context *sample_context(const struct named_sample 
 static inline const struct dp_values *sample_values(const struct named_sample *named)
 {
 	return sample_part(named, DP_SAMPLE_VALUES);
+}
+
+/*
+ * What is known of the call of a probe that labels the sample; NULL: no such call is. Where there can be one
+ * such probe alone, it is in the place of other probes' values.
+ */
+static inline const struct dp_values *sample_call(const struct named_sample *named,
+						  unsigned int probe)
+{
+	const struct dp_calls *calls = sample_part(named, DP_SAMPLE_CALLS);
+	const void *at;
+
+	if (!calls)
+		return probe == 0 ? sample_values(named) : NULL;
+	at = calls + 1;
+	if (!(calls->probes >> probe & 1))
+		return NULL;
+	for (unsigned int i = 0; i < probe; i++)
+		if (calls->probes >> i & 1)
+			at = (const char *)at + ((const struct dp_part *)at)->size;
+	return at;
 }
 
 /* The signal that has ended the process; NULL: none. */
@@ -165,7 +208,14 @@ static inline bool named_sample_lacks(const struct named_sample *named)
 {
 	const struct dp_values *values = sample_values(named), *thrown = sample_thrown(named);
 
-	return (values && values->unread) || (thrown && thrown->unread);
+	if ((values && values->unread) || (thrown && thrown->unread))
+		return true;
+	for (unsigned int i = 0; i < DP_MAX_LABEL_PROBES; i++) {
+		values = sample_call(named, i);
+		if (values && values->unread)
+			return true;
+	}
+	return false;
 }
 
 /* No kernel sends others. There are no words for them, and recordings of them cannot be read. */

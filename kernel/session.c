@@ -207,7 +207,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 		.filter = options->filter,
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
-		.uprobe_fds = { -1, -1, -1, -1 },
+		.uprobe_fds = { [0 ... SESSION_UPROBES - 1] = -1 },
 		.tracer = TRACER_NONE,
 		.counts_missed = options->all_processes && !filter_is_set(options->filter),
 		.rings.epoll_fd = -1,
@@ -225,7 +225,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 		return err;
 	}
 	knobs_set(s->bpf, options);
-	if (options->needs.programs & 1U << DP_EVENT_UPROBE || options->needs.has_spans)
+	if (options->needs.programs & 1U << DP_EVENT_UPROBE || options->needs.label_probes > 0)
 		choose_uprobe(s, &options->needs);
 	if (options->needs.programs & 1U << DP_EVENT_TRACE)
 		err = tracer_prepare(&s->tracer, s->bpf->progs.dp_sample_trace,
@@ -276,7 +276,7 @@ void session_close(struct session *s)
 	pool_done(&s->pool);
 	tracer_done(&s->tracer);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ .uprobe_fds = { -1, -1, -1, -1 },
+	*s = (struct session){ .uprobe_fds = { [0 ... SESSION_UPROBES - 1] = -1 },
 			       .tracer = TRACER_NONE,
 			       .rings.epoll_fd = -1 };
 }
@@ -413,19 +413,20 @@ int session_time_calls(struct session *s, const struct uprobe_places *places)
 	return attach_places(s, s->bpf->progs.dp_sample_uprobe, &begins, &s->uprobe_fds[1]);
 }
 
-int session_label_calls(struct session *s, const struct uprobe_places *places,
+int session_label_calls(struct session *s, unsigned int probe, const struct uprobe_places *places,
 			const struct dp_span_places *code)
 {
 	const uint32_t zero = 0;
 
 	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_span_places), &zero, code, BPF_ANY) < 0)
 		return -errno;
-	return attach_places(s, s->bpf->progs.dp_begin_span, places, &s->uprobe_fds[2]);
+	return attach_places(s, s->bpf->progs.dp_begin_span, places,
+			     &s->uprobe_fds[SESSION_UPROBES - 1 - probe]);
 }
 
 int session_end_calls(struct session *s, const struct uprobe_places *exits)
 {
-	return attach_places(s, s->bpf->progs.dp_end_span, exits, &s->uprobe_fds[3]);
+	return attach_places(s, s->bpf->progs.dp_end_span, exits, &s->uprobe_fds[2]);
 }
 
 static void add_times(struct dp_span_times *to, const struct dp_span_times *from)

@@ -32,6 +32,8 @@ uint32_t session_pid_namespace(void);
 /* The maximum number of segments that are made known to the kernel in one batch. */
 #define SESSION_MADE 64
 
+#define SESSION_UPROBES (3 + DP_MAX_LABEL_PROBES)
+
 /*
  * The BPF programs and maps of one run. Nothing is pinned: they end with the process, however it
  * ends.
@@ -43,10 +45,10 @@ struct session {
 	size_t n_links, links_size;
 	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
 	/*
-	 * -1: none; of the places, of the begins of their calls, of the calls that label samples, of
-	 * where these end
+	 * -1: none; of the places, of the begins of their calls, of where calls end that label samples,
+	 * and of where these begin, for each probe
 	 */
-	int uprobe_fds[4];
+	int uprobe_fds[SESSION_UPROBES];
 	struct exception_probes *exceptions; /* NULL: not needed */
 	struct tracer tracer;
 	bool counts_missed; /* hits that the tracer missed are lost samples: all would be sampled */
@@ -76,7 +78,7 @@ struct session_needs {
 	bool by_period;             /* samples stand for as many events as the kernel has counted */
 	bool has_values;            /* hits have values: session_set_arguments() */
 	bool has_times;             /* and the times of calls: session_time_calls() */
-	bool has_spans;             /* calls label samples: session_label_calls() */
+	unsigned int label_probes;  /* the most whose calls label samples: session_label_calls() */
 	bool has_exceptions;        /* uprobes read what is thrown: session_sample_exceptions() */
 	bool has_slots;             /* uprobes are added meanwhile: probe_slots.h */
 	enum tracer_kind tracer;    /* of DP_EVENT_TRACE */
@@ -146,11 +148,11 @@ int session_sample_uprobe(struct session *session, const struct uprobe_places *p
 /* With needs.has_times, if the places are returns: notes when their calls begin. As above. */
 int session_time_calls(struct session *session, const struct uprobe_places *places);
 /*
- * With needs.has_spans: keeps the values of calls that begin at places, of which there are at most
- * DP_MAX_SPAN_PLACES, for samples of what they call. As above.
+ * Of one of needs.label_probes: keeps the values of calls that begin at places, for samples of what they call.
+ * code: of all probes' places, of which there are at most DP_MAX_SPAN_PLACES. As above.
  */
-int session_label_calls(struct session *session, const struct uprobe_places *places,
-			const struct dp_span_places *code);
+int session_label_calls(struct session *session, unsigned int probe,
+			const struct uprobe_places *places, const struct dp_span_places *code);
 /*
  * Before that, with needs.has_span_times: the places at which the calls return. Their cookies are those of
  * the calls' own places. As above.
@@ -159,7 +161,7 @@ int session_end_calls(struct session *session, const struct uprobe_places *exits
 /* The sum of what all CPUs have counted of these calls so far. 0 or a negative errno. */
 int session_span_times(const struct session *session, struct dp_span_times *ret);
 /*
- * Before that, with needs.has_values or has_spans: the values that are read there. A place's cookie
+ * Before that, with needs.has_values or label_probes: the values that are read there. A place's cookie
  * is the number of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
  */
 int session_set_arguments(struct session *session, const struct dp_arguments *lists, size_t n);

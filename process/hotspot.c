@@ -45,6 +45,7 @@ void hotspot_meet(struct process *p, const struct mapping *m)
 	p->hotspot->bias = m->bias;
 	p->hotspot->err = -EAGAIN;
 	p->hotspot->pause = FIRST_PAUSE_NS;
+	process_set_due(p);
 }
 
 struct hotspot *hotspot_copy(const struct hotspot *h)
@@ -54,6 +55,11 @@ struct hotspot *hotspot_copy(const struct hotspot *h)
 	if (copy)
 		*copy = *h;
 	return copy;
+}
+
+bool hotspot_is_starting(const struct hotspot *h)
+{
+	return h && h->err == -EAGAIN;
 }
 
 struct hotspot *hotspot_free(struct hotspot *h)
@@ -105,11 +111,12 @@ void hotspot_update(struct process_table *table, struct process *p, uint64_t now
 	h->err = look(h, memory);
 	h->next = now + h->pause;
 	h->pause = 2 * h->pause < LAST_PAUSE_NS ? 2 * h->pause : LAST_PAUSE_NS;
-	p->changed |= h->err == 0;
-	if (h->err == 0)
+	if (h->err == 0) {
+		process_change(p);
 		log_debug("process %d: its JVM's code is known", p->pid);
-	else if (h->err != -EAGAIN)
+	} else if (h->err != -EAGAIN) {
 		note_unknown(table, p->pid);
+	}
 }
 
 /* True if a process's JVM has not been read at all. */

@@ -2,6 +2,7 @@
 #ifndef DP_PROCESS_HOTSPOT_H
 #define DP_PROCESS_HOTSPOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtimes/hotspot/code.h"
@@ -30,6 +31,9 @@ void hotspot_update(struct process_table *table, struct process *process, uint64
 
 /* How many more there were. */
 void hotspot_tell_unknown(const struct process_table *table);
+
+/* False: hotspot_update() will do nothing more. NULL is allowed. */
+bool hotspot_is_starting(const struct hotspot *hotspot);
 
 /* Of a child of the process. NULL: there is none. */
 struct hotspot *hotspot_copy(const struct hotspot *hotspot);

@@ -128,19 +128,13 @@ static void ask_packed(struct process_table *table, struct process *p)
 	p->has_pending |= !process_settle_program(table, p);
 }
 
-/* Finds the binary of a mapping. -ENOENT: it has none. */
-static int find_binary(struct process_table *table, const struct process *p,
-		       const struct mapping *m, uint64_t inode, const char *name,
-		       struct binary **ret)
+/* Looks the file of a mapping up. */
+static int look_up(struct process_table *table, const struct process *p, const struct mapping *m,
+		   uint64_t inode, const char *name, struct binary **ret)
 {
 	const struct file_mapping mapping = { p->thread, m->start, m->end, inode };
-	int fd;
+	int fd = mapped_file_find_named(p->thread, inode, name);
 
-	if (strcmp(name, "[vdso]") == 0)
-		return binary_store_get_vdso(table->binaries, ret);
-	if (name[0] != '/' || inode == 0)
-		return -ENOENT;
-	fd = mapped_file_find_named(p->thread, inode, name);
 	if (fd >= 0)
 		return binary_store_get(table->binaries, p->thread, fd, name, ret);
 	if (fd == -EAGAIN)
@@ -150,6 +144,26 @@ static int find_binary(struct process_table *table, const struct process *p,
 	/* The process is gone, and with it access to its files. */
 	*ret = binary_store_find(table->binaries, inode, name);
 	return *ret ? 0 : fd;
+}
+
+/* Finds the binary of a mapping. -ENOENT: it has none. */
+static int find_binary(struct process_table *table, const struct process *p,
+		       const struct mapping *m, const struct mapped_id *file, const char *name,
+		       struct binary **ret)
+{
+	int err;
+
+	if (strcmp(name, "[vdso]") == 0)
+		return binary_store_get_vdso(table->binaries, ret);
+	if (name[0] != '/' || file->inode == 0)
+		return -ENOENT;
+	*ret = mapped_id_find(table->binaries, file);
+	if (*ret)
+		return 0;
+	err = look_up(table, p, m, file->inode, name, ret);
+	if (err == 0)
+		mapped_id_note(table->binaries, *ret, file);
+	return err;
 }
 
 /* A mapping without a binary that could be opened and read. */
@@ -214,7 +228,7 @@ void mapping_resolve_as(struct process_table *table, struct process *p, struct m
 }
 
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
-		     uint64_t inode, const char *name)
+		     const struct mapped_id *file, const char *name)
 {
 	struct binary *b = NULL;
 	int err;
@@ -222,13 +236,13 @@ void mapping_resolve(struct process_table *table, struct process *p, struct mapp
 	if (table->no_binaries)
 		return;
 	/* Not a binary, and its reader should not have to wait until that is known. */
-	err = inode != 0 && jitted_is_dump(p->pid, name) ?
+	err = file->inode != 0 && jitted_is_dump(p->pid, name) ?
 		      -ENOEXEC :
-		      find_binary(table, p, m, inode, name, &b);
+		      find_binary(table, p, m, file, name, &b);
 	if (err == 0)
 		mapping_resolve_as(table, p, m, b, name);
 	else
-		resolve_other(table, p, m, inode, name, err);
+		resolve_other(table, p, m, file->inode, name, err);
 }
 
 /* If the process ended before the file could be opened, another process may have it. */

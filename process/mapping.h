@@ -14,7 +14,7 @@
  * process's JIT code. If the binary is pending, so is the mapping.
  */
 void mapping_resolve(struct process_table *table, struct process *process, struct mapping *mapping,
-		     uint64_t inode, const char *name);
+		     const struct mapped_id *file, const char *name);
 
 /* The same for a mapping whose file is known to be the one of a binary. */
 void mapping_resolve_as(struct process_table *table, struct process *process,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/perf_record.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "kernel/proc_maps.h"
 #include "process/process.h"
@@ -45,6 +45,12 @@ uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now)
 	return time < now ? time : now;
 }
 
+static struct mapped_id file_of(const struct perf_mmap2 *body)
+{
+	return (struct mapped_id){ makedev(body->major, body->minor), body->inode,
+				   body->inode_generation };
+}
+
 static int apply_mmap(struct perf_mmap2 *body, uint64_t time, struct process_table *table)
 {
 	struct mmap_record m = {
@@ -53,7 +59,7 @@ static int apply_mmap(struct perf_mmap2 *body, uint64_t time, struct process_tab
 		.start = body->address,
 		.end = body->address + body->length,
 		.offset = body->offset,
-		.inode = body->inode,
+		.file = file_of(body),
 		.name = body->name,
 	};
 
@@ -101,6 +107,18 @@ static bool is_complete(const struct perf_event_header *record)
 	}
 	return record->size >= fields &&
 	       (!has_name || memchr((const char *)record + fields, '\0', record->size - fields));
+}
+
+bool perf_record_is_urgent(const struct perf_event_header *record,
+			   const struct process_table *table)
+{
+	const struct perf_mmap2 *mmap = (const void *)record;
+	struct mapped_id file;
+
+	if (record->type != PERF_RECORD_MMAP2 || !is_complete(record) || mmap->inode == 0)
+		return false;
+	file = file_of(mmap);
+	return !mapped_id_is_known(table->binaries, &file);
 }
 
 int perf_record_apply(struct perf_event_header *record, uint64_t time, struct process_table *table,

@@ -3,6 +3,7 @@
 #define DP_PROCESS_PERF_RECORD_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,13 @@ void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, vo
  * TEXT_POKE have the same defect but are not used here; other records do not.
  */
 uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now);
+
+/*
+ * Whether it is of a mapping of a file that was not looked up yet, whose process may have ended a
+ * moment later, and with it the way to the file.
+ */
+bool perf_record_is_urgent(const struct perf_event_header *record,
+			   const struct process_table *table);
 
 /*
  * Passes on a record that was written at this time: to the process table, or, for functions that

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -45,11 +46,33 @@ static void process_forget_code(struct process *p)
 	process_forget_program(p);
 }
 
+void process_set_due(struct process *p)
+{
+	if (p->is_due || !p->due)
+		return;
+	p->is_due = true;
+	DL_APPEND2(*p->due, p, prev_due, next_due);
+}
+
+static void unset_due(struct process *p)
+{
+	if (p->is_due)
+		DL_DELETE2(*p->due, p, prev_due, next_due);
+	p->is_due = false;
+}
+
+static bool stays_due(const struct process *p)
+{
+	return p->changed || p->doubted != 0 || hotspot_is_starting(p->hotspot) ||
+	       process_is_large(p);
+}
+
 static void process_free(struct process_table *table, struct process *p)
 {
 	process_list_cancel(table, p);
 	history_done(&p->mappings);
 	process_forget_code(p);
+	unset_due(p);
 	HASH_DEL(table->processes, p);
 	free(p);
 }
@@ -87,6 +110,7 @@ static struct process *process_new(struct process_table *table, pid_t pid)
 	p->known_from = clock_now_ns();
 	p->exited = TIME_NEVER;
 	p->left = TIME_NEVER;
+	p->due = &table->due;
 	HASH_ADD(hh, table->processes, pid, sizeof(pid), p);
 	if (!HASH_IS_ADDED(hh, p)) {
 		free(p);
@@ -118,7 +142,7 @@ int process_table_add_launched(struct process_table *table, pid_t pid)
 	if (!p)
 		return -ENOMEM;
 	p->sampled_from = TIME_NEVER;
-	p->changed = true;
+	process_change(p);
 	return 0;
 }
 
@@ -177,14 +201,16 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 	}
 	if (!p || p->is_replaced || p->left != TIME_NEVER || r->end > PROCESS_ADDRESS_END)
 		return 0;
+	table->recorded_ns = r->time;
 	if (p->list)
 		return process_list_defer(table, p, r);
-	mapping_resolve(table, p, &m, r->inode, r->name);
+	mapping_resolve(table, p, &m, &r->file, r->name);
 	if (unrecorded_unmaps(p))
 		process_table_doubt(p, r->time);
 	if (r->time < p->as_of) {
 		m.died = p->as_of;
 		p->has_pending |= m.is_pending;
+		process_set_due(p); /* they may be many */
 		return history_add_past(&p->mappings, &m);
 	}
 	return process_add_mapping(p, &m);
@@ -209,6 +235,7 @@ void process_table_doubt(struct process *p, uint64_t now)
 {
 	if (p->doubted == 0)
 		p->doubted = now;
+	process_set_due(p);
 }
 
 /* Its mappings could not be read, perhaps for lack of descriptors: they will be again. */
@@ -273,6 +300,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 		return 0;
 	if (!followed || !table->inherit)
 		return p && !p->is_replaced ? process_give_away(table, p, time) : 0;
+	table->recorded_ns = time;
 	if (p) { /* the PID was used before */
 		process_list_cancel(table, p);
 		process_end_mappings(p, time);
@@ -293,7 +321,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	p->sampled_from = from->sampled_from;
 	p->max_mappings = from->max_mappings;
 	p->is_unread = from->is_unread;
-	p->changed = true;
+	process_change(p);
 	err = inherit_mappings(p, from, time);
 	/* By the time that the parent's list tells what the child has, the parent may have changed it. */
 	if (err == 0 && (from->list || from->is_unread)) {
@@ -312,6 +340,7 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 		p = process_new(table, pid);
 	if (!p || p->is_replaced)
 		return;
+	table->recorded_ns = time;
 	process_list_on_exec(table, p, time);
 	if (time >= p->as_of) {
 		process_end_mappings(p, time);
@@ -368,7 +397,7 @@ static void check_cookie(void *arg, struct mapping *m)
 	if (err == 0 || err == -EAGAIN || err == -ETIMEDOUT)
 		return;
 	m->has_cookie = false;
-	check->process->changed = true;
+	process_change(check->process);
 }
 
 void process_table_miss_cookie(struct process_table *table, struct process *p, uint64_t snapshot)
@@ -444,10 +473,10 @@ static void settle(void *arg, struct mapping *m)
 
 	if (!m->is_pending)
 		return;
-	if (mapping_settle(s->table, s->process, m))
-		s->process->changed |= m->died == TIME_NEVER;
-	else
+	if (!mapping_settle(s->table, s->process, m))
 		s->is_settled = false;
+	else if (m->died == TIME_NEVER)
+		process_change(s->process);
 }
 
 static void process_settle(struct process_table *table, struct process *p)
@@ -492,24 +521,45 @@ bool process_is_pending(const struct process *p, uint64_t time)
 	return search.is_found;
 }
 
+/* Nobody needs its snapshot: samples from before get one of their own (process_look_back()). */
+static bool has_ended(const struct process *p)
+{
+	return p->exited != TIME_NEVER && p->published == 0 && proc_stat_is_gone(p->pid);
+}
+
+/* Snapshots refer to tables that have come or gone. */
+static void look_at_tables(struct process_table *table)
+{
+	struct process *p, *next;
+
+	HASH_ITER(hh, table->processes, p, next)
+		if (p->snapshot && snapshot_is_outdated(p->snapshot))
+			process_change(p);
+}
+
 int process_table_publish(struct process_table *table, uint64_t now)
 {
 	uint64_t generation = table->binaries->tables.generation;
-	bool tables_changed = table->generation != generation;
 	struct process *p, *next;
 	size_t n_large = 0;
 	int err;
 
-	HASH_ITER(hh, table->processes, p, next) {
+	if (table->generation != generation)
+		look_at_tables(table);
+	for (p = table->due; p; p = next) {
+		next = p->next_due;
 		process_settle_doubt(table, p, now);
 		hotspot_update(table, p, now);
 		n_large += process_is_large(p);
-		p->changed |= tables_changed && p->snapshot && snapshot_is_outdated(p->snapshot);
-		if (!p->changed || !process_may_publish(table, p, now))
-			continue;
-		err = process_publish(table, p, now);
+		if (p->changed && has_ended(p))
+			p->changed = false;
+		err = p->changed && process_may_publish(table, p, now) ?
+			      process_publish(table, p, now) :
+			      0;
 		if (err < 0)
 			return err;
+		if (!stays_due(p))
+			unset_due(p);
 	}
 	table->generation = generation;
 	table->n_large = n_large;
@@ -519,7 +569,9 @@ int process_table_publish(struct process_table *table, uint64_t now)
 /* True if it runs, and the PID is still its own. */
 static bool process_runs(struct process *p)
 {
-	p->thread = process_is_same(p) ? proc_stat_live_thread(p->pid) : 0;
+	p->thread = !proc_stat_is_gone(p->pid) && process_is_same(p) ?
+			    proc_stat_live_thread(p->pid) :
+			    0;
 	return p->thread != 0;
 }
 
@@ -539,7 +591,8 @@ void process_table_forget(struct process_table *table, uint64_t before)
 			continue;
 		}
 		/* It may be known without having a snapshot. */
-		table->publish(table->arg, p->pid, 0);
+		if (p->published != 0)
+			table->publish(table->arg, p->pid, 0);
 		snapshot_retire(&table->snapshots, p->snapshot, before);
 		process_free(table, p);
 	}

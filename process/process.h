@@ -43,9 +43,12 @@ struct process {
 	uint64_t published;     /* when it was made for the kernel, */
 	uint64_t looked_back;   /* and when the last one was for samples before it */
 	bool changed;           /* the mappings are newer than the snapshot */
-	bool has_pending;       /* some mappings' binaries are not known yet */
-	bool is_unread;         /* its mappings are not known */
-	int list_err;           /* why they could not be read the last time; 0: they could */
+	bool is_due;            /* it is in the table's list of those that are */
+	struct process **due;   /* that list; NULL: it is in no table */
+	struct process *prev_due, *next_due;
+	bool has_pending;          /* some mappings' binaries are not known yet */
+	bool is_unread;            /* its mappings are not known */
+	int list_err;              /* why they could not be read the last time; 0: they could */
 	struct process_list *list; /* they are being read (process_list.h); NULL: they are not */
 	size_t n_held;             /* number of samples that wait for them */
 	uint64_t sampled_from;     /* earlier samples do not belong to the profiled program */
@@ -88,8 +91,9 @@ struct process_table {
 	const struct filter *filter; /* which processes to follow; NULL: every one */
 	struct refused_pid *refused; /* PROCESS_N_REFUSED, allocated when needed */
 	struct process *processes;
+	struct process *due;  /* those that process_table_publish() has to look at */
 	uint64_t generation;  /* of the tables that the snapshots refer to */
-	uint64_t recorded_ns; /* the time of the last record */
+	uint64_t recorded_ns; /* the last record of code that a process of the table has since */
 	size_t n_large;       /* processes with many mappings (process_snapshot.h) */
 	struct packed_reported packed;
 	uint64_t looked;         /* when it last searched for processes that are gone */
@@ -131,7 +135,7 @@ int process_table_meet(struct process_table *table, pid_t pid, uint64_t now);
 struct mmap_record {
 	pid_t pid;
 	uint64_t time, start, end, offset;
-	uint64_t inode;
+	struct mapped_id file; /* inode 0: none */
 	const char *name;
 };
 
@@ -183,10 +187,23 @@ void process_table_forget(struct process_table *table, uint64_t before);
 bool process_cookie_differs(const struct process_table *table, const struct process *process,
 			    const struct mapping *mapping);
 
+/*
+ * process_table_publish() looks only at processes that are due: the mappings have changed, or are in
+ * doubt, or are many, or there is a JVM that is starting. Most do nothing of this.
+ */
+void process_set_due(struct process *process);
+
+/* The mappings have changed. */
+static inline void process_change(struct process *process)
+{
+	process->changed = true;
+	process_set_due(process);
+}
+
 /* Adds a mapping, and ends the parts of older ones that it covers. 0 or -ENOMEM. */
 static inline int process_add_mapping(struct process *process, const struct mapping *mapping)
 {
-	process->changed = true;
+	process_change(process);
 	process->has_pending |= mapping->is_pending;
 	return history_add(&process->mappings, mapping);
 }
@@ -194,7 +211,7 @@ static inline int process_add_mapping(struct process *process, const struct mapp
 static inline void process_end_mappings(struct process *process, uint64_t time)
 {
 	history_end(&process->mappings, time);
-	process->changed = true;
+	process_change(process);
 }
 
 /* The mapping that contained an address at a time, or NULL. */

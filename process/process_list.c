@@ -50,7 +50,8 @@ static int add_line(struct process_table *table, struct process *p, const struct
 	if (file->binary && file->device == map->device && file->inode == map->inode)
 		mapping_resolve_as(table, p, &m, file->binary, map->name);
 	else
-		mapping_resolve(table, p, &m, map->inode, map->name);
+		mapping_resolve(table, p, &m, &(struct mapped_id){ .inode = map->inode },
+				map->name);
 	if (m.binary && map->inode != 0)
 		*file = (struct known_file){ map->device, map->inode, m.binary };
 	return process_add_mapping(p, &m);
@@ -112,7 +113,7 @@ static int note_result(struct process *p, uint64_t time, bool is_void, int err)
 	else if (err == -ESRCH)
 		process_end_mappings(p, clock_now_ns());
 	p->is_unread = err < 0 && (p->is_unread || (err != -ESRCH && p->mappings.n_living == 0));
-	p->changed = true;
+	process_change(p);
 	return err;
 }
 
@@ -142,7 +143,8 @@ static int ask(struct process_table *table, struct process *p, uint64_t time, bo
 	p->list = list;
 	table->n_awaited++;
 	p->is_unread |= p->mappings.n_living == 0;
-	p->changed |= p->is_unread;
+	if (p->is_unread)
+		process_change(p);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -17,6 +18,9 @@
 
 /* Size of a record with the longest path, rounded up. */
 #define MAX_RECORD_SIZE 8192
+
+/* If there are more records, they have gathered already. */
+#define MAX_GATHERED 256
 
 /* The most rounds of one drain: if records arrive faster, the rest waits for the next one. */
 #define MAX_ROUNDS 8
@@ -188,6 +192,29 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 	return err;
 }
 
+bool sideband_can_wait(struct sideband *s, const struct process_table *table)
+{
+	for (size_t i = 0; i < s->n_rings; i++)
+		if (s->rings[i] && ring_read(s, s->rings[i]) < 0)
+			return false;
+	if (table->filter || s->has_lost || s->n_records == 0 || s->n_records > MAX_GATHERED)
+		return false;
+	for (size_t i = 0; i < s->n_records; i++)
+		if (perf_record_is_urgent(s->records[i].header, table))
+			return false;
+	return true;
+}
+
+bool sideband_gather(struct sideband *s, const struct process_table *table, uint64_t ns)
+{
+	const struct timespec pause = { .tv_nsec = (long)ns };
+
+	if (ns == 0 || !sideband_can_wait(s, table))
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
 int sideband_add_cpu(struct sideband *s, unsigned int cpu)
 {
 	int err;
@@ -217,7 +244,6 @@ static int record_compare(const void *a, const void *b)
 static int record_apply(struct sideband *s, const struct record *r, struct process_table *table)
 {
 	s->has_lost |= r->header->type == PERF_RECORD_LOST;
-	table->recorded_ns = r->time;
 	return perf_record_apply(r->header, r->time, table, s->kallsyms);
 }
 

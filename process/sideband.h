@@ -37,6 +37,16 @@ int sideband_add_cpu(struct sideband *sideband, unsigned int cpu);
 void sideband_drop_cpu(struct sideband *sideband, unsigned int cpu);
 
 /*
+ * Whether the records that there are can wait for a moment, so that what follows them is handled
+ * together: a program that starts has ten, within a millisecond. Not those of files that are not known
+ * yet, of processes that are to pass a filter, or of many; nor if there are none.
+ */
+bool sideband_can_wait(struct sideband *sideband, const struct process_table *table);
+
+/* Waits so long, less than a second, if they can. True: it has waited. */
+bool sideband_gather(struct sideband *sideband, const struct process_table *table, uint64_t ns);
+
+/*
  * Passes all available records to the table in order of time, and publishes the changes. 0 or a
  * negative errno.
  */

@@ -160,7 +160,7 @@ static void snapshot_find_labels(struct snapshot *s)
 bool snapshot_has_labels(const struct snapshot *s, unsigned int forms)
 {
 	for (size_t i = 0; s->has_labels && i < s->n_mappings; i++)
-		if (binary_has_labels(s->mappings[i].binary, forms))
+		if (binary_may_label(s->mappings[i].binary, forms))
 			return true;
 	return false;
 }

@@ -106,7 +106,7 @@ static inline const struct binary *snapshot_labelled(const struct snapshot *snap
 }
 
 /*
- * Whether there may be labels of these forms (binary_has_labels()): the kernel may read them
+ * Whether there may be labels of these forms (binary_may_label()): the kernel may read them
  * (snapshot_labelled()), or not.
  */
 bool snapshot_has_labels(const struct snapshot *snapshot, unsigned int forms);

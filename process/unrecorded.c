@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/unrecorded.h"
 
-#include <errno.h>
-#include <signal.h>
-
+#include "kernel/proc_stat.h"
 #include "log/clock.h"
 
 #define LOOK_NS (10 * UINT64_C(1000000000))
@@ -22,6 +20,6 @@ void unrecorded_exits(struct process_table *table)
 		return;
 	table->looked = now;
 	HASH_ITER(hh, table->processes, p, next)
-		if (p->exited == TIME_NEVER && kill(p->pid, 0) < 0 && errno == ESRCH)
+		if (p->exited == TIME_NEVER && proc_stat_is_gone(p->pid))
 			p->exited = now;
 }

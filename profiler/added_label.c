@@ -20,6 +20,7 @@ struct added_label {
 	char *name;               /* of a span; NULL: it is none */
 	char *path, *function;    /* for messages */
 	uint64_t min_ns;
+	unsigned int number;     /* among those that are on (call_table.h) */
 	struct probe_links ends; /* where calls of a span end */
 };
 
@@ -80,6 +81,27 @@ struct added_label *added_label_free(struct added_label *label)
 	return NULL;
 }
 
+static void explain(int err)
+{
+	if (err == -EBUSY)
+		log_error(
+			"too many probes label samples (%d can, or one span:): remove or disable one",
+			DP_MAX_LABEL_PROBES);
+	else if (err == -EEXIST)
+		log_error(
+			"another probe labels samples by calls of this function: remove it, and add "
+			"one with the values of both");
+	else if (err == -ENOTUNIQ)
+		log_error(
+			"a value of another probe that labels samples has the same name: give one "
+			"another name, NAME=VALUE");
+	else if (err == -E2BIG)
+		log_error("probes that label samples were set %d times in the last minute: wait",
+			  CALL_TABLE_SIZE);
+	else if (err < 0)
+		log_error("%s", strerror(-err));
+}
+
 /* Only a probe that is on has a period. */
 static int prepare(const struct added_means *means, const struct added_probe *p)
 {
@@ -90,17 +112,14 @@ static int prepare(const struct added_means *means, const struct added_probe *p)
 		.min_ns = p->label->min_ns,
 		.n_pids = p->counts.n_pids,
 	};
+	unsigned int number;
 	int err;
 
 	memcpy(period.pids, p->counts.pids, sizeof(period.pids));
-	err = call_table_prepare(means->calls, &period, clock_now_ns());
-	if (err == -EBUSY)
-		log_error("another probe labels samples: remove or disable it");
-	else if (err == -E2BIG)
-		log_error("probes that label samples were set %d times in the last minute: wait",
-			  CALL_TABLE_SIZE);
-	else if (err < 0)
-		log_error("%s", strerror(-err));
+	err = call_table_prepare(means->calls, &period, clock_now_ns(), &number);
+	if (err == 0)
+		p->label->number = number;
+	explain(err);
 	return err;
 }
 
@@ -147,13 +166,19 @@ int added_label_begin(const struct added_means *means, struct added_probe *p,
 
 	if (err < 0)
 		return err;
-	err = probe_slots_set_code(means->slots, p->slot, p->places.n, &p->label->code.places);
-	if (err < 0)
+	err = probe_slots_set_code(means->slots, p->slot, p->label->number, p->places.n,
+				   &p->label->code.places);
+	if (err == -ENOSPC)
+		log_error(
+			"calls of at most %d functions can label samples, of all probes: remove or "
+			"disable one",
+			DP_MAX_SPAN_PLACES);
+	else if (err < 0)
 		log_error("cannot set the probe: %s", strerror(-err));
 	else
 		err = attach(means, p, pids, n_pids);
 	if (err == 0)
-		call_table_begin(means->calls, clock_now_ns());
+		call_table_begin(means->calls, p->label->number, clock_now_ns());
 	else
 		added_label_end(means, p);
 	return err;
@@ -161,8 +186,8 @@ int added_label_begin(const struct added_means *means, struct added_probe *p,
 
 void added_label_end(const struct added_means *means, struct added_probe *p)
 {
-	call_table_end(means->calls, clock_now_ns());
-	probe_slots_drop_code(means->slots);
+	call_table_end(means->calls, p->label->number, clock_now_ns());
+	probe_slots_drop_code(means->slots, p->slot);
 	/* In this order: the end of a call that has begun unseen would seem to be that of an earlier one. */
 	probe_links_close(&p->label->ends);
 	probe_links_close(&p->links);

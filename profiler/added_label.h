@@ -16,7 +16,8 @@ struct uprobe_reader;
 
 /*
  * What an added probe needs if the calls of its functions label samples, or those that take long enough do
- * (label_probe.h). Of these, one at a time is on. Each time it is, its places have other ids: calls that are kept from before do not count.
+ * (label_probe.h). Of these, some are on at a time (call_table.h). Each time one is, its places have other ids:
+ * calls that are kept from before do not count.
  */
 
 /* Is one asked for? */

@@ -53,9 +53,9 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret, uint64_
 		log_error("%s: " PROBE_KINDS_ERROR, wish->kind);
 		return -EINVAL;
 	}
-	/* Who has the only one keeps others from theirs. */
+	/* Who has all of the few keeps others from theirs. */
 	if (added_label_is_wanted(wish) && wish->user != 0) {
-		log_error("only root may label samples: one probe at a time does");
+		log_error("only root may add label and span probes: others would find none free");
 		return -EPERM;
 	}
 	err = split_text(wish, kind, ret, ret_min_ns, why);

@@ -171,7 +171,8 @@ void event_text_done(struct event_text *text)
 {
 	value_forms_free(text->lists, text->n_lists);
 	value_forms_free(text->thrown, 1);
-	free(text->code.maybe);
+	for (size_t i = 0; i < text->n_code; i++)
+		free(text->code[i].maybe);
 }
 
 /* Neighbours that are sampled in the same way are explained together. */

@@ -30,9 +30,11 @@ struct event_text {
 	struct value_forms *lists; /* by the number of the list of arguments */
 	size_t n_lists;
 	struct value_forms *thrown; /* of exceptions; NULL: none */
-	struct probed_code code;    /* whose calls label samples (label_probe.h) */
-	struct report_keys keys;    /* of these labels, as in `lists` */
-	char called[256];           /* what these are calls of */
+	/* Of probes whose calls label samples (label_probe.h) */
+	struct probed_code code[DP_MAX_LABEL_PROBES];
+	size_t n_code;
+	struct report_keys keys; /* of these labels, as in `lists` */
+	char called[256];        /* what calls of the first one are called */
 };
 
 void event_text_done(struct event_text *text);

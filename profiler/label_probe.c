@@ -127,6 +127,39 @@ int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE])
 	return split(text, &probe, ret_why);
 }
 
+static bool has_value(const struct arguments *arguments, const char *name)
+{
+	for (size_t i = 0; i < arguments->n; i++)
+		if (!arguments->of[i].form.is_length &&
+		    strcmp(arguments->of[i].form.name, name) == 0)
+			return true;
+	return false;
+}
+
+int label_probe_check_both(const char *a, const char *b, char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	_cleanup_(label_probe_done) struct label_probe first = { 0 }, second = { 0 };
+	int err = split(a, &first, ret_why);
+
+	if (err == 0)
+		err = split(b, &second, ret_why);
+	if (err < 0)
+		return err;
+	if (first.is_span || second.is_span)
+		return fail(ret_why, "`span:' goes with no other --probe");
+	for (size_t i = 0; i < first.parts.arguments.n; i++) {
+		const struct value_form *form = &first.parts.arguments.of[i].form;
+
+		if (form->is_length || !has_value(&second.parts.arguments, form->name))
+			continue;
+		snprintf(ret_why, ARGUMENTS_WHY_SIZE,
+			 "another --probe has a value %s: give one another name, NAME=VALUE",
+			 form->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 bool label_probe_is_span(const char *text, uint64_t *ret_min_ns)
 {
 	_cleanup_(label_probe_done) struct label_probe probe = { 0 };
@@ -149,47 +182,137 @@ static int attach_ends(struct session *session, const struct probe_parts *parts,
 	return err < 0 ? err : session_end_calls(session, &ends.places);
 }
 
-static int attach(struct session *session, struct parsers *parsers, const struct label_probe *probe,
-		  struct event_text *ret)
+/* A probe, and what is found of it. */
+struct found {
+	struct label_probe probe;
+	struct uprobe_places places;
+	struct probe_lists lists;
+};
+
+/* All of them, and their lists and functions in the kernel. */
+struct all {
+	struct found of[DP_MAX_LABEL_PROBES];
+	size_t n;
+	struct dp_arguments *lists;
+	size_t n_lists;
+	struct dp_span_places places;
+	size_t n_places;
+};
+
+static void all_done(struct all *all)
 {
-	_cleanup_uprobe_places_ struct uprobe_places places = UPROBE_PLACES_NONE;
-	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
-	const struct uprobe_reader reader = probe_file_reader(parsers);
-	int err = call_places_find(parsers, &reader, &probe->parts, probe->is_span, &places, &lists,
-				   &ret->code);
+	while (all->n > 0) {
+		struct found *f = &all->of[--all->n];
 
-	for (size_t i = 0; err == 0 && i < places.n; i++) {
-		const uint32_t id = DP_SPAN_ID(1, i);
-
-		ret->code.places.of[i].id = id;
-		places.cookies[i] = DP_SPAN_COOKIE(places.cookies[i], id);
+		label_probe_done(&f->probe);
+		uprobe_places_done(&f->places);
+		probe_lists_done(&f->lists);
 	}
-	if (err == 0)
-		err = session_set_arguments(session, lists.lists, lists.n);
-	if (err == 0 && probe->is_span)
-		err = attach_ends(session, &probe->parts, &places);
-	if (err == 0)
-		err = session_label_calls(session, &places, &ret->code.places);
-	if (err < 0)
-		return err;
-	ret->lists = steal_ptr(lists.forms);
-	ret->n_lists = lists.n;
-	snprintf(ret->called, sizeof(ret->called), "%s", probe->parts.name);
-	return 0;
+	free(all->lists);
 }
 
-static int attach_text(struct session *session, struct parsers *parsers, const char *text,
-		       struct event_text *ret)
+static int find(struct parsers *parsers, const char *text, struct all *all,
+		struct probed_code *ret_code)
 {
-	_cleanup_(label_probe_done) struct label_probe probe;
+	const struct uprobe_reader reader = probe_file_reader(parsers);
+	struct found *f = &all->of[all->n++];
 	char why[ARGUMENTS_WHY_SIZE];
-	int err = split(text, &probe, why);
+	int err = split(text, &f->probe, why);
 
+	f->places = UPROBE_PLACES_NONE;
 	if (err < 0) {
 		log_error("--probe %s: %s", text, why);
 		return err;
 	}
-	return attach(session, parsers, &probe, ret);
+	return call_places_find(parsers, &reader, &f->probe.parts, f->probe.is_span, &f->places,
+				&f->lists, ret_code);
+}
+
+/* The last one that is found, beside the others. */
+static int check_functions(const struct all *all, const struct event_text *text)
+{
+	const struct found *f = &all->of[all->n - 1];
+
+	for (size_t i = 0; i + 1 < all->n; i++)
+		if (probed_code_is_shared(&text->code[i], &text->code[all->n - 1])) {
+			log_error("two --probe have a function of %s in common: give one the "
+				  "values of both",
+				  f->probe.parts.path);
+			return -EINVAL;
+		}
+	if (all->n_places + f->places.n <= DP_MAX_SPAN_PLACES)
+		return 0;
+	log_error(
+		"--probe: calls of at most %d functions can label samples, of all probes; with %s, "
+		"they are %zu",
+		DP_MAX_SPAN_PLACES, f->probe.parts.name, all->n_places + f->places.n);
+	return -E2BIG;
+}
+
+/* The forms move to the event's, the places' cookies become those of the kernel. */
+static int take(struct all *all, struct probed_code *code, struct event_text *ret)
+{
+	struct found *f = &all->of[all->n - 1];
+	const size_t n = ret->n_lists + f->lists.n;
+	struct value_forms *forms = n > 0 ? reallocarray(ret->lists, n, sizeof(*forms)) : NULL;
+	struct dp_arguments *lists = n > 0 ? reallocarray(all->lists, n, sizeof(*lists)) : NULL;
+
+	ret->lists = forms ?: ret->lists;
+	all->lists = lists ?: all->lists;
+	if (n > 0 && (!forms || !lists))
+		return -ENOMEM;
+	code->list = ret->n_lists;
+	if (f->lists.n > 0) {
+		memcpy(forms + ret->n_lists, f->lists.forms, f->lists.n * sizeof(*forms));
+		memcpy(lists + ret->n_lists, f->lists.lists, f->lists.n * sizeof(*lists));
+	}
+	ret->n_lists = all->n_lists = n;
+	f->lists.n = 0;
+	for (size_t i = 0; i < f->places.n; i++) {
+		const uint32_t id = DP_SPAN_ID(1, all->n - 1, all->n_places);
+
+		code->places.of[i].id = id;
+		all->places.of[all->n_places++] = code->places.of[i];
+		f->places.cookies[i] = DP_SPAN_COOKIE(f->places.cookies[i] + code->list, id);
+	}
+	return 0;
+}
+
+static int find_all(struct parsers *parsers, const struct profiler_options *o, struct all *all,
+		    struct event_text *ret)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < o->n_label_probes; i++) {
+		struct probed_code *code = &ret->code[ret->n_code++];
+
+		err = find(parsers, o->label_probes[i], all, code);
+		if (err == 0)
+			err = check_functions(all, ret);
+		if (err == 0)
+			err = take(all, code, ret);
+	}
+	return err;
+}
+
+static int attach_probes(struct session *session, struct parsers *parsers,
+			 const struct profiler_options *o, struct event_text *ret)
+{
+	_cleanup_(all_done) struct all all = { 0 };
+	int err = find_all(parsers, o, &all, ret);
+
+	if (err == 0)
+		err = session_set_arguments(session, all.lists, all.n_lists);
+	for (size_t i = 0; err == 0 && i < all.n; i++) {
+		if (all.of[i].probe.is_span)
+			err = attach_ends(session, &all.of[i].probe.parts, &all.of[i].places);
+		if (err == 0)
+			err = session_label_calls(session, (unsigned int)i, &all.of[i].places,
+						  &all.places);
+	}
+	if (err == 0)
+		snprintf(ret->called, sizeof(ret->called), "%s", all.of[0].probe.parts.name);
+	return err;
 }
 
 /* Which samples count. */
@@ -197,23 +320,25 @@ static void set_spans(const struct profiler_options *o, const struct event_text 
 		      const struct value_labels *labels, struct spans *ret)
 {
 	ret->name = text->called;
-	ret->code = &text->code;
+	ret->code = &text->code[0];
 	ret->values = labels;
 	/* Those of exceptions are redacted later, with the names of types (type_names.h). */
 	ret->redaction = o->event.source->has_exceptions ? NULL : o->label_sources.redaction;
-	(void)label_probe_is_span(o->label_probe, &ret->min_ns);
+	(void)label_probe_is_span(o->label_probes[0], &ret->min_ns);
 	ret->times.name = ret->name;
 	ret->times.min_ns = ret->min_ns;
 }
 
 static void list_keys(struct event_text *event)
 {
-	const struct value_forms *list = event->lists;
-
 	event->keys.n = 0;
-	for (size_t i = 0; event->n_lists > 0 && i < list->n; i++)
-		if (!list->of[i].is_length)
-			event->keys.of[event->keys.n++] = list->of[i].name;
+	for (size_t i = 0; event->n_lists > 0 && i < event->n_code; i++) {
+		const struct value_forms *list = &event->lists[event->code[i].list];
+
+		for (size_t j = 0; j < list->n; j++)
+			if (!list->of[j].is_length)
+				event->keys.of[event->keys.n++] = list->of[j].name;
+	}
 }
 
 /* The events. CPUs' come last, so that samples do not pile up before the reader starts. */
@@ -240,12 +365,13 @@ int label_probe_attach(struct session *session, struct parsers *parsers,
 	uint64_t min_ns;
 	int err = 0;
 
-	if (o->label_probe)
-		err = attach_text(session, parsers, o->label_probe, &probe);
+	if (o->n_label_probes > 0)
+		err = attach_probes(session, parsers, o, &probe);
 	if (err == 0)
 		err = attach_events(session, parsers, o, ret);
-	if (o->label_probe) {
-		ret->code = probe.code;
+	if (o->n_label_probes > 0) {
+		memcpy(ret->code, probe.code, sizeof(ret->code));
+		ret->n_code = probe.n_code;
 		ret->lists = probe.lists;
 		ret->n_lists = probe.n_lists;
 		list_keys(ret);
@@ -253,8 +379,9 @@ int label_probe_attach(struct session *session, struct parsers *parsers,
 	}
 	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);
 	ret_labels->thrown = ret->thrown;
-	ret_labels->code = o->label_probe ? &ret->code : NULL;
-	ret_labels->are_of_spans = label_probe_is_span(o->label_probe, &min_ns);
+	ret_labels->code = ret->n_code > 0 ? ret->code : NULL;
+	ret_labels->n_code = ret->n_code;
+	ret_labels->are_of_spans = label_probe_is_span(o->label_probes[0], &min_ns);
 	if (ret_labels->are_of_spans)
 		set_spans(o, ret, ret_labels, ret_spans);
 	return err;

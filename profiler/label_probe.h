@@ -21,6 +21,9 @@ struct totals;
 /* 0, or -EINVAL, and what is wrong. */
 int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE]);
 
+/* The same of two that are valid, together. */
+int label_probe_check_both(const char *a, const char *b, char ret_why[ARGUMENTS_WHY_SIZE]);
+
 /* The same of one whose parts are known. */
 int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
 			    char ret_why[ARGUMENTS_WHY_SIZE]);
@@ -31,7 +34,7 @@ int label_probe_take_min(char *text, uint64_t *ret_ns, char ret_why[ARGUMENTS_WH
 bool label_probe_is_span(const char *text, uint64_t *ret_min_ns);
 
 /*
- * Attaches options->label_probe, if there is one, and then the event. Sets how the values of both are
+ * Attaches options->label_probes, if there are any, and then the event. Sets how the values of both are
  * written, and which samples count; *ret_labels and *ret_spans refer to *ret. The parsers read files, NULL:
  * this process does. Logs errors. 0 or a negative errno.
  */

@@ -7,6 +7,12 @@
 #include "profiler/label_probe.h"
 #include "profiler/profiler.h"
 
+/* Up to this rate, */
+#define FEW_HZ 199
+/* and at the longest, a program's start. The share of the time from one sample of a CPU to the next: */
+#define MAX_GATHER_NS UINT64_C(1000000)
+#define GATHER_SHARE 50
+
 static unsigned int max(unsigned int a, unsigned int b)
 {
 	return a > b ? a : b;
@@ -55,7 +61,7 @@ static void add_slots(struct session_needs *session)
 	session->rings_per_cpu = 2; /* a CPU's event may interrupt them */
 	session->has_values = true;
 	session->has_slots = true;
-	session->has_spans = true;
+	session->label_probes = DP_MAX_LABEL_PROBES;
 	session->has_span_times = true;
 }
 
@@ -68,14 +74,14 @@ struct needs needs_of(const struct profiler_options *o)
 			     .rings_per_cpu = 1,
 			     .user_only = true,
 			     .has_several = n > 1,
-			     .has_spans = o->label_probe != NULL },
+			     .label_probes = (unsigned int)o->n_label_probes },
 		.counts = n > 1    ? NULL :
 			  o->value ? o->value :
 				     o->event.source->counts,
 	};
 
 	needs.session.has_span_times =
-		label_probe_is_span(o->label_probe, &needs.session.span_min_ns);
+		label_probe_is_span(o->label_probes[0], &needs.session.span_min_ns);
 	for (size_t i = 0; i < n; i++)
 		add(&needs, profiler_event(o, i), o);
 	if (o->crashes)
@@ -93,6 +99,22 @@ struct needs needs_of(const struct profiler_options *o)
 	    (needs.session.programs & EVENT_BIT(DP_EVENT_TRACE)))
 		needs.session.levels = max(needs.session.levels, DP_WALL_LEVELS);
 	return needs;
+}
+
+bool needs_are_few(const struct needs *needs)
+{
+	return needs->hz > 0 && needs->hz <= FEW_HZ && needs->states == 0;
+}
+
+uint64_t needs_gather_ns(const struct needs *needs)
+{
+	uint64_t ns;
+
+	if (!needs_are_few(needs) || needs->session.programs != EVENT_BIT(DP_EVENT_CPU) ||
+	    needs->session.has_several)
+		return 0;
+	ns = UINT64_C(1000000000) / needs->hz / GATHER_SHARE;
+	return ns < MAX_GATHER_NS ? ns : MAX_GATHER_NS;
 }
 
 struct session_options needs_session_options(const struct needs *needs,

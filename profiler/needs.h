@@ -2,6 +2,7 @@
 #ifndef DP_PROFILER_NEEDS_H
 #define DP_PROFILER_NEEDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/session.h"
@@ -24,6 +25,15 @@ struct needs {
 };
 
 struct needs needs_of(const struct profiler_options *options);
+
+/* Are all samples taken at a low rate? They can wait to be read. */
+bool needs_are_few(const struct needs *needs);
+
+/*
+ * How long the records of what processes do may wait, to be handled with those that follow, in ns; 0:
+ * not at all. Only so few samples may meet a process whose records wait, as these take more.
+ */
+uint64_t needs_gather_ns(const struct needs *needs);
 
 /* Returns the options of a session on so many CPUs, as far as a run decides them. */
 struct session_options needs_session_options(const struct needs *needs,

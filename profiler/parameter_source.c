@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/debug_search.h"
-#include "sandbox/finders.h"
+#include "sandbox/debug_of_file.h"
 #include "sandbox/parsers.h"
 
 static int ask(const struct parameter_source *s, struct parse_request *request,
@@ -19,36 +18,14 @@ static int ask(const struct parameter_source *s, struct parse_request *request,
 	return parsers_ask(s->parsers, request, &clock, ret);
 }
 
-static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
-{
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	struct parse_request request = { .kind = PARSE_DEBUG, .other = fd };
-
-	(void)wanted;
-	return ask(arg, &request, &result) == 0 && result.is_so;
-}
-
-/* Its name is the file's, and may lead to where nobody answers. */
-static int open_debug_file(void *arg, const struct debug_place *place, int root)
-{
-	const struct parameter_source *s = arg;
-
-	return finders_open_debug(parsers_finders(s->parsers), s->user, place, root);
-}
-
 /* Without one, the file itself has to have the debug information. */
 static void find_debug_file(struct parameter_source *s)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	struct parse_request request = { .kind = PARSE_FACTS, .other = -1 };
-	const struct debug_reader reader = { is_debug_file, open_debug_file, s };
-	struct debug_wanted wanted;
 
-	if (ask(s, &request, &result) < 0)
-		return;
-	wanted = (struct debug_wanted){ result.facts.origin.build_id, result.debug_link,
-					result.debug_link_checksum };
-	s->debug_fd = debug_search(s->fd, &wanted, &reader);
+	if (ask(s, &request, &result) == 0)
+		s->debug_fd = debug_of_file(s->parsers, s->user, s->fd, &result);
 }
 
 int parameter_source_ask(struct parameter_source *s, const struct parameter_wanted *wanted,

@@ -38,9 +38,8 @@
 
 /* The longest time between two reads of the rings, */
 #define DRAIN_EVERY_NS UINT64_C(100000000)
-/* and if samples are few, and can wait: at up to this rate. */
+/* and if samples are few, and can wait. */
 #define REST_NS UINT64_C(1000000000)
-#define REST_MAX_HZ 199
 
 /* The members are set up in this order, and torn down in reverse. */
 struct profiler {
@@ -309,7 +308,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		err = type_names_install(p->stores.parsers, o->label_sources.redaction,
 					 p->report_queue);
 	if (err == 0 && o->verify)
-		err = verify_queue_new(o->max_frames, o->names, &p->verify);
+		err = verify_queue_new(p->stores.parsers, o->max_frames, o->names, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
@@ -322,7 +321,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->drain.runtime_join.keeps_native = o->native_frames == NATIVE_FRAMES_ALL;
 	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
-	if (p->needs.session.has_values || p->needs.session.has_spans)
+	if (p->needs.session.has_values || p->needs.session.label_probes > 0)
 		p->drain.label_sources.values = &p->value_labels;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
 	return err;
@@ -430,30 +429,31 @@ struct loop *profiler_loop(struct profiler *p)
 static uint64_t longest_wait(const struct profiler *p, uint64_t now)
 {
 	const struct profiler_options *o = p->options;
-	bool are_few = p->needs.hz > 0 && p->needs.hz <= REST_MAX_HZ && p->needs.states == 0;
 	bool are_polled = o->target.n_tids > 0 || o->verify > 0 || p->stores.binaries.n_jobs > 0 ||
 			  p->stores.table.n_awaited > 0;
+	bool may_rest = needs_are_few(&p->needs) && !are_polled && drain_may_rest(&p->drain, now);
 
-	return are_few && !are_polled && drain_may_rest(&p->drain, now) ? REST_NS : DRAIN_EVERY_NS;
+	return may_rest ? REST_NS : DRAIN_EVERY_NS;
 }
 
 /* Milliseconds until the next periodic work. */
 static int time_to_wait(const struct profiler *p, uint64_t until)
 {
 	uint64_t now = clock_now_ns();
-	uint64_t left = until > now ? until - now : 0, longest = longest_wait(p, now);
+	uint64_t left = until > now ? until - now : 0, most = longest_wait(p, now);
 
 	if (drain_is_behind(&p->drain))
 		return 0;
-	if (left > longest)
-		left = longest;
-	return (int)((left + 999999) / 1000000);
+	return (int)(((left < most ? left : most) + 999999) / 1000000);
 }
 
 int profiler_run(struct profiler *p, uint64_t until_ns)
 {
 	int err = loop_run(&p->loop, time_to_wait(p, until_ns));
 
+	/* What came meanwhile has woken nobody yet, and need not. */
+	if (err == 0 && sideband_gather(p->sideband, &p->stores.table, needs_gather_ns(&p->needs)))
+		err = loop_run(&p->loop, 0);
 	return err < 0 ? err : drain_run(&p->drain, false);
 }
 

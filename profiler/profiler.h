@@ -74,11 +74,9 @@ struct profiler_options {
 	uint64_t min_block_ns; /* shorter and longer blocks are left out */
 	uint64_t max_block_ns;
 	const char *value; /* the name of a value of the event, to be samples' weight; or NULL */
-	/*
-	 * A probe whose calls label samples (label_probe.h), not with an event that is a probe; or
-	 * NULL
-	 */
-	const char *label_probe;
+	/* Probes whose calls label samples (label_probe.h), not with an event that is a probe */
+	const char *label_probes[DP_MAX_LABEL_PROBES];
+	size_t n_label_probes;
 	/*
 	 * Where to listen for probes to add (probe_server.h), not with an event or label that is a probe;
 	 * or NULL

@@ -51,9 +51,10 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 			 "native ones: %" PRIu64,
 			 t->frames_apart);
 	if (t->cut_labels > 0)
-		log_info("samples that lack some of their labels (too many, too long, or not in "
-			 "memory): %" PRIu64,
-			 t->cut_labels);
+		log_info(
+			"samples that lack some of their labels (too many, too long, not in memory, or "
+			"of a second source): %" PRIu64,
+			t->cut_labels);
 	if (t->unread > 0)
 		log_info("samples with values that could not be read (not in memory): %" PRIu64,
 			 t->unread);

@@ -40,7 +40,7 @@ struct report_parts {
 
 /* The keys of the labels that are values of a probe's call (struct sample.probed). */
 struct report_keys {
-	const char *of[DP_MAX_ARGUMENTS];
+	const char *of[DP_MAX_LABEL_PROBES * DP_MAX_ARGUMENTS];
 	size_t n;
 };
 

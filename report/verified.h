@@ -27,7 +27,7 @@
 	X(NO_START, "no_start",                                                                    \
 	  "not verified: the mappings were not known, or libdwfl could not begin")                 \
 	X(LEFT_OUT, "left_out",                                                                    \
-	  "not verified: too many stacks waited, libdwfl took too long, or memory was short")
+	  "not verified: too many stacks waited, or libdwfl took too long or failed")
 
 /* VERIFIED_NONE: this sample was not chosen. */
 #define X(name, word, sentence) VERIFIED_##name,

@@ -6,10 +6,10 @@
 #include "samples/probed_code.h"
 
 /*
- * At which times the calls of which functions label samples, of probes that are added while others are sampled:
- * one at a time. A call that began before its time is on the stack of samples, but the kernel does not know
- * it. One thread changes the table, and another one reads it, which does not wait for more than it takes to
- * change a few numbers.
+ * At which times the calls of which functions label samples, of probes that are added while others are
+ * sampled: of up to DP_MAX_LABEL_PROBES at a time, or of one whose calls are timed. A call that began before
+ * its time is on the stack of samples, but the kernel does not know it. One thread changes the table, and
+ * another one reads it, which does not wait for more than it takes to change a few numbers.
  */
 struct call_table;
 
@@ -17,6 +17,7 @@ struct call_table;
 struct call_period {
 	struct probed_code code;
 	struct value_forms forms; /* without the names of values; of what is not known */
+	unsigned int probe;       /* its number among those of the same time; the table sets it */
 	bool is_timed;   /* samples wait until it is known how long the calls take (spans.h) */
 	uint64_t min_ns; /* then: the least time */
 	uint32_t pids[DP_MAX_PROBE_PIDS];
@@ -34,16 +35,23 @@ int call_table_new(struct call_table **ret);
 struct call_table *call_table_free(struct call_table *table);
 
 /*
- * Prepares a period with a copy of what is given, whatever its times. now_ns: CLOCK_MONOTONIC. 0; -EBUSY:
- * one has been prepared or begun, and has not ended; -E2BIG: there were too many in the last minute; -ENOMEM.
+ * Prepares a period with a copy of what is given, whatever its times. now_ns: CLOCK_MONOTONIC. Sets its number.
+ * Of those that have been prepared or begun, and have not ended: -EBUSY: there are too many, or one is timed, or
+ * this one is; -EEXIST: one is of the same function; -ENOTUNIQ: or has a value of the same name. -E2BIG: there were
+ * too many in the last minute; -ENOMEM.
  */
-int call_table_prepare(struct call_table *table, const struct call_period *period, uint64_t now_ns);
+int call_table_prepare(struct call_table *table, const struct call_period *period, uint64_t now_ns,
+		       unsigned int *ret_probe);
 /* All calls that begin from now on are known; they label samples until the end. */
-void call_table_begin(struct call_table *table, uint64_t now_ns);
-void call_table_end(struct call_table *table, uint64_t now_ns);
+void call_table_begin(struct call_table *table, unsigned int probe, uint64_t now_ns);
+void call_table_end(struct call_table *table, unsigned int probe, uint64_t now_ns);
 
-/* The period that labels a process's samples of a time, until call_table_unlock(); NULL: none. */
-const struct call_period *call_table_lock(struct call_table *table, uint64_t time_ns, uint32_t pid);
+/*
+ * The periods that label a process's samples of a time, by their numbers, until call_table_unlock(); NULL:
+ * none. Returns the one that is timed, or NULL.
+ */
+const struct call_period *call_table_lock(struct call_table *table, uint64_t time_ns, uint32_t pid,
+					  const struct call_period *ret[DP_MAX_LABEL_PROBES]);
 void call_table_unlock(struct call_table *table);
 
 #endif

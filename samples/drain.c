@@ -31,8 +31,9 @@
  */
 #define WALK_NS UINT64_C(10000000)
 
-/* How often it is looked for what can be forgotten, and for losses: not with each record of a mapping. */
+/* How often it is looked for what can be forgotten, and for losses; and through all processes. */
 #define SWEEP_NS UINT64_C(50000000)
+#define FORGET_NS UINT64_C(500000000)
 
 /* At the end, tables are awaited for at most this time: the user waits too. */
 #define LAST_NS UINT64_C(2000000000)
@@ -506,19 +507,20 @@ static void count_losses(struct drain *d)
 /* Forgets what no sample that is still to come can need. */
 static void sweep(struct drain *d, uint64_t now, bool final)
 {
+	const struct queued *q = queue_first(&d->queue);
 	/* What is still in the rings is younger than their last reading. */
 	uint64_t oldest = d->read_ns < now ? d->read_ns : now;
-	const struct queued *q = queue_first(&d->queue);
 
-	if (q && q->time < oldest)
-		oldest = q->time;
+	oldest = q && q->time < oldest ? q->time : oldest;
 	copies_forget(&d->copies, oldest - KEEP_NS);
 	if (!final)
 		spans_forget(&d->spans, settled(d));
 	off_cpu_update(&d->intervals, oldest, now);
-	if (held_oldest(&d->held) < oldest)
-		oldest = held_oldest(&d->held);
-	process_table_forget(d->table, oldest - KEEP_NS);
+	oldest = held_oldest(&d->held) < oldest ? held_oldest(&d->held) : oldest;
+	if (final || now >= d->forgot_ns + FORGET_NS) {
+		process_table_forget(d->table, oldest - KEEP_NS);
+		d->forgot_ns = now;
+	}
 	if (!final)
 		binary_store_update(d->table->binaries, oldest);
 	d->swept_ns = now;

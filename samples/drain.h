@@ -60,8 +60,8 @@ struct drain {
 	uint64_t read_ns;
 	/* When there was last what cannot wait: a late sample, or one that needs a page */
 	uint64_t hurried_ns;
-	/* When what nobody needs any more was last looked for */
-	uint64_t swept_ns;
+	/* When what nobody needs any more was last looked for; among all processes */
+	uint64_t swept_ns, forgot_ns;
 	/* Stacks whose samples have not arrived yet */
 	struct copies copies;
 	/* Unknown processes with samples */

@@ -191,19 +191,14 @@ int value_labels_add_unknown(const struct value_forms *forms, struct label_list 
 	return err;
 }
 
-/* Of a sample without a call that the kernel knows. */
-static int add_unseen(const struct value_labels *labels, const struct snapshot *snapshot,
-		      const struct sample *sample, struct label_list *list)
+/* Of a sample without a call of these functions that the kernel knows. */
+static int add_unseen(const struct value_labels *labels, const struct probed_code *code,
+		      const struct snapshot *snapshot, const struct sample *sample,
+		      struct label_list *list)
 {
-	if (!probed_code_may_run(labels->code, snapshot, sample))
+	if (!probed_code_may_run(code, snapshot, sample))
 		return 0;
-	return value_labels_add_unknown(&labels->lists[0], list);
-}
-
-static bool may_be_hidden(const struct value_labels *labels, const struct label_context *context)
-{
-	return labels->code && context->walked &&
-	       probed_code_may_hide(labels->code, context->walked, context->sample);
+	return value_labels_add_unknown(&labels->lists[code->list], list);
 }
 
 /* What the program itself calls so is what it says. */
@@ -292,40 +287,91 @@ static bool is_call_unknown(const struct call_period *period, const struct label
 	return head != NULL;
 }
 
-static int add_added_call(const struct value_labels *labels, const struct label_context *c,
-			  struct label_list *list)
+static bool is_known(const struct dp_values *head)
 {
-	const struct dp_values *head = sample_values(c->named);
-	const struct dp_sample *raw = &c->named->sample;
-	const struct call_period *period = call_table_lock(labels->calls, raw->time_ns, raw->pid);
-	bool is_unknown = period && !period->is_timed && is_call_unknown(period, c, head);
-	int err = is_unknown ? value_labels_add_unknown(&period->forms, list) : 0;
+	return head && !head->is_unknown;
+}
 
+/* A bit of *ret_known for each probe whose call is known. */
+static int add_unknown_calls(const struct value_labels *labels, const struct label_context *c,
+			     struct label_list *list, unsigned int *ret_known)
+{
+	const struct call_period *periods[DP_MAX_LABEL_PROBES];
+	const struct dp_sample *raw = &c->named->sample;
+	int err = 0;
+
+	*ret_known = 0;
+	(void)call_table_lock(labels->calls, raw->time_ns, raw->pid, periods);
+	for (unsigned int i = 0; err == 0 && i < DP_MAX_LABEL_PROBES; i++) {
+		const struct dp_values *head = sample_call(c->named, i);
+
+		if (periods[i] && !periods[i]->is_timed && is_call_unknown(periods[i], c, head))
+			err = value_labels_add_unknown(&periods[i]->forms, list);
+		else if (is_known(head))
+			*ret_known |= 1U << i;
+	}
 	call_table_unlock(labels->calls);
-	if (is_unknown || !head || head->is_unknown)
-		return err;
-	return add_known_call(labels, head, list);
+	return err;
+}
+
+static int add_added_calls(const struct value_labels *labels, const struct label_context *c,
+			   struct label_list *list)
+{
+	unsigned int known;
+	int err = add_unknown_calls(labels, c, list, &known);
+
+	for (unsigned int i = 0; err == 0 && i < DP_MAX_LABEL_PROBES; i++)
+		if (known >> i & 1)
+			err = add_known_call(labels, sample_call(c->named, i), list);
+	return err;
+}
+
+/* Of a probe whose hits are samples. */
+static int add_hit(const struct value_labels *labels, const struct named_sample *named,
+		   struct label_list *list)
+{
+	struct values v = values_of(labels, sample_values(named));
+
+	list->is_cut |= v.head && !v.forms;
+	return v.forms && v.head->is_unknown ? value_labels_add_unknown(v.forms, list) :
+					       add_each(labels, &v, list);
+}
+
+/* Of the i-th probe whose calls label samples. */
+static int add_call(const struct value_labels *labels, size_t i, const struct label_context *c,
+		    struct label_list *list)
+{
+	const struct probed_code *code = &labels->code[i];
+	struct values v = values_of(labels, sample_call(c->named, (unsigned int)i));
+
+	if (!is_known(v.head)) {
+		if (c->walked)
+			return add_unseen(labels, code, c->walked, c->sample, list);
+		return v.head ? value_labels_add_unknown(&labels->lists[code->list], list) : 0;
+	}
+	list->is_cut |= !v.forms;
+	if (c->walked && probed_code_may_hide(code, c->walked, c->sample))
+		return value_labels_add_unknown(&labels->lists[code->list], list);
+	return add_each(labels, &v, list);
 }
 
 static int add(const struct label_source *source, const struct label_context *context,
 	       struct label_list *list)
 {
 	const struct value_labels *labels = source->arg;
-	struct values v = values_of(labels, sample_values(context->named));
 	int err = add_thrown(labels, context->named, list);
 
 	if (err == 0 && labels->added)
 		return context->named->sample.event == DP_EVENT_UPROBE ?
 			       add_added(labels, context->named, list) :
-			       add_added_call(labels, context, list);
+			       add_added_calls(labels, context, list);
 	if (err < 0 || labels->are_of_spans)
 		return err;
-	list->is_cut |= v.head && !v.forms;
-	if (labels->code && (!v.head || v.head->is_unknown) && context->walked)
-		return add_unseen(labels, context->walked, context->sample, list);
-	if (v.head && v.forms && (v.head->is_unknown || may_be_hidden(labels, context)))
-		return value_labels_add_unknown(v.forms, list);
-	return add_each(labels, &v, list);
+	if (!labels->code)
+		return add_hit(labels, context->named, list);
+	for (size_t i = 0; err == 0 && i < labels->n_code; i++)
+		err = add_call(labels, i, context, list);
+	return err;
 }
 
 int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
@@ -352,8 +398,9 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 
 	*ret = NULL;
 	list.is_cut = snapshot && snapshot_has_labels(snapshot, DP_LABELS_OF_THREADS);
-	if (labels && labels->code && !labels->are_of_spans && snapshot)
-		err = add_unseen(labels, snapshot, sample, &list);
+	if (labels && !labels->are_of_spans && snapshot)
+		for (size_t i = 0; err == 0 && i < labels->n_code; i++)
+			err = add_unseen(labels, &labels->code[i], snapshot, sample, &list);
 	if (err < 0 || (list.n == 0 && !list.is_cut))
 		return err;
 	return label_set_new(&list, ret);
@@ -387,7 +434,7 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 uint64_t value_labels_frame(const struct value_labels *labels, const struct snapshot *snapshot,
 			    const struct sample *sample)
 {
-	if (sample->event != DP_EVENT_CRASH || !labels || !labels->code || !snapshot)
+	if (sample->event != DP_EVENT_CRASH || !labels || labels->n_code != 1 || !snapshot)
 		return 0;
 	return probed_code_frame(labels->code, snapshot, sample);
 }

@@ -46,9 +46,11 @@ struct value_labels {
 	const struct value_forms *thrown; /* of exceptions, whatever their list; NULL: none */
 	const char
 		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
-	const struct probed_code *code; /* its calls label samples; NULL: its hits are samples */
-	struct value_table *added;      /* of probes that are added meanwhile; NULL: none can be */
-	struct call_table *calls;       /* of these, whose calls label samples */
+	const struct probed_code
+		*code; /* of each probe whose calls label samples; NULL: hits are */
+	size_t n_code;
+	struct value_table *added; /* of probes that are added meanwhile; NULL: none can be */
+	struct call_table *calls;  /* of these, whose calls label samples */
 	bool are_of_spans; /* samples get them when it is known how long calls took (spans.h) */
 };
 
@@ -74,8 +76,8 @@ int value_labels_add_call(const struct value_labels *labels, const struct dp_val
 uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);
 
 /*
- * Of a crash: the address of the frame whose call has the values (struct sample). 0: there is none.
- * NULL: no values are read, or the walk had no snapshot.
+ * Of a crash: the address of the frame whose call has the values (struct sample). 0: there is none, or
+ * calls of several probes may have. NULL: no values are read, or the walk had no snapshot.
  */
 uint64_t value_labels_frame(const struct value_labels *labels, const struct snapshot *snapshot,
 			    const struct sample *sample);

@@ -20,6 +20,24 @@ static bool is_file(const struct probed_code *code, const struct mapping *m)
 	       (code->build_id[0] && strcmp(code->build_id, b->elf.origin.build_id) == 0);
 }
 
+/* By whichever name: is_file(). */
+static bool are_one_file(const struct probed_code *a, const struct probed_code *b)
+{
+	return (a->inode == b->inode && a->device == b->device) ||
+	       (a->build_id[0] && strcmp(a->build_id, b->build_id) == 0);
+}
+
+bool probed_code_is_shared(const struct probed_code *a, const struct probed_code *b)
+{
+	if (!are_one_file(a, b))
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t j = 0; j < b->n; j++)
+			if (a->starts[i] == b->starts[j])
+				return true;
+	return false;
+}
+
 /* Where the thread is at less than place->begun, the call has not been seen by the probe. */
 static bool has(const struct dp_span_place *place, uint64_t offset, bool is_caller)
 {

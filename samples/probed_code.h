@@ -21,6 +21,7 @@ struct probed_code {
 	uint64_t device, inode;
 	char build_id
 		[ELF_BUILD_ID_SIZE]; /* by which it is known as what others see of an overlay; "": none */
+	size_t list;                 /* the first of the lists of values of its calls */
 	size_t n;
 	uint64_t starts[DP_MAX_SPAN_PLACES]; /* in the file */
 	struct dp_span_places places;
@@ -28,6 +29,9 @@ struct probed_code {
 		*maybe; /* code that may be that of one of their calls; the owner frees it */
 	size_t n_maybe;
 };
+
+/* Do two of them have a function in common? */
+bool probed_code_is_shared(const struct probed_code *a, const struct probed_code *b);
 
 /*
  * Might one of their calls be on the stack of a sample, which was walked with the mappings of a

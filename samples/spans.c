@@ -222,7 +222,9 @@ static int make_labels(const struct spans *s, const struct dp_values *values,
 
 static const struct call_period *lock_period(const struct spans *s, const struct sample *sample)
 {
-	return call_table_lock(s->values->calls, sample->time_ns, (uint32_t)sample->pid);
+	const struct call_period *all[DP_MAX_LABEL_PROBES];
+
+	return call_table_lock(s->values->calls, sample->time_ns, (uint32_t)sample->pid, all);
 }
 
 /* Of a sample in a call of an added probe that is not known. */
@@ -323,7 +325,7 @@ static int find_added(struct spans *s, const struct dp_spans *raw, const struct 
 	int err;
 
 	*ret = (struct span_list){ 0 };
-	if (period && period->is_timed)
+	if (period)
 		span_list_take(&period->code, raw, snapshot, sample, ret);
 	call_table_unlock(s->values->calls);
 	err = spans_see(s, sample->tid, ret, sample->time_ns);

@@ -39,6 +39,7 @@ struct program {
 	uint64_t asked_ns;               /* when it was last to be read, */
 	uint64_t next_ns, rest_ns;       /* is to be again, and after that */
 	bool is_waiting;
+	bool is_sampled;
 };
 
 /* What is to be read, and has been. */
@@ -307,8 +308,12 @@ static void ask(struct thread_keys *k, struct program *p, uint64_t now)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Asks for what it says of itself if it is time to. NULL: memory is short. */
-static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place, uint64_t now)
+/*
+ * Asks for what it says of itself if it is time to. Many programs are sampled once and end: unless a key's
+ * name is needed, what they say would come too late. NULL: memory is short.
+ */
+static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place, uint64_t now,
+			       bool has_key)
 {
 	const struct program_key key = { place, pid };
 	struct program *p;
@@ -319,15 +324,17 @@ static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place,
 		forget_all(k);
 	take_done(k);
 	p = find_program(k, &key);
-	if (p && !p->is_waiting && now >= p->next_ns)
+	if (p && !p->is_waiting && now >= p->next_ns && (has_key || p->is_sampled))
 		ask(k, p, now);
+	if (p)
+		p->is_sampled = true;
 	return p;
 }
 
 int thread_keys_find(struct thread_keys *k, pid_t pid, uint64_t place, uint8_t number, uint64_t now,
 		     const char **ret)
 {
-	struct program *p = look_at(k, pid, place, now);
+	struct program *p = look_at(k, pid, place, now, true);
 
 	*ret = NULL;
 	if (!p || !p->context)
@@ -347,7 +354,7 @@ int thread_keys_find(struct thread_keys *k, pid_t pid, uint64_t place, uint8_t n
 const struct process_context *thread_keys_process(struct thread_keys *k, pid_t pid, uint64_t place,
 						  uint64_t now)
 {
-	const struct program *p = look_at(k, pid, place, now);
+	const struct program *p = look_at(k, pid, place, now, false);
 
 	return p ? p->context : NULL;
 }

@@ -39,7 +39,10 @@ struct thread_keys *thread_keys_free(struct thread_keys *keys);
 int thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
 		     uint64_t now, const char **ret);
 
-/* All that the process says, until the next call; NULL: nothing, or that is not known. NULL: likewise. */
+/*
+ * All that the process says, until the next call; NULL: nothing, or that is not known, as at its first
+ * sample. NULL: likewise.
+ */
 const struct process_context *thread_keys_process(struct thread_keys *keys, pid_t pid,
 						  uint64_t place, uint64_t now);
 

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "binaries/foreign_file.h"
+#include "sandbox/process_user.h"
 
 const struct verify_mapping *verify_maps_find(const struct verify_maps *maps, uint64_t address)
 {
@@ -136,6 +137,8 @@ static struct verify_maps *maps_new(struct verify_maps_store *store,
 		return NULL;
 	maps->number = ++store->n_made;
 	maps->pid = snapshot->pid;
+	if (process_user(maps->pid, &maps->user) < 0)
+		maps->user = (uid_t)-1;
 	maps->snapshot = snapshot->id;
 	maps->mappings = calloc(n ? n : 1, sizeof(*maps->mappings));
 	for (size_t i = 0; maps->mappings && i < n; i++) {

@@ -39,6 +39,8 @@ struct verify_mapping {
 struct verify_maps {
 	uint64_t number; /* never used again, unlike the memory */
 	pid_t pid;
+	/* Whose the process was when they were made, perhaps after its next exec; (uid_t)-1: not known */
+	uid_t user;
 	size_t n_mappings;
 	struct verify_mapping *mappings; /* sorted by start */
 	/* For the thread that reads the rings only */

@@ -44,7 +44,7 @@ struct verify_queue {
 	struct verified results;
 	const struct names *names;
 	size_t n, n_bytes;   /* that are not collected yet */
-	uint64_t cpu_ns;     /* the thread's CPU time when last looked at */
+	uint64_t cpu_ns;     /* CPU time when last looked at, of the thread or who it waits for */
 	uint64_t stopped_ns; /* the CPU time has not changed since */
 	bool hangs;
 
@@ -209,7 +209,8 @@ static int start_thread(struct verify_queue *q)
 	return 0;
 }
 
-int verify_queue_new(unsigned int max_frames, const struct names *names, struct verify_queue **ret)
+int verify_queue_new(struct parsers *parsers, unsigned int max_frames, const struct names *names,
+		     struct verify_queue **ret)
 {
 	struct verify_queue *q = calloc(1, sizeof(*q));
 	pthread_condattr_t monotonic;
@@ -226,7 +227,7 @@ int verify_queue_new(unsigned int max_frames, const struct names *names, struct 
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&q->changed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	err = verify_new(max_frames, &q->verify);
+	err = verify_new(parsers, max_frames, &q->verify);
 	if (err == 0)
 		err = start_thread(q);
 	if (err < 0)
@@ -364,18 +365,20 @@ static void leave_out(struct verify_queue *q)
 	count(q, q->running);
 }
 
-/* A thread that uses CPU time, however little, has received answers. The lock is held. */
+/* Who uses CPU time, however little, goes on. The lock is held. */
 static void look_at_thread(struct verify_queue *q)
 {
 	uint64_t now = clock_now_ns(), cpu_ns;
-	clockid_t clock;
+	clockid_t clock, helper;
 
 	if (!q->running || pthread_getcpuclockid(q->thread, &clock) != 0) {
 		q->stopped_ns = now;
 		q->hangs = false;
 		return;
 	}
-	cpu_ns = clock_read_ns(clock);
+	/* To look at a helper takes CPU time, too. */
+	helper = verify_clock(q->verify);
+	cpu_ns = clock_read_ns(helper ? helper : clock);
 	if (cpu_ns != q->cpu_ns)
 		q->stopped_ns = now;
 	q->cpu_ns = cpu_ns;

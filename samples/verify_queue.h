@@ -11,6 +11,7 @@
 #include "samples/unwinder.h"
 
 struct names;
+struct parsers;
 struct snapshot;
 
 /*
@@ -20,22 +21,25 @@ struct snapshot;
  * counts the results. Samples do not wait here: the thread of the reports waits for the result when
  * it gets to the sample.
  *
- * What there is no room for is left out, and so is all that waits while libdwfl hangs: it has used
- * no CPU time for WORKERS_HANG_NS. Both are counted, as VERIFIED_LEFT_OUT.
+ * What there is no room for is left out, and so is all that waits while libdwfl hangs: the process
+ * that the thread waits for, or else the thread, has used no CPU time for WORKERS_HANG_NS. Both are
+ * counted, as VERIFIED_LEFT_OUT.
  */
 struct verify_queue;
 
 /* The most comparisons that wait, and the most bytes of their stacks, frames and mappings. */
-#define VERIFY_QUEUE_MAX 1024
+#define VERIFY_QUEUE_MAX 8192
 #define VERIFY_QUEUE_MAX_BYTES ((size_t)64 << 20)
 
 /* How long verify_queue_finish() waits for one comparison. */
 #define VERIFY_QUEUE_PATIENCE_NS UINT64_C(10000000000)
 
 /*
- * Starts the thread. names: names_disable() ends verify_queue_finish(), too. 0 or a negative errno.
+ * Starts the thread, with parsers as for verify_new(). names: names_disable() ends verify_queue_finish(), too. 0
+ * or a negative errno.
  */
-int verify_queue_new(unsigned int max_frames, const struct names *names, struct verify_queue **ret);
+int verify_queue_new(struct parsers *parsers, unsigned int max_frames, const struct names *names,
+		     struct verify_queue **ret);
 
 /*
  * Verifies a sample, whose frames are already resolved, with the mappings of its time; NULL: they

@@ -18,6 +18,7 @@
 #include "sandbox/namer.h"
 #include "sandbox/parser.h"
 #include "sandbox/spawner.h"
+#include "sandbox/verifier.h"
 
 /* Reports of sanitizers should be seen. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -56,8 +57,9 @@ static bool say_hello(int self, const struct confinement *confinement)
  * Confined, it could not open its pidfd. Nor can it do at its exit what sanitizers do there: one that has
  * never been asked ends when nobody can ask it any more.
  */
-static int serve(bool is_namer)
+static int serve(const char *kind)
 {
+	bool is_namer = strcmp(kind, HELPER_NAMER) == 0;
 	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), opens = -1;
 	struct confinement confinement;
 
@@ -65,6 +67,8 @@ static int serve(bool is_namer)
 	confine_self(&confinement, is_namer ? &opens : NULL);
 	if (!say_hello(self, &confinement))
 		return EXIT_FAILURE;
+	if (strcmp(kind, HELPER_VERIFIER) == 0)
+		_exit(verifier_run(HELPER_SOCKET));
 	_exit(is_namer ? namer_run(HELPER_SOCKET, opens) : parser_run(HELPER_SOCKET));
 }
 
@@ -99,7 +103,6 @@ int helper_main(int argc, char **argv)
 {
 	bool is_same = argc == 3 && strcmp(argv[2], HELPER_VERSION) == 0;
 	const char *kind = is_same ? argv[1] : "";
-	bool is_namer = strcmp(kind, HELPER_NAMER) == 0;
 
 	if (!close_all())
 		return EXIT_FAILURE;
@@ -109,7 +112,8 @@ int helper_main(int argc, char **argv)
 		return fetch();
 	if (strcmp(kind, HELPER_FINDER) == 0)
 		return find();
-	if (!is_namer && strcmp(kind, HELPER_PARSER) != 0)
+	if (strcmp(kind, HELPER_PARSER) != 0 && strcmp(kind, HELPER_NAMER) != 0 &&
+	    strcmp(kind, HELPER_VERIFIER) != 0)
 		return EXIT_FAILURE;
-	return serve(is_namer);
+	return serve(kind);
 }

@@ -11,6 +11,7 @@
 #define HELPER_SPAWNER "spawner"
 #define HELPER_PARSER "parser"
 #define HELPER_NAMER "namer"
+#define HELPER_VERIFIER "verifier"
 #define HELPER_FETCHER "fetcher"
 #define HELPER_FINDER "finder"
 

@@ -12,12 +12,12 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
-#include "elf/code_pages.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/finders.h"
 #include "sandbox/known_starts.h"
+#include "sandbox/module_parse.h"
 #include "sandbox/namer.h"
 #include "sandbox/namer_process.h"
 #include "sandbox/passage.h"
@@ -476,49 +476,39 @@ static int close_there(void *arg, struct module *module, bool names)
 	return err;
 }
 
+static struct parsers *parsers_of(const void *arg)
+{
+	return ((const struct namers *)arg)->parsers;
+}
+
 static int read_digest(void *arg, const struct module *module, struct file_digest *ret)
 {
-	return parsers_digest(((const struct namers *)arg)->parsers, module->user, module->fd, ret);
+	return parsers_digest(parsers_of(arg), module->user, module->fd, ret);
 }
 
 static int open_file(void *arg, const char *path)
 {
-	struct finders *finders = parsers_finders(((const struct namers *)arg)->parsers);
 	struct found_file found;
-	int err = finders_look_up(finders, geteuid(), -1, path, 0, &found);
+	int err = finders_look_up(parsers_finders(parsers_of(arg)), geteuid(), -1, path, 0, &found);
 
 	return err < 0 ? err : found.fd;
 }
 
-/* That its parser has too little memory is no reason to end what this process does. */
-static int own_error(int err)
-{
-	return err == -ENOMEM ? -EAGAIN : err;
-}
-
 static int read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
 {
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	const struct parse_request request = { .kind = PARSE_BUILD_ID, .fd = fd, .other = -1 };
-	clockid_t clock;
-	int err = parsers_ask(((const struct namers *)arg)->parsers, &request, &clock, &result);
-
-	snprintf(ret, MODULE_BUILD_ID_SIZE, "%s", result.facts.origin.build_id);
-	return own_error(err);
+	return module_parse_build_id(parsers_of(arg), fd, ret);
 }
 
 static int find_pages(void *arg, const struct module *module, struct code_pages **ret,
 		      size_t *ret_n)
 {
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	const struct parse_request request = {
-		.kind = PARSE_FACTS, .fd = module->fd, .other = -1, .user = module->user
-	};
-	clockid_t clock;
-	int err = parsers_ask(((const struct namers *)arg)->parsers, &request, &clock, &result);
+	return module_parse_pages(parsers_of(arg), module, ret, ret_n);
+}
 
-	return err < 0 ? own_error(err) :
-			 code_pages_of(result.facts.segments, result.facts.n_segments, ret, ret_n);
+static int disassemble_there(void *arg, const struct module *module, uint64_t start, uint64_t end,
+			     struct code_line **ret, size_t *ret_n)
+{
+	return module_parse_code(parsers_of(arg), module, start, end, ret, ret_n);
 }
 
 static void rest(void *arg, uint64_t idle_ns)
@@ -565,6 +555,7 @@ static const struct name_reader reader = {
 	.open_file = open_file,
 	.read_build_id = read_build_id,
 	.find_pages = find_pages,
+	.disassemble = disassemble_there,
 	.retry = forget,
 	.rest = rest,
 	.forget = forget,

@@ -22,16 +22,36 @@ void parse_result_done(struct parse_result *r)
 	function_list_done(&r->functions);
 	jit_pieces_done(&r->pieces);
 	free(r->context);
+	free(r->table);
+	free(r->lines);
 	*r = (struct parse_result){ 0 };
 }
 
-static int get_facts(const struct elf_file *file, struct parse_result *ret)
+static void get_debug_link(const struct elf_file *file, struct parse_result *ret)
 {
 	ret->lacks_cfi = elf_file_lacks_cfi(file);
 	if (file->debug_link)
 		snprintf(ret->debug_link, sizeof(ret->debug_link), "%s", file->debug_link);
 	ret->debug_link_checksum = file->debug_link_checksum;
+}
+
+static int get_facts(const struct elf_file *file, struct parse_result *ret)
+{
+	get_debug_link(file, ret);
 	return elf_facts_init(&ret->facts, file);
+}
+
+static int get_table(const struct elf_file *file, enum table_rows rows, struct parse_result *ret)
+{
+	get_debug_link(file, ret);
+	memcpy(ret->facts.origin.build_id, file->build_id, sizeof(ret->facts.origin.build_id));
+	return table_view_make(file, rows, &ret->table, &ret->table_size);
+}
+
+static void add_debug(struct elf_file *file, int other)
+{
+	if (other >= 0 && elf_file_lacks_cfi(file))
+		(void)elf_file_add_debug(file, other);
 }
 
 static int get_image(const struct elf_file *file, struct parse_result *ret)
@@ -42,7 +62,7 @@ static int get_image(const struct elf_file *file, struct parse_result *ret)
 
 	extent.runtime_kind = runtime_find(file, &runtime);
 	extent.runtime = &runtime;
-	extent.labels_form = elf_labels_find(file, &extent.variable);
+	extent.labels_form = elf_labels_find(file, &extent.variable, &extent.other_labels);
 	err = image_build(&file->cfi, &extent, &ret->image);
 	if (err < 0)
 		return err;
@@ -104,9 +124,11 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 	switch (request->kind) {
 	case PARSE_FACTS:
 	case PARSE_IMAGE:
-		if (other >= 0 && elf_file_lacks_cfi(file))
-			(void)elf_file_add_debug(file, other);
+		add_debug(file, other);
 		return request->kind == PARSE_FACTS ? get_facts(file, ret) : get_image(file, ret);
+	case PARSE_TABLE:
+		add_debug(file, other);
+		return get_table(file, request->rows, ret);
 	case PARSE_SAME:
 		return compare(file, other, ret);
 	case PARSE_TABLE_DIGEST:
@@ -121,6 +143,9 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
 	case PARSE_CXX:
 		return cxx_runtime_find(file, request->fd, &ret->cxx) < 0 ? -ENODATA : 0;
+	case PARSE_CODE:
+		return code_lines_read(file, request->start, request->end, &ret->lines,
+				       &ret->n_lines);
 	case PARSE_FUNCTIONS:
 		return function_search(request->fd, &request->functions, &ret->functions);
 	default:

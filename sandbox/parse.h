@@ -7,11 +7,13 @@
 #include <sys/types.h>
 
 #include "cache/file_digest.h"
+#include "elf/code_lines.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "sandbox/container_file.h"
 #include "symbols/cxx_runtime.h"
 #include "sandbox/process_context.h"
+#include "sandbox/table_view.h"
 #include "symbols/function_search.h"
 #include "symbols/jit_reader.h"
 #include "symbols/parameters.h"
@@ -40,13 +42,15 @@ enum parse_kind {
 	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
 	PARSE_TYPE,     /* a type as in the source: the file has the name in its std::type_info */
 	PARSE_BUILD_ID, /* of any ELF file, in facts.origin; "": it has none */
+	PARSE_TABLE,    /* what is shown of its unwind table; and as FACTS, what it lacks */
+	PARSE_CODE,     /* its instructions as text (code_lines_read()) */
 	PARSE_N_KINDS,
 };
 
 struct parse_request {
 	enum parse_kind kind;
 	int fd; /* of the file; the caller keeps both */
-	int other; /* FACTS, IMAGE, PARAMETERS: its debug file, for its unwind information or names; or -1 */
+	int other; /* FACTS, IMAGE, TABLE, PARAMETERS: its debug file, for its unwind information or names; or -1 */
 	/* Whose process has them, of files that are only referred to (O_PATH): parsers_ask() alone reads these */
 	uid_t user;
 	/* PARAMETERS: where the function begins in the file, and at most DP_MAX_ARGUMENTS; 0: a list of all */
@@ -60,6 +64,8 @@ struct parse_request {
 	struct jit_position position;
 	enum names_demangle style;
 	const char *container_id; /* CONTAINER; shorter than CONTAINER_ID_SIZE */
+	enum table_rows rows;     /* TABLE */
+	uint64_t start, end;      /* CODE: addresses in the file */
 	/*
 	 * How long a parser may compute, and sleep over a file that may not answer, in ns. 0: PARSERS_CPU_NS,
 	 * and PARSERS_STUCK of it
@@ -76,6 +82,7 @@ struct parse_request {
 struct parse_result {
 	/* FACTS */
 	struct elf_facts facts;
+	/* And TABLE */
 	bool lacks_cfi;                   /* its debug file may have unwind information */
 	char debug_link[PARSE_LINK_SIZE]; /* "": none */
 	uint32_t debug_link_checksum;
@@ -101,6 +108,12 @@ struct parse_result {
 	struct process_context *context;
 	struct cxx_runtime cxx;     /* CXX */
 	char type[PARSE_TYPE_SIZE]; /* TYPE */
+	/* TABLE */
+	struct table_view *table;
+	size_t table_size; /* in bytes */
+	/* CODE */
+	struct code_line *lines;
+	size_t n_lines;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };

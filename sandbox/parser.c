@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/write_all.h"
 #include "elf/debug_search.h"
+#include "sandbox/confine.h"
 #include "sandbox/message.h"
 #include "sandbox/passage.h"
 #include "tables/image_check.h"
@@ -40,6 +41,10 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, r->names.of, r->names.n * sizeof(*r->names.of));
 	if (err == 0 && r->context)
 		err = write_all(fd, r->context, sizeof(*r->context));
+	if (err == 0)
+		err = write_all(fd, r->table, r->table_size);
+	if (err == 0)
+		err = write_all(fd, r->lines, r->n_lines * sizeof(*r->lines));
 	return err;
 }
 
@@ -59,6 +64,9 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 		.position = request->position,
 		.style = request->style,
 		.container_id = request->container_id,
+		.rows = request->rows,
+		.start = request->start,
+		.end = request->end,
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	int err = parse_here(&todo, &result);
@@ -88,6 +96,8 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->digest = result.digest;
 	ret->container = result.container;
 	ret->has_context = result.context != NULL;
+	ret->table_size = result.table_size;
+	ret->n_lines = result.n_lines;
 	ret->cxx = result.cxx;
 	memcpy(ret->type, result.type, sizeof(ret->type));
 	return err;
@@ -141,17 +151,22 @@ static bool is_link(const char *text, size_t size)
 	return n == 0 || (n < size && debug_link_is_name(text));
 }
 
+static bool has_possible_numbers(const struct parser_reply *r)
+{
+	return r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
+	       r->table_size <= CONFINE_MEMORY && r->n_lines <= CODE_LINES_MAX;
+}
+
 static bool is_plausible(const struct parser_reply *r, uint64_t size)
 {
-	return r->err == 0 && is_build_id(r->facts.origin.build_id) &&
+	return r->err == 0 && has_possible_numbers(r) && is_build_id(r->facts.origin.build_id) &&
 	       is_printable(r->facts.packer, sizeof(r->facts.packer)) &&
 	       is_link(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       container_names_are_sound(&r->container) && cxx_runtime_is_sound(&r->cxx) &&
-	       memchr(r->type, '\0', sizeof(r->type)) && r->is_so <= 1 &&
-	       r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
-	       r->has_context <= 1 && r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
+	       memchr(r->type, '\0', sizeof(r->type)) && r->is_so <= 1 && r->has_context <= 1 &&
+	       r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
 	       r->n_pieces < JIT_PIECES_MAX &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
@@ -243,13 +258,14 @@ static bool is_whole(const struct parser_reply *r, int file)
 	struct stat st;
 
 	return fstat(file, &st) == 0 &&
-	       (uint64_t)st.st_size == r->facts.n_segments * sizeof(struct elf_segment) +
-					       r->facts.n_code * sizeof(struct elf_code) +
-					       (uint64_t)r->n_cells * DP_CELL_SIZE +
-					       r->n_usdt * sizeof(struct usdt_place) +
-					       r->functions_size + r->n_pieces +
-					       r->n_names * sizeof(struct enumerator) +
-					       r->has_context * sizeof(struct process_context);
+	       (uint64_t)st.st_size ==
+		       r->facts.n_segments * sizeof(struct elf_segment) +
+			       r->facts.n_code * sizeof(struct elf_code) +
+			       (uint64_t)r->n_cells * DP_CELL_SIZE +
+			       r->n_usdt * sizeof(struct usdt_place) + r->functions_size +
+			       r->n_pieces + r->n_names * sizeof(struct enumerator) +
+			       r->has_context * sizeof(struct process_context) + r->table_size +
+			       r->n_lines * sizeof(struct code_line);
 }
 
 static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
@@ -278,7 +294,6 @@ static int take_names(const struct parser_reply *r, int file, off_t *at, struct 
 	return err == 0 && !enumerators_are_sound(ret->of, ret->n) ? -EPROTO : err;
 }
 
-/* The last of the values. */
 static int take_context(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
 {
 	void *context = NULL;
@@ -291,12 +306,45 @@ static int take_context(const struct parser_reply *r, int file, off_t *at, struc
 	return err == 0 && !process_context_is_sound(ret->context) ? -EPROTO : err;
 }
 
+static int take_table(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *table = NULL;
+	int err;
+
+	if (r->table_size == 0)
+		return 0;
+	err = read_values(file, at, r->table_size, 1, &table);
+	ret->table = table;
+	ret->table_size = table ? r->table_size : 0;
+	return err == 0 && !table_view_is_sound(table, ret->table_size) ? -EPROTO : err;
+}
+
+static int take_lines(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *lines = NULL;
+	int err = read_values(file, at, r->n_lines, sizeof(*ret->lines), &lines);
+
+	ret->lines = lines;
+	ret->n_lines = lines ? r->n_lines : 0;
+	return err == 0 && !code_lines_are_sound(ret->lines, ret->n_lines) ? -EPROTO : err;
+}
+
+/* The last of the values. */
+static int take_views(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	int err = take_table(r, file, at, ret);
+
+	return err < 0 ? err : take_lines(r, file, at, ret);
+}
+
 /* Does it have what was asked for, and nothing that others have? */
 static bool is_of_kind(const struct parser_reply *r, enum parse_kind kind)
 {
 	return (kind == PARSE_IMAGE) == (r->n_cells > 0) &&
 	       (kind == PARSE_JIT || r->n_pieces == 0) &&
-	       (kind == PARSE_CONTEXT) == (r->has_context > 0);
+	       (kind == PARSE_CONTEXT) == (r->has_context > 0) &&
+	       (kind == PARSE_TABLE) == (r->table_size > 0) &&
+	       (kind == PARSE_CODE) == (r->n_lines > 0);
 }
 
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
@@ -340,6 +388,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 		err = take_names(r, file, &at, &ret->names);
 	if (err == 0)
 		err = take_context(r, file, &at, ret);
+	if (err == 0)
+		err = take_views(r, file, &at, ret);
 	ret->pieces = (struct jit_pieces){ .bytes = pieces, .n = pieces ? r->n_pieces : 0 };
 	ret->position = (struct jit_position){ r->position, r->lines_at, r->has_times == 1,
 					       r->is_closed == 1 };

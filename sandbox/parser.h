@@ -14,7 +14,8 @@
  *
  *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
  *     | struct usdt_place * n_usdt | functions_size bytes | n_pieces | struct enumerator * n_names |
- *     | struct process_context * has_context |
+ *     | struct process_context * has_context | table_size bytes |
+ *     | struct code_line * n_lines |
  */
 
 struct parser_request {
@@ -25,7 +26,9 @@ struct parser_request {
 	uint64_t n_wanted;
 	uint32_t has_hint, has_parts; /* FUNCTIONS: of struct function_query, as pattern */
 	uint32_t has_ends;            /* as these */
-	uint32_t jit_kind, style, zero;
+	uint32_t jit_kind, style;
+	uint32_t rows;       /* TABLE: enum table_rows */
+	uint64_t start, end; /* CODE */
 	struct jit_position position;
 	struct parameter_wanted wanted[DP_MAX_ARGUMENTS];
 	char pattern[FUNCTION_PATTERN_SIZE];
@@ -51,6 +54,8 @@ struct parser_reply {
 	struct file_digest digest;
 	struct container_names container;
 	uint8_t has_context; /* 0 or 1 */
+	uint64_t table_size; /* of struct table_view and what follows it */
+	uint64_t n_lines;
 	struct cxx_runtime cxx;
 	char type[PARSE_TYPE_SIZE];
 };

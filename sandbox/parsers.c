@@ -379,6 +379,9 @@ static int send_request(const struct parser *parser, const struct parse_request 
 		.jit_kind = request->jit_kind,
 		.style = request->style,
 		.position = request->position,
+		.rows = request->rows,
+		.start = request->start,
+		.end = request->end,
 	};
 	const int fds[] = { passage_end(&files->file), files->result, passage_end(&files->other) };
 
@@ -545,10 +548,7 @@ static int ask(struct parsers *p, const struct parse_request *request, clockid_t
 
 	if (err < 0)
 		return err;
-	/*
-	 * It may not have been the file: parsers can be killed for lack of memory, or stopped by somebody;
-	 * then perhaps all that are idle.
-	 */
+	/* It may not have been the file: parsers can be killed for lack of memory, or stopped by somebody. */
 	for (int i = 0; i < ATTEMPTS && (i == 0 || err == -ECONNABORTED || err == -EAGAIN); i++)
 		err = ask_once(p, request, &st, i > 0, clock, ret);
 	return err;

@@ -22,6 +22,10 @@
 /* P_PIDFD, which glibc has since 2.36. */
 #define WAIT_PIDFD ((idtype_t)3)
 
+/* How long it has to end by itself, and to wait for its helpers, which end, too. */
+#define END_MS 100
+#define END_LOOK_MS 2
+
 struct spawner {
 	int socket;
 	int pidfd; /* -1: it has ended, or cannot be told from another process */
@@ -134,8 +138,9 @@ struct spawner *spawner_free(struct spawner *s)
 	if (!s)
 		return NULL;
 	close(s->socket);
-	spawner_kill(s);
 	if (s->pidfd >= 0) {
+		(void)poll(&(struct pollfd){ .fd = s->pidfd, .events = POLLIN }, 1, END_MS);
+		spawner_kill(s);
 		while (waitid(WAIT_PIDFD, (id_t)s->pidfd, NULL, WEXITED) < 0 && errno == EINTR)
 			continue;
 		close(s->pidfd);
@@ -177,9 +182,8 @@ int spawner_request(struct spawner *s, enum spawned_kind kind, pid_t *ret_pid, i
 static void become_helper(enum spawned_kind kind, int socket)
 {
 	static const char *const kinds[SPAWNED_N_KINDS] = {
-		[SPAWNED_PARSER] = HELPER_PARSER,
-		[SPAWNED_NAMER] = HELPER_NAMER,
-		[SPAWNED_FETCHER] = HELPER_FETCHER,
+		[SPAWNED_PARSER] = HELPER_PARSER,     [SPAWNED_NAMER] = HELPER_NAMER,
+		[SPAWNED_VERIFIER] = HELPER_VERIFIER, [SPAWNED_FETCHER] = HELPER_FETCHER,
 		[SPAWNED_FINDER] = HELPER_FINDER,
 	};
 	char *arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)kinds[kind],
@@ -268,6 +272,22 @@ static void await_request(int socket, const sigset_t *unblocked)
 	while (ppoll(&fd, 1, NULL, unblocked) < 0 && errno == EINTR);
 }
 
+/*
+ * Helpers that nobody has waited for are left to who adopts them: in a container, a host that knows
+ * nothing of them. One that is busy is killed when this process ends.
+ */
+static void await_ends(void)
+{
+	pid_t pid;
+
+	for (int ms = 0; ms < END_MS / 2 && (pid = waitpid(-1, NULL, WNOHANG)) >= 0;) {
+		if (pid > 0)
+			continue;
+		(void)poll(NULL, 0, END_LOOK_MS);
+		ms += END_LOOK_MS;
+	}
+}
+
 int spawner_run(int socket)
 {
 	struct request request;
@@ -278,9 +298,11 @@ int spawner_run(int socket)
 	for (;;) {
 		await_request(socket, &unblocked);
 		if (message_receive(socket, &request, sizeof(request), fds) < 0)
-			return EXIT_SUCCESS;
+			break;
 		if (fds[0] >= 0)
 			start_helper(request.kind, fds[0]);
 		message_close(fds);
 	}
+	await_ends();
+	return EXIT_SUCCESS;
 }

@@ -19,6 +19,7 @@ struct spawner;
 enum spawned_kind {
 	SPAWNED_PARSER,
 	SPAWNED_NAMER,
+	SPAWNED_VERIFIER,
 	SPAWNED_FETCHER,
 	SPAWNED_FINDER,
 	SPAWNED_N_KINDS,
@@ -33,7 +34,7 @@ enum spawned_kind {
 int spawner_new(const char *program, struct spawner **ret);
 /* Sends the signal. It may be sent again. NULL is allowed. */
 void spawner_kill(const struct spawner *spawner);
-/* Waits for its end. NULL is allowed. Returns NULL. */
+/* Gives it 0.1 s to end by itself, or ends it. NULL is allowed. Returns NULL. */
 struct spawner *spawner_free(struct spawner *spawner);
 
 /*

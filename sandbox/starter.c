@@ -56,6 +56,7 @@ static const struct {
 } texts[SPAWNED_N_KINDS] = {
 	[SPAWNED_PARSER] = { "parsers", "parses all files", "parsers of files" },
 	[SPAWNED_NAMER] = { "parsers", "parses all files", "parsers of files" },
+	[SPAWNED_VERIFIER] = { "parsers", "parses all files", "parsers of files" },
 	[SPAWNED_FETCHER] = { "fetchers", "reads the memory of others", "readers of memory" },
 	[SPAWNED_FINDER] = { "finders", "opens all files", "openers of files" },
 };

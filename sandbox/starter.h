@@ -38,7 +38,7 @@ int starter_start(struct starter *starter, enum spawned_kind kind, struct spawne
 
 /*
  * Has one start that the next starter_start() of this kind will wait for less, and without waiting for
- * it itself. Only for helpers that are executed: parsers and namers. It may fail: starter_start() says so.
+ * it itself. Only for helpers that are executed: parsers, namers and verifiers. It may fail: starter_start() says so.
  */
 void starter_prepare(struct starter *starter, enum spawned_kind kind);
 

@@ -70,9 +70,10 @@ static void add_runtime(struct sha256_ctx *sha, const struct elf_file *file)
 static void add_labels(struct sha256_ctx *sha, const struct elf_file *file)
 {
 	struct dp_tls variable;
-	const uint64_t form = elf_labels_find(file, &variable);
+	unsigned int others;
+	const enum dp_labels_form form = elf_labels_find(file, &variable, &others);
 
-	add_numbers(sha, &form, 1);
+	add_numbers(sha, (const uint64_t[]){ form, others }, 2);
 	add_bytes(sha, &variable, sizeof(variable));
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbols/debug_server.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,16 +12,17 @@
 #define uthash_nonfatal_oom(entry) ((entry)->failed = true)
 #include <uthash.h>
 
+#include "base/array.h"
+#include "base/library.h"
 #include "symbols/names.h"
 
-/*
- * The library is loaded when first needed: loading it and its forty dependencies takes longer than
- * starting a profile. These are its functions, as in debuginfod_find_debuginfo(3). There is one
- * library per process, so they are set once and are read-only from then on.
- */
 #define LIBRARY "libdebuginfod.so.1"
 
-static struct {
+/*
+ * Its functions, as in debuginfod_find_debuginfo(3). There is one library per process, so they are
+ * set once and are read-only from then on.
+ */
+static struct library {
 	void *(*begin)(void);
 	void (*end)(void *client);
 	void (*set_progress)(void *client, int (*progress)(void *client, long a, long b));
@@ -33,20 +33,18 @@ static struct {
 } library;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
+static const struct library_function functions[] = {
+	{ "debuginfod_begin", offsetof(struct library, begin) },
+	{ "debuginfod_end", offsetof(struct library, end) },
+	{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
+	{ "debuginfod_set_user_data", offsetof(struct library, set_user_data) },
+	{ "debuginfod_get_user_data", offsetof(struct library, get_user_data) },
+	{ "debuginfod_find_debuginfo", offsetof(struct library, find) },
+};
+
 static void load_library(void)
 {
-	void *handle = dlopen(LIBRARY, RTLD_NOW);
-
-	if (!handle)
-		return;
-	*(void **)&library.begin = dlsym(handle, "debuginfod_begin");
-	*(void **)&library.end = dlsym(handle, "debuginfod_end");
-	*(void **)&library.set_progress = dlsym(handle, "debuginfod_set_progressfn");
-	*(void **)&library.set_user_data = dlsym(handle, "debuginfod_set_user_data");
-	*(void **)&library.get_user_data = dlsym(handle, "debuginfod_get_user_data");
-	*(void **)&library.find = dlsym(handle, "debuginfod_find_debuginfo");
-	library.is_loaded = library.begin && library.end && library.set_progress &&
-			    library.set_user_data && library.get_user_data && library.find;
+	library.is_loaded = library_load(LIBRARY, functions, ARRAY_SIZE(functions), &library) == 0;
 }
 
 /* A build id that was requested; symbols and lines of a file are looked up separately. */

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/file_stat.h"
+#include "elf/code_lines.h"
 #include "elf/code_pages.h"
 #include "elf/mapped_file.h"
 #include "symbols/code_source.h"
@@ -63,6 +64,24 @@ int module_find_pages(const struct module *module, struct code_pages **ret, size
 	memcpy(*ret, module->pages, module->n_pages * sizeof(**ret));
 	*ret_n = module->n_pages;
 	return 0;
+}
+
+int module_disassemble(const struct module *module, uint64_t start, uint64_t end,
+		       struct code_line **ret, size_t *ret_n)
+{
+	const struct names *names = module->names;
+	struct elf_file file;
+	int err;
+
+	if (names->reader && names->reader->disassemble)
+		return names->reader->disassemble(names->reader_arg, module, start, end, ret,
+						  ret_n);
+	err = elf_file_init_fd_only(&file, module->fd);
+	if (err < 0)
+		return err;
+	err = code_lines_read(&file, start, end, ret, ret_n);
+	elf_file_done(&file);
+	return err;
 }
 
 struct module *module_new(struct names *names, const char *path, const char *build_id, int fd)

@@ -10,6 +10,7 @@
 
 #include "symbols/location_cache.h"
 
+struct code_line;
 struct code_pages;
 struct code_source;
 struct debug_info;
@@ -140,6 +141,13 @@ void module_set_pages(struct module *module, struct code_pages *pages, size_t n)
  * The caller frees *ret. 0, or a negative errno: it is not known.
  */
 int module_find_pages(const struct module *module, struct code_pages **ret, size_t *ret_n);
+
+/*
+ * Disassembles some of its code from `start` up to `end`, in the module's own address space, as code_lines_read()
+ * does, or as its reader does in place of this process. The caller frees *ret. 0 or a negative errno.
+ */
+int module_disassemble(const struct module *module, uint64_t start, uint64_t end,
+		       struct code_line **ret, size_t *ret_n);
 
 /* Sets the file if it is found later. Takes over fd; -1: it has none. */
 void module_set_file(struct module *module, int fd);

@@ -9,6 +9,7 @@
 #include "cache/file_digest.h"
 #include "symbols/module.h"
 
+struct code_line;
 struct code_pages;
 struct names;
 
@@ -52,6 +53,9 @@ struct name_reader {
 	/* As module_find_pages(). May be NULL. */
 	int (*find_pages)(void *arg, const struct module *module, struct code_pages **ret,
 			  size_t *ret_n);
+	/* As module_disassemble(). May be NULL. */
+	int (*disassemble)(void *arg, const struct module *module, uint64_t start, uint64_t end,
+			   struct code_line **ret, size_t *ret_n);
 	/* Servers may have more than this machine: forgets what was found. */
 	void (*retry)(void *arg, struct module *module);
 	/* Ends what nobody has asked for so long; it can be asked again. May be NULL. */

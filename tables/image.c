@@ -464,9 +464,12 @@ static int builder_start(struct builder *b, const struct image_extent *extent, u
 				    extent->n_ranges, &b->packer.rules);
 	b->packer.labels = b->go.labels;
 	b->packer.labels_form = b->go.labels_form;
+	b->packer.other_labels = extent->other_labels;
 	if (b->packer.labels_form == DP_LABELS_NONE) {
 		b->packer.labels_form = extent->labels_form;
 		b->packer.variable = extent->variable;
+	} else if (extent->labels_form != DP_LABELS_NONE) {
+		b->packer.other_labels |= 1U << extent->labels_form;
 	}
 	b->packer.runtime = extent->runtime;
 	b->packer.runtime_kind = extent->runtime_kind;

@@ -69,6 +69,7 @@ struct image_extent {
 	unsigned int runtime_kind; /* as in struct dp_image */
 	/* By what its threads publish labels (elf/elf_labels.h), as in struct dp_image; or NONE and 0 */
 	unsigned int labels_form;
+	unsigned int other_labels;
 	struct dp_tls variable;
 };
 

@@ -192,12 +192,23 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 	return true;
 }
 
+/* Forms beside the one that is read. */
+static bool check_other_labels(unsigned int form, unsigned int others)
+{
+	if (form == DP_LABELS_NONE || form >= DP_N_LABELS_FORMS)
+		return others == 0;
+	return others >> DP_N_LABELS_FORMS == 0 &&
+	       (others & (1U << DP_LABELS_NONE | 1U << form)) == 0;
+}
+
 /* Go's labels have a program, the others a variable. */
 static bool check_labels(const struct check *c)
 {
 	const struct dp_tls *variable = &c->head->variable;
 	unsigned int form = c->head->labels_form;
 
+	if (!check_other_labels(form, c->head->other_labels))
+		return false;
 	if (DP_LABELS_IN_VARIABLE(form))
 		return form < DP_N_LABELS_FORMS && variable->kind > DP_TLS_NONE &&
 		       variable->kind < DP_N_TLS_KINDS && variable->zero == 0;

@@ -334,7 +334,8 @@ static int writer_put_head(struct writer *w)
 	h->starts = h->states + cells_of(t->n_states * sizeof(uint16_t));
 	h->pages = h->starts + cells_of(w->n_chosen * sizeof(uint16_t));
 	h->labels = p->labels;
-	h->labels_form = (__u16)p->labels_form;
+	h->labels_form = (__u8)p->labels_form;
+	h->other_labels = (__u8)p->other_labels;
 	h->variable = p->variable;
 
 	w->used = (size_t)(h->pages + h->n_pages) * DP_CELL_SIZE;

@@ -45,7 +45,7 @@ struct packer {
 	uint32_t *kept_limit; /* limit of stored rows */
 	struct packer_change recent[1 << PACKER_RECENT_BITS];
 	/* Labels (struct dp_image); the program is one of the rules' */
-	uint32_t labels, labels_form;
+	uint32_t labels, labels_form, other_labels;
 	struct dp_tls variable;
 	const struct dp_runtime_image *runtime; /* the caller's */
 	uint32_t runtime_kind;

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "binaries/binary.h"
 #include "log/clock.h"
 #include "symbols/tests/some_names.h"
@@ -102,6 +105,38 @@ Test(binary, goes_when_nobody_has_mapped_it_for_a_minute)
 	cr_assert_eq(HASH_COUNT(store.binaries), 0);
 	cr_assert_eq(store.files.n, 0);
 	cr_assert(!store.closed && used.n_closed == 0, "no report refers to it");
+}
+
+/* A copy of this program, and the code at its end. */
+static struct binary *get_copy(char *ret_path)
+{
+	_cleanup_close_ int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int to = mkstemp(ret_path);
+	off_t size = lseek(from, 0, SEEK_END), at = 0;
+
+	while (at < size)
+		cr_assert_gt(sendfile(to, from, &at, (size_t)(size - at)), 0);
+	return get(ret_path);
+}
+
+static int read_end(const struct binary *b)
+{
+	uint64_t bytes;
+
+	return binary_read_before(b, b->elf.code[0].address + b->elf.code[0].size, &bytes,
+				  sizeof(bytes));
+}
+
+/* Nothing guards the reader: a library's host may do what it likes at SIGBUS. */
+Test(binary, can_be_cut_off_while_it_is_mapped)
+{
+	char path[] = "/tmp/binary.XXXXXX";
+	struct binary *b = get_copy(path);
+
+	cr_assert_eq(read_end(b), 0);
+	cr_assert_eq(truncate(path, 0), 0);
+	cr_assert_eq(read_end(b), -ENOENT);
+	unlink(path);
 }
 
 /* A sampled binary is not freed before the last report that may refer to it. */

@@ -7,6 +7,7 @@
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <link.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -81,6 +82,14 @@ static struct binary *get(struct world *w, const char *path)
 	return get_fd(w, open(path, O_RDONLY | O_CLOEXEC), path);
 }
 
+/* Who polls it would find no rest. */
+static bool is_ready(const struct world *w)
+{
+	struct pollfd fd = { .fd = workers_fd(w->store.workers), .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
 static void wait_for_all(void)
 {
 	while (with.store.n_jobs > 0)
@@ -122,6 +131,19 @@ static int add_path(struct dl_phdr_info *info, size_t size, void *paths)
 	if (info->dlpi_name[0] == '/')
 		*path = info->dlpi_name;
 	return 0;
+}
+
+/* What waits for them is woken for each, and then no more. */
+Test(load, workers_have_nothing_to_say_without_jobs)
+{
+	for (off_t i = 0; i < 2; i++) {
+		struct binary *b = get_fd(&with, copy_of_libc(EI_PAD + i), "/copy");
+
+		cr_assert(binary_is_pending(b) && with.store.n_jobs > 0);
+		wait_for_all();
+		cr_assert(!binary_is_pending(b) && !is_ready(&with));
+		cr_assert(!binary_store_collect(&with.store));
+	}
 }
 
 /* This program and its libraries. */

@@ -52,6 +52,8 @@ struct world {
 	uint64_t stack[WORLD_STACK_PAGES * DP_USER_PAGE_SIZE / 8];
 	/* Around each mapping of the binary: every address is behind a call, unless changed */
 	uint8_t code[2 * DP_PAGE_SIZE];
+	uint8_t *jit; /* what is at WORLD_JIT; NULL: it is unreadable */
+	uint64_t jit_size;
 	uint64_t cookie; /* the word in memory in place of the binary's cookie */
 	/* Unreadable pages, and whether they were read */
 	uint64_t faults[WORLD_MAX_FAULTS];
@@ -87,6 +89,10 @@ static inline int world_read(struct port_user *port, void *dst, uint32_t size, u
 			memcpy(dst, w->code + at, size);
 			return 0;
 		}
+	}
+	if (w->jit && address >= WORLD_JIT && address + size <= WORLD_JIT + w->jit_size) {
+		memcpy(dst, w->jit + (address - WORLD_JIT), size);
+		return 0;
 	}
 	if (address < WORLD_STACK || address + size > WORLD_STACK + sizeof(w->stack))
 		return -14;

@@ -8,6 +8,7 @@
 #define DP_ARCH_FRAME_CODE "bpf/x86_64/frame_code.h"
 #define DP_ARCH_KERNEL "bpf/x86_64/kernel.bpf.h"
 #define DP_ARCH_KERNEL_FIELDS "bpf/x86_64/kernel_fields.h"
+#define DP_ARCH_SLJIT_CODE "bpf/x86_64/sljit_code.h"
 #define DP_ARCH_TASK "bpf/x86_64/task.bpf.h"
 
 /* DWARF register numbers, psABI figure 3.36. */

@@ -87,6 +87,7 @@ static bool is_foreign_to(const char *root)
 	cr_assert(fd >= 0, "%s", path);
 	is_foreign = stored_file_is_foreign(fd);
 	cr_assert_eq(stored_file_is_local(fd), !is_foreign);
+	cr_assert(!stored_file_has_own_inode(fd));
 	return is_foreign;
 }
 
@@ -159,6 +160,14 @@ Test(stored_file, is_not_what_the_kernel_makes_up)
 	cr_assert(stored_file_is_foreign(-1));
 	cr_assert(!stored_file_is_local(fd));
 	cr_assert(!stored_file_is_local(-1));
+	cr_assert(!stored_file_has_own_inode(fd) && !stored_file_has_own_inode(-1));
+}
+
+Test(stored_file, has_its_inode_for_itself_in_memory)
+{
+	_cleanup_close_ int fd = memfd_create("own", MFD_CLOEXEC);
+
+	cr_assert(fd >= 0 && stored_file_has_own_inode(fd));
 }
 
 /* In memory, so that it is the same on every machine. */

@@ -164,6 +164,30 @@ class AddedLabels(Added):
         self.assertGreater(counts["off"]["missing"], 20)
         self.assertGreater(counts["on"]["right"], 20)
 
+    def test_several_at_once(self):
+        """Each is added and removed without the others."""
+        with self.recording(8, "-F", "1999"):
+            self.do("add", f"label:{program('spans-O2')}:last(outer=arg3:s32)")
+            with self.times.change("on"):
+                probe = self.add()
+            time.sleep(2)
+            with self.times.change("off"):
+                self.do("remove", probe)
+            time.sleep(2)
+            with self.times.change("on"):
+                self.add()
+        counts = self.judge()
+        log = Log(self.log)
+        for sample, _ in self.samples():
+            wanted = log.at(sample["tid"], sample["time_ns"]) if sample["tid"] in log.times else CHANGING
+            outer = (sample["labels"] or {}).get("outer")
+            if wanted != CHANGING and isinstance(outer, int):
+                self.assertEqual(outer, wanted, sample)
+                counts[self.times.at(sample["time_ns"])]["outer"] += 1
+        for state in "on", "off":
+            self.assertGreater(counts[state]["outer"], 50)
+        self.assertGreater(counts["on"]["right"], 100)
+
     def test_a_budget(self):
         """With more than 100 calls in a second it is over: further ones are not known, until its end is noticed."""
         with self.recording(6, "-F", "1999"):
@@ -212,14 +236,17 @@ class AddedLabels(Added):
                 self.assertEqual(result.returncode, 1)
                 self.assertIn(why, result.stderr)
             first = self.add()
-            result = self.ask("add", f"label:{path}:last{VALUES}")
-            self.assertEqual(result.returncode, 1)
-            self.assertIn("another probe labels samples: remove or disable it", result.stderr)
+            for why, probe in (("has the same name", f"label:{path}:last{VALUES}"),
+                               ("calls of this function", f"label:{path}:handle(x=arg1)"),
+                               ("too many probes label samples", f"span:{path}:last")):
+                result = self.ask("add", probe)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(why, result.stderr)
             self.do("disable", first)
             second = self.add(function="last")
             result = self.ask("enable", first)
             self.assertEqual(result.returncode, 1)
-            self.assertIn("another probe labels samples", result.stderr)
+            self.assertIn("has the same name", result.stderr)
             self.assertEqual([self.listed(probe)["state"] for probe in (first, second)], ["off", "on"])
 
 

@@ -128,7 +128,7 @@ class AddedSpans(Added):
                 with self.times.change("on"):
                     probe = self.add()
                 refused = self.ask("add", f"label:{program('timed')}:handle(number=arg1:s32)")
-                self.assertIn("another probe labels samples", refused.stderr)
+                self.assertIn("too many probes label samples", refused.stderr)
                 time.sleep(1)
                 with self.times.change("off"):
                     self.do("remove", probe)

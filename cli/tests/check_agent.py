@@ -16,6 +16,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from xml.etree import ElementTree
 
@@ -385,6 +386,14 @@ class Requests(Agent):
                 (("-H", "Authorization: Bearer s3cret"), 200):
             self.assertEqual(self.curl(*header, f"{self.url}/healthz")[0], status)
         self.assertNotIn("s3cret", self.end(agent))
+
+    def test_needs_a_library(self):
+        with tempfile.TemporaryDirectory() as empty:
+            with open(os.path.join(empty, "libmicrohttpd.so.12"), "wb"):
+                pass
+            refused = dwarfprof("agent", "--pull", self.address, env={**os.environ, "LD_LIBRARY_PATH": empty})
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("libmicrohttpd.so.12 is not installed, or too old", refused.stderr)
 
     def test_an_address_in_use_changes_nothing(self):
         with socket.socket() as other:

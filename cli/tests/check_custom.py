@@ -73,6 +73,17 @@ class Custom(Logged):
             with self.subTest(target=target):
                 self.check(f"custom-{target}", 2, 500, "-F", "999")
 
+    def test_a_file_with_two_sources(self):
+        """The other one is read. That these are not, is said."""
+        for longer in 1, 3, 9:
+            samples, log = record_logged("custom-both", 2 * longer, "-F", "999")
+            walked = [s for s in samples if s["tid"] in log.times and s["outcome"] == "complete"]
+            if len(walked) > 500:
+                break
+        self.assertGreater(len(walked), 500)
+        self.assertFalse(any(KEYS & set(s["labels"] or {}) for s in walked))
+        self.assertGreater(sum(s["labels_cut"] for s in walked), 0.98 * len(walked))
+
     def test_authority_over_probes(self):
         """A probe's value of the same name does not take a label's place."""
         for longer in 1, 3, 9:

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names of code that programs compile while they run: perf maps and jitdumps.
+"""Names of code that programs compile while they run: perf maps and jitdumps, and stacks of what has none.
 
-A program that reports which function ran when, node and java; maps of other owners and roots.
+A program that reports which function ran when, node and java; maps of other owners and roots; PHP's regular
+expressions.
 
 usage: check_jit.py DWARFPROF PROGRAM-DIR
 """
 import collections
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -37,6 +39,26 @@ public class Busy {
         System.out.println(sum);
     }
 }
+"""
+
+# Functions whose regular expressions search far, go back often, call themselves, and are called often. Which ran when.
+PHP = r"""<?php
+$text = str_repeat('no word of that kind, ', 20000);
+$nested = str_repeat('(', 40) . str_repeat('(x)y', 20000) . str_repeat(')', 40);
+function searches() { global $text; preg_match('/[aeiou]{3}q|z[^ ]+z/', $text); }
+function goes_back() { preg_match('/(?:a+)+[bd]/', str_repeat('a', 40)); }
+function calls_itself() { global $nested; preg_match('/^(\((?:[^()]|(?1))*\))$/', $nested); }
+function is_called() { for ($i = 0; $i < 20000; $i++) preg_match('/^(\w+)-(\d+)$/i', 'number-17'); }
+$log = [];
+$end = hrtime(true) + 4e9;
+do {
+  foreach (['searches', 'goes_back', 'calls_itself', 'is_called'] as $function) {
+    $began = hrtime(true);
+    do $function(); while (hrtime(true) < $began + 5e7);
+    $log[] = [$function, $began, hrtime(true)];
+  }
+} while ($began < $end);
+file_put_contents($argv[1], json_encode($log));
 """
 
 
@@ -72,6 +94,35 @@ class Case(unittest.TestCase):
         """The innermost functions of enough samples."""
         samples = harness.sample_each([str(pid)], self.ENOUGH + 20, "-F", "499")[str(pid)]
         return collections.Counter(s["user_stack"][0]["symbol"] for s in samples if s["user_stack"])
+
+
+class RegularExpressions(Case):
+    """PCRE2's code has neither names nor unwind information, nor a frame pointer."""
+
+    def test_stacks_lead_to_what_has_called_them(self):
+        samples = self.profile("--", "php", self.write("busy.php", PHP), self.path("log"))
+        with open(self.path("log")) as file:
+            log = json.load(file)
+        # Its code is made at the first call.
+        first = {}
+        for function, _, end in log:
+            first.setdefault(function, end)
+        found, wrong = collections.Counter(), []
+        for function, began, end in log:
+            for sample in samples if began >= first[function] else []:
+                stack = sample["user_stack"]
+                if not began < sample["time_ns"] < end or not stack or stack[0]["module"] is not None or \
+                        stack[0]["kind"] != "native":
+                    continue
+                found[function] += 1
+                caller = next((f for f in stack if f["module"]), None)
+                names = [f["symbol"] for f in stack if f["kind"] == "php"]
+                if sample["outcome"] != "complete" or names[:2] != ["preg_match", function] or \
+                        not re.search("pcre|php", caller["module"]):
+                    wrong.append((function, sample["outcome"], [f["symbol"] or f["address"] for f in stack]))
+        self.assertEqual(wrong[:3], [], f"{len(wrong)} of {found}")
+        for function in "searches", "goes_back", "calls_itself", "is_called":
+            self.assertGreaterEqual(found[function], 40, found)
 
 
 NOBODY = "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"

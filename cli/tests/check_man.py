@@ -66,7 +66,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.described("OPTIONS"), self.helped())
 
     def test_lists_the_options_of_tables(self):
-        self.assertEqual(len(self.helped("tables")), 10)
+        self.assertEqual(len(self.helped("tables")), 11)
         self.assertEqual(self.described("TABLES"), self.helped("tables"))
 
     def test_lists_the_options_of_doctor(self):

@@ -100,6 +100,33 @@ class Labels(unittest.TestCase):
     def test_without_links_for_many_functions(self):
         self.check("spans-O2", 2, 200, "-F", "999", preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
 
+    def check_several(self, seconds, *options):
+        """Each has the values of its own innermost call; nested calls of one leave those of the others."""
+        path = program("spans-O2")
+
+        def look(written, log):
+            counts, threads = self.judge(written, log), collections.defaultdict(set)
+            for s in map(json.loads, written.splitlines()):
+                labels, wanted = s["labels"] or {}, log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else CHANGING
+                if s["outcome"] == "complete" and "thread" in labels:
+                    counts["thread unknown" if labels["thread"] == "<unknown>" else "thread"] += 1
+                    threads[s["tid"]].add(labels["thread"])
+                if wanted != CHANGING and "outer" in labels:
+                    counts["outer unknown" if labels["outer"] == "<unknown>" else "outer"] += 1
+                    self.assertIn(labels["outer"], (wanted, "<unknown>"), s)
+            print(dict(counts), dict(threads), flush=True)
+            self.assertLessEqual({len(found - {"<unknown>"}) for found in threads.values()}, {1})
+            return counts if len(threads) == 2 and min(counts[kind] for kind in ("right", "outer", "thread")) > 100 else None
+        counts = self.until(look, "spans-O2", seconds, "--probe", f"label:{path}:last(outer=arg3:s32)",
+                            "--probe", f"label:{path}:run(thread=arg1:ptr)", *options)
+        self.assertLess(counts["unknown"], counts["right"])
+        self.assertLess(counts["outer unknown"], counts["outer"])
+        self.assertLess(counts["thread unknown"], counts["thread"] / 50)
+
+    def test_several_probes(self):
+        self.check_several(5, "-F", "4999")
+        self.check_several(3, "--wall", "-F", "499")
+
     def test_walks_that_end_before(self):
         """Nothing is said of calls that the walk did not get to."""
         counts = self.counts({"unknown": 100}, "spans-O2", 3, "-F", "999", "--max-stack", "2")
@@ -187,6 +214,13 @@ class Labels(unittest.TestCase):
                               (["--probe", f"label:{path}:handle(x=arg1:u46)"], "there must be a type"),
                               (["--probe", f"label:{path}:handel(x=arg1)"], "did you mean handle?"),
                               (["--probe", f"label:{path}:*(x=arg1)"], "calls of at most 8 can label samples"),
+                              (["--probe", f"label:{path}:handle(x=arg1)", "--probe", f"label:{path}:last(x=arg1)"],
+                               "another --probe has a value x"),
+                              (["--probe", f"label:{path}:handle(x=arg1)", "--probe", f"label:{path}:handle(y=arg1)"],
+                               "two --probe have a function of"),
+                              (["--probe", f"label:{path}:handle(x=arg1)", "--probe", f"span:{path}:last"],
+                               "`span:' goes with no other --probe"),
+                              (sum((["--probe", f"label:{path}:handle(x{i}=arg1)"] for i in range(5)), []), "there may be at most 4 --probe"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "-e", f"uprobe:{path}:handle"],
                                "--probe is for CPU and off-CPU samples")):
             with self.subTest(options=options):

@@ -7,10 +7,12 @@ Its three forms must agree with each other and with readelf; damaged files must 
 
 usage: check_tables.py DWARFPROF
 """
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +21,6 @@ import unittest
 import harness
 
 DWARFPROF = os.path.abspath(sys.argv[1])
-# So many take longer to read than it takes to see that the file is mapped.
 N_FUNCTIONS, ATTEMPTS = 200_000, 20
 
 # 16 bytes with a rule, 32 with a CFA expression that branches, 8 with a rule before an invalid
@@ -55,8 +56,12 @@ FIELDS = {
 }
 
 
-def tables(*args):
-    return subprocess.run([DWARFPROF, "tables", *args], capture_output=True, text=True, timeout=60)
+AS_NOBODY = "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"
+MAX_CIES = 1 << 18
+
+
+def tables(*args, prefix=(), program=DWARFPROF):
+    return subprocess.run([*prefix, program, "tables", *args], capture_output=True, text=True, timeout=60)
 
 
 def readelf(*args):
@@ -103,6 +108,26 @@ class Case(unittest.TestCase):
         result = tables("--json", *args)
         self.assertEqual(result.returncode, code, result.stderr)
         return json.loads(result.stdout)
+
+    def large(self):
+        """One that takes longer to read than it takes to see that it is mapped."""
+        functions = "".join(f".cfi_startproc\n.cfi_def_cfa_offset {8 * (i % 9 + 2)}\nnop\nret\n.cfi_endproc\n"
+                            for i in range(N_FUNCTIONS))
+        subprocess.run(["gcc", "-shared", "-nostdlib", "-xassembler", "-o", self.path("large"), "-"], input=functions,
+                       text=True, check=True, stderr=subprocess.DEVNULL)
+        return self.path("large")
+
+    def reader_of(self, path, *options):
+        """The command, and who of it and its helpers has the file mapped; None: it had ended before."""
+        process = subprocess.Popen([DWARFPROF, "tables", "--json", *options, path], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        while process.poll() is None:
+            for pid in process.pid, *map(int, harness.descendants(process.pid)):
+                if path in harness.read(f"/proc/{pid}/maps"):
+                    return process, pid
+        return process, None
 
     def rows(self, path):
         result = tables("--rows", path)
@@ -264,6 +289,7 @@ class Broken(Case):
         content = self.bytes_of(self.made)
         foreign = content[:18] + b"\xb7\x00" + content[20:]
         os.mkfifo(self.path("fifo"))
+        os.symlink("loop", self.path("loop"))
         return [
             (self.file("half", content[:len(content) // 2]), "it is damaged or not complete"),
             (self.file("headers", content[:-1]), "it is damaged or not complete"),
@@ -273,6 +299,7 @@ class Broken(Case):
             (self.file("foreign", foreign), "it is for another machine than x86_64"),
             (self.path("missing"), "No such file or directory"),
             ("", "No such file or directory"),
+            (self.path("loop"), "Too many levels of symbolic links"),
             (self.path("fifo"), "it is no regular file"),
         ]
 
@@ -290,6 +317,31 @@ class Broken(Case):
                     self.assertEqual(result.returncode, 1)
                     self.assertEqual(result.stderr, f"dwarfprof: {path}: {reason}\n")
                     self.assertIn(self.made, result.stdout)
+
+    def linked(self, *cfi):
+        """A program, whose debug file has one function's unwind information, and these records before it."""
+        binary, debug = self.path("linked"), self.path("linked.debug")
+        subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,--build-id=none", "-xassembler", "-o", binary, "-"],
+                       input="\n".join([".globl _start", "_start: .fill 16, 1, 0x90", ".section .debug_frame", *cfi,
+                                        "cie: .long 16, -1", ".byte 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0",
+                                        ".long 20, cie - .debug_frame", ".quad _start, 16", ""]),
+                       text=True, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(["objcopy", "--only-keep-debug", binary, debug], check=True)
+        subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", binary], check=True)
+        return binary
+
+    def test_debug_file(self):
+        """One that cannot be read costs only what it has."""
+        table, = self.json(self.linked())
+        self.assertEqual((table["source"], table["covered"]), ("debug_file", 16))
+        path = self.linked(f".rept {MAX_CIES}", ".long 12, -1", ".byte 1, 0, 1, 0x78, 16, 0, 0, 0", ".endr")
+        for mode in "auto", "off":
+            result = tables("--json", f"--sandbox={mode}", path)
+            self.assertEqual((result.returncode, result.stderr),
+                             (0, f"dwarfprof: warning: {path}: its debug file is left out: its code or its unwind "
+                                 "information spans 4 GiB or more, or has too many CIEs\n"))
+            table, = json.loads(result.stdout)
+            self.assertEqual((table["path"], table["code_bytes"], table["covered"]), (path, 16, 0))
 
     def test_alone(self):
         for path, reason in self.broken():
@@ -310,26 +362,20 @@ class Broken(Case):
 
     def test_that_is_cut_off_meanwhile(self):
         """Who may write to it can cut it off while it is mapped: what is missing reads as zeros."""
-        functions = "".join(f".cfi_startproc\n.cfi_def_cfa_offset {8 * (i % 9 + 2)}\nnop\nret\n.cfi_endproc\n"
-                            for i in range(N_FUNCTIONS))
-        subprocess.run(["gcc", "-shared", "-nostdlib", "-xassembler", "-o", self.path("whole"), "-"], input=functions,
-                       text=True, check=True, stderr=subprocess.DEVNULL)
-        for _ in range(ATTEMPTS):
-            path = shutil.copy(self.path("whole"), self.path("cut"))
-            process = subprocess.Popen([DWARFPROF, "tables", "--json", path], stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL)
-            self.addCleanup(process.wait)
-            self.addCleanup(process.kill)
-            while process.poll() is None and path not in harness.read(f"/proc/{process.pid}/maps"):
-                pass
-            was_there = process.poll() is None
-            if was_there:
-                os.truncate(path, 4096)
-            table, = json.loads(process.communicate(timeout=60)[0])
-            self.assertIn(process.returncode, (0, 1))
-            if was_there and table.get("fdes", 0) < N_FUNCTIONS:  # else it had been read before
-                return
-        self.fail("it was never cut off in time")
+        whole = self.large()
+        # What a helper has mapped, only root can see.
+        for mode in ("--sandbox=off", "--sandbox=auto")[:1 if os.geteuid() else 2]:
+            for _ in range(ATTEMPTS):
+                path = shutil.copy(whole, self.path("cut"))
+                process, reader = self.reader_of(path, mode)
+                if reader:
+                    os.truncate(path, 4096)
+                table, = json.loads(process.communicate(timeout=60)[0])
+                self.assertIn(process.returncode, (0, 1))
+                if reader and table.get("fdes", 0) < N_FUNCTIONS:  # else it had been read before
+                    break
+            else:
+                self.fail(f"{mode}: it was never cut off in time")
 
     def test_no_file_is_wrong_usage(self):
         for args in ((), ("-v",), ("--regs", self.made), ("--rows", "--json", self.made), ("--pid", "1")):
@@ -343,6 +389,68 @@ class Broken(Case):
                                     stderr=subprocess.PIPE, text=True)
         self.assertEqual(result.returncode, 1)
         self.assertEqual(result.stderr, "dwarfprof: cannot write: No space left on device\n")
+
+
+class Confined(Case):
+    """Files are parsed by a process that has nothing else."""
+
+    def helper_of(self, act):
+        """The command, and what act(PID) gives of its helper that reads the file; it may have read it before it is seen."""
+        path = self.large()
+        for _ in range(ATTEMPTS):
+            process, reader = self.reader_of(path)
+            self.assertNotEqual(reader, process.pid)
+            with contextlib.suppress(ProcessLookupError):
+                done = act(reader) if reader else ""
+                if done != "":
+                    return process, done
+        self.fail("it was never seen in time")
+
+    @unittest.skipIf(os.geteuid(), "what it has mapped, only root can see")
+    def test_it_has_no_rights(self):
+        process, has = self.helper_of(lambda pid: harness.read(f"/proc/{pid}/status"))
+        table, = json.loads(process.communicate(timeout=60)[0])
+        self.assertEqual(table["fdes"], N_FUNCTIONS)
+        for line in r"Seccomp:\t2", r"NoNewPrivs:\t1", r"CapPrm:\t0{16}", r"CapEff:\t0{16}":
+            self.assertRegex(has, rf"(?m)^{line}$")
+
+    @unittest.skipIf(os.geteuid(), "what it has mapped, only root can see")
+    def test_one_that_is_killed_is_replaced(self):
+        process, _ = self.helper_of(lambda pid: os.kill(pid, signal.SIGKILL))
+        table, = json.loads(process.communicate(timeout=60)[0])
+        self.assertEqual((process.returncode, table.get("fdes")), (0, N_FUNCTIONS))
+
+    def test_all_modes_show_the_same(self):
+        paths = [*mapped_files()[:3], self.made]
+        for form in ["--rows"], ["--rows", "--regs"], ["--json"], []:
+            said = set()
+            for mode in "auto", "require", "off":
+                result = tables(f"--sandbox={mode}", *form, *paths)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                # How long it took
+                said.add(re.sub(r'"build_ns":\d+|(?<=\d\.\d\d) +\d+(?= +\d)|\d+ ns per row', "", result.stdout))
+            self.assertEqual(len(said), 1, form)
+
+    @unittest.skipIf(os.geteuid(), "only root can be another user")
+    def test_users_without_rights_see_the_same(self):
+        program = shutil.copy(DWARFPROF, self.path("dwarfprof"))
+        os.mkdir(self.path("tree"))
+        for path in mapped_files()[:3]:
+            shutil.copy(path, self.path("tree"))
+        subprocess.run(["chmod", "-R", "a+rX", self.directory], check=True)
+        rows = None
+        for mode in "auto", "require", "off":
+            for prefix in (), AS_NOBODY:
+                result = tables("--rows", f"--sandbox={mode}", self.path("tree"), prefix=prefix, program=program)
+                self.assertEqual((result.returncode, result.stderr), (0, ""), (mode, prefix))
+                rows = rows or result.stdout
+                self.assertEqual(result.stdout, rows)
+        self.assertEqual(rows.count("# "), 3)
+
+    def test_rows_of_a_large_file(self):
+        """Those of a large file take more than a message."""
+        rows = tables("--rows", self.large()).stdout
+        self.assertEqual(rows.count("\n"), N_FUNCTIONS)
 
 
 class Directories(Case):

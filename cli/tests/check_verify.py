@@ -14,6 +14,7 @@ import unittest
 
 import chance
 import check_programs
+import check_sandbox
 import harness
 from harness import Target, busy, dwarfprof, program, read
 
@@ -53,8 +54,10 @@ class Verify(unittest.TestCase):
         """The same of a program that waits until libdwfl has seen what there is: while a ring is half full,
         stacks are not copied. Ten times, and as long as these are not ENOUGH, as on a machine that does much else."""
         def sleeps():
-            return all(") S " in read(f"/proc/{process.pid}/task/{tid}/stat")
-                       for tid in os.listdir(f"/proc/{process.pid}/task"))
+            """The profiler's threads, and its helpers, which may have ended meanwhile."""
+            tasks = [f"/proc/{process.pid}/task/{tid}" for tid in os.listdir(f"/proc/{process.pid}/task")]
+            helpers = [f"/proc/{helper}" for helper in check_sandbox.helpers(process.pid)[1]]
+            return all(") S " in (read(f"{path}/stat") or ") S ") for path in tasks + helpers)
         def n_equal():
             return read(out.name).count('"verified":"equal"')
         with tempfile.NamedTemporaryFile("w+") as out:
@@ -200,6 +203,21 @@ class Verify(unittest.TestCase):
                                      code=7)
         self.assertTrue(samples)
         self.assertTrue(said)
+
+    def test_another_process_reads_the_files(self):
+        """One that has no rights."""
+        with busy() as pid, tempfile.NamedTemporaryFile("w+") as out:
+            process = harness.start("--verify=1", "-F", "999", "--format", "jsonl", "-p", pid, stdout=out,
+                                    stderr=subprocess.DEVNULL)
+            def verifiers():
+                return [other for other in check_sandbox.helpers(process.pid)[1] if "\0verifier\0" in check_sandbox.command(other)]
+            harness.wait_for(lambda: '"verified":"equal"' in read(out.name))
+            verifier, = verifiers()
+            has = check_sandbox.status(verifier)
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+        self.assertEqual((has["Seccomp"], has["NoNewPrivs"], has["CapEff"]), ("2", "1", "0" * 16))
+        self.assertEqual(has["Uid"].split(), [str(check_sandbox.NOBODY)] * 4)
 
     def test_usage(self):
         for number in ("0", "-1", "x", "1.5", ""):

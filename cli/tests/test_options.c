@@ -247,9 +247,13 @@ Test(options, takes_uprobes)
 Test(options, takes_probes_of_calls)
 {
 	PARSE("-a", "--probe", "label:libc.so.6:malloc(size=arg1)");
-	cr_assert_str_eq(options.record.profiler.label_probe, "label:libc.so.6:malloc(size=arg1)");
+	cr_assert_str_eq(options.record.profiler.label_probes[0],
+			 "label:libc.so.6:malloc(size=arg1)");
+	PARSE("-a", "--probe", "label:f:g(x=arg1)", "--probe", "label:f:h(y=arg1)");
+	cr_assert_eq(options.record.profiler.n_label_probes, 2);
+	cr_assert_str_eq(options.record.profiler.label_probes[1], "label:f:h(y=arg1)");
 	PARSE("-a", "--wall", "--probe", "span: libc.so.6:malloc min=5ms");
-	cr_assert_str_eq(options.record.profiler.label_probe, "span: libc.so.6:malloc min=5ms");
+	cr_assert_str_eq(options.record.profiler.label_probes[0], "span: libc.so.6:malloc min=5ms");
 	end();
 }
 
@@ -522,7 +526,7 @@ Test(options, describe_crashes_beside_another_event)
 	cr_assert_eq(options.record.n_outputs, 2);
 	end();
 	PARSE("-a", "--crashes", "--probe", "label:f:g(x=arg1)");
-	cr_assert_not_null(options.record.profiler.label_probe);
+	cr_assert_not_null(options.record.profiler.label_probes[0]);
 	end();
 	PARSE("-a", "--wall", "--crashes");
 	cr_assert(options.record.profiler.event.source == &event_wall);

@@ -61,6 +61,19 @@ Test(tables_options, may_say_the_same_twice)
 	cr_assert(options.form == &tables_json);
 }
 
+Test(tables_options, parses_in_confined_processes_if_possible)
+{
+	PARSE("one");
+	cr_assert_eq(options.sandbox, SANDBOX_AUTO);
+	PARSE("--sandbox=off", "one");
+	cr_assert_eq(options.sandbox, SANDBOX_OFF);
+}
+
+Test(tables_options, knows_the_modes_of_parsing, .exit_code = EXIT_CODE_USAGE)
+{
+	PARSE("--sandbox=on", "one");
+}
+
 Test(tables_options, wants_a_file, .exit_code = EXIT_CODE_USAGE)
 {
 	PARSE("-v");

@@ -8,21 +8,29 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void expect(const char *name, enum dp_labels_form form, enum dp_tls_kind kind)
+static void expect_two(const char *name, enum dp_labels_form form, unsigned int others,
+		       enum dp_tls_kind kind)
 {
 	struct elf_file file;
 	struct dp_tls tls;
+	unsigned int found;
 	char path[512];
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/labels_%s.so", getenv("LABELS_FILES"), name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	cr_assert_eq(elf_file_init_fd_only(&file, fd), 0, "%s", path);
-	cr_expect_eq(elf_labels_find(&file, &tls), form, "%s", name);
+	cr_expect_eq(elf_labels_find(&file, &tls, &found), form, "%s", name);
+	cr_expect_eq(found, others, "%s", name);
 	cr_expect_eq(tls.kind, kind, "%s", name);
 	cr_expect_eq(tls.value != 0, kind != DP_TLS_NONE, "%s", name);
 	elf_file_done(&file);
 	close(fd);
+}
+
+static void expect(const char *name, enum dp_labels_form form, enum dp_tls_kind kind)
+{
+	expect_two(name, form, 0, kind);
 }
 
 Test(elf_labels, have_a_version)
@@ -48,5 +56,5 @@ Test(elf_labels, have_no_other_version)
 Test(elf_labels, are_opentelemetrys_first)
 {
 	expect("context", DP_LABELS_CONTEXT, DP_TLS_MODULE);
-	expect("context_and_v1", DP_LABELS_CONTEXT, DP_TLS_MODULE);
+	expect_two("context_and_v1", DP_LABELS_CONTEXT, 1U << DP_LABELS_CUSTOM_V1, DP_TLS_MODULE);
 }

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kernel/cpus.h"
@@ -114,6 +115,21 @@ Test(proc_maps, says_that_there_is_no_such_process)
 	struct proc_maps maps;
 
 	cr_assert(proc_maps_open(&maps, 0x7fffffff) == -ESRCH);
+}
+
+/* Its parent has yet to ask what became of it: until then, nothing else has its number. */
+Test(proc_stat, tells_who_is_gone)
+{
+	siginfo_t info;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	cr_assert_eq(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	cr_assert(!proc_stat_is_gone(child) && proc_stat_live_thread(child) == 0);
+	cr_assert_eq(waitpid(child, NULL, 0), child);
+	cr_assert(proc_stat_is_gone(child) && proc_stat_is_gone(0x7fffffff));
+	cr_assert(!proc_stat_is_gone(getpid()) && !proc_stat_is_gone(1));
 }
 
 Test(proc_stat, reads_this_process)

@@ -141,6 +141,7 @@ Test(record_reader, has_values_behind_labels)
 		cr_assert_eq(read_record(), 0);
 		expect_sample();
 		cr_assert_eq(sample_values(s)->n, 3);
+		cr_assert(sample_call(s, 0) == sample_values(s) && !sample_call(s, 1));
 		cr_assert_eq(((const __u64 *)(const void *)(sample_values(s) + 1))[2], 12);
 	}
 	put_names(0);
@@ -192,6 +193,47 @@ Test(record_reader, has_the_calls_of_a_sample)
 	put(DP_RECORD_SPANS, &spans, sizeof(spans), 0, 1);
 	cr_assert_eq(read_record(), 0, "fewer than it says");
 	cr_assert(n_read == 1 && reader.n_refused == 1);
+}
+
+/* Of the second and the fourth of several probes. */
+Test(record_reader, has_the_values_of_several_calls)
+{
+	static const struct {
+		struct dp_calls head;
+		struct dp_values first;
+		__u64 word;
+		struct dp_values second;
+	} calls = {
+		.head.probes = 2 | 8,
+		.first = { .part = { DP_RECORD_VALUES, sizeof(calls.first) + 8 }, .n = 1 },
+		.word = 77,
+		.second = { .part = { DP_RECORD_VALUES, sizeof(calls.second) }, .unread = 1 },
+	};
+	const struct named_sample *s = (const void *)last;
+	static const unsigned int wrong[] = { 1 | 2 | 8, 2 | 16 };
+
+	put_names(0);
+	put_sample(0)->flags = DP_SAMPLE_CALLS;
+	put(DP_RECORD_CALLS, &calls, sizeof(calls), 0, 0);
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+	cr_assert(!sample_call(s, 0) && !sample_call(s, 2) && !sample_values(s));
+	cr_assert_eq(((const __u64 *)(const void *)(sample_call(s, 1) + 1))[0], 77);
+	cr_assert(sample_call(s, 3)->unread && named_sample_lacks(s));
+	put_names(0);
+	put_sample(0)->flags = DP_SAMPLE_CALLS;
+	put(DP_RECORD_CALLS, &calls, sizeof(calls) - 8, 0, 0);
+	cr_assert_eq(read_record(), 0, "the last one is not complete");
+	for (size_t i = 0; i < 2; i++) {
+		struct dp_calls *head;
+
+		put_names(0);
+		put_sample(0)->flags = DP_SAMPLE_CALLS;
+		head = put(DP_RECORD_CALLS, &calls, sizeof(calls), 0, 0);
+		head->probes = (__u16)wrong[i];
+		cr_assert_eq(read_record(), 0);
+	}
+	cr_assert(n_read == 1 && reader.n_refused == 3);
 }
 
 Test(record_reader, passes_over_unknown_parts_of_a_sample)

@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "process/perf_record.h"
 #include "process/tests/process_world.h"
@@ -148,6 +150,45 @@ Test(perf_apply, tells_the_table_what_processes_do)
 	apply_mmap(UINT32_MAX, 0xffffffffc0000000, "[module]", 60);
 	cr_assert_null(table.refused, "nor is /proc asked for its mappings");
 	apply(PERF_RECORD_LOST, 70, NULL);
+}
+
+Test(perf_apply, tells_which_file_is_mapped)
+{
+	struct mapped_id id;
+	struct stat st;
+
+	table.all = true;
+	cr_assert_eq(stat("/proc/self/exe", &st), 0);
+	id = (struct mapped_id){ st.st_dev, st.st_ino, 5 };
+	apply_comm(PID(0), PERF_RECORD_MISC_COMM_EXEC, 10);
+	apply_mmap(PID(0), 0x1000, "/proc/self/exe", 20);
+	cr_assert(!mapped_id_is_known(&binaries, &id));
+	record.mmap.major = major(st.st_dev);
+	record.mmap.minor = minor(st.st_dev);
+	record.mmap.inode = st.st_ino;
+	record.mmap.inode_generation = 5;
+	apply(PERF_RECORD_MMAP2, 30, NULL);
+	cr_assert(mapped_id_is_known(&binaries, &id));
+}
+
+/* Samples can wait, but not those of new code. */
+Test(perf_apply, tells_when_there_was_new_code)
+{
+	table.all = true;
+	apply_comm(PID(0), PERF_RECORD_MISC_COMM_EXEC, 10);
+	cr_assert_eq(table.recorded_ns, 10);
+	apply_mmap(PID(0), 0x1000, "//anon", 20);
+	cr_assert_eq(table.recorded_ns, 20);
+	apply_comm(PID(0), 0, 30);
+	record.task = (struct perf_task){ .pid = PID(0), .parent_pid = PID(0), .tid = PID(1) };
+	apply(PERF_RECORD_FORK, 40, NULL);
+	apply(PERF_RECORD_EXIT, 50, NULL);
+	record.task = (struct perf_task){ .pid = PID(5), .parent_pid = PID(4) };
+	apply(PERF_RECORD_FORK, 60, NULL);
+	cr_assert_eq(table.recorded_ns, 20, "a name, threads, and others' children");
+	record.task = (struct perf_task){ .pid = PID(1), .parent_pid = PID(0) };
+	apply(PERF_RECORD_FORK, 70, NULL);
+	cr_assert_eq(table.recorded_ns, 70);
 }
 
 static void apply_size(uint32_t type, size_t size)

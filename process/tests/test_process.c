@@ -491,7 +491,9 @@ Test(process, a_filter_decides_when_a_program_is_executed)
 	char why[FILTER_WHY_SIZE];
 	pid_t pid = getpid();
 	struct filter filter;
-	struct mmap_record r = { pid, 35, 0x5000, 0x6000, 0, 0, "//anon" };
+	struct mmap_record r = {
+		.pid = pid, .time = 35, .start = 0x5000, .end = 0x6000, .name = "//anon"
+	};
 	struct process *p;
 
 	filter_init(&filter);

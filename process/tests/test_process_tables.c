@@ -184,7 +184,7 @@ static uint64_t map_self(int n, uint64_t time, uint64_t start, uint64_t size)
 		r.offset = segment->offset & -UINT64_C(4096);
 		bias = start - (segment->address & -UINT64_C(4096));
 	}
-	r.inode = st.st_ino;
+	r.file.inode = st.st_ino;
 	elf_file_done(&file);
 	close(fd);
 	if (!process_table_find(&table, PID(n)))
@@ -252,7 +252,7 @@ Test(process_tables, mappings_of_other_files_have_no_binary)
 	struct stat st;
 
 	cr_assert_eq(stat(r.name, &st), 0);
-	r.inode = st.st_ino;
+	r.file.inode = st.st_ino;
 	table.all = true;
 	binary_store_start_workers(&binaries);
 	process_table_on_exec(&table, PID(0), 0);
@@ -285,7 +285,7 @@ Test(process_tables, mappings_wait_until_their_file_is_found)
 	r.start = m->start + 0x100000;
 	r.end = m->end + 0x100000;
 	r.offset = m->offset;
-	r.inode = st.st_ino;
+	r.file.inode = st.st_ino;
 	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
 	cr_assert_eq(HASH_COUNT(binaries.binaries), 2);
 	wait_for_workers();
@@ -295,6 +295,40 @@ Test(process_tables, mappings_wait_until_their_file_is_found)
 	cr_assert_eq(process_find(process_table_find(&table, PID(0)), 0x100000, 20)->binary,
 		     m->binary);
 	cr_assert_eq(HASH_COUNT(binaries.binaries), 1);
+}
+
+/* A process may end before its files are looked up. */
+Test(process_tables, knows_a_file_by_its_record)
+{
+	const struct process *p;
+	const struct mapping *m, *again;
+	struct mmap_record r;
+	struct stat st;
+
+	table.all = true;
+	cr_assert_eq(stat("/proc/self/exe", &st), 0);
+	map_self(0, 10, 0x100000, 0x5000);
+	p = process_table_find(&table, PID(0));
+	m = process_find(p, 0x100000, 10);
+	r = (struct mmap_record){ .pid = PID(0),
+				  .time = 20,
+				  .start = m->start,
+				  .end = m->end,
+				  .offset = m->offset,
+				  .file = { st.st_dev, st.st_ino, 7 },
+				  .name = "/proc/self/exe" };
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	r.time = 30;
+	r.name = "/nowhere";
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	m = process_find(p, 0x100000, 20);
+	again = process_find(p, 0x100000, 30);
+	cr_assert(m->binary && again->born == 30);
+	cr_assert(again->binary == m->binary && again->bias == m->bias);
+	r.time = 40;
+	r.file.generation++;
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	cr_assert_null(process_find(p, 0x100000, 40)->binary, "it is another file");
 }
 
 /* A part of this program's code, as it is mapped: all but the first page. */

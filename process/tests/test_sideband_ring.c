@@ -5,6 +5,9 @@
  */
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -52,6 +55,16 @@ TestSuite(sideband_ring, .init = begin_ring, .fini = end_ring, .timeout = 60);
 /* With a name and the time: of a size that does not divide the ring's. */
 #define GOOD_SIZE (sizeof(struct perf_comm) + 16 + 8)
 
+static void put(const void *record, size_t size)
+{
+	uint8_t *data = (uint8_t *)ring + page_size;
+
+	for (size_t i = 0; i < size; i++)
+		data[(ring->data_head + i) % (SIDEBAND_PAGES * page_size)] =
+			((const uint8_t *)record)[i];
+	ring->data_head += size;
+}
+
 /* The exec of a process, as a record that says it has this size. */
 static void put_exec(int n, size_t size)
 {
@@ -62,13 +75,35 @@ static void put_exec(int n, size_t size)
 		.pid = (uint32_t)PID(n),
 		.tid = (uint32_t)PID(n),
 	};
-	uint8_t record[GOOD_SIZE] = { 0 }, *data = (uint8_t *)ring + page_size;
+	uint8_t record[GOOD_SIZE] = { 0 };
 
 	memcpy(record, &comm, sizeof(comm));
 	record[GOOD_SIZE - 8] = 10;
-	for (size_t i = 0; i < sizeof(record); i++)
-		data[(ring->data_head + i) % (SIDEBAND_PAGES * page_size)] = record[i];
-	ring->data_head += sizeof(record);
+	put(record, sizeof(record));
+}
+
+/* A mapping of this program, or of a file that no process has, without a way to it. */
+static void put_mapping(uint64_t inode, bool is_own)
+{
+	struct {
+		struct perf_mmap2 body;
+		char name[16];
+		uint64_t time;
+	} record = { .time = 10 };
+	struct stat st;
+
+	cr_assert_eq(stat("/proc/self/exe", &st), 0);
+	record.body = (struct perf_mmap2){
+		.header = { .type = PERF_RECORD_MMAP2, .size = sizeof(record) },
+		.pid = (uint32_t)PID(0),
+		.address = 0x1000,
+		.length = 0x1000,
+		.major = major(st.st_dev),
+		.minor = minor(st.st_dev),
+		.inode = is_own ? st.st_ino : inode,
+	};
+	strcpy(record.name, is_own ? "/proc/self/exe" : "/nowhere");
+	put(&record, sizeof(record));
 }
 
 static void drain(void)
@@ -117,4 +152,66 @@ Test(sideband_ring, has_a_record_of_no_possible_size)
 		cr_assert(is_known(first + 3));
 		cr_assert(!sideband_take_loss(sideband));
 	}
+}
+
+/* The process of a file that is not known may end meanwhile. */
+Test(sideband_ring, lets_records_of_known_files_wait)
+{
+	cr_assert(!sideband_can_wait(sideband, &table), "there are none");
+	put_exec(0, GOOD_SIZE);
+	cr_assert(sideband_can_wait(sideband, &table));
+	cr_assert(!is_known(0) && ring->data_tail == ring->data_head);
+	put_mapping(0, false);
+	cr_assert(sideband_can_wait(sideband, &table), "it is of no file");
+	put_mapping(0, true);
+	cr_assert(!sideband_can_wait(sideband, &table));
+	drain();
+	cr_assert(is_known(0));
+	expect_mappings(0, 10, 1);
+	cr_assert(!sideband_can_wait(sideband, &table));
+	put_mapping(0, true);
+	cr_assert(sideband_can_wait(sideband, &table));
+	put_mapping(1, false);
+	cr_assert(!sideband_can_wait(sideband, &table));
+	drain();
+	put_exec(1, GOOD_SIZE);
+	put_exec(1, 0);
+	cr_assert(!sideband_can_wait(sideband, &table), "some are lost");
+	drain();
+	cr_assert(is_known(1) && sideband_take_loss(sideband));
+}
+
+/* Those of a filter are looked at in /proc. */
+Test(sideband_ring, lets_no_records_wait_for_a_filter_or_for_many)
+{
+	struct filter filter;
+
+	filter_init(&filter);
+	table.filter = &filter;
+	put_exec(0, GOOD_SIZE);
+	cr_assert(!sideband_can_wait(sideband, &table));
+	table.filter = NULL;
+	for (int i = 1; i < 256; i++)
+		put_exec(0, GOOD_SIZE);
+	cr_assert(sideband_can_wait(sideband, &table));
+	put_exec(0, GOOD_SIZE);
+	cr_assert(!sideband_can_wait(sideband, &table));
+	drain();
+	filter_done(&filter);
+}
+
+Test(sideband_ring, waits_only_with_records)
+{
+	const uint64_t ms = 1000000, start = clock_now_ns();
+	uint64_t waited;
+
+	cr_assert(!sideband_gather(sideband, &table, 900 * ms));
+	cr_assert_lt(clock_now_ns(), start + 900 * ms);
+	put_exec(0, GOOD_SIZE);
+	cr_assert(!sideband_gather(sideband, &table, 0));
+	waited = clock_now_ns();
+	cr_assert(sideband_gather(sideband, &table, 10 * ms));
+	cr_assert_geq(clock_now_ns(), waited + 10 * ms);
+	drain();
+	cr_assert(is_known(0));
 }

@@ -168,6 +168,10 @@ Test(snapshot, tells_which_mapping_leads_to_labels)
 	cr_assert(s->has_labels && written(s)->labels == 0, "its image is not there");
 	cr_assert(snapshot_has_labels(s, DP_LABELS_OF_THREADS));
 	cr_assert(!snapshot_has_labels(s, DP_LABELS_CUSTOM | DP_LABELS_GO));
+	table_b.other_labels = 1U << DP_LABELS_CUSTOM_V1;
+	cr_assert(snapshot_has_labels(s, DP_LABELS_CUSTOM), "a second form of the same file");
+	cr_assert(!snapshot_has_labels(s, DP_LABELS_GO));
+	table_b.other_labels = 0;
 	table_b.cell = 800;
 }
 

@@ -25,8 +25,10 @@ static pid_t dies;
 /* In how many processes the last probe was set, and the first of them. */
 static size_t n_attached;
 static unsigned int attached;
-/* Calls label samples. */
-static bool has_code;
+/* Slots whose calls label samples, a bit for each; the number of the last one; what setting it returns. */
+static uint64_t coded;
+static unsigned int numbered;
+static int code_error;
 /* For whom a parser was asked last. */
 static uid_t asked_for;
 
@@ -43,9 +45,9 @@ int __wrap_probe_slots_set_list(struct probe_slots *s, uint32_t number,
 int __wrap_probe_slots_attach(struct probe_slots *s, enum probe_use use,
 			      const struct uprobe_places *places, const unsigned int *pids,
 			      size_t n_pids, struct probe_links *ret);
-int __wrap_probe_slots_set_code(struct probe_slots *s, uint32_t slot, size_t n,
+int __wrap_probe_slots_set_code(struct probe_slots *s, uint32_t slot, unsigned int probe, size_t n,
 				struct dp_span_places *code);
-void __wrap_probe_slots_drop_code(struct probe_slots *s);
+void __wrap_probe_slots_drop_code(struct probe_slots *s, uint32_t slot);
 void __wrap_probe_links_close(struct probe_links *links);
 void __wrap_probe_slots_silence(const struct session *session);
 int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t size,
@@ -127,21 +129,22 @@ int __wrap_probe_slots_attach(struct probe_slots *s, enum probe_use use,
 	return attach_error;
 }
 
-int __wrap_probe_slots_set_code(struct probe_slots *s, uint32_t slot, size_t n,
+int __wrap_probe_slots_set_code(struct probe_slots *s, uint32_t slot, unsigned int probe, size_t n,
 				struct dp_span_places *code)
 {
 	(void)s;
-	(void)slot;
 	(void)n;
 	(void)code;
-	has_code = true;
-	return 0;
+	numbered = probe;
+	if (code_error == 0)
+		coded |= UINT64_C(1) << slot;
+	return code_error;
 }
 
-void __wrap_probe_slots_drop_code(struct probe_slots *s)
+void __wrap_probe_slots_drop_code(struct probe_slots *s, uint32_t slot)
 {
 	(void)s;
-	has_code = false;
+	coded &= ~(UINT64_C(1) << slot);
 }
 
 void __wrap_probe_links_close(struct probe_links *links)

@@ -27,6 +27,18 @@ Test(label_probe, is_nothing_else)
 	cr_assert(strstr(why, "there must be a type"));
 }
 
+Test(label_probe, may_be_one_of_several)
+{
+	const char *one = "label:f:g(x=arg1,y=arg2)";
+
+	cr_assert_eq(label_probe_check_both(one, "label:f:h(z=arg1)", why), 0);
+	cr_assert_eq(label_probe_check_both(one, "label:f:h(z=arg1,y=arg1:str)", why), -EINVAL);
+	cr_assert(strstr(why, "another --probe has a value y"), "%s", why);
+	cr_assert_eq(label_probe_check_both(one, "span:f:h(z=arg1)", why), -EINVAL);
+	cr_assert(strstr(why, "goes with no other"), "%s", why);
+	cr_assert_eq(label_probe_check_both("span:f:h", one, why), -EINVAL);
+}
+
 static uint64_t min_of(const char *text)
 {
 	uint64_t min_ns;

@@ -34,13 +34,17 @@ Test(needs, of_calls_that_label_samples)
 {
 	struct profiler_options options = options_of(&event_cpu);
 
-	cr_assert(!needs_of(&options).session.has_spans);
-	options.label_probe = "label:f:g(x=arg1)";
-	cr_assert(needs_of(&options).session.has_spans);
+	cr_assert(needs_of(&options).session.label_probes == 0);
+	options.n_label_probes = 1;
+	options.label_probes[0] = "label:f:g(x=arg1)";
+	cr_assert_eq(needs_of(&options).session.label_probes, 1);
 	cr_assert(!needs_of(&options).session.has_values);
 	cr_assert(!needs_of(&options).session.has_span_times);
-	options.label_probe = "span:f:g min=5ms";
-	cr_assert(needs_of(&options).session.has_spans);
+	options.label_probes[options.n_label_probes++] = "label:f:h(y=arg1)";
+	cr_assert_eq(needs_of(&options).session.label_probes, 2);
+	options.n_label_probes = 1;
+	options.label_probes[0] = "span:f:g min=5ms";
+	cr_assert_eq(needs_of(&options).session.label_probes, 1);
 	cr_assert(needs_of(&options).session.has_span_times);
 	cr_assert_eq(needs_of(&options).session.span_min_ns, 5000000);
 }
@@ -54,7 +58,8 @@ Test(needs, of_probes_that_are_added)
 	options.probe_socket = "/run/probes";
 	needs = needs_of(&options);
 	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_UPROBE));
-	cr_assert(needs.session.has_slots && needs.session.has_values && needs.session.has_spans);
+	cr_assert(needs.session.has_slots && needs.session.has_values);
+	cr_assert_eq(needs.session.label_probes, DP_MAX_LABEL_PROBES);
 	cr_assert(needs.session.has_span_times);
 	cr_assert(!needs.session.user_only);
 	cr_assert_eq(needs.session.levels, DP_UPROBE_LEVELS);
@@ -68,7 +73,7 @@ Test(needs, of_exceptions)
 
 	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_UPROBE));
 	cr_assert(needs.session.has_exceptions && needs.session.has_values);
-	cr_assert(needs.session.user_only && !needs.session.has_spans);
+	cr_assert(needs.session.user_only && needs.session.label_probes == 0);
 	cr_assert_str_eq(needs.counts, "exceptions");
 	cr_assert(!needs_of_one(&event_cpu).session.has_exceptions);
 }
@@ -256,4 +261,31 @@ Test(needs, are_part_of_a_session_s_options)
 	cr_assert_eq(session.states, SLEEPS, "not the default");
 	cr_assert_eq(session.max_frames, 17);
 	cr_assert_eq(session.needs.rings_per_cpu, 2);
+}
+
+/* A program's records arrive within a millisecond, of which few samples at a low rate are. */
+Test(needs, let_records_wait_for_a_part_of_the_time_between_samples)
+{
+	static const struct {
+		unsigned int hz;
+		uint64_t ns;
+	} rates[] = { { 1, 1000000 },  { 20, 1000000 }, { 50, 400000 },
+		      { 100, 200000 }, { 199, 100502 }, { 200, 0 } };
+	struct profiler_options options = options_of(&event_cpu);
+	struct needs needs;
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		options.hz = rates[i].hz;
+		needs = needs_of(&options);
+		cr_assert_eq(needs_gather_ns(&needs), rates[i].ns, "%u Hz", rates[i].hz);
+		cr_assert_eq(needs_are_few(&needs), rates[i].ns > 0);
+	}
+	options.hz = 19;
+	options.crashes = true;
+	needs = needs_of(&options);
+	cr_assert(needs_gather_ns(&needs) == 0 && needs_are_few(&needs));
+	needs = needs_of_one(&event_wall);
+	cr_assert(needs_gather_ns(&needs) == 0 && !needs_are_few(&needs));
+	needs = needs_of_two(&event_cpu, &event_cpu, 0);
+	cr_assert_eq(needs_gather_ns(&needs), 0);
 }

@@ -49,6 +49,12 @@ int probed(int x)
 	return x + 1;
 }
 
+__attribute__((noinline)) int probed_too(int x);
+int probed_too(int x)
+{
+	return x + 2;
+}
+
 static int connect_to_it(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -143,7 +149,7 @@ static void refuse(const char *why, const char *probe, const char *name)
 
 static void begin(void)
 {
-	cr_assert_eq(probed(1), 2);
+	cr_assert(probed(1) == 2 && probed_too(1) == 3);
 	cr_assert(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/s", directory);
 }
@@ -357,25 +363,47 @@ Test(probe_server, takes_no_great_number_for_all)
 	check_done(ask("{\"do\": \"remove\", \"id\": 1}\n", NULL, 0));
 }
 
-Test(probe_server, has_one_probe_at_a_time_that_labels_samples)
+Test(probe_server, has_probes_that_label_samples)
 {
+	static const char label[] = ", \"kind\": \"label\"";
 	pid_t child = start_waiting();
 	char more[128];
 
 	cr_assert_eq(listen_there(), 0);
 	snprintf(more, sizeof(more), ", \"kind\": \"label\", \"pids\": [%d]", (int)child);
 	check_done(add_with("probed(x=arg1:s32)", "x", more, -1));
-	cr_assert(has_code && n_attached == 1 && attached == (unsigned int)child);
-	check_error(add_with("probed(x=arg1:s32)", "y", ", \"kind\": \"label\"", -1),
-		    "another probe labels samples");
-	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
-	cr_assert(!has_code);
+	cr_assert(coded == 1 && numbered == 0);
+	cr_assert(n_attached == 1 && attached == (unsigned int)child);
+	check_error(add_with("probed(y=arg1:s32)", "y", label, -1),
+		    "another probe labels samples by calls of this function");
+	check_error(add_with("probed_too(x=arg1:s32)", "y", label, -1),
+		    "a value of another probe that labels samples has the same name");
+	check_error(add_with("probed_too", "y", ", \"kind\": \"span\"", -1),
+		    "too many probes label samples");
+	code_error = -ENOSPC;
+	check_error(add_with("probed_too(y=arg1:s32)", "y", label, -1), "at most 8 functions");
+	code_error = 0;
+	check_done(add_with("probed_too(y=arg1:s32)", "y", label, -1));
+	cr_assert(coded == 3 && numbered == 1);
+	check_done(ask("{\"do\": \"disable\", \"id\": 1}\n", NULL, 0));
+	cr_assert_eq(coded, 2);
 	dies = child;
 	check_error(ask("{\"do\": \"enable\", \"id\": 1}\n", NULL, 0), "has just ended");
-	cr_assert(!has_code);
+	cr_assert_eq(coded, 2);
 	dies = 0;
-	check_done(add_with("probed(x=arg1:s32)", "y", ", \"kind\": \"label\"", -1));
-	cr_assert(has_code);
+	check_done(add_with("probed(x=arg1:s32)", "z", label, -1));
+	cr_assert(coded == 6 && numbered == 0, "the number is free again");
+}
+
+/* No others label samples beside it. */
+Test(probe_server, has_one_probe_whose_calls_are_timed)
+{
+	cr_assert_eq(listen_there(), 0);
+	check_done(add_with("probed", "x", ", \"kind\": \"span\"", -1));
+	check_error(add_with("probed_too(y=arg1:s32)", "y", ", \"kind\": \"label\"", -1),
+		    "too many probes label samples");
+	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
+	check_done(add_with("probed_too(y=arg1:s32)", "y", ", \"kind\": \"label\"", -1));
 }
 
 Test(probe_server, removes_a_probe_that_is_disabled)
@@ -446,7 +474,7 @@ static int add_own(pid_t parent)
 		return 4;
 	snprintf(label, sizeof(label), "%s, \"kind\": \"label\"", own);
 	if (!is_refused(add_with("probed(x=arg1:s32)", "x", label, memory),
-			"only root may label samples"))
+			"only root may add label and span probes"))
 		return 10;
 	if (is_refused(add_with("probed", "x", own, memory), ""))
 		return 5;

@@ -47,6 +47,8 @@ void __wrap_session_stop(struct session *session);
 int __wrap_sideband_new(unsigned int n_cpus, struct sideband **ret);
 struct sideband *__wrap_sideband_free(struct sideband *sideband);
 const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n);
+bool __wrap_sideband_gather(struct sideband *sideband, const struct process_table *table,
+			    uint64_t ns);
 int __wrap_uevent_open(void);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
@@ -139,6 +141,12 @@ void profiled_function(void)
  * During sampling: a sample; unless that is all, another program is executed, and minutes pass; the
  * process ends.
  */
+bool __wrap_sideband_gather(struct sideband *sideband, const struct process_table *table,
+			    uint64_t ns)
+{
+	return false;
+}
+
 int __wrap_sideband_drain(struct sideband *sideband, struct process_table *table)
 {
 	const struct process *p = process_table_find(table, child);

@@ -114,7 +114,7 @@ static void change_process(struct feed *f)
 	m.end = m.start + feed_number(f, 4);
 	m.offset = feed_number(f, 4);
 	m.name = what & 2 ? "/file" : "//anon";
-	m.inode = what >> 1 & 1;
+	m.file.inode = what >> 1 & 1;
 	switch (what >> 2 & 3) {
 	case 0:
 		if (m.start < m.end)

@@ -45,7 +45,7 @@ static void map_file(bool is_go)
 					  .time = 3,
 					  .start = MAPPED,
 					  .end = MAPPED + 2 * PAGE,
-					  .inode = 1,
+					  .file.inode = 1,
 					  .name = "/file" };
 
 	binaries.symbols = true;

@@ -12,6 +12,7 @@
 static void set_up(void)
 {
 	struct call_period period = { .is_timed = true, .min_ns = MIN };
+	unsigned int probe;
 
 	set_up_values();
 	period.forms = forms[0];
@@ -19,9 +20,9 @@ static void set_up(void)
 	cr_assert_eq(value_table_new(&values.added), 0);
 	cr_assert_eq(call_table_new(&values.calls), 0);
 	cr_assert_eq(value_table_add(values.added, &forms[0], "f", 0, 0), 0);
-	cr_assert_eq(call_table_prepare(values.calls, &period, 500), 0);
-	call_table_begin(values.calls, 500);
-	call_table_end(values.calls, 2000);
+	cr_assert_eq(call_table_prepare(values.calls, &period, 500, &probe), 0);
+	call_table_begin(values.calls, probe, 500);
+	call_table_end(values.calls, probe, 2000);
 	spans = (struct spans){ .values = &values, .are_added = true };
 }
 

@@ -40,7 +40,7 @@ static void set_up(void)
 	table.all = true;
 	binary_store_start_workers(&binaries);
 	cr_assert_eq(stat(r.name, &st), 0);
-	r.inode = st.st_ino;
+	r.file.inode = st.st_ino;
 	map(0, 1, 0x1000, 0x2000);
 	map(1, 1, 0x1000, 0x2000);
 	cr_assert_eq(process_table_on_mmap(&table, &r), 0);

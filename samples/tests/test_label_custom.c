@@ -88,4 +88,7 @@ Test(label_custom, are_unknown_where_nobody_looked)
 	expect(&label_custom, NULL, NULL, false, false);
 	expect(&label_custom, &alone, &alone, false, false);
 	expect(&label_trace, &custom, &custom, false, true);
+	tables[0].other_labels = 1U << DP_LABELS_CUSTOM_V1;
+	expect(&label_custom, &alone, &alone, false, true);
+	expect(&label_trace, &alone, &alone, false, false);
 }

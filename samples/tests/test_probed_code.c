@@ -162,3 +162,26 @@ Test(probed_code, is_in_a_frame)
 	cr_assert_eq(frame_of(0x50101, 0x50120), 0);
 	cr_assert_eq(frame_of(0x40100, 0x50120), 0, "it has not begun");
 }
+
+Test(probed_code, has_a_function_in_common)
+{
+	struct probed_code second = {
+		.device = 8, .inode = 12, .n = 2, .starts = { 0x1200, 0x1100 }
+	};
+
+	cr_assert(probed_code_is_shared(&code, &second));
+	cr_assert(probed_code_is_shared(&second, &code));
+	second.device = 9;
+	cr_assert(!probed_code_is_shared(&code, &second));
+	strcpy(second.build_id, "ab");
+	cr_assert(!probed_code_is_shared(&code, &second));
+	strcpy(code.build_id, second.build_id);
+	cr_assert(probed_code_is_shared(&code, &second), "as on an overlay and below it");
+	second.device = 8;
+	code.build_id[0] = '\0';
+	second.inode = 13;
+	cr_assert(!probed_code_is_shared(&code, &second));
+	second.inode = 12;
+	second.n = 1;
+	cr_assert(!probed_code_is_shared(&code, &second));
+}

@@ -20,6 +20,7 @@ static unsigned int n_reads, n_parsed;
 /* What the process publishes; NULL: nothing. */
 static const char *published[3];
 static uint64_t published_ns = 1;
+static pid_t first_pid; /* that was read */
 static bool has_all_keys;
 
 int __wrap_context_reader_read(struct list_fetchers *lists, struct fetchers *fetchers,
@@ -45,7 +46,8 @@ int __wrap_context_reader_read(struct list_fetchers *lists, struct fetchers *fet
 		n_parsed++;
 	}
 	*ret = c;
-	n_reads++;
+	if (n_reads++ == 0)
+		first_pid = pid;
 	sem_post(&has_read);
 	return c ? 0 : published[0] ? -EALREADY : -ENODATA;
 }
@@ -185,6 +187,19 @@ Test(thread_keys, tell_of_the_process)
 	read_once(PLACE, 0, 1, 0);
 	cr_assert_str_eq(thread_keys_process(keys, 7, PLACE, 1)->service_name, "shop");
 	cr_assert_null(thread_keys_process(NULL, 7, PLACE, 1));
+}
+
+/* Many programs end before their second sample. */
+Test(thread_keys, are_not_asked_for_at_the_first_sample)
+{
+	published[0] = "route";
+	sem_post(&may_read);
+	cr_assert_null(thread_keys_process(keys, 8, PLACE, 1));
+	cr_assert_null(thread_keys_process(keys, 7, 2 * PLACE, 1));
+	cr_assert_null(thread_keys_process(keys, 7, PLACE, 1));
+	cr_assert_null(thread_keys_process(keys, 7, PLACE, 2));
+	sem_wait(&has_read);
+	cr_assert_eq(first_pid, 7, "the others were asked for before");
 }
 
 /* A process may execute another program. */

@@ -46,7 +46,7 @@ static void begin(void)
 	cr_assert(process_snapshot(&table, process_table_find(&table, getpid()), clock_now_ns(),
 				   &snapshot) == 0);
 	cr_assert(unwinder_new(&pool, DP_UNWIND_AUTO, DP_MAX_FRAMES, &unwinder) == 0);
-	cr_assert(verify_new(DP_MAX_FRAMES, &verify) == 0);
+	cr_assert(verify_new(NULL, DP_MAX_FRAMES, &verify) == 0);
 }
 
 static void end(void)

@@ -2,6 +2,7 @@
 /* Mappings for libdwfl's thread: what they take, and when they and their binaries are let go. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "samples/verify_maps.h"
@@ -59,6 +60,18 @@ Test(verify_maps, are_kept_for_the_next_sample)
 	verify_maps_drop(&store, maps, SECOND);
 	verify_maps_done(&store);
 	cr_assert_lt(fcntl(fd, F_GETFD), 0, "the descriptor is closed");
+}
+
+/* It may be another's later. */
+Test(verify_maps, know_whose_the_process_was)
+{
+	const struct snapshot own = { .id = 1, .pid = getpid() },
+			      gone = { .id = 2, .pid = INT_MAX };
+	struct verify_maps_store s = { 0 };
+
+	cr_assert_eq(verify_maps_get(&s, &own)->user, geteuid());
+	cr_assert_eq(verify_maps_get(&s, &gone)->user, (uid_t)-1);
+	verify_maps_done(&s);
 }
 
 Test(verify_maps, are_let_go_after_a_while)

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The queue in front of libdwfl's thread, whose place the test takes (--wrap=verify_stack). */
+/* The queue in front of libdwfl's thread, whose place the test takes (--wrap=verify_stack, verify_clock). */
 #include <criterion/criterion.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "log/clock.h"
 #include "samples/verify.h"
@@ -15,10 +19,12 @@
 void __wrap_verify_stack(struct verify *verify, const struct verify_maps *maps,
 			 const struct stack_copy *copy, const struct frame *ours, size_t n_ours,
 			 struct verified_stack *ret);
+clockid_t __wrap_verify_clock(const struct verify *verify);
 
 static struct verify_queue *queue;
 static sem_t began, may_go;                 /* one for each comparison */
 static enum { GOES, COMPUTES, HANGS } form; /* until it may go */
+static clockid_t helper;                    /* that it waits for */
 static struct module module;
 static time_t later_s; /* how much later it is than the clock says */
 static struct frame frame = { .address = 0x1000, .module = &module };
@@ -60,11 +66,16 @@ void __wrap_verify_stack(struct verify *verify, const struct verify_maps *maps,
 	};
 }
 
+clockid_t __wrap_verify_clock(const struct verify *verify)
+{
+	return helper;
+}
+
 static void begin_with(struct names *names)
 {
 	sem_init(&may_go, 0, 0);
 	sem_init(&began, 0, 0);
-	cr_assert_eq(verify_queue_new(10, names, &queue), 0);
+	cr_assert_eq(verify_queue_new(NULL, 10, names, &queue), 0);
 }
 
 static void begin(void)
@@ -244,6 +255,30 @@ Test(verify_queue, does_not_wait_for_one_that_hangs, .timeout = 60)
 	cr_assert_eq(module.n_holds, 0);
 	queue = verify_queue_free(queue);
 	sem_post(&may_go);
+}
+
+/* Who waits for another process may use CPU time, to look at it. */
+Test(verify_queue, does_not_wait_for_a_process_that_hangs, .timeout = 60)
+{
+	struct verification *running;
+	pid_t pid = fork();
+	uint64_t since;
+
+	if (pid == 0)
+		_exit(prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || pause());
+	cr_assert_eq(clock_getcpuclockid(pid, &helper), 0);
+	form = COMPUTES;
+	begin();
+	running = add(1, 100);
+	take(&began);
+	since = clock_now_ns();
+	verify_queue_finish(queue);
+	cr_assert(clock_now_ns() - since < VERIFY_QUEUE_PATIENCE_NS);
+	cr_assert_eq(result_of(running), VERIFIED_LEFT_OUT);
+	sem_post(&may_go);
+	queue = verify_queue_free(queue);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 /* While sampling, others do not wait either, and all goes on when the file is there. */

@@ -4,7 +4,8 @@
  * file (4), the error (1, signed), numbers of segments (1), of ranges of code (1) and of cells (2), by
  * how many bits the first two are shifted (1, the low 6 bits), the source (1), the two truth values
  * (2), the build id, the packer, a length (1) and as many bytes of the debug file's name, all
- * behind which is the file for the result.
+ * behind which is the file for the result: without segments and code, for PARSE_TABLE a
+ * table, for PARSE_CODE instructions.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -88,13 +89,32 @@ static void check_result(enum parse_kind kind, const struct parse_result *r, siz
 	EXPECT(r->facts.n_segments * sizeof(struct elf_segment) +
 		       r->facts.n_code * sizeof(struct elf_code) +
 		       (size_t)r->image.n_cells * DP_CELL_SIZE ==
-	       file_size);
+	       file_size - r->table_size - r->n_lines * sizeof(*r->lines));
 	EXPECT((kind == PARSE_IMAGE) == (r->image.n_cells > 0));
+	EXPECT((kind == PARSE_TABLE) == (r->table != NULL));
+	EXPECT((kind == PARSE_CODE) == (r->n_lines > 0) &&
+	       code_lines_are_sound(r->lines, r->n_lines));
 	EXPECT(!r->image.refusals && r->image.n_refusals == 0);
 	if (r->image.n_cells > 0)
 		EXPECT(image_is_sound(r->image.cells, r->image.n_cells));
 	check_text(r);
 	use_facts(&r->facts);
+}
+
+static void check_table(const struct table_view *v)
+{
+	const struct table_section *s = table_view_sections(v);
+	const struct image_refusal *r = table_view_refusals(v);
+	const char *rows = table_view_rows(v);
+
+	for (size_t i = 0; i < v->n_sections; i++)
+		EXPECT(strlen(s[i].name) < sizeof(s[i].name));
+	for (size_t i = 0; i < v->n_refusals; i++)
+		EXPECT(rule_refusal_word(r[i].why) && cfi_reason_word(r[i].cfi.reason));
+	for (size_t i = 0; i < v->rows_size; i++)
+		EXPECT(rows[i] == '\n' || isprint((unsigned char)rows[i]));
+	EXPECT(strlen(v->labels) < sizeof(v->labels));
+	EXPECT(strlen(v->labels_at) < sizeof(v->labels_at));
 }
 
 static void check_error(int err, const struct parse_result *r)
@@ -120,10 +140,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	feed_reply(&feed, &reply);
 	left = (size_t)(feed.end - feed.pos);
 	EXPECT(file >= 0 && write(file, feed.pos, left) == (ssize_t)left);
+	/* All that is left, in place of other values. */
+	if (kind == PARSE_TABLE && reply.facts.n_segments == 0 && reply.facts.n_code == 0)
+		reply.table_size = left;
+	if (kind == PARSE_CODE && reply.facts.n_segments == 0 && reply.facts.n_code == 0)
+		reply.n_lines = left / sizeof(*result.lines);
 	err = parser_take(kind, &reply, file, requested_size, &result);
 	if (err == 0)
 		check_result(kind, &result, left);
-	else
+	if (err == 0 && result.table)
+		check_table(result.table);
+	if (err < 0)
 		check_error(err, &result);
 	parse_result_done(&result);
 	close(file);

@@ -2,7 +2,8 @@
 /*
  * Files of any bytes, and requests about them, as a parser gets them. Its answer is taken, and is that
  * of this process. Input: the kind (1), whether there is another file, whether ends of functions are wanted,
- * and whether a file of a JIT compiler is a perf map (1, the lowest bits), the size of the first (2), the files.
+ * whether a file of a JIT compiler is a perf map, and which rows of a table are wanted (1, the lowest bits), the
+ * size of the first (2), the files.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -76,6 +77,9 @@ static void check_same(const struct parse_result *a, const struct parse_result *
 	EXPECT(memcmp(a->cxx.what, b->cxx.what, sizeof(a->cxx.what)) == 0);
 	EXPECT(strcmp(a->type, b->type) == 0);
 	EXPECT(a->n_usdt == b->n_usdt);
+	EXPECT(a->table_size == b->table_size);
+	EXPECT(a->n_lines == b->n_lines);
+	EXPECT(a->n_lines == 0 || memcmp(a->lines, b->lines, a->n_lines * sizeof(*a->lines)) == 0);
 	EXPECT(a->pieces.n == b->pieces.n);
 	EXPECT(a->pieces.n == 0 || memcmp(a->pieces.bytes, b->pieces.bytes, a->pieces.n) == 0);
 	EXPECT(a->image.n_cells == b->image.n_cells);
@@ -93,7 +97,10 @@ static void check(const struct parser_request *request, int file, size_t size, i
 							   .has_parts = request->has_parts,
 							   .has_ends = request->has_ends },
 					    .jit_kind = request->jit_kind,
-					    .container_id = request->container_id };
+					    .container_id = request->container_id,
+					    .rows = request->rows,
+					    .start = request->start,
+					    .end = request->end };
 	struct parse_result taken, made;
 	int result = memfd_create("result", MFD_CLOEXEC), err;
 	struct parser_reply reply;
@@ -122,6 +129,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request.has_other = has & 1;
 	request.has_parts = request.has_ends = has >> 1 & 1;
 	request.jit_kind = has >> 2 & 1 ? JIT_MAP : JIT_DUMP;
+	request.rows = has >> 3 & 3;
+	request.start = 0x4000d0; /* in seeds, code is there */
+	request.end = UINT64_MAX;
 	first = feed_number(&feed, 2);
 	left = (size_t)(feed.end - feed.pos);
 	first = request.has_other && first < left ? first : left;

@@ -286,6 +286,19 @@ Test(fetchers, that_do_not_start_again)
 	cr_assert(fstat(STDIN_FILENO, &is) == 0 && is.st_ino == was.st_ino);
 }
 
+/* In a container, the host may be who adopts what its spawner leaves. */
+Test(fetchers, leave_no_children_to_a_host_that_adopts)
+{
+	uint64_t word = 1, read = 0;
+
+	cr_assert_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	cr_assert_eq(read_soon(getpid(), &word, &read), 0);
+	fetchers = fetchers_free(fetchers);
+	parsers = parsers_drop(parsers);
+	cr_assert(waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT) < 0);
+	cr_assert_eq(errno, ECHILD);
+}
+
 /* This process reads, and says so once. */
 Test(fetchers, that_do_not_start)
 {

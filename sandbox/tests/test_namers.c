@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/code_lines.h"
 #include "elf/code_pages.h"
 #include "elf/elf_file.h"
 #include "sandbox/confine.h"
@@ -174,6 +175,28 @@ Test(namers, find_where_code_is)
 	cr_assert_eq(module_find_pages(none, &y, &n), 0);
 	cr_assert_eq(n, n_found);
 	cr_assert_arr_eq(x, y, n * sizeof(*x));
+}
+
+/* A parser does. */
+Test(namers, disassemble)
+{
+	struct module *a = open_module(own, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe"),
+		      *none = open_module(names, "/etc/passwd");
+	_cleanup_free_ struct code_line *x = NULL, *y = NULL;
+	uint64_t at = offset_of((void *)main);
+	size_t n = 0, n_found = 0;
+
+	cr_assert_eq(module_disassemble(a, at, at + 64, &x, &n), 0);
+	cr_assert(n > 4 && n < 64 && x[0].address == at);
+	cr_assert_eq(parsers_layers(parsers), 0);
+	cr_assert_eq(module_disassemble(b, at, at + 64, &y, &n_found), 0);
+	cr_assert_neq(parsers_layers(parsers), 0);
+	cr_assert_eq(n_found, n);
+	cr_assert_arr_eq(x, y, n * sizeof(*x));
+	free(steal_ptr(y));
+	cr_assert_eq(module_disassemble(b, 0, 1, &y, &n), -ENODATA);
+	cr_assert_eq(module_disassemble(none, at, at + 64, &y, &n), -ENOEXEC);
 }
 
 /* Files that this process only refers to: a finder opens them. */

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "tables/rule.h"
 
 #define FILE_SIZE 1000000
 
@@ -294,6 +295,122 @@ Test(parser, usdt_places_are_checked)
 		cr_assert_eq(pwrite(result_fd, &bad[i], sizeof(good), at), sizeof(good));
 		cr_assert_eq(take_as(PARSE_IMAGE, &reply), -EPROTO, "%zu", i);
 	}
+}
+
+static struct table_view view_of_this_program(size_t *ret_size)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const struct parse_request request = {
+		.kind = PARSE_TABLE, .fd = fd, .other = -1, .rows = TABLE_ROWS
+	};
+
+	cr_assert_eq(parse_here(&request, &result), 0);
+	cr_assert(result.table->n_sections > 0 && result.table->rows_size > 0);
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, result.table, result.table_size, 0),
+		     (ssize_t)result.table_size);
+	*ret_size = result.table_size;
+	return *result.table;
+}
+
+/* Where its parts are in the file for the result. */
+#define SECTION sizeof(struct table_view)
+#define ROWS(view) (SECTION + (view).n_sections * sizeof(struct table_section))
+
+static void try_table(const struct parser_reply *reply, const void *bytes, size_t size, off_t at)
+{
+	char kept[sizeof(struct table_view)];
+
+	cr_assert(size <= sizeof(kept) && pread(result_fd, kept, size, at) == (ssize_t)size);
+	cr_assert_eq(pwrite(result_fd, bytes, size, at), (ssize_t)size);
+	cr_assert_eq(take_as(PARSE_TABLE, reply), -EPROTO, "at %ld", at);
+	cr_assert_eq(pwrite(result_fd, kept, size, at), (ssize_t)size);
+	cr_assert_eq(take_as(PARSE_TABLE, reply), 0);
+}
+
+/* They end on a terminal. */
+Test(parser, tables_are_checked)
+{
+	struct parser_reply reply = { 0 };
+	size_t size;
+	const struct table_view good = view_of_this_program(&size);
+	struct table_view bad[] = { good, good, good, good, good, good, good, good, good, good };
+	struct table_section section = { .name = "x", .size = 1, .covered = 2 };
+
+	reply.table_size = size;
+	cr_assert_eq(good.n_refusals, 0);
+	cr_assert_eq(take_as(PARSE_FACTS, &reply), -EPROTO);
+	bad[0].build_id[0] = '\033';
+	memset(bad[1].packer, 'x', sizeof(bad[1].packer));
+	bad[2].labels[0] = '\n';
+	bad[3].labels_at[0] = '\n';
+	bad[4].source = ELF_N_SOURCES;
+	bad[5].is_debug_frame = 2;
+	bad[6].covered_bytes = bad[6].code_bytes + 1;
+	bad[7].n_sections = UINT64_MAX / sizeof(struct table_section) + 2;
+	bad[8].n_refusals = UINT64_MAX / sizeof(struct image_refusal) + 2;
+	bad[9].rows_size--;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		try_table(&reply, &bad[i], sizeof(bad[i]), 0);
+	try_table(&reply, &section, sizeof(section), SECTION);
+	memset(section.name, 'x', sizeof(section.name));
+	section.covered = 0;
+	try_table(&reply, &section, sizeof(section), SECTION);
+	try_table(&reply, "\033", 1, (off_t)ROWS(good));
+	try_table(&reply, " ", 1, (off_t)size - 1);
+	reply.table_size = sizeof(struct table_view) - 1;
+	cr_assert_eq(ftruncate(result_fd, (off_t)reply.table_size), 0);
+	cr_assert_eq(take_as(PARSE_TABLE, &reply), -EPROTO);
+	reply.table_size = 0;
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(take_as(PARSE_TABLE, &reply), -EPROTO);
+}
+
+/* So do instructions. */
+Test(parser, code_is_checked)
+{
+	struct code_line line = { .address = 1, .size = 1, .text = "ret" };
+	struct parser_reply reply = { .n_lines = 1 };
+
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, &line, sizeof(line), 0), sizeof(line));
+	cr_assert_eq(take_as(PARSE_CODE, &reply), 0);
+	cr_assert_eq(take_as(PARSE_FACTS, &reply), -EPROTO);
+	line.text[0] = '\033';
+	cr_assert_eq(pwrite(result_fd, &line, sizeof(line), 0), sizeof(line));
+	cr_assert_eq(take_as(PARSE_CODE, &reply), -EPROTO);
+	reply.n_lines = CODE_LINES_MAX + 1;
+	cr_assert_eq(ftruncate(result_fd, (off_t)(reply.n_lines * sizeof(line))), 0);
+	cr_assert_eq(take_as(PARSE_CODE, &reply), -EPROTO);
+	reply.n_lines = 0;
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(take_as(PARSE_CODE, &reply), -EPROTO);
+}
+
+/* Whatever a refusal says, there are words for it. */
+Test(parser, refusals_are_checked)
+{
+	struct {
+		struct table_view view;
+		struct image_refusal refusal;
+	} all = { .view = { .labels = "none", .n_refusals = 1 } };
+	const struct image_refusal good = {
+		.start = 1, .end = 2, .why = RULE_CFI, .cfi.reason = CFI_BAD_STACK
+	};
+	struct image_refusal bad[] = { good, good, good, good };
+	const struct parser_reply reply = { .table_size = sizeof(all) };
+
+	bad[0].why = RULE_N_REFUSALS;
+	bad[1].why = RULE_NONE;
+	bad[2].cfi.reason = CFI_N_REASONS;
+	bad[3].start = 3;
+	all.refusal = good;
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, &all, sizeof(all), 0), sizeof(all));
+	cr_assert_eq(take_as(PARSE_TABLE, &reply), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		try_table(&reply, &bad[i], sizeof(good), sizeof(all.view));
 }
 
 Test(parser, functions_are_checked)

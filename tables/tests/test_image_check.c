@@ -178,6 +178,7 @@ Test(image_check, takes_labels_with_a_variable)
 
 	expect_refused(&image, h->variable.kind, DP_TLS_SLOT);
 	expect_refused(&image, h->variable.value, 1);
+	expect_refused(&image, h->other_labels, 1U << DP_LABELS_CONTEXT);
 	expect_refused(&image, h->variable.zero, 1);
 	expect_refused(&image, h->labels_form, DP_LABELS_CONTEXT);
 	h->labels_form = DP_LABELS_CONTEXT;
@@ -193,7 +194,30 @@ Test(image_check, takes_labels_with_a_variable)
 	cr_assert(image_is_sound(image.cells, image.n_cells));
 	cr_assert_str_eq(image_labels_word(&image), "custom_labels_v1");
 	expect_refused(&image, h->labels_form, DP_N_LABELS_FORMS);
+	expect_refused(&image, h->other_labels, 1U << DP_LABELS_NONE);
+	expect_refused(&image, h->other_labels, 1U << DP_LABELS_CUSTOM_V1);
+	expect_refused(&image, h->other_labels, 1U << DP_N_LABELS_FORMS);
+	h->other_labels = 1U << DP_LABELS_CONTEXT | 1U << DP_LABELS_GO_MAP;
+	cr_assert(image_is_sound(image.cells, image.n_cells));
 	free(text);
+	image_done(&image);
+}
+
+Test(image_check, takes_a_file_with_two_sources_of_labels)
+{
+	struct image_extent extent = everywhere;
+	struct cfi_section section;
+	struct image image;
+
+	record_end(&a, fde_begin(&a, put_cie(&a), 0x1000, 0x40));
+	section = assembled(&a);
+	extent.labels_form = DP_LABELS_CONTEXT;
+	extent.other_labels = 1U << DP_LABELS_CUSTOM_V1;
+	extent.variable = (struct dp_tls){ .value = 0x4000, .kind = DP_TLS_DESCRIPTOR };
+	cr_assert_eq(image_build(&section, &extent, &image), 0);
+	cr_assert_eq(head_of(&image)->labels_form, DP_LABELS_CONTEXT);
+	cr_assert_eq(head_of(&image)->other_labels, 1U << DP_LABELS_CUSTOM_V1);
+	cr_assert(image_is_sound(image.cells, image.n_cells));
 	image_done(&image);
 }
 
