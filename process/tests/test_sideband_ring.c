@@ -85,15 +85,13 @@ static void put_exec(int n, size_t size)
 /* A mapping of this program, or of a file that no process has, without a way to it. */
 static void put_mapping(uint64_t inode, bool is_own)
 {
-	struct {
-		struct perf_mmap2 body;
-		char name[16];
-		uint64_t time;
-	} record = { .time = 10 };
+	const uint64_t time = 10;
+	struct perf_mmap2 body;
+	uint8_t record[sizeof(body) + 16 + sizeof(time)] = { 0 };
 	struct stat st;
 
 	cr_assert_eq(stat("/proc/self/exe", &st), 0);
-	record.body = (struct perf_mmap2){
+	body = (struct perf_mmap2){
 		.header = { .type = PERF_RECORD_MMAP2, .size = sizeof(record) },
 		.pid = (uint32_t)PID(0),
 		.address = 0x1000,
@@ -102,8 +100,10 @@ static void put_mapping(uint64_t inode, bool is_own)
 		.minor = minor(st.st_dev),
 		.inode = is_own ? st.st_ino : inode,
 	};
-	strcpy(record.name, is_own ? "/proc/self/exe" : "/nowhere");
-	put(&record, sizeof(record));
+	memcpy(record, &body, sizeof(body));
+	strcpy((char *)record + sizeof(body), is_own ? "/proc/self/exe" : "/nowhere");
+	memcpy(record + sizeof(record) - sizeof(time), &time, sizeof(time));
+	put(record, sizeof(record));
 }
 
 static void drain(void)
