@@ -19,7 +19,7 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void print_section(const char *name, uint64_t size, uint64_t covered, FILE *to)
 {
-	char plain[64];
+	char plain[TABLE_SECTION_NAME_SIZE];
 
 	snprintf(plain, sizeof(plain), "%s", name);
 	text_make_plain(plain);

@@ -505,7 +505,7 @@ int verifiers_have_rule(struct verifiers *all, uint64_t pc)
 		return second_walk_has_rule(all->own, pc);
 	err = ask(all, all->last, &request, NULL, 0, &reply);
 	if (err == 0 && reply.has_rule <= 1)
-		return reply.has_rule;
+		return (int)reply.has_rule;
 	err = err < 0 ? err : -EPROTO;
 	if (is_lost(err))
 		add_cost(all, all->last_pid, err);

@@ -65,6 +65,7 @@ Test(tables_options, parses_in_confined_processes_if_possible)
 {
 	PARSE("one");
 	cr_assert_eq(options.sandbox, SANDBOX_AUTO);
+	end();
 	PARSE("--sandbox=off", "one");
 	cr_assert_eq(options.sandbox, SANDBOX_OFF);
 }
