@@ -26,6 +26,7 @@
 #include "profiler/profiler.h"
 #include "profiler/tests/probe_world.h"
 #include "samples/spans.h"
+#include "sandbox/tests/send_text.h"
 
 #define USER 65432
 #define GROUP 65431
@@ -63,26 +64,6 @@ static int connect_to_it(void)
 	strcpy(address.sun_path, path);
 	cr_assert_eq(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	return fd;
-}
-
-static void send_text(int to, const char *text, const int *fds, size_t n_fds)
-{
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(PROBE_REQUEST_FDS * sizeof(int))];
-	} control = { 0 };
-	struct iovec part = { (char *)text, strlen(text) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	if (n_fds > 0) {
-		control.head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
-						 .cmsg_type = SCM_RIGHTS,
-						 .cmsg_len = CMSG_LEN(n_fds * sizeof(*fds)) };
-		memcpy(CMSG_DATA(&control.head), fds, n_fds * sizeof(*fds));
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(*fds));
-	}
-	cr_assert_eq(sendmsg(to, &message, 0), (ssize_t)strlen(text));
 }
 
 /* The caller drops the answer. */

@@ -26,6 +26,7 @@
 #include "sandbox/parsers.h"
 #include "sandbox/tests/faulty.h"
 #include "sandbox/tests/helper_test.h"
+#include "sandbox/tests/send_text.h"
 
 /* The size of a file that finders close without end. */
 #define UNCLOSED 671
@@ -107,22 +108,7 @@ static void connection_done(struct connection *c)
 
 static void give(struct connection *c, const char *text, const int *fds, size_t n_fds)
 {
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(2 * GIVEN_MAX_FILES * sizeof(int))];
-	} control = { 0 };
-	struct iovec part = { (char *)text, strlen(text) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	if (n_fds > 0) {
-		control.head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
-						 .cmsg_type = SCM_RIGHTS,
-						 .cmsg_len = CMSG_LEN(n_fds * sizeof(*fds)) };
-		memcpy(CMSG_DATA(&control.head), fds, n_fds * sizeof(*fds));
-		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(*fds));
-	}
-	cr_assert_eq(sendmsg(c->ends[0], &message, 0), (ssize_t)strlen(text));
+	send_text(c->ends[0], text, fds, n_fds);
 }
 
 static int receive(struct connection *c)
