@@ -195,13 +195,9 @@ static int make_exception_probes(struct session *s)
 	return err;
 }
 
-static int open_and_load(struct session *s, const struct session_options *options,
-			 const struct refusal *refusal)
+void session_init(struct session *ret, const struct session_options *options)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = options->btf);
-	int err;
-
-	*s = (struct session){
+	*ret = (struct session){
 		.n_cpus = options->n_cpus,
 		.n_rings = options->n_cpus * options->needs.rings_per_cpu,
 		.filter = options->filter,
@@ -212,10 +208,16 @@ static int open_and_load(struct session *s, const struct session_options *option
 		.counts_missed = options->all_processes && !filter_is_set(options->filter),
 		.rings.epoll_fd = -1,
 	};
-	pool_init(&s->pool, add_segment, s);
-	s->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
+	pool_init(&ret->pool, add_segment, ret);
+	ret->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
+}
 
-	err = kernel_types_check(options->btf);
+static int open_and_load(struct session *s, const struct session_options *options,
+			 const struct refusal *refusal)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = options->btf);
+	int err = kernel_types_check(options->btf);
+
 	if (err < 0)
 		return err;
 	s->bpf = dwarfprof_bpf__open_opts(&open);
@@ -244,7 +246,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 	return err;
 }
 
-int session_open(struct session *ret, const struct session_options *options)
+int session_load(struct session *s, const struct session_options *options)
 {
 	struct session_options placed = *options;
 	char place[PATH_MAX];
@@ -253,9 +255,15 @@ int session_open(struct session *ret, const struct session_options *options)
 
 	refusal_listen(&refusal);
 	placed.btf = kernel_types_place(options->btf, place);
-	err = open_and_load(ret, &placed, &refusal);
+	err = open_and_load(s, &placed, &refusal);
 	refusal_listen(NULL);
 	return err;
+}
+
+int session_open(struct session *ret, const struct session_options *options)
+{
+	session_init(ret, options);
+	return session_load(ret, options);
 }
 
 void session_close(struct session *s)

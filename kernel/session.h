@@ -108,10 +108,19 @@ struct session_options {
 };
 
 /*
- * Loads the programs and creates the maps. On failure, logs what is wrong, what is needed and what
- * to type, and returns a negative errno: -EPERM if a permission is missing, -EOPNOTSUPP if the
- * kernel lacks a feature.
+ * Makes a session of which nothing is loaded. Who is to fill the pool may know it, and has to wait for
+ * session_load().
  */
+void session_init(struct session *ret, const struct session_options *options);
+
+/*
+ * Loads the programs and creates the maps, which takes a tenth of a second. On failure, logs what is
+ * wrong, what is needed and what to type, closes the session, and returns a negative errno: -EPERM if a
+ * permission is missing, -EOPNOTSUPP if the kernel lacks a feature.
+ */
+int session_load(struct session *session, const struct session_options *options);
+
+/* Both. */
 int session_open(struct session *ret, const struct session_options *options);
 void session_close(struct session *session);
 

@@ -311,10 +311,9 @@ int parsers_check(struct parsers *p, struct confinement *ret)
 	return 0;
 }
 
-int parsers_require(struct parsers *p, struct confinement *ret)
+void parsers_require(struct parsers *p)
 {
 	starter_require(p->starter);
-	return parsers_check(p, ret);
 }
 
 static int wait_for_answer(const struct spawned *parser, struct patience *patience)
