@@ -55,8 +55,10 @@ static int make_segment(struct session *s, uint32_t index, uint8_t **ret)
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	_cleanup_close_ int fd = -1;
 	void *memory;
-	int err = s->n_made < SESSION_MADE ? 0 : show_segments(s);
+	int err = 0;
 
+	if (s->n_made == SESSION_MADE)
+		err = s->bpf ? show_segments(s) : -ENOSPC;
 	if (err < 0)
 		return err;
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "dp_segment", sizeof(uint32_t), SEGMENT_MAP_SIZE, 1,
@@ -83,13 +85,21 @@ static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 	return 0;
 }
 
-/* Enough for most processes, so that their tables need not wait for a grace period. */
+/*
+ * Enough for most processes, so that their tables need not wait for a grace period. Some are there, if the
+ * pool was used before the programs are loaded.
+ */
 static int make_first_segments(struct session *s, struct outer_map *ret)
 {
 	int err = 0;
 
 	while (err == 0 && s->n_first < SESSION_FIRST && s->n_first < s->pool.max_segments) {
-		err = make_segment(s, s->n_first, &s->first[s->n_first]);
+		uint8_t **segment = &s->first[s->n_first];
+
+		if (s->n_first < s->pool.n_segments)
+			*segment = s->pool.segments[s->n_first];
+		else
+			err = make_segment(s, s->n_first, segment);
 		if (err == 0)
 			s->n_first++;
 	}
