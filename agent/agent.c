@@ -103,6 +103,8 @@ static void give_figures(void *arg, struct figures *ret)
 	ret->is_healthy = is_healthy(&ret->run);
 	ret->intervals_written = a->counts.written;
 	ret->intervals_failed = a->counts.failed;
+	ret->store_err = a->counts.store_err;
+	ret->store_failed_real_ns = a->counts.store_failed_real_ns;
 	ret->helpers_spent_ns = a->cpu_counts.spent_ns;
 	ret->helpers_waited_ns = a->cpu_counts.waited_ns;
 	ret->helpers_refused = a->cpu_counts.refused;
@@ -119,12 +121,24 @@ static void wake_run(void *arg)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* counter: of a->constant; NULL: none. */
+/* counter: of a->constant. */
 static void count(struct agent *a, uint64_t *counter)
 {
 	pthread_mutex_lock(&a->lock);
-	if (counter)
-		(*counter)++;
+	(*counter)++;
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* A reload has failed, or a renewal. What is wrong has been logged. */
+static void go_on_as_before(struct agent *a, bool is_renewal, int err)
+{
+	log_warning("sampling goes on as before");
+	if (is_renewal)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->constant.reloads_failed++;
+	a->constant.reload_err = err;
+	a->constant.reload_failed_real_ns = clock_real_ns();
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -285,28 +299,29 @@ static int serve(struct agent *a, const struct agent_options *o)
 
 static void begin_next(struct agent *a, const struct agent_options *options, bool is_renewal)
 {
+	int err;
+
 	a->is_renewal = is_renewal;
-	if (begin_generation(a, options, &a->next) == 0)
-		return;
-	count(a, is_renewal ? NULL : &a->constant.reloads_failed);
-	log_warning("sampling goes on as before");
+	err = begin_generation(a, options, &a->next);
+	if (err < 0)
+		go_on_as_before(a, is_renewal, err);
 }
 
 static void reload(struct agent *a)
 {
 	const struct agent_options *options;
+	int err;
 
 	if (a->next || a->old) {
 		log_warning("the last reload is not complete yet: try again");
 		return;
 	}
 	(void)notify_send("RELOADING=1");
-	if (a->control->load(a->control->arg, &options) == 0) {
+	err = a->control->load(a->control->arg, &options);
+	if (err == 0)
 		begin_next(a, options, false);
-	} else {
-		count(a, &a->constant.reloads_failed);
-		log_warning("sampling goes on as before");
-	}
+	else
+		go_on_as_before(a, false, err);
 	if (!a->next)
 		(void)notify_send("READY=1");
 }
@@ -360,6 +375,8 @@ static void look_at_old(struct agent *a)
 
 static void look_at_next(struct agent *a)
 {
+	int err;
+
 	switch (a->next ? run_state(a->next->run) : RUN_OPENS) {
 	case RUN_OPENS:
 		break;
@@ -368,9 +385,9 @@ static void look_at_next(struct agent *a)
 		break;
 	case RUN_ENDED:
 	case RUN_FAILED:
+		err = run_error(a->next->run);
 		a->next = close_generation(a, a->next, a->now);
-		count(a, a->is_renewal ? NULL : &a->constant.reloads_failed);
-		log_warning("sampling goes on as before");
+		go_on_as_before(a, a->is_renewal, err);
 		(void)notify_send("READY=1");
 	}
 }

@@ -7,13 +7,15 @@
 #include "base/array.h"
 #include "report/outcome.h"
 
-enum kind { COUNTER, GAUGE };
+enum kind { COUNTER, GAUGE, SUMMARY };
 
 /* A family; a counter's samples have the suffix _total. */
 static void put_family(FILE *to, const char *name, enum kind kind, const char *unit,
 		       const char *help)
 {
-	fprintf(to, "# TYPE dwarfprof_%s %s\n", name, kind == COUNTER ? "counter" : "gauge");
+	static const char *const words[] = { "counter", "gauge", "summary" };
+
+	fprintf(to, "# TYPE dwarfprof_%s %s\n", name, words[kind]);
 	if (unit)
 		fprintf(to, "# UNIT dwarfprof_%s %s\n", name, unit);
 	fprintf(to, "# HELP dwarfprof_%s %s\n", name, help);
@@ -144,6 +146,23 @@ static void put_backends(const struct figures *f, FILE *to)
 	}
 }
 
+/* Of each backend, as a summary without quantiles: Prometheus divides them over any time. */
+static void put_latencies(const struct figures *f, FILE *to)
+{
+	put_family(to, "delivery_seconds", SUMMARY, "seconds",
+		   "Time that backends took to take a request.");
+	for (size_t i = 0; i < f->n_backends; i++) {
+		const struct deliver_counts *c = &f->backends[i].counts.deliver;
+
+		fputs("dwarfprof_delivery_seconds_count{backend=\"", to);
+		put_label(to, f->backends[i].name);
+		fprintf(to, "\"} %" PRIu64 "\ndwarfprof_delivery_seconds_sum{backend=\"",
+			c->delivered);
+		put_label(to, f->backends[i].name);
+		fprintf(to, "\"} %.6f\n", (double)c->latency_ns / 1e9);
+	}
+}
+
 static void put_kept(const struct figures *f, FILE *to)
 {
 	static const char *const words[SERIES_N_KEPT] = SERIES_KEPT_WORDS;
@@ -175,8 +194,10 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	if (f->has_store)
 		put_store(&f->store, to);
 	put_backends(f, to);
-	if (f->n_backends > 0)
+	if (f->n_backends > 0) {
+		put_latencies(f, to);
 		put_kept(f, to);
+	}
 	put_tables(&f->run.usage, to);
 	put_own_use(to);
 	put_seconds(to, "budget_spent_seconds", "CPU time of tables and names under --cpu-budget.",

@@ -4,11 +4,33 @@
 
 usage: check_agent_costs.py DWARFPROF PROGRAM-DIR
 """
+import http.server
 import os
+import shutil
+import signal
+import subprocess
+import threading
 
 import harness
 from agents import Agent, free_port
 from harness import read, wait_for
+
+SECRET = "pOqu8sie"
+
+
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """A backend that answers with what it should not repeat."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        answer = f'{{"message": "no: {SECRET}"}}'.encode()
+        self.send_response(403)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *args):
+        pass
 
 
 def nice_of(path):
@@ -36,6 +58,38 @@ class Costs(Agent):
     def setUp(self):
         super().setUp()
         self.address = f"127.0.0.1:{free_port()}"
+
+    def status(self):
+        return subprocess.run(["curl", "-sS", f"http://{self.address}/status"], capture_output=True, text=True, check=True,
+                              timeout=60).stdout
+
+    def refusing(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    def test_last_errors(self):
+        caller = self.caller()
+        with open(self.config, "w") as file:
+            file.write(f"store = {self.store}\ninterval = 300ms\ndeliver = 300ms\npyroscope = {self.refusing()}\n")
+        agent = self.agent("-c", self.config, *self.of_calls(caller), "--pull", self.address)
+        for words in "its last error", "last error of the store", "last one refused":
+            self.assertNotIn(words, self.status())
+        self.call(caller, 100)
+        wait_for(lambda: "its last error" in self.status())
+        self.assertRegex(self.status(), r"its last error</th><td>20[0-9: -]* UTC: HTTP status 403</td>")
+        shutil.rmtree(self.store)
+        wait_for(lambda: "last error of the store" in self.status())
+        self.assertRegex(self.status(), "last error of the store</th><td>.* UTC: No such file or directory</td>")
+        with open(self.config, "a") as file:
+            file.write("wrong = 1\n")
+        agent.send_signal(signal.SIGHUP)
+        wait_for(lambda: "last one refused" in self.status())
+        self.assertNotIn(SECRET, self.status())
+        self.assertIn(SECRET, self.end(agent))
 
     def test_names_go_last(self):
         caller = self.caller()

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the agent tells of itself, for programs and for people. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/figures.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static char *text;
+
+static void write_text(void (*write)(const struct figures *figures, FILE *to),
+		       const struct figures *figures)
+{
+	size_t size;
+	FILE *to;
+
+	free(text);
+	text = NULL;
+	to = open_memstream(&text, &size);
+	cr_assert(to);
+	write(figures, to);
+	cr_assert_eq(fclose(to), 0);
+}
+
+static void tear_down(void)
+{
+	free(text);
+}
+
+TestSuite(figures, .fini = tear_down);
+
+static struct figures of_backends(void)
+{
+	return (struct figures){
+		.n_backends = 2,
+		.backends = {
+			{ .name = "first",
+			  .counts = { .deliver = { .delivered = 4, .latency_ns = 3 * SECOND / 2 } } },
+			{ .name = "a \"second\"",
+			  .counts.error = { .real_ns = 86400 * SECOND, .text = "<b>broken</b>" } },
+		},
+	};
+}
+
+Test(figures, say_how_long_backends_take)
+{
+	const struct figures f = of_backends();
+
+	write_text(figures_write_metrics, &f);
+	cr_assert(strstr(text, "# TYPE dwarfprof_delivery_seconds summary\n"
+			       "# UNIT dwarfprof_delivery_seconds seconds\n"));
+	cr_assert(strstr(text, "\ndwarfprof_delivery_seconds_count{backend=\"first\"} 4\n"
+			       "dwarfprof_delivery_seconds_sum{backend=\"first\"} 1.500000\n"));
+	cr_assert(strstr(text, "_seconds_count{backend=\"a \\\"second\\\"\"} 0\n"));
+}
+
+Test(figures, say_what_went_wrong_last)
+{
+	struct figures f = of_backends();
+
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "<th>its last error</th><td>1970-01-02 00:00:00 UTC: "
+			       "&lt;b&gt;broken&lt;/b&gt;</td>"));
+	cr_assert_null(strstr(strstr(text, "its last error") + 1, "its last error"));
+	cr_assert_null(strstr(text, "last error of the store"));
+	cr_assert_null(strstr(text, "last one refused"));
+	f.store_err = -ENOSPC;
+	f.store_failed_real_ns = f.reload_failed_real_ns = 2 * 86400 * SECOND;
+	f.reload_err = -EINVAL;
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "<th>last error of the store</th><td>1970-01-03 00:00:00 UTC: "
+			       "No space left on device</td>"));
+	cr_assert(strstr(text, "<th>last one refused; the log says more</th>"
+			       "<td>1970-01-03 00:00:00 UTC: Invalid argument</td>"));
+}
