@@ -38,8 +38,12 @@ static void put_totals(const struct totals *t, FILE *to)
 {
 	put(to, "samples", COUNTER, NULL, "Samples taken.", t->samples);
 	put(to, "events", COUNTER, NULL, "Events that the samples stand for.", t->events);
-	put_family(to, "samples_lost", COUNTER, NULL, "Samples lost, by reason.");
-	fprintf(to, "dwarfprof_samples_lost_total{reason=\"rings_full\"} %" PRIu64 "\n", t->lost);
+	put_family(to, "samples_lost", COUNTER, NULL,
+		   "Samples lost, by reason: no room in the kernel's rings, or in front of the "
+		   "reports; too many at once on a CPU; left out by its tracer; damaged.");
+	for (enum lost_reason i = 0; i < LOST_N_REASONS; i++)
+		fprintf(to, "dwarfprof_samples_lost_total{reason=\"%s\"} %" PRIu64 "\n",
+			lost_reason_word(i), t->lost_by[i]);
 	put_family(to, "stacks", COUNTER, NULL, "Samples by how far their user stack was walked.");
 	for (int i = 0; i < DP_N_OUTCOMES; i++)
 		if (i != DP_WALKING)

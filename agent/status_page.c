@@ -68,6 +68,10 @@ static void put_outcomes(const struct totals *t, FILE *to)
 		"<h2>Stacks</h2>\n<p>%" PRIu64 " samples, %" PRIu64 " lost; %.2f %% of %" PRIu64
 		" user stacks are complete.</p>\n<table>\n",
 		t->samples, t->lost, totals_complete(t), totals_with_user_stack(t));
+	for (enum lost_reason i = 0; i < LOST_N_REASONS; i++)
+		if (t->lost_by[i] > 0)
+			fprintf(to, "<tr><th>lost: %s</th><td>%" PRIu64 "</td><td>%s</td></tr>\n",
+				lost_reason_word(i), t->lost_by[i], lost_reason_sentence(i));
 	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++) {
 		if (t->outcomes[i] == 0)
 			continue;

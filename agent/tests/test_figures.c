@@ -58,6 +58,23 @@ Test(figures, say_how_long_backends_take)
 	cr_assert(strstr(text, "_seconds_count{backend=\"a \\\"second\\\"\"} 0\n"));
 }
 
+Test(figures, say_why_samples_are_lost)
+{
+	const struct figures f = {
+		.totals = { .lost = 7,
+			    .lost_by = { [LOST_RINGS_FULL] = 4, [LOST_REPORTS_FULL] = 3 } }
+	};
+
+	write_text(figures_write_metrics, &f);
+	cr_assert(strstr(text, "\ndwarfprof_samples_lost_total{reason=\"rings_full\"} 4\n"
+			       "dwarfprof_samples_lost_total{reason=\"reports_full\"} 3\n"
+			       "dwarfprof_samples_lost_total{reason=\"nested\"} 0\n"));
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "<th>lost: rings_full</th><td>4</td><td>no room on"));
+	cr_assert(strstr(text, "<th>lost: reports_full</th><td>3</td>"));
+	cr_assert_null(strstr(text, "lost: nested"));
+}
+
 Test(figures, say_what_went_wrong_last)
 {
 	struct figures f = of_backends();
