@@ -71,6 +71,15 @@ static void put_tables(const struct profiler_usage *u, FILE *to)
 	    u->tables_evicted);
 }
 
+static void put_programs(const struct run_stats *programs, FILE *to)
+{
+	put_family(to, "walk_seconds", SUMMARY, "seconds",
+		   "Runs of the present run's programs in the kernel, which walk stacks, and their "
+		   "time; counted only while the sysctl kernel.bpf_stats_enabled is 1.");
+	fprintf(to, "dwarfprof_walk_seconds_count %" PRIu64 "\ndwarfprof_walk_seconds_sum %.6f\n",
+		programs->runs, (double)programs->time_ns / 1e9);
+}
+
 static void put_own_use(FILE *to)
 {
 	struct own_use use[2];
@@ -203,6 +212,7 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 		put_kept(f, to);
 	}
 	put_tables(&f->run.usage, to);
+	put_programs(&f->run.usage.programs, to);
 	put_own_use(to);
 	put_seconds(to, "budget_spent_seconds", "CPU time of tables and names under --cpu-budget.",
 		    f->helpers_spent_ns);

@@ -23,7 +23,6 @@
 #include "profiler/probe_server.h"
 #include "profiler/resting.h"
 #include "profiler/stores.h"
-#include "report/report_queue.h"
 #include "report/report.h"
 #include "samples/drain.h"
 #include "samples/event_label.h"
@@ -553,6 +552,7 @@ struct profiler_usage profiler_usage(const struct profiler *p)
 		.tables_made = tables->n_made,
 		.tables_freed = tables->n_freed,
 		.tables_evicted = tables->n_evicted,
+		.programs = run_stats_of(&p->session),
 	};
 }
 

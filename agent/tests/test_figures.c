@@ -75,6 +75,15 @@ Test(figures, say_why_samples_are_lost)
 	cr_assert_null(strstr(text, "lost: nested"));
 }
 
+Test(figures, say_how_long_the_kernel_walks)
+{
+	const struct figures f = { .run.usage.programs = { .runs = 3, .time_ns = SECOND / 4 } };
+
+	write_text(figures_write_metrics, &f);
+	cr_assert(strstr(text, "\ndwarfprof_walk_seconds_count 3\n"
+			       "dwarfprof_walk_seconds_sum 0.250000\n"));
+}
+
 Test(figures, say_what_went_wrong_last)
 {
 	struct figures f = of_backends();

@@ -91,6 +91,27 @@ class Costs(Agent):
         self.assertNotIn(SECRET, self.status())
         self.assertIn(SECRET, self.end(agent))
 
+    def test_walk_time(self):
+        """Counted while the kernel does."""
+        setting = "/proc/sys/kernel/bpf_stats_enabled"
+        before = read(setting)
+
+        def set_to(value):
+            with open(setting, "w") as file:
+                file.write(value)
+        self.addCleanup(set_to, before)
+        set_to("0")
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--pull", self.address)
+        calls = self.call(caller, 100)
+        wait_for(lambda: self.figures(self.address)["samples_total"] == len(calls))
+        self.assertEqual(self.figures(self.address)["walk_seconds_count"], 0)
+        set_to("1")
+        calls += self.call(caller, 100)
+        wait_for(lambda: self.figures(self.address)["walk_seconds_count"] >= 100)
+        self.assertGreater(self.figures(self.address)["walk_seconds_sum"], 0)
+        self.end(agent)
+
     def test_names_go_last(self):
         caller = self.caller()
         agent = self.agent(*self.of_calls(caller), "--no-cache", "--interval", "300ms", "--pull", self.address, "--deliver", "300ms",
