@@ -27,7 +27,9 @@ struct figures {
 	int reload_err;                   /* the last one, negative, and when */
 	uint64_t reload_failed_real_ns;
 	uint64_t renewals; /* of the profiler, because of --memory */
-	double cpu_share;  /* of --cpu-budget; 0: none */
+	uint64_t rate_lowered, rate_raised;
+	unsigned int asked_hz; /* the rate in the options; 0: they have none */
+	double cpu_share;      /* of --cpu-budget; 0: none */
 	uint64_t helpers_spent_ns,
 		helpers_waited_ns; /* of it: CPU time, and for it (cpu_budget.h) */
 	uint64_t helpers_refused;  /* look-ups of names, for others' sake */

@@ -199,6 +199,14 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	fprintf(to, "dwarfprof_start_time_seconds %.3f\n", (double)f->started_real_ns / 1e9);
 	put(to, "healthy", GAUGE, NULL, "1 if samples are read.", f->is_healthy);
 	put_totals(&f->totals, to);
+	put(to, "sampling_rate_hertz", GAUGE, "hertz",
+	    "Samples per second and CPU; 0: other events.", f->run.hz);
+	put(to, "sampling_rate_asked_hertz", GAUGE, "hertz", "That of the configuration.",
+	    f->asked_hz);
+	put(to, "sampling_rate_lowered", COUNTER, NULL, "Times that it was halved.",
+	    f->rate_lowered);
+	put(to, "sampling_rate_raised", COUNTER, NULL, "Times that it was doubled again.",
+	    f->rate_raised);
 	put(to, "intervals_written", COUNTER, NULL, "Files of intervals.", f->intervals_written);
 	put(to, "intervals_failed", COUNTER, NULL, "Files that could not be written.",
 	    f->intervals_failed);

@@ -84,6 +84,23 @@ Test(figures, say_how_long_the_kernel_walks)
 			       "dwarfprof_walk_seconds_sum 0.250000\n"));
 }
 
+Test(figures, say_that_the_rate_is_lower)
+{
+	struct figures f = { .run.hz = 9, .asked_hz = 19, .rate_lowered = 2, .rate_raised = 1 };
+
+	write_text(figures_write_metrics, &f);
+	cr_assert(strstr(text, "\ndwarfprof_sampling_rate_hertz 9\n"));
+	cr_assert(strstr(text, "\ndwarfprof_sampling_rate_asked_hertz 19\n"));
+	cr_assert(strstr(text, "\ndwarfprof_sampling_rate_lowered_total 2\n"));
+	cr_assert(strstr(text, "\ndwarfprof_sampling_rate_raised_total 1\n"));
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "<td>9</td></tr>\n<tr><th>as there is no time for more, instead of"
+			       "</th><td>19</td>"));
+	f.run.hz = 19;
+	write_text(figures_write_page, &f);
+	cr_assert_null(strstr(text, "no time"));
+}
+
 Test(figures, say_what_went_wrong_last)
 {
 	struct figures f = of_backends();

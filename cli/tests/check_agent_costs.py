@@ -6,9 +6,11 @@ usage: check_agent_costs.py DWARFPROF PROGRAM-DIR
 """
 import http.server
 import os
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 
 import harness
@@ -111,6 +113,28 @@ class Costs(Agent):
         wait_for(lambda: self.figures(self.address)["walk_seconds_count"] >= 100)
         self.assertGreater(self.figures(self.address)["walk_seconds_sum"], 0)
         self.end(agent)
+
+    def test_rate(self):
+        """Sampling alone takes more than the budget: it is done less often, and each sample stands for more time."""
+        busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        self.addCleanup(busy.wait)
+        self.addCleanup(busy.kill)
+        with open(self.config, "w") as file:
+            file.write(f"store = {self.store}\ninterval = 1s\ncpu-budget = 0.01\n")
+        agent = self.agent("-c", self.config, "--no-cache", "--pull", self.address)
+        wait_for(lambda: self.figures(self.address)["sampling_rate_hertz"] == 19)
+        # Somebody looks at the picture, so that names are looked up, and wait.
+        look = lambda: subprocess.run(["curl", "-sS", f"http://{self.address}/flame-graph"], capture_output=True, timeout=60)
+        wait_for(lambda: look() and self.figures(self.address)["sampling_rate_hertz"] == 9)
+        wait_for(lambda: self.figures(self.address)["sampling_rate_lowered_total"] >= 1)
+        self.assertEqual(self.figures(self.address)["sampling_rate_asked_hertz"], 19)
+        self.assertIn("as there is no time for more, instead of</th><td>19</td>", self.status())
+        agent.send_signal(signal.SIGHUP)
+        wait_for(lambda: self.figures(self.address)["sampling_rate_hertz"] == 19)
+        said = self.end(agent)
+        self.assertIn("there is no time for 19 samples per second: 9 from now on", said)
+        heads = [harness.dwarfprof("report", path).stdout for path in self.recordings()]
+        self.assertEqual({hz for head in heads for hz in re.findall(r"^\S.* at (\d+) Hz,", head, re.M)}, {"19", "9"})
 
     def test_names_go_last(self):
         caller = self.caller()
