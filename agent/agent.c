@@ -14,6 +14,7 @@
 #include "agent/notify.h"
 #include "agent/own_use.h"
 #include "agent/pulls.h"
+#include "agent/rate.h"
 #include "agent/recent.h"
 #include "agent/server.h"
 #include "log/clock.h"
@@ -35,10 +36,14 @@
 #define LAST_DELIVERY_NS UINT64_C(1200000000)
 #define END_NS UINT64_C(4900000000)
 
+/* Why a run takes over from another; but for a reload, it has the same options. */
+enum cause { BY_RELOAD, BY_MEMORY, BY_LOWER_RATE, BY_HIGHER_RATE };
+
 /* A run with all that its options opened. */
 struct generation {
 	const struct agent_options *options;
 	struct run_options run_options;
+	unsigned int divisor; /* of the rate that the options ask for */
 	/* May be those of the one before. */
 	struct store *store;
 	struct backend *backends[AGENT_BACKENDS];
@@ -51,7 +56,8 @@ struct agent {
 	const struct agent_control *control;
 	struct generation *now, *next; /* next: NULL unless it is about to take over */
 	struct generation *old;        /* the one that now took over from, until it has ended */
-	bool is_renewal;               /* next, or else now, has the same options */
+	enum cause cause;              /* of next, or else of now */
+	struct rate rate;
 	struct pulls *pulls;
 	struct recent *recent;
 	struct server *server; /* NULL: none */
@@ -88,6 +94,7 @@ static void give_figures(void *arg, struct figures *ret)
 		ret->run = run_figures(a->now->run);
 		ret->memory_limit = a->now->options->memory;
 		ret->cpu_share = a->now->options->cpu_share;
+		ret->asked_hz = ret->run.hz ? a->now->options->run.profiler.hz : 0;
 		ret->has_store = a->now->store;
 	}
 	if (ret->has_store)
@@ -103,6 +110,8 @@ static void give_figures(void *arg, struct figures *ret)
 	ret->is_healthy = is_healthy(&ret->run);
 	ret->intervals_written = a->counts.written;
 	ret->intervals_failed = a->counts.failed;
+	ret->store_err = a->counts.store_err;
+	ret->store_failed_real_ns = a->counts.store_failed_real_ns;
 	ret->helpers_spent_ns = a->cpu_counts.spent_ns;
 	ret->helpers_waited_ns = a->cpu_counts.waited_ns;
 	ret->helpers_refused = a->cpu_counts.refused;
@@ -119,12 +128,24 @@ static void wake_run(void *arg)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* counter: of a->constant; NULL: none. */
+/* counter: of a->constant. */
 static void count(struct agent *a, uint64_t *counter)
 {
 	pthread_mutex_lock(&a->lock);
-	if (counter)
-		(*counter)++;
+	(*counter)++;
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* What is wrong has been logged. */
+static void go_on_as_before(struct agent *a, enum cause cause, int err)
+{
+	log_warning("sampling goes on as before");
+	if (cause != BY_RELOAD)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->constant.reloads_failed++;
+	a->constant.reload_err = err;
+	a->constant.reload_failed_real_ns = clock_real_ns();
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -213,7 +234,7 @@ static struct generation *close_generation(struct agent *a, struct generation *g
 
 /* Takes the options over, even on failure, unless they are the present ones. */
 static int begin_generation(struct agent *a, const struct agent_options *options,
-			    struct generation **ret)
+			    unsigned int divisor, struct generation **ret)
 {
 	struct generation *g = calloc(1, sizeof(*g));
 	int err;
@@ -226,6 +247,8 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 	}
 	g->options = options;
 	g->run_options = options->run;
+	g->divisor = divisor;
+	g->run_options.profiler.hz = rate_divided(&options->run.profiler, divisor);
 	g->run_options.pulls = options->pull ? a->pulls : NULL;
 	g->run_options.counts = &a->counts;
 	g->run_options.cpu_share = options->cpu_share;
@@ -283,30 +306,32 @@ static int serve(struct agent *a, const struct agent_options *o)
 	return 0;
 }
 
-static void begin_next(struct agent *a, const struct agent_options *options, bool is_renewal)
+static void begin_next(struct agent *a, const struct agent_options *options, enum cause cause,
+		       unsigned int divisor)
 {
-	a->is_renewal = is_renewal;
-	if (begin_generation(a, options, &a->next) == 0)
-		return;
-	count(a, is_renewal ? NULL : &a->constant.reloads_failed);
-	log_warning("sampling goes on as before");
+	int err;
+
+	a->cause = cause;
+	err = begin_generation(a, options, divisor, &a->next);
+	if (err < 0)
+		go_on_as_before(a, cause, err);
 }
 
 static void reload(struct agent *a)
 {
 	const struct agent_options *options;
+	int err;
 
 	if (a->next || a->old) {
 		log_warning("the last reload is not complete yet: try again");
 		return;
 	}
 	(void)notify_send("RELOADING=1");
-	if (a->control->load(a->control->arg, &options) == 0) {
-		begin_next(a, options, false);
-	} else {
-		count(a, &a->constant.reloads_failed);
-		log_warning("sampling goes on as before");
-	}
+	err = a->control->load(a->control->arg, &options);
+	if (err == 0)
+		begin_next(a, options, BY_RELOAD, 1);
+	else
+		go_on_as_before(a, BY_RELOAD, err);
 	if (!a->next)
 		(void)notify_send("READY=1");
 }
@@ -339,6 +364,9 @@ static void take_over(struct agent *a)
 static void look_at_old(struct agent *a)
 {
 	struct generation *old = a->old;
+	struct figures *c = &a->constant;
+	uint64_t *const counters[] = { &c->reloads, &c->renewals, &c->rate_lowered,
+				       &c->rate_raised }; /* by cause */
 	struct run_figures figures;
 
 	if (!old || run_state(old->run) == RUN_SAMPLES)
@@ -352,14 +380,16 @@ static void look_at_old(struct agent *a)
 	if (a->now->store)
 		store_set_limits(a->now->store, &a->now->options->store_limits);
 	run_serve(a->now->run);
-	count(a, a->is_renewal ? &a->constant.renewals : &a->constant.reloads);
-	if (!a->is_renewal)
+	count(a, counters[a->cause]);
+	if (a->cause == BY_RELOAD)
 		log_info("sampling goes on with the new configuration");
 	(void)notify_send("READY=1");
 }
 
 static void look_at_next(struct agent *a)
 {
+	int err;
+
 	switch (a->next ? run_state(a->next->run) : RUN_OPENS) {
 	case RUN_OPENS:
 		break;
@@ -368,9 +398,9 @@ static void look_at_next(struct agent *a)
 		break;
 	case RUN_ENDED:
 	case RUN_FAILED:
+		err = run_error(a->next->run);
 		a->next = close_generation(a, a->next, a->now);
-		count(a, a->is_renewal ? NULL : &a->constant.reloads_failed);
-		log_warning("sampling goes on as before");
+		go_on_as_before(a, a->cause, err);
 		(void)notify_send("READY=1");
 	}
 }
@@ -404,16 +434,31 @@ static void look_at_memory(struct agent *a, uint64_t now)
 	log_warning("%" PRIu64 " MiB of memory are in use, more than --memory allows (%" PRIu64
 		    " MiB): the profiler is begun anew",
 		    (own.private_bytes + helpers.private_bytes) >> 20, o->memory >> 20);
-	begin_next(a, o, true);
+	begin_next(a, o, BY_MEMORY, a->now->divisor);
+}
+
+static void look_at_rate(struct agent *a, uint64_t now)
+{
+	const struct agent_options *o = a->now->options;
+	bool is_steady = a->is_ready && !a->next && !a->old;
+	unsigned int divisor = a->now->divisor;
+	struct figures figures;
+
+	give_figures(a, &figures);
+	if (rate_change(&a->rate, &figures, &o->run.profiler, is_steady, &divisor, now))
+		begin_next(a, o, divisor > a->now->divisor ? BY_LOWER_RATE : BY_HIGHER_RATE,
+			   divisor);
 }
 
 static void look_around(struct agent *a)
 {
 	struct run_figures figures = run_figures(a->now->run);
+	uint64_t now = clock_now_ns();
 
 	if (!a->is_ready || is_healthy(&figures))
 		(void)notify_send("WATCHDOG=1");
-	look_at_memory(a, clock_now_ns());
+	look_at_memory(a, now);
+	look_at_rate(a, now);
 }
 
 static void obey(struct agent *a)
@@ -505,7 +550,7 @@ static int prepare(struct agent *a)
 		snprintf(a->constant.kernel, sizeof(a->constant.kernel), "%s %s", machine.sysname,
 			 machine.release);
 	}
-	err = begin_generation(a, options, &a->now);
+	err = begin_generation(a, options, 1, &a->now);
 	if (err < 0)
 		return err;
 	run_take_over(a->now->run, NULL);

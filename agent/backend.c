@@ -190,6 +190,7 @@ struct backend_counts backend_counts(struct backend *b)
 		counts.folded += kept == SERIES_ALL ? 0 : counts.kept[kept];
 	}
 	deliver_counts(b->deliver, &counts.deliver);
+	deliver_last_error(b->deliver, &counts.error);
 	return counts;
 }
 

@@ -25,6 +25,7 @@ struct backend_options {
 
 struct backend_counts {
 	struct deliver_counts deliver;
+	struct deliver_error error;
 	uint64_t filtered;            /* samples that rules drop */
 	uint64_t folded;              /* samples of too many sets of labels */
 	uint64_t kept[SERIES_N_KEPT]; /* samples, by what they keep of them */

@@ -9,6 +9,7 @@
 #include "agent/process_labels.h"
 #include "agent/recent.h"
 #include "agent/store.h"
+#include "log/clock.h"
 #include "log/log.h"
 
 struct written {
@@ -89,19 +90,29 @@ static int open_output(struct interval *i, const struct interval_output *output,
 	return err;
 }
 
-static int add_output(struct interval *i, const struct interval_output *output)
+static void note_failure(struct interval_counts *counts, const struct interval_output *output,
+			 int err)
+{
+	counts->failed += !output->recent;
+	if (!output->store)
+		return;
+	atomic_store(&counts->store_err, err);
+	atomic_store(&counts->store_failed_real_ns, clock_real_ns());
+}
+
+static void add_output(struct interval *i, const struct interval_output *output)
 {
 	struct written *w = &i->written[i->n];
 	int err = open_output(i, output, w);
 
 	if (err < 0) {
 		log_error("cannot begin to write an interval: %s", strerror(-err));
-		return err;
+		note_failure(i->counts, output, err);
+		return;
 	}
 	w->output = output;
 	i->report.streams &= w->report->streams;
 	i->n++;
-	return 0;
 }
 
 int interval_new(const struct interval_output *outputs, size_t n,
@@ -123,8 +134,7 @@ int interval_new(const struct interval_output *outputs, size_t n,
 	i->labels = labels;
 	i->counts = counts;
 	for (size_t k = 0; k < n; k++)
-		if (add_output(i, &outputs[k]) < 0)
-			counts->failed++;
+		add_output(i, &outputs[k]);
 	*ret = i;
 	return 0;
 }
@@ -169,7 +179,7 @@ void interval_finish(struct interval *i, const struct totals *totals)
 			i->counts->written += !w->output->recent;
 			continue;
 		}
-		i->counts->failed += !w->output->recent;
+		note_failure(i->counts, w->output, w->err);
 		log_error("an interval could not be written, and is lost: %s", strerror(-w->err));
 	}
 	interval_free(i);

@@ -34,6 +34,8 @@ struct interval;
 struct interval_counts {
 	_Atomic uint64_t written, failed; /* outputs but those of a minute */
 	_Atomic uint64_t unlabelled;      /* processes, see process_labels.h */
+	_Atomic int store_err;            /* the last one, negative, and when */
+	_Atomic uint64_t store_failed_real_ns;
 };
 
 /*

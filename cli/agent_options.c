@@ -234,6 +234,7 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 	s->agent.run.profiler.label_sources.tells_service = true;
 	s->agent.run.names = o->names.options;
 	s->agent.run.names.no_debuginfod = true;
+	s->agent.run.names.go_last = true;
 	s->agent.run.command_line = o->record.command_line;
 }
 

@@ -37,6 +37,7 @@ struct deliver {
 	bool has_news;     /* something was put, or it stops */
 	uint64_t end_ns;   /* CLOCK_MONOTONIC, when it has to stop; 0: never */
 	struct deliver_counts counts;
+	struct deliver_error error;
 };
 
 static uint64_t read_end(struct deliver *d)
@@ -106,6 +107,23 @@ static void log_answer(const struct deliver *d, const struct answer *answer, con
 		log_warning("%s %s%s%s", http_url(d->http), what, separator, answer->text);
 }
 
+/* Where the backend has answered, the text is its own. */
+static void note_error(struct deliver *d, const struct answer *answer)
+{
+	struct deliver_error error = { .real_ns = clock_real_ns() };
+
+	if (answer->grpc_status > 0)
+		snprintf(error.text, sizeof(error.text), "gRPC status %d", answer->grpc_status);
+	else if (answer->status >= 300)
+		snprintf(error.text, sizeof(error.text), "HTTP status %ld", answer->status);
+	else
+		snprintf(error.text, sizeof(error.text), "%.*s", (int)sizeof(error.text) - 1,
+			 answer->status == 0 && answer->text[0] ? answer->text : "no valid answer");
+	pthread_mutex_lock(&d->lock);
+	d->error = error;
+	pthread_mutex_unlock(&d->lock);
+}
+
 static void count_delivered(struct deliver *d, const struct answer *answer, size_t size,
 			    uint64_t begun_ns)
 {
@@ -159,6 +177,8 @@ static uint64_t deliver_one(struct deliver *d, unsigned int *n_failures)
 	if (err < 0)
 		return err == -ENOMEM ? begun_ns + NS_PER_S : 0;
 	verdict = http_post(d->http, body, size, &answer);
+	if (verdict != ANSWER_DELIVERED)
+		note_error(d, &answer);
 	if (verdict == ANSWER_LATER) {
 		spool_done(d->spool, false);
 		if ((*n_failures)++ == 0)
@@ -394,6 +414,13 @@ void deliver_counts(struct deliver *d, struct deliver_counts *ret)
 	ret->dropped += spool.dropped;
 	ret->spooled = spool.n;
 	ret->spooled_bytes = spool.bytes;
+}
+
+void deliver_last_error(struct deliver *d, struct deliver_error *ret)
+{
+	pthread_mutex_lock(&d->lock);
+	*ret = d->error;
+	pthread_mutex_unlock(&d->lock);
 }
 
 void deliver_stop(struct deliver *d, uint64_t time_ns)

@@ -53,6 +53,12 @@ struct deliver_counts {
 	uint64_t sent_bytes, latency_ns;     /* of delivered ones together */
 };
 
+/* Why the last attempt that failed did, without what a backend says: it may repeat a credential. */
+struct deliver_error {
+	uint64_t real_ns; /* 0: none has */
+	char text[128];
+};
+
 /* 0 or a negative errno: -EINVAL for the URL, -EBUSY if another process uses the spool, -ENOSYS
  * without libcurl. */
 int deliver_open(const struct deliver_options *options, struct deliver **ret);
@@ -72,6 +78,7 @@ int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const ui
 		      const struct deliver_label *labels, size_t n);
 
 void deliver_counts(struct deliver *d, struct deliver_counts *ret);
+void deliver_last_error(struct deliver *d, struct deliver_error *ret);
 
 /*
  * Delivers what there is within that time, as far as the backend takes it at once, and frees

@@ -539,20 +539,21 @@ void session_stop(struct session *s)
 			close(steal_fd(&s->uprobe_fds[i]));
 }
 
-uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)
+void session_losses(const struct session *s, struct session_losses *ret)
 {
-	uint64_t total = s->rings.n_refused + (s->counts_missed ? tracer_missed(&s->tracer) : 0);
-
-	*ret_time_ns = 0;
+	*ret = (struct session_losses){
+		.missed = s->counts_missed ? tracer_missed(&s->tracer) : 0,
+		.unreadable = s->rings.n_refused,
+	};
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
 		struct dp_losses losses;
 
 		if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses) == 0) {
-			total += losses.full + losses.busy;
-			*ret_time_ns += losses.time_ns;
+			ret->full += losses.full;
+			ret->nested += losses.busy;
+			ret->time_ns += losses.time_ns;
 		}
 	}
-	return total;
 }
 
 int session_add_blocked(struct session *s, uint32_t kernel_tid, const struct dp_blocked *blocked)

@@ -421,6 +421,7 @@ struct profiler_usage profiler_usage(const struct profiler *p)
 		.tables_made = tables->n_made,
 		.tables_freed = tables->n_freed,
 		.tables_evicted = tables->n_evicted,
+		.programs = run_stats_of(&p->session),
 	};
 }
 

@@ -119,6 +119,7 @@ static int start(struct namers *all, const struct owner *owner, bool is_mixed, u
 		err = starter_start(parsers_starter(all->parsers), SPAWNED_NAMER, &process);
 	if (err < 0)
 		return err;
+	names_go_last(all->names, process.pid);
 	*ret = least_used(all);
 	**ret = (struct namer_process){
 		.serial = ++all->last_serial,

@@ -343,7 +343,8 @@ class Requests(Agent):
         metrics = read()
         self.assertIn("application/openmetrics-text; version=1.0.0", harness.read(self.out + ".head"))
         self.assertEqual(metrics["dwarfprof_stacks_total", "complete"], len(calls))
-        self.assertEqual(metrics["dwarfprof_samples_lost_total", "rings_full"], 0)
+        for reason in "rings_full", "reports_full", "nested", "missed", "unreadable":
+            self.assertEqual(metrics["dwarfprof_samples_lost_total", reason], 0)
         self.assertEqual(metrics["dwarfprof_intervals_failed_total",], 0)
         before = harness.cpu_time(agent.pid)
         metrics = read()
