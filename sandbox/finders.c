@@ -19,6 +19,7 @@
 #include "sandbox/given.h"
 #include "sandbox/message.h"
 #include "sandbox/starter.h"
+#include "symbols/source_file.h"
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 4
@@ -349,6 +350,14 @@ int finders_open(struct finders *f, uid_t user, int reference, struct found_file
 	return find(f, &q, ret);
 }
 
+static int set_path(struct find_request *request, const char *path)
+{
+	if (strlen(path) >= sizeof(request->place.path))
+		return -ENAMETOOLONG;
+	strcpy(request->place.path, path);
+	return 0;
+}
+
 static int look_up(struct finders *f, uid_t user, int root, const char *path, uint64_t inode,
 		   uint64_t time_ns, struct found_file *ret)
 {
@@ -356,16 +365,26 @@ static int look_up(struct finders *f, uid_t user, int root, const char *path, ui
 	const struct question q = { &request, { root, -1 }, user, 0, time_ns };
 
 	request.place.has_root = root >= 0;
-	if (strlen(path) >= sizeof(request.place.path))
-		return -ENAMETOOLONG;
-	strcpy(request.place.path, path);
-	return find(f, &q, ret);
+	return set_path(&request, path) ?: find(f, &q, ret);
 }
 
 int finders_look_up(struct finders *f, uid_t user, int root, const char *path, uint64_t inode,
 		    struct found_file *ret)
 {
 	return look_up(f, user, root, path, inode, 0, ret);
+}
+
+int finders_copy_source(struct finders *f, uid_t user, const char *path, int to)
+{
+	struct find_request request = { .kind = FIND_TEXT };
+	const struct question q = { &request, { to, -1 }, user, 0 };
+	struct find_reply reply;
+	_cleanup_close_ int none = -1;
+	int err = set_path(&request, path) ?: ask(f, &q, &reply, &none);
+
+	if (err == -ESHUTDOWN)
+		return source_file_copy(path, to);
+	return err < 0 ? err : reply.err;
 }
 
 int finders_open_debug(struct finders *f, uid_t user, const struct debug_place *place, int root)

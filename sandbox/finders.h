@@ -58,6 +58,9 @@ int finders_open(struct finders *finders, uid_t user, int reference, struct foun
 int finders_look_up(struct finders *finders, uid_t user, int root, const char *path, uint64_t inode,
 		    struct found_file *ret);
 
+/* Does source_file_copy() for a user. Returns as that does, or with the errors above. */
+int finders_copy_source(struct finders *finders, uid_t user, const char *path, int to);
+
 /* Does debug_place_open() for a user. Returns as that does, or with the errors above. */
 int finders_open_debug(struct finders *finders, uid_t user, const struct debug_place *place,
 		       int root);

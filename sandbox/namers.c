@@ -494,6 +494,11 @@ static int open_file(void *arg, const char *path)
 	return err < 0 ? err : found.fd;
 }
 
+static int copy_source(void *arg, const char *path, int to)
+{
+	return finders_copy_source(parsers_finders(parsers_of(arg)), geteuid(), path, to);
+}
+
 static int read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
 {
 	return module_parse_build_id(parsers_of(arg), fd, ret);
@@ -553,6 +558,7 @@ static const struct name_reader reader = {
 	.close = close_there,
 	.read_digest = read_digest,
 	.open_file = open_file,
+	.copy_source = copy_source,
 	.read_build_id = read_build_id,
 	.find_pages = find_pages,
 	.disassemble = disassemble_there,

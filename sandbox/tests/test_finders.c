@@ -221,6 +221,29 @@ Test(finders, open_what_is_there)
 	cr_assert_eq(n_said("warning"), 0);
 }
 
+/* A source file, which this process does not open. */
+Test(finders, copy_text)
+{
+	_cleanup_close_ int text = memfd_create("text", MFD_CLOEXEC);
+	char path[64], found[8] = "";
+	int file;
+
+	snprintf(path, sizeof(path), "%s/file", directory);
+	file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0);
+	cr_assert(file >= 0 && write(file, "text", 4) == 4);
+	close(file);
+	cr_assert_eq(chown(path, OTHER, OTHER), 0);
+	cr_assert_eq(finders_copy_source(finders, USER, path, text), 4);
+	cr_assert(pread(text, found, sizeof(found), 0) == 4 && strcmp(found, "text") == 0);
+	unlink(path);
+	cr_assert_eq(finders_copy_source(finders, USER, path, text), -ENOENT);
+	cr_assert_eq(mkfifo(path, 0666), 0);
+	cr_assert_eq(finders_copy_source(finders, USER, path, text), -ESTALE);
+	unlink(path);
+	cr_assert_eq(finders_copy_source(NULL, USER, path, text), -ENOENT);
+	cr_assert_gt(finder(), 0);
+}
+
 /* It costs the user who has mapped that file, for a while, and nobody else. */
 Test(finders, are_given_up)
 {
