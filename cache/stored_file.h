@@ -62,6 +62,9 @@ bool stored_file_is_on_disk(uint64_t fs_type);
  */
 bool stored_file_is_mounted(const char *mountinfo_path, dev_t device, const char *type);
 
+/* Who serves a file system (FUSE) that is mounted as a device, likewise. False: nobody, or it is not known. */
+bool stored_file_server(const char *mountinfo_path, dev_t device, uid_t *ret);
+
 /*
  * Whether it is on a file system that is known to be this machine's own, and needs nobody else to be read:
  * neither foreign nor of an unknown type. May wait.

@@ -31,6 +31,9 @@ static int open_wanted(const struct find_request *r, int from)
 	case FIND_ADD:
 		return file_reopen(from);
 	case FIND_PATH:
+		if (r->no_links)
+			return linkless_file_open(r->place.has_root ? from : -1, r->place.path,
+						  r->inode);
 		return r->place.has_root ? rooted_file_open(from, r->place.path, r->inode) :
 					   regular_file_open(r->place.path, r->inode);
 	case FIND_DEBUG:
@@ -83,7 +86,7 @@ static int pass(const struct find_request *request, const int fds[MESSAGE_MAX_FD
 	if (request->kind == FIND_GIVEN)
 		return receive(request, fds);
 	if (request->kind == FIND_TEXT)
-		return source_file_copy(request->place.path, fds[FIND_FROM]);
+		return source_file_copy(request->place.path, !request->no_links, fds[FIND_FROM]);
 	fd = open_wanted(request, fds[FIND_FROM]);
 	if (fd < 0)
 		return fd;

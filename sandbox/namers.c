@@ -311,7 +311,8 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	/* It may have been spent in many short look-ups. */
 	if (namer_cost_left(&r->cost, all->limit_ns) == 0) {
 		if (n->opener.has_foreign)
-			finders_blame(n->opener.finders, module->user, -1);
+			finders_blame(n->opener.finders, module->user, n->opener.foreign_device,
+				      -1);
 		return -ETIME;
 	}
 	n->used = ++all->clock;

@@ -34,9 +34,16 @@ static int copy(int from, int to, int size)
 	return done;
 }
 
-int source_file_copy(const char *path, int to)
+static int open_source(const char *path, bool links)
 {
-	_cleanup_close_ int from = path[0] == '/' ? regular_file_open(path, 0) : -ENOENT;
+	if (path[0] != '/')
+		return -ENOENT;
+	return links ? regular_file_open(path, 0) : linkless_file_open(-1, path, 0);
+}
+
+int source_file_copy(const char *path, bool links, int to)
+{
+	_cleanup_close_ int from = open_source(path, links);
 	struct stat st;
 
 	if (from < 0)
@@ -55,7 +62,7 @@ int source_file_open(const struct names *names, const char *path)
 	if (text < 0)
 		return -errno;
 	size = reader && reader->copy_source ? reader->copy_source(names->reader_arg, path, text) :
-					       source_file_copy(path, text);
+					       source_file_copy(path, true, text);
 	if (size < 0)
 		return size;
 	/* One that was asked before, and has ended, may have copied more. */

@@ -4,6 +4,7 @@
 
 usage: check_slow_names.py DWARFPROF PROGRAM-DIR
 """
+import contextlib
 import os
 import subprocess
 import time
@@ -53,6 +54,25 @@ class HangingRecording(Files):
 
     def test_one_that_is_not_read(self):
         self.check(READ)
+
+    def test_many_of_one_file_system(self):
+        """Two are waited for. It is not the share of who makes the report, nor of any other file system."""
+        files = self.mount(harness.program("fibonacci"), ["one", "two", "three"], hangs=(OPEN,), is_deaf=True)
+        recording = os.path.join(self.directory, "recording.dwarfprof")
+        with contextlib.ExitStack() as stack:
+            pids = [stack.enter_context(harness.Target(file, "3600")) for file in files.paths()]
+            pids.append(stack.enter_context(harness.busy()))
+            profiler = start("-F", "499", "-d", "2", "-p", ",".join(map(str, pids)), "-o", recording, stderr=subprocess.DEVNULL)
+            self.addCleanup(profiler.kill)
+            self.assertEqual(profiler.wait(60), 0)
+        files.hang_for(os.getpid())
+        folded, said, took = self.report(recording)
+        print(f"it was there after {took:.1f} s", flush=True)
+        self.assertLess(took, 2 + self.PATIENCE[OPEN])
+        for file in files.paths():
+            self.assertIn(f"no names for {file}: its file system does not answer", said)
+        self.assertEqual(said.count("no names for "), 3, said)
+        self.assertRegex(folded, r"(?m)^fibonacci;.*;main;fibonacci")
 
 
 class HangingSource(Files):
