@@ -191,6 +191,13 @@ static bool is_disk_of_user(const struct statfs *fs)
 	return (fs->f_flags & ST_NOSUID) != 0 && (uint32_t)fs->f_type != TMPFS_MAGIC;
 }
 
+bool stored_file_is_on_disk_of_user(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 || is_disk_of_user(&fs);
+}
+
 /* Users of another user namespace all look like this one (user_namespaces(7)). */
 #define OVERFLOW_USER 65534
 

@@ -74,6 +74,9 @@ bool stored_file_is_local(int fd);
 /* Whether reading a file may take long, since someone else, such as a server, decides about it. May wait. */
 bool stored_file_is_foreign(int fd);
 
+/* Whether a user may have mounted the disk that it is on, and written it elsewhere, its owners, too. May wait. */
+bool stored_file_is_on_disk_of_user(int fd);
+
 /*
  * Whether its inode, and the device of its file system, are no other file's while it is open: not where
  * those of snapshots have the same, as in bcachefs, or of an overlay's layers, which may be snapshots.
