@@ -4,6 +4,7 @@
  * sizes that receivers take. The tests `formats` and `otlp` read whole ones by the collector's code.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
 
 #include "report/report.h"
 #include "report/tests/labels.h"
@@ -31,6 +32,7 @@ static struct {
 	size_t requests, samples, times, largest, most, attributes;
 	char ids[64][16];
 	size_t n_ids;
+	int fails; /* so many times, taking one fails */
 } seen;
 
 static void begin(const struct report_parts *parts)
@@ -126,7 +128,7 @@ static int end_part(void *arg)
 	seen.requests++;
 	*begins = file_size;
 	otlp__export_profiles_service_request__free_unpacked(request, NULL);
-	return 0;
+	return seen.fails-- > 0 ? -ENOSPC : 0;
 }
 
 static void end(void)
@@ -165,6 +167,24 @@ Test(otlp, requests_have_a_limited_number_of_samples)
 	cr_assert_eq(seen.times, 450);
 	cr_assert_eq(seen.requests, 3);
 	cr_assert_eq(seen.most, 100);
+	free(file);
+}
+
+/* The disk is full for a moment. */
+Test(otlp, requests_follow_one_that_cannot_be_taken)
+{
+	size_t begins = 0;
+	const struct report_parts parts = { 1 << 30, 100, end_part, &begins };
+
+	seen.fails = 1;
+	begin(&parts);
+	for (unsigned int i = 0; i < 450; i++)
+		add(i, NULL);
+	cr_assert_eq(report_finish(report, &totals), -ENOSPC);
+	fclose(report->to);
+	report_free(report);
+	cr_assert_eq(seen.times, 450);
+	cr_assert_eq(seen.requests, 5);
 	free(file);
 }
 
