@@ -353,6 +353,10 @@ static int set_request(struct exchange *e)
 	set(http->curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	set(http->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	set(http->curl, CURLOPT_TIMEOUT_MS, REQUEST_MS);
+#if CURL_AT_LEAST_VERSION(7, 87, 0)
+	/* A name server that does not answer holds up neither the next attempt nor the end. */
+	set(http->curl, CURLOPT_QUICK_EXIT, 1L);
+#endif
 	set(http->curl, CURLOPT_USERAGENT, "dwarfprof/" DP_VERSION);
 	set(http->curl, CURLOPT_POST, 1L);
 	set(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(e->head_size + e->size));

@@ -65,9 +65,9 @@ class Receiver:
 class Sender:
     """deliver_files at work."""
 
-    def __init__(self, errors, **options):
+    def __init__(self, errors, before=(), **options):
         self.errors = open(errors, "a+", encoding="utf-8")
-        self.process = subprocess.Popen([DELIVER, *(f"{key}={value}" for key, value in options.items())], text=True,
+        self.process = subprocess.Popen([*before, DELIVER, *(f"{key}={value}" for key, value in options.items())], text=True,
                                         errors="surrogateescape", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors)
         self.error = json.loads(self.process.stdout.readline())["error"]
@@ -335,6 +335,20 @@ class Deliveries(unittest.TestCase):
         sender = self.sender(url=receiver.url("grpc"), spool=self.path("spool"))
         sender.end(20000)
         self.assertEqual([value(request) for request in receiver.got()], self.values((1, 1)))
+
+    @unittest.skipIf(os.geteuid(), "a name server's port needs root")
+    def test_it_stops_while_names_cannot_be_looked_up(self):
+        """The resolver waits for a name server that says nothing, for half a minute each time."""
+        with open(self.path("resolv.conf"), "w", encoding="utf-8") as file:
+            file.write("nameserver 127.0.0.97\noptions timeout:30 attempts:2\n")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
+            deaf.bind(("127.0.0.97", 53))
+            deaf.settimeout(60)
+            sender = self.sender(url="http://backend.example:4040", before=(
+                "unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', self.path("resolv.conf")))
+            self.put(sender, (1,))
+            deaf.recv(512)
+            self.assertLess(sender.end(1000), 15)
 
     def test_urls(self):
         for url, protocol in (("ftp://x", "otlp"), ("http://", "otlp"), ("http://me:secret@127.0.0.1", "otlp"),
