@@ -9,6 +9,7 @@
 #include "agent/named_labels.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "log/clock.h"
 #include "report/resource_label.h"
 
 /* Pyroscope cuts deeper stacks at the leaf (pkg/pprof, max_profile_stacktrace_depth). */
@@ -304,6 +305,8 @@ int delivery_report_new(const struct delivery *delivery, const struct report_con
 		.own_rules = delivery->own_rules,
 		.by_process = delivery->protocol == DELIVER_OTLP,
 		.max_sets = delivery->max_label_sets,
+		.memory = delivery->memory,
+		.now_ns = clock_now_ns(),
 	};
 	if (series_new(&r->series_options, &r->series) < 0) {
 		free(r);
