@@ -30,7 +30,7 @@ static size_t file_size;
 /* What has been decoded of all requests. */
 static struct {
 	size_t requests, samples, times, largest, most, attributes;
-	char ids[64][16];
+	char ids[1024][16];
 	size_t n_ids;
 	int fails; /* so many times, taking one fails */
 } seen;
@@ -214,6 +214,29 @@ static void add_with(unsigned int variant, const char *const labels[][2], size_t
 	add(variant, set);
 	label_set_free(set);
 	label_list_done(&list);
+}
+
+/* Containers, each with all that its runtime says of it. */
+Test(otlp, resources_count_as_well)
+{
+	size_t begins = 0;
+	const struct report_parts parts = { 100000, 100000, end_part, &begins };
+	char service[16], image[700];
+	const char *const labels[][2] = { { "service.name", service },
+					  { "container.image.name", image } };
+
+	memset(image, 'x', sizeof(image) - 1);
+	image[sizeof(image) - 1] = '\0';
+	begin(&parts);
+	for (unsigned int i = 0; i < 600; i++) {
+		snprintf(service, sizeof(service), "s%u", i);
+		add_with(0, labels, 2);
+	}
+	end();
+	cr_assert_eq(seen.samples, 600);
+	cr_assert_lt(seen.largest, 102000);
+	cr_assert_gt(seen.largest, 60000);
+	free(file);
 }
 
 static const char *find_attribute(const Otlp__Resource *resource, const char *key)
