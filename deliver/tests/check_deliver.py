@@ -270,9 +270,54 @@ class Deliveries(unittest.TestCase):
                 self.assertGreaterEqual(pauses[0], 400)
                 self.assertGreaterEqual(pauses[-1], 800 if kind == "http" else 400)
                 self.assertEqual(len(re.findall("refused a request, which is lost: .*a fault", sender.said())), 3)
+                # At most once in a minute, and how often at the end.
+                self.assertEqual(sender.said().count("takes profiles again"), 1)
+                sender.process.stdin.write("stop 0\n")
+                sender.process.stdin.flush()
+                sender.process.wait(200)
                 self.assertEqual(sender.said().count("takes profiles again"), 2)
                 sender.end()
                 os.truncate(self.path("errors"), 0)
+
+    def test_what_is_said_is_limited(self):
+        receiver = self.receiver("-requests", ",".join(["400"] * 40))
+        sender = self.sender(url=receiver.url("http"), protocol="otlp")
+        self.put(sender, [1] * 41)
+        sender.until(failed=40, delivered=1)
+        self.assertEqual(sender.said().count("refused a request"), 1)
+        sender.process.stdin.write("stop 0\n")
+        sender.process.stdin.flush()
+        sender.process.wait(200)
+        self.assertEqual(sender.said().count("refused a request"), 2)
+        self.assertIn("(39 times", sender.said())
+
+    def test_credentials_that_change(self):
+        """Profiles wait for a token that the backend knows, also while there is none."""
+        for kind in ("http",):
+            receiver = self.receiver("-requests", "401,403", name=kind)
+            with open(self.path("token"), "w", encoding="utf-8"):
+                pass
+            sender = self.sender(url=receiver.url(kind), token=self.path("token"))
+            self.put(sender, (3, 4))
+            wait_for(lambda: sender.counts()["retried"])
+            self.assertIn("their file is empty", sender.said())
+            self.assertFalse(os.path.exists(self.path(kind, "attempts")))
+            with open(self.path("token"), "w", encoding="utf-8") as file:
+                file.write("new\n")
+            sender.until(delivered=2, failed=0, spooled=0)
+            got = receiver.got()
+            self.assertEqual([value(request) for request in got], self.values((3, 4)))
+            sender.end()
+
+    def test_one_that_always_fails_is_given_up(self):
+        """Once others are taken; a backend that takes none keeps them all."""
+        receiver = self.receiver("-requests", "503,503,503,503,503,ok,503")
+        sender = self.sender(url=receiver.url("http"), patience_ms=1)
+        self.put(sender, (1, 2, 3))
+        sender.until(120, delivered=2, failed=1, spooled=0)
+        self.assertEqual([word for _, word in receiver.attempts()], ["503"] * 5 + ["ok", "503", "ok"])
+        self.assertEqual(len(receiver.got()), 2)
+        self.assertIn("not a request that is given up: HTTP status 503", sender.said())
 
     def test_connections(self):
         for kind in "http", "grpc":
