@@ -6,6 +6,7 @@ are at times away, busy, broken or not who they say.
 Usage: check_deliver.py DELIVER_FILES REPORT_FEED [--long SECONDS]
 """
 import base64
+import contextlib
 import gzip
 import json
 import os
@@ -15,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -104,6 +106,13 @@ class Sender:
         self.process.kill()
         self.process.wait()
         self.end()
+
+
+def pass_on(peer, back):
+    """Until the peer ends."""
+    with contextlib.suppress(OSError):
+        while data := peer.recv(65536):
+            back.sendall(data)
 
 
 def value(request):
@@ -350,6 +359,30 @@ class Deliveries(unittest.TestCase):
             self.assertEqual([value(request) for request in receiver.got()], self.values(range(33)))
             self.assertEqual(os.listdir(self.path("spool")), ["lock"])
             sender.end()
+
+    def test_what_was_taken_before_a_kill_comes_again_with_its_id(self):
+        """Killed when the backend has answered, but nobody has read that."""
+        subprocess.run([FEED, "cpu", "9", "x.pb.gz"], check=True, capture_output=True, cwd=self.directory)
+        for protocol in "pyroscope", "otlp":
+            receiver = self.receiver(name=protocol)
+            with socket.create_server(("127.0.0.1", 0)) as front, \
+                    socket.create_connection(("127.0.0.1", receiver.ports["http"])) as back:
+                options = {"protocol": protocol, "spool": self.path(protocol + "-spool")}
+                sender = self.sender(url=f"http://127.0.0.1:{front.getsockname()[1]}", **options)
+                command = ("pprof", self.path("x.pb.gz"), "shop") if protocol == "pyroscope" else ("put", self.request(8))
+                self.assertEqual(sender.ask(*command)["error"], 0)
+                peer, _ = front.accept()
+                thread = threading.Thread(target=pass_on, args=(peer, back))
+                thread.start()
+                self.assertEqual(back.recv(12), b"HTTP/1.1 200")
+                sender.kill()
+                thread.join()
+                peer.close()
+            sender = self.sender(url=receiver.url("http"), **options)
+            sender.until(delivered=1, spooled=0)
+            key = "id" if protocol == "pyroscope" else "profiles"  # with their ids
+            first, second = (request[key] for request in receiver.got())
+            self.assertEqual(first, second)
 
     def test_the_oldest_make_room(self):
         receiver = self.receiver()
