@@ -9,6 +9,7 @@
 
 #include "agent/delivery_report.h"
 #include "agent/relabel.h"
+#include "agent/series_memory.h"
 #include "base/cleanup.h"
 #include "log/log.h"
 
@@ -18,6 +19,7 @@ struct backend {
 	struct backend_options own; /* what it is found by again; the strings are its own */
 	char *spool;
 	struct delivery_counts counts;
+	struct series_memory *memory;
 };
 
 static bool is_same(const char *a, const char *b)
@@ -137,7 +139,8 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 		return err;
 	b->protocol = options->deliver.protocol;
 	b->spool = spool ? strdup(spool) : NULL;
-	if (copy_identity(options, &b->own) == 0 && !b->spool == !spool)
+	if (copy_identity(options, &b->own) == 0 && !b->spool == !spool &&
+	    series_memory_new(&b->memory) == 0)
 		err = open_deliver(b, options, spool_bytes);
 	if (err < 0) {
 		log_failure(options, err);
@@ -158,6 +161,7 @@ struct backend *backend_close(struct backend *b, uint64_t time_ns)
 	free((char *)b->own.deliver.tenant);
 	free((char *)b->own.deliver.user);
 	free(b->spool);
+	series_memory_free(b->memory);
 	free(b);
 	return NULL;
 }
@@ -203,6 +207,7 @@ int backend_report_new(struct backend *b, const struct backend_options *options,
 					   .n_labels = options->n_labels,
 					   .all_rules = options->all_rules,
 					   .own_rules = options->own_rules,
+					   .memory = b->memory,
 					   .max_label_sets = options->max_label_sets,
 					   .counts = &b->counts };
 

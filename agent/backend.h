@@ -20,7 +20,7 @@ struct backend_options {
 	const struct deliver_label *labels; /* added to all profiles */
 	size_t n_labels;
 	const struct relabel *all_rules, *own_rules; /* NULL: none */
-	size_t max_label_sets; /* of a profile; beyond it they are not told apart */
+	size_t max_label_sets; /* that it gets (series.h); beyond it they are not told apart */
 };
 
 struct backend_counts {

@@ -84,7 +84,7 @@ static const struct argp_option argp_options[] = {
 	{ "spool-size", OPTION_SPOOL_SIZE, "SIZE", 0,
 	  "drop the oldest that waits beyond this size, for each backend (256M)", 5 },
 	{ "label-sets", OPTION_LABEL_SETS, "N", 0,
-	  "at most N sets of labels in a profile; the samples of others keep their service or become `other' (500)",
+	  "at most N sets of labels in 20 minutes; the samples of others keep their service or become `other' (500)",
 	  5 },
 	{ .doc = "What it may cost", .group = 7 },
 	{ "cpu-budget", OPTION_CPU_BUDGET, "PERCENT", 0,

@@ -34,6 +34,11 @@ struct deliver_options {
 	const char *tenant;   /* X-Scope-OrgID */
 	const char *spool;    /* directory, of this backend alone; NULL: in memory */
 	uint64_t spool_bytes; /* its largest size */
+	/*
+	 * A request that has failed for so long is given up if the backend takes others; 0: ten
+	 * minutes.
+	 */
+	uint64_t patience_ns;
 };
 
 /*
@@ -47,10 +52,11 @@ struct deliver_label {
 };
 
 struct deliver_counts {
-	uint64_t delivered, failed, dropped; /* requests: failed for good; without room */
-	uint64_t retried, rejected;          /* attempts; profiles that a backend did not want */
-	uint64_t spooled, spooled_bytes;     /* now */
-	uint64_t sent_bytes, latency_ns;     /* of delivered ones together */
+	/* Requests: refused or given up; without room */
+	uint64_t delivered, failed, dropped;
+	uint64_t retried, rejected;      /* attempts; profiles that a backend did not want */
+	uint64_t spooled, spooled_bytes; /* now */
+	uint64_t sent_bytes, latency_ns; /* of delivered ones together */
 };
 
 /* Why the last attempt that failed did, without what a backend says: it may repeat a credential. */
