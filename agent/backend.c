@@ -10,6 +10,7 @@
 #include "agent/delivery_report.h"
 #include "agent/relabel.h"
 #include "base/cleanup.h"
+#include "base/secret.h"
 #include "log/log.h"
 
 struct backend {
@@ -17,6 +18,7 @@ struct backend {
 	enum deliver_protocol protocol;
 	struct backend_options own; /* what it is found by again; the strings are its own */
 	char *spool;
+	char *shown; /* its URL without secrets */
 	struct delivery_counts counts;
 };
 
@@ -103,7 +105,9 @@ static int open_deliver(struct backend *b, const struct backend_options *options
 /* A wrong URL is not said, as it may have a password. */
 static void log_failure(const struct backend_options *options, int err)
 {
-	log_error("cannot deliver to %s: %s", err == -EINVAL ? "a backend" : options->deliver.url,
+	_cleanup_free_ char *shown = secret_mask_url(options->deliver.url);
+
+	log_error("cannot deliver to %s: %s", err == -EINVAL || !shown ? "a backend" : shown,
 		  err == -EINVAL ? "its URL has no host, or has a user's name" :
 		  err == -EBUSY  ? "another agent uses its spool" :
 		  err == -ENOSYS ? "libcurl.so.4 is not installed, or too old: install it" :
@@ -137,7 +141,8 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 		return err;
 	b->protocol = options->deliver.protocol;
 	b->spool = spool ? strdup(spool) : NULL;
-	if (copy_identity(options, &b->own) == 0 && !b->spool == !spool)
+	b->shown = secret_mask_url(options->deliver.url);
+	if (copy_identity(options, &b->own) == 0 && !b->spool == !spool && b->shown)
 		err = open_deliver(b, options, spool_bytes);
 	if (err < 0) {
 		log_failure(options, err);
@@ -158,6 +163,7 @@ struct backend *backend_close(struct backend *b, uint64_t time_ns)
 	free((char *)b->own.deliver.tenant);
 	free((char *)b->own.deliver.user);
 	free(b->spool);
+	free(b->shown);
 	free(b);
 	return NULL;
 }
@@ -178,7 +184,7 @@ int backend_configure(struct backend *b, const struct backend_options *options)
 
 const char *backend_name(const struct backend *b)
 {
-	return b->own.name ? b->own.name : b->own.deliver.url;
+	return b->own.name ? b->own.name : b->shown;
 }
 
 struct backend_counts backend_counts(struct backend *b)

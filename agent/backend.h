@@ -52,7 +52,7 @@ bool backend_is(const struct backend *backend, const struct backend_options *opt
 		const char *spool);
 /* Posts by other options of the same backend from now on. Logs errors. 0 or a negative errno. */
 int backend_configure(struct backend *backend, const struct backend_options *options);
-/* Its name, or else its URL, in which nothing is secret. */
+/* Its name, or else its URL without what is secret in it. */
 const char *backend_name(const struct backend *backend);
 struct backend_counts backend_counts(struct backend *backend);
 

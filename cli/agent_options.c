@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "cli/event_options.h"
+#include "cli/masked_line.h"
 #include "cli/off_cpu_options.h"
 #include "cli/quantity.h"
 #include "log/log.h"
@@ -494,9 +495,9 @@ static int parse_file(struct agent_settings *s, const char *path)
 	return err;
 }
 
-static void init(struct agent_settings *s, char **argv)
+static void init(struct agent_settings *s, char **shown)
 {
-	options_init(&s->options, argv - 1);
+	options_init(&s->options, shown);
 	s->options.record.profiler.hz = AGENT_HZ;
 	s->agent.interval_ns = AGENT_INTERVAL_NS;
 	s->agent.deliver_ns = AGENT_DELIVER_NS;
@@ -525,19 +526,22 @@ static int parse_line(struct agent_settings *s, int argc, char **argv, bool is_p
 }
 
 DEFINE_CLEANUP(struct agent_settings *, agent_settings_free)
+DEFINE_CLEANUP(char **, masked_line_free)
 
 int agent_settings_new(int argc, char **argv, struct agent_settings **ret)
 {
 	/* The first only tells the file, which comes before the rest of the command line. */
 	_cleanup_(agent_settings_freep) struct agent_settings *first = calloc(1, sizeof(*first));
 	_cleanup_(agent_settings_freep) struct agent_settings *s = calloc(1, sizeof(*s));
+	/* Recordings, and comments of profiles, have it. */
+	_cleanup_(masked_line_freep) char **shown = masked_line_new(argv - 1);
 	int err;
 
 	*ret = NULL;
-	if (!first || !s)
+	if (!first || !s || !shown)
 		return -ENOMEM;
-	init(first, argv);
-	init(s, argv);
+	init(first, shown);
+	init(s, shown);
 	err = parse_line(first, argc, argv, true);
 	if (err == 0 && first->config)
 		err = parse_file(s, first->config);

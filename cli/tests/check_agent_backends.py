@@ -7,6 +7,7 @@ usage: check_agent_backends.py DWARFPROF PROGRAM-DIR
 """
 import base64
 import glob
+import gzip
 import json
 import os
 import signal
@@ -211,6 +212,35 @@ class Secured(Agent):
         pushed = [(r["labels"]["rack_row"], "X-New" in r["headers"]) for r in receiver.got() if r["by"] == "push"]
         self.assertEqual(set(pushed), {("b7", False), ("c8", True)})
 
+    def test_only_the_backend_gets_them(self):
+        """Not who reads recordings, profiles, metrics and messages."""
+        receiver = Receiver(self, self.path("received"))
+        caller = self.caller()
+        address = f"127.0.0.1:{free_port()}"
+        agent = self.agent(*self.of_calls(caller), "--pull", address, "--store", self.store, "--deliver", "300ms", "--pyroscope",
+                           f"http://127.0.0.1:{receiver.ports['http']}/push.v1.PusherService/Push?api_key=s3cret-1",
+                           "--header", "X-Key: s3cret-2", "--header=X-Other:s3cret-3",
+                           "--otlp", f"http://127.0.0.1:{free_port()}/v1development/profiles?api_key=s3cret-4")
+        calls = self.call(caller, 500)
+        said = wait_until_it_says(agent, "cannot be reached, its profiles wait")
+        wait_for(lambda: receiver.calls("push") == len(calls))
+        fetch = lambda *paths: subprocess.run(["curl", "-sS"] + [f"http://{address}/{path}" for path in paths], capture_output=True,
+                                              check=True, timeout=60).stdout
+        pages = fetch("status", "metrics")
+        pulled = gzip.decompress(fetch("debug/pprof/profile?seconds=1"))
+        said += self.end(agent)
+        self.assertEqual({(r["headers"]["X-Key"][0], r["headers"]["X-Other"][0]) for r in receiver.got() if r["by"] == "push"},
+                         {("s3cret-2", "s3cret-3")})
+        self.assertIn("push.v1.PusherService/Push?***", pages.decode(errors="replace"))
+        out = self.path("pprof")
+        self.assertIn(dwarfprof("convert", self.recordings()[0], "-o", out, "--format", "pprof").returncode, (0, 5))
+        with open(out, "rb") as file:
+            stored = gzip.decompress(file.read())
+        for profile in pulled, stored:
+            self.assertIn(b"--header X-Key: *** --header=X-Other: ***", profile)
+        for place in said.encode(), pages, pulled, stored:
+            self.assertNotIn(b"s3cret", place)
+
     def test_nobody_else_gets_them(self):
         """A backend with another certificate gets neither profiles nor credentials, until it is trusted."""
         receiver = self.receiver()
@@ -251,10 +281,14 @@ class Options(Agent):
                 (["--otlp", "https://h", "--cert-file", "/x"], "--cert-file and --key-file are given together"),
                 (["--pyroscope", "https://h", "--auth-password-file", "/x"], "is given with --auth-user"),
                 (["--otlp", "http://h", "--otlp", "http://h", "--label", "a=b"], "is given twice"),
+                (["--otlp", "http://h?key=s3cret-1", "--otlp", "http://h?key=s3cret-2"], "http://h?*** is given twice"),
+                (["--otlp", "me:s3cret@h"], "not '***@h'"),
+                (["--otlp", "http://me:s3cret@h", "--ca-file", "/x"], "http://***@h has no TLS"),
                 (["--backend", "x"], "lacks a URL")):
             result = dwarfprof("agent", "--check", *args)
             self.assertEqual(result.returncode, 2, args)
             self.assertIn(words, result.stderr)
+            self.assertNotIn("s3cret", result.stderr)
         self.assertEqual(dwarfprof("agent", "--check", *["--otlp", "http://h"] * 2).returncode, 0)
 
 
