@@ -15,7 +15,7 @@
 #include "agent/own_use.h"
 #include "agent/pulls.h"
 #include "agent/recent.h"
-#include "agent/server.h"
+#include "agent/serving.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
@@ -31,6 +31,8 @@
 /* How often to look whether everything is well, and at the memory; and to begin a run anew. */
 #define LOOK_NS UINT64_C(10000000000)
 #define RENEW_NS UINT64_C(600000000000)
+/* How often to look, while the server is to be tried again. */
+#define SERVE_LOOK_NS UINT64_C(1000000000)
 /* For delivering at the end, all backends together; and for the whole end, however long writing takes. */
 #define LAST_DELIVERY_NS UINT64_C(1200000000)
 #define END_NS UINT64_C(4900000000)
@@ -54,7 +56,7 @@ struct agent {
 	bool is_renewal;               /* next, or else now, has the same options */
 	struct pulls *pulls;
 	struct recent *recent;
-	struct server *server; /* NULL: none */
+	struct serving serving;
 	int event_fd;
 	struct interval_counts counts;
 	struct cpu_budget_counts cpu_counts;
@@ -241,46 +243,9 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 	return err;
 }
 
-/* Who waits for a profile is told first; the other server may ask for more after that. */
-static void end_server(struct agent *a)
-{
-	if (!a->server)
-		return;
-	pulls_close(a->pulls);
-	a->server = server_close(a->server);
-	pulls_open(a->pulls);
-}
-
-/*
- * The server of other options takes the place of the present one, which stays if that cannot be
- * opened, unless it was at the same address.
- */
 static int serve(struct agent *a, const struct agent_options *o)
 {
-	const struct server_options options = { .address = o->pull,
-						.token_file = o->pull_token_file,
-						.pulls = a->pulls,
-						.recent = a->recent,
-						.figures = give_figures,
-						.arg = a };
-	const struct server_options *was = a->server ? server_options(a->server) : NULL;
-	bool is_there = was && is_same(was->address, o->pull);
-	struct server *server = NULL;
-	int err = 0;
-
-	if (is_there && is_same(was->token_file, o->pull_token_file))
-		return 0;
-	if (is_there)
-		end_server(a);
-	if (o->pull)
-		err = server_open(&options, &server);
-	if (err < 0)
-		return err;
-	end_server(a);
-	a->server = server;
-	if (o->pull)
-		log_info("answering requests at %s", o->pull);
-	return 0;
+	return serving_change(&a->serving, o->pull, o->pull_token_file);
 }
 
 static void begin_next(struct agent *a, const struct agent_options *options, bool is_renewal)
@@ -326,7 +291,8 @@ static void take_over(struct agent *a)
 	struct generation *old = a->now;
 
 	if (serve(a, a->next->options) < 0)
-		log_warning("requests are %s", a->server ? "answered as before" : "not answered");
+		log_warning("requests are %s",
+			    a->serving.server ? "answered as before" : "not answered");
 	configure_backends(old, a->next);
 	run_take_over(a->next->run, old->run);
 	pthread_mutex_lock(&a->lock);
@@ -439,7 +405,11 @@ static void obey(struct agent *a)
 /* How long poll(2) may wait. */
 static int wait_ms(const struct agent *a, uint64_t every_ns)
 {
-	return (int)((a->ends_ns ? UINT64_C(100000000) : every_ns) / 1000000);
+	uint64_t wait = a->ends_ns ? UINT64_C(100000000) : every_ns;
+
+	if (a->serving.again_ns && wait > SERVE_LOOK_NS)
+		wait = SERVE_LOOK_NS;
+	return (int)(wait / 1000000);
 }
 
 static void hurry(struct agent *a, uint64_t now)
@@ -475,6 +445,8 @@ static void turn(struct agent *a)
 		if (fds[0].revents)
 			obey(a);
 		now = clock_now_ns();
+		if (!a->ends_ns)
+			serving_look(&a->serving, now);
 		if (a->ends_ns)
 			hurry(a, now);
 		else if (now >= a->looked_ns + every) {
@@ -498,6 +470,9 @@ static int prepare(struct agent *a)
 		err = a->control->load(a->control->arg, &options);
 	if (err < 0)
 		return err;
+	a->serving.options = (struct server_options){
+		.pulls = a->pulls, .recent = a->recent, .figures = give_figures, .arg = a
+	};
 	file_limit_raise();
 	a->constant.started_real_ns = clock_real_ns();
 	if (uname(&machine) == 0) {
@@ -510,7 +485,11 @@ static int prepare(struct agent *a)
 		return err;
 	run_take_over(a->now->run, NULL);
 	run_serve(a->now->run);
-	return serve(a, options);
+	err = serve(a, options);
+	if (!serving_may_pass(err))
+		return err;
+	log_warning("requests are not answered until that is possible");
+	return 0;
 }
 
 static void say_end(struct agent *a)
@@ -539,7 +518,7 @@ int agent_run(const struct agent_control *control)
 	}
 	if (a.pulls)
 		pulls_close(a.pulls);
-	server_close(a.server);
+	server_close(a.serving.server);
 	if (a.is_ready)
 		say_end(&a);
 	close_generation(&a, a.next, a.now);

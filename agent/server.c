@@ -390,7 +390,7 @@ static int open_socket(struct server *s)
 		return -EACCES;
 	}
 	fd = address_listen(&s->address);
-	if (fd < 0)
+	if (fd < 0 && !s->options.is_again)
 		log_error("cannot listen at %s: %s", where, strerror(-fd));
 	return fd;
 }

@@ -2,6 +2,8 @@
 #ifndef DP_AGENT_SERVER_H
 #define DP_AGENT_SERVER_H
 
+#include <stdbool.h>
+
 #include "agent/figures.h"
 
 struct pulls;
@@ -22,6 +24,7 @@ struct server;
 struct server_options {
 	const char *address;    /* address.h */
 	const char *token_file; /* the first line of it is what requests have to know; NULL: none */
+	bool is_again;          /* what may pass was logged before */
 	struct pulls *pulls;
 	struct recent *recent;
 	void (*figures)(void *arg, struct figures *ret); /* called by the server's thread */

@@ -412,6 +412,25 @@ class Requests(Agent):
                     self.assertEqual(self.curl(f"http://{now}/healthz"), (200, b"ok\n"))
             self.end(agent)
 
+    def test_an_address_in_use_is_had_later(self):
+        """Sampling does not wait for it."""
+        caller = self.caller()
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            address = f"127.0.0.1:{other.getsockname()[1]}"
+            agent = start("agent", *self.of_calls(caller), "--pull", address, "--store", self.store, "--interval", "300ms",
+                          stderr=subprocess.PIPE, text=True)
+            self.addCleanup(agent.communicate)
+            self.addCleanup(agent.kill)
+            said = wait_until_it_says(agent, "sampling")
+            calls = self.call(caller, 500)
+            wait_for(lambda: len(self.recordings()) >= 2)
+        said += wait_until_it_says(agent, f"answering requests at {address}")
+        self.assertEqual(said.count("cannot listen"), 1)
+        self.assertIn("requests are not answered until", said)
+        self.assertEqual(self.curl(f"http://{address}/healthz"), (200, b"ok\n"))
+        self.end(agent)
+        self.assertEqual(len(self.samples(self.store)), len(calls))
+
     def test_the_end_ends_requests(self):
         agent = self.agent("--pull", self.address)
         with subprocess.Popen(["curl", "-sS", "-o", self.out, "-w", "%{http_code}", f"{self.url}/debug/pprof/profile?seconds=600"],
