@@ -54,6 +54,7 @@ struct agent {
 	struct generation *now, *next; /* next: NULL unless it is about to take over */
 	struct generation *old;        /* the one that now took over from, until it has ended */
 	bool is_renewal;               /* next, or else now, has the same options */
+	bool reloads_later;            /* as soon as neither next nor old is there */
 	struct pulls *pulls;
 	struct recent *recent;
 	struct serving serving;
@@ -261,8 +262,9 @@ static void reload(struct agent *a)
 {
 	const struct agent_options *options;
 
-	if (a->next || a->old) {
-		log_warning("the last reload is not complete yet: try again");
+	a->reloads_later = a->next || a->old;
+	if (a->reloads_later) {
+		log_info("the configuration is read again once the last change is complete");
 		return;
 	}
 	(void)notify_send("RELOADING=1");
@@ -281,7 +283,8 @@ static void configure_backends(const struct generation *old, const struct genera
 {
 	for (size_t i = 0; old->options != next->options && i < next->n_backends; i++)
 		if (uses(old, next->backends[i]) &&
-		    backend_configure(next->backends[i], &next->options->backends[i]) < 0)
+		    backend_configure(next->backends[i], &next->options->backends[i],
+				      next->options->spool_size) < 0)
 			log_warning("%s is posted to as before", backend_name(next->backends[i]));
 }
 
@@ -439,6 +442,8 @@ static void turn(struct agent *a)
 		look_at_old(a);
 		if (!a->ends_ns)
 			look_at_next(a);
+		if (!a->ends_ns && a->reloads_later && !a->next && !a->old)
+			reload(a);
 		(void)poll(fds, 2, wait_ms(a, every));
 		if (fds[1].revents)
 			(void)!read(a->event_fd, &woken, sizeof(woken));

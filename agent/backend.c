@@ -173,10 +173,14 @@ bool backend_is(const struct backend *b, const struct backend_options *options, 
 	return backend_options_are_of_one(&b->own, options) && is_same(b->spool, spool);
 }
 
-int backend_configure(struct backend *b, const struct backend_options *options)
+int backend_configure(struct backend *b, const struct backend_options *options,
+		      uint64_t spool_bytes)
 {
-	int err = deliver_configure(b->deliver, &options->deliver);
+	struct deliver_options own = options->deliver;
+	int err;
 
+	own.spool_bytes = spool_bytes;
+	err = deliver_configure(b->deliver, &own);
 	if (err < 0)
 		log_failure(options, err);
 	return err;

@@ -51,7 +51,8 @@ struct backend *backend_close(struct backend *backend, uint64_t time_ns);
 bool backend_is(const struct backend *backend, const struct backend_options *options,
 		const char *spool);
 /* Posts by other options of the same backend from now on. Logs errors. 0 or a negative errno. */
-int backend_configure(struct backend *backend, const struct backend_options *options);
+int backend_configure(struct backend *backend, const struct backend_options *options,
+		      uint64_t spool_bytes);
 /* Its name, or else its URL without what is secret in it. */
 const char *backend_name(const struct backend *backend);
 struct backend_counts backend_counts(struct backend *backend);

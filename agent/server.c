@@ -44,25 +44,28 @@ struct request {
 	int err; /* of asking for it */
 };
 
+/* 0 or a negative errno; -ENODATA: the first line is empty. */
+static int read_first_line(const char *path, char ret[TOKEN_MAX])
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+
+	if (!file)
+		return -errno;
+	if (!fgets(ret, TOKEN_MAX, file))
+		return ferror(file) ? -EIO : -ENODATA;
+	ret[strcspn(ret, "\r\n")] = '\0';
+	return ret[0] ? 0 : -ENODATA;
+}
+
 static int read_token(struct server *s)
 {
 	const char *path = s->options.token_file;
-	_cleanup_fclose_ FILE *file = path ? fopen(path, "re") : NULL;
+	int err = path ? read_first_line(path, s->token) : 0;
 
-	if (!path)
-		return 0;
-	if (!file || !fgets(s->token, sizeof(s->token), file)) {
-		int err = file && !ferror(file) ? -ENODATA : -errno;
-
+	if (err < 0 && !s->options.is_again)
 		log_error("cannot read the token in %s: %s", path,
-			  err == -ENODATA ? "the file is empty" : strerror(-err));
-		return err;
-	}
-	s->token[strcspn(s->token, "\r\n")] = '\0';
-	if (s->token[0])
-		return 0;
-	log_error("cannot read the token in %s: its first line is empty", path);
-	return -ENODATA;
+			  err == -ENODATA ? "its first line is empty" : strerror(-err));
+	return err;
 }
 
 /* Takes as long for any text of the same length. */
@@ -435,6 +438,16 @@ int server_open(const struct server_options *options, struct server **ret)
 	}
 	*ret = s;
 	return 0;
+}
+
+bool server_has_token(const struct server *s, const char *token_file)
+{
+	char token[TOKEN_MAX] = "";
+	int err = token_file ? read_first_line(token_file, token) : 0;
+	bool is_same = err == 0 && is_equal(token, s->token);
+
+	explicit_bzero(token, sizeof(token));
+	return is_same;
 }
 
 const struct server_options *server_options(const struct server *s)

@@ -38,6 +38,8 @@ struct server_options {
 int server_open(const struct server_options *options, struct server **ret);
 /* As given. */
 const struct server_options *server_options(const struct server *server);
+/* Whether it asks for what is in that file now; NULL: for nothing. */
+bool server_has_token(const struct server *server, const char *token_file);
 /* Close the pulls before. Accepts NULL. Returns NULL. */
 struct server *server_close(struct server *server);
 

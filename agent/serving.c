@@ -32,7 +32,7 @@ static int change(struct serving *s)
 	struct server *server = NULL;
 	int err = 0;
 
-	if (is_there && is_same(was->token_file, s->options.token_file))
+	if (is_there && server_has_token(s->server, s->options.token_file))
 		return 0;
 	if (is_there)
 		serving_end(s);
@@ -52,6 +52,12 @@ bool serving_may_pass(int err)
 	return err == -EADDRINUSE || err == -EADDRNOTAVAIL;
 }
 
+/* A file without a token may be one that is just being written. */
+static void plan(struct serving *s, int err, uint64_t now_ns)
+{
+	s->again_ns = serving_may_pass(err) || err == -ENODATA ? now_ns + AGAIN_NS : 0;
+}
+
 int serving_change(struct serving *s, const char *address, const char *token_file)
 {
 	int err;
@@ -60,7 +66,7 @@ int serving_change(struct serving *s, const char *address, const char *token_fil
 	s->options.token_file = token_file;
 	s->options.is_again = false;
 	err = change(s);
-	s->again_ns = serving_may_pass(err) ? clock_now_ns() + AGAIN_NS : 0;
+	plan(s, err, clock_now_ns());
 	return err;
 }
 
@@ -69,5 +75,5 @@ void serving_look(struct serving *s, uint64_t now_ns)
 	if (!s->again_ns || now_ns < s->again_ns)
 		return;
 	s->options.is_again = true;
-	s->again_ns = serving_may_pass(change(s)) ? now_ns + AGAIN_NS : 0;
+	plan(s, change(s), now_ns);
 }

@@ -257,6 +257,7 @@ int deliver_configure(struct deliver *d, const struct deliver_options *options)
 
 	if (err < 0)
 		return err;
+	spool_set_limit(d->spool, options->spool_bytes);
 	pthread_mutex_lock(&d->lock);
 	old = d->next;
 	d->next = http;

@@ -37,8 +37,8 @@ struct deliver_options {
 };
 
 /*
- * Posts by other options from now on, of the same protocol, without a pause for what waits. Those of
- * the spool stay. As deliver_open().
+ * Posts by other options from now on, of the same protocol, without a pause for what waits. The
+ * spool gets another size, but stays where it is. As deliver_open().
  */
 int deliver_configure(struct deliver *d, const struct deliver_options *options);
 

@@ -235,6 +235,14 @@ int spool_add(struct spool *spool, const void *data, size_t size)
 	return err;
 }
 
+void spool_set_limit(struct spool *spool, uint64_t max_bytes)
+{
+	pthread_mutex_lock(&spool->lock);
+	spool->max_bytes = max_bytes;
+	make_room(spool, 0);
+	pthread_mutex_unlock(&spool->lock);
+}
+
 static int read_entry(const struct spool *spool, const struct entry *entry, void *to)
 {
 	_cleanup_close_ int fd = -1;

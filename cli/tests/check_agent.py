@@ -17,6 +17,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from xml.etree import ElementTree
 
@@ -88,6 +89,39 @@ class Intervals(Agent):
         calls = self.call(caller, 500)
         self.end(agent)
         self.assertEqual(len(self.samples(self.store)), len(calls))
+
+    def test_a_change_meanwhile_is_taken_later(self):
+        def configure(hz):
+            with open(self.config, "w") as file:
+                file.write(f"store = {self.store}\nfreq = {hz}\n")
+            return self.config
+        agent = self.agent("-c", configure(47), said=["at 47 Hz"])
+        for hz in 53, 59:
+            configure(hz)
+            agent.send_signal(signal.SIGHUP)
+            said = wait_until_it_says(agent, f"at {hz} Hz")  # the one before has not ended yet
+        self.assertIn("read again once the last change is complete", said)
+        wait_until_it_says(agent, "new configuration")
+        self.end(agent)
+
+    def test_the_file_is_read_once(self):
+        """One that is just being written would be another one the second time: here it does not come."""
+        os.mkfifo(self.config)
+
+        def tell(text):
+            with open(self.config, "w") as file:
+                file.write(text)
+        writer = threading.Thread(target=tell, args=(f"store = {self.store}\n",))
+        writer.start()
+        agent = self.agent("-c", self.config)
+        writer.join()
+        agent.send_signal(signal.SIGHUP)
+        tell(f"store = {self.store}\nfreq = 53\n")
+        wait_until_it_says(agent, "new configuration")
+        agent.send_signal(signal.SIGHUP)
+        tell("freq = often\n")
+        self.assertIn("agent.conf:1:8: -F takes", wait_until_it_says(agent, "as before"))
+        self.end(agent)
 
     def test_the_open_interval_is_written_at_the_end(self):
         caller = self.caller()
@@ -386,6 +420,29 @@ class Requests(Agent):
                 (("-H", "Authorization: Bearer s3cret"), 200):
             self.assertEqual(self.curl(*header, f"{self.url}/healthz")[0], status)
         self.assertNotIn("s3cret", self.end(agent))
+
+    def test_another_token(self):
+        """In the same file, which is also caught without one."""
+        def write(text):
+            with open(token, "w") as file:
+                file.write(text)
+        token = self.out + ".token"
+        write("s3cret-1\n")
+        agent = self.agent("--pull", self.address, "--pull-token-file", token)
+        ask = lambda known: self.curl("-H", f"Authorization: Bearer {known}", f"{self.url}/healthz")[0]
+        self.assertEqual((ask("s3cret-1"), ask("s3cret-2")), (200, 401))
+        write("s3cret-2\n")
+        agent.send_signal(signal.SIGHUP)
+        wait_until_it_says(agent, "new configuration")
+        self.assertEqual((ask("s3cret-1"), ask("s3cret-2")), (401, 200))
+        write("")
+        agent.send_signal(signal.SIGHUP)
+        said = wait_until_it_says(agent, "new configuration")
+        self.assertIn("requests are not answered", said)
+        write("s3cret-3\n")
+        wait_until_it_says(agent, "answering requests")
+        self.assertEqual((ask("s3cret-2"), ask("s3cret-3")), (401, 200))
+        self.end(agent)
 
     def test_needs_a_library(self):
         with tempfile.TemporaryDirectory() as empty:
