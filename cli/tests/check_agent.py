@@ -181,6 +181,23 @@ class Intervals(Agent):
         written = int(re.search(r"(\d+) intervals written", said).group(1))
         self.assertGreaterEqual(written, len(names) + 5)
 
+    def test_on_a_full_disk_too(self):
+        """Though they have not got the size that they may have; and that is said once."""
+        os.mkdir(self.store)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96K", "tmpfs", self.store], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.store], check=True)
+        caller, address = self.caller(), f"127.0.0.1:{free_port()}"
+        agent = self.agent(*self.of_calls(caller), "--interval", "100ms", "--store", self.store, "--pull", address)
+        wait_for(lambda: self.call(caller, 200) and self.recordings())
+        first = min(self.recordings())
+        wait_for(lambda: self.call(caller, 200) and first not in self.recordings())
+        for _ in range(5):
+            newest = max(self.recordings())
+            wait_for(lambda: self.call(caller, 200) and max(self.recordings()) > newest)
+        self.assertEqual(self.figures(address)["intervals_failed_total"], 0)
+        said = self.end(agent)
+        self.assertEqual(said.count("is full: the oldest recordings are removed"), 1)
+
     def test_old_ones_go(self):
         agent = self.agent("--interval", "100ms", "--store", self.store, "--store-age", "1s")
         wait_for(lambda: len(self.recordings()) >= 2)

@@ -101,6 +101,23 @@ class Deliveries(Agent):
         self.assertEqual(receiver.calls("push"), len(calls))
 
 
+    def test_a_full_disk_keeps_the_newest(self):
+        """Though the spool has not got the size that it may have."""
+        spool, address, url = self.out + ".spool", f"127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+        os.mkdir(spool)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64K", "tmpfs", spool], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", spool], check=True)
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--deliver", "100ms", "--spool", spool, "--otlp", url, "--pull", address)
+        dropped = f'delivery_dropped_total{{backend="{url}"}}'
+        wait_for(lambda: self.call(caller, 200) and self.figures(address)[dropped] > 5)
+        waiting = lambda: max(glob.glob(os.path.join(spool, "*/[0-9]*")))
+        newest = waiting()
+        wait_for(lambda: self.call(caller, 200) and waiting() > newest)
+        self.assertEqual(self.figures(address)["intervals_failed_total"], 0)
+        self.end(agent)
+
+
 class Kinds(Agent):
     def test_time_on_and_off_the_cpu(self):
         """Pyroscope's UI tells profiles by name, type and unit."""
