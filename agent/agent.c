@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "agent/figures.h"
+#include "agent/limits.h"
 #include "agent/notify.h"
 #include "agent/own_use.h"
 #include "agent/pulls.h"
@@ -159,7 +160,8 @@ static int open_outputs(struct agent *a, struct generation *g)
 
 		*backend = find_backend(a->now, &o->backends[i], o->spool);
 		if (!*backend)
-			err = backend_open(&o->backends[i], o->spool, o->spool_size, backend);
+			err = backend_open(&o->backends[i], o->spool, limits_spool_bytes(o),
+					   backend);
 		if (err == 0)
 			g->delivered[g->n_backends++] =
 				(struct interval_output){ .backend = *backend,
@@ -284,7 +286,7 @@ static void configure_backends(const struct generation *old, const struct genera
 	for (size_t i = 0; old->options != next->options && i < next->n_backends; i++)
 		if (uses(old, next->backends[i]) &&
 		    backend_configure(next->backends[i], &next->options->backends[i],
-				      next->options->spool_size) < 0)
+				      limits_spool_bytes(next->options)) < 0)
 			log_warning("%s is posted to as before", backend_name(next->backends[i]));
 }
 
@@ -358,16 +360,26 @@ static bool look_at_run(struct agent *a)
 	return state != RUN_ENDED && state != RUN_FAILED;
 }
 
+/* Of all backends. */
+static uint64_t waiting_bytes(const struct generation *g)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < g->n_backends; i++)
+		bytes += backend_counts(g->backends[i]).deliver.spooled_bytes;
+	return bytes;
+}
+
 static void look_at_memory(struct agent *a, uint64_t now)
 {
 	const struct agent_options *o = a->now->options;
 	struct own_use own, helpers;
 
-	if (!o->memory || a->next || a->old || !a->is_ready ||
-	    (a->renewed_ns && now < a->renewed_ns + RENEW_NS))
+	if (a->next || a->old || !a->is_ready || (a->renewed_ns && now < a->renewed_ns + RENEW_NS))
 		return;
 	own_use_read(&own, &helpers);
-	if (own.private_bytes + helpers.private_bytes <= o->memory)
+	if (!limits_is_exceeded(o, own.private_bytes + helpers.private_bytes,
+				waiting_bytes(a->now)))
 		return;
 	a->renewed_ns = now;
 	log_warning("%" PRIu64 " MiB of memory are in use, more than --memory allows (%" PRIu64

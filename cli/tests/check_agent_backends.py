@@ -118,6 +118,17 @@ class Deliveries(Agent):
         self.end(agent)
 
 
+    def test_what_waits_in_memory_is_little(self):
+        """An eighth of --memory for all backends together."""
+        address, urls = f"127.0.0.1:{free_port()}", [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
+        caller = self.caller()
+        self.agent(*self.of_calls(caller), "--deliver", "100ms", "--memory", "1M", "--otlp", urls[0], "--otlp", urls[1],
+                   "--pull", address)
+        figure = lambda name: [self.figures(address)[f'{name}{{backend="{url}"}}'] for url in urls]
+        wait_for(lambda: self.call(caller, 200) and min(figure("delivery_dropped_total")) > 0)
+        self.assertLessEqual(max(figure("spooled_bytes")), 1 << 16)
+
+
 class Kinds(Agent):
     def test_time_on_and_off_the_cpu(self):
         """Pyroscope's UI tells profiles by name, type and unit."""
