@@ -438,6 +438,8 @@ static void hurry(struct agent *a, uint64_t now)
 	if (now < a->ends_ns + GIVE_UP_NS)
 		return;
 	log_error("the open interval could not be written in time, and is lost");
+	for (size_t i = 0; i < a->now->n_backends; i++)
+		backend_say_left(a->now->backends[i]);
 	_exit(EXIT_CODE_FAILED);
 }
 

@@ -153,11 +153,26 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 	return 0;
 }
 
+static void say_left(const struct backend *b, uint64_t n)
+{
+	if (n > 0 && b->spool)
+		log_info("%s: %" PRIu64 " requests wait in %s for the next start", backend_name(b),
+			 n, b->spool);
+	else if (n > 0)
+		log_warning("%s: %" PRIu64 " requests could not be delivered in time, and are lost",
+			    backend_name(b), n);
+}
+
+void backend_say_left(struct backend *b)
+{
+	say_left(b, backend_counts(b).deliver.spooled);
+}
+
 struct backend *backend_close(struct backend *b, uint64_t time_ns)
 {
 	if (!b)
 		return NULL;
-	deliver_stop(b->deliver, time_ns);
+	say_left(b, deliver_stop(b->deliver, time_ns));
 	free((char *)b->own.deliver.url);
 	free((char *)b->own.name);
 	free((char *)b->own.deliver.tenant);

@@ -397,10 +397,12 @@ void deliver_counts(struct deliver *d, struct deliver_counts *ret)
 	ret->spooled_bytes = spool.bytes;
 }
 
-void deliver_stop(struct deliver *d, uint64_t time_ns)
+uint64_t deliver_stop(struct deliver *d, uint64_t time_ns)
 {
+	struct spool_counts left;
+
 	if (!d)
-		return;
+		return 0;
 	pthread_mutex_lock(&d->lock);
 	d->end_ns = clock_now_ns() + time_ns;
 	pthread_cond_signal(&d->changed);
@@ -408,5 +410,7 @@ void deliver_stop(struct deliver *d, uint64_t time_ns)
 	pthread_join(d->thread, NULL);
 	pthread_cond_destroy(&d->changed);
 	pthread_mutex_destroy(&d->lock);
+	spool_counts(d->spool, &left);
 	free_parts(d);
+	return left.n;
 }

@@ -75,8 +75,9 @@ void deliver_counts(struct deliver *d, struct deliver_counts *ret);
 
 /*
  * Delivers what there is within that time, as far as the backend takes it at once, and frees
- * everything. What is left stays in the spool. Accepts NULL.
+ * everything. Returns how many requests are left, which stay in the spool if that is a directory.
+ * Accepts NULL.
  */
-void deliver_stop(struct deliver *d, uint64_t time_ns);
+uint64_t deliver_stop(struct deliver *d, uint64_t time_ns);
 
 #endif

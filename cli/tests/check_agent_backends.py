@@ -10,6 +10,7 @@ import glob
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,6 +101,20 @@ class Deliveries(Agent):
         self.end(agent)
         self.assertEqual(receiver.calls("push"), len(calls))
 
+
+    def test_what_is_lost_at_the_end_is_said(self):
+        """In memory, while nobody listens."""
+        address, url = f"127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+        caller = self.caller()
+        args = *self.of_calls(caller), "--deliver", "100ms", "--otlp", url, "--pull", address
+        for more, words in ((), "could not be delivered in time, and are lost"), \
+                (("--spool", self.out + ".spool"), f"wait in {self.out}.spool for the next start"):
+            agent = self.agent(*args, *more)
+            wait_for(lambda: self.call(caller, 200) and self.figures(address)[f'spooled{{backend="{url}"}}'] > 2)
+            said = self.end_in_time(agent)
+            n = re.search(f"{url}: (\\d+) requests {words}", said)
+            self.assertTrue(n, said)
+            self.assertGreater(int(n.group(1)), 2)
 
     def test_a_full_disk_keeps_the_newest(self):
         """Though the spool has not got the size that it may have."""
