@@ -2,10 +2,12 @@
 #include "agent/backend.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/delivery_report.h"
 #include "agent/relabel.h"
@@ -19,6 +21,7 @@ struct backend {
 	struct backend_options own; /* what it is found by again; the strings are its own */
 	char *spool;
 	char *shown; /* its URL without secrets */
+	char *mark;  /* a file that is there while it is open; NULL: none */
 	struct delivery_counts counts;
 };
 
@@ -85,11 +88,29 @@ static uint64_t identify(const struct backend_options *o)
 	return hash(h, o->deliver.user);
 }
 
+/* A run that was killed leaves its mark. The spool is locked by now. */
+static void mark_open(struct backend *b, const char *spool)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (asprintf(&b->mark, "%s/open", spool) < 0) {
+		b->mark = NULL;
+		return;
+	}
+	fd = open(b->mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == EEXIST)
+		log_warning(
+			"the last run did not end by itself: the interval that was open is lost "
+			"for %s",
+			backend_name(b));
+}
+
 static int open_deliver(struct backend *b, const struct backend_options *options,
 			uint64_t spool_bytes)
 {
 	struct deliver_options own = options->deliver;
 	_cleanup_free_ char *path = NULL;
+	int err;
 
 	if (b->spool &&
 	    asprintf(&path, "%s/%s-%016" PRIx64, b->spool,
@@ -99,7 +120,10 @@ static int open_deliver(struct backend *b, const struct backend_options *options
 		return -errno;
 	own.spool = path;
 	own.spool_bytes = spool_bytes;
-	return deliver_open(&own, &b->deliver);
+	err = deliver_open(&own, &b->deliver);
+	if (err == 0 && path)
+		mark_open(b, path);
+	return err;
 }
 
 /* A wrong URL is not said, as it may have a password. */
@@ -172,6 +196,10 @@ struct backend *backend_close(struct backend *b, uint64_t time_ns)
 {
 	if (!b)
 		return NULL;
+	/* While the spool is locked; all intervals are in it. */
+	if (b->mark)
+		unlink(b->mark);
+	free(b->mark);
 	say_left(b, deliver_stop(b->deliver, time_ns));
 	free((char *)b->own.deliver.url);
 	free((char *)b->own.name);

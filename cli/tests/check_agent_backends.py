@@ -18,7 +18,7 @@ import sys
 import harness
 import otlp
 from agents import Agent, free_port
-from harness import dwarfprof, wait_for, wait_until_it_says
+from harness import dwarfprof, start, wait_for, wait_until_it_says
 
 # Passes connections on from one port to another.
 FORWARD = ("import socket, sys, threading\n"
@@ -96,10 +96,13 @@ class Deliveries(Agent):
         forward = subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(receiver.ports["http"])])
         self.addCleanup(forward.wait)
         self.addCleanup(forward.kill)
-        agent = self.agent(*args)
+        lost = "did not end by itself: the interval that was open is lost"
+        agent = self.agent(*args, said=[lost, "sampling"])
         wait_for(lambda: receiver.calls("push") >= len(calls), 120)
         self.end(agent)
         self.assertEqual(receiver.calls("push"), len(calls))
+        with start("agent", *args, stderr=subprocess.PIPE, text=True) as agent:
+            self.assertNotIn(lost, wait_until_it_says(agent, "sampling") + self.end(agent))
 
 
     def test_what_is_lost_at_the_end_is_said(self):
