@@ -395,6 +395,7 @@ static void look_around(struct agent *a)
 	if (!a->is_ready || is_healthy(&figures))
 		(void)notify_send("WATCHDOG=1");
 	look_at_memory(a, clock_now_ns());
+	server_look(a->serving.server);
 }
 
 static void obey(struct agent *a)

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ struct server {
 /* A request from its first line on; the library keeps it for us. */
 struct request {
 	struct MHD_Connection *connection;
-	bool is_seen;
+	int fd; /* its socket; -1: not known */
 	struct pull *pull;
 	bool is_picture;
 	int err; /* of asking for it */
@@ -218,6 +219,32 @@ static void on_done(void *arg)
 	mhd.resume_connection(request->connection);
 }
 
+/* The library does not look at a connection that is suspended. */
+static bool is_gone(void *arg)
+{
+	const struct request *request = arg;
+	struct pollfd client = { .fd = request->fd, .events = POLLRDHUP };
+
+	return poll(&client, 1, 0) > 0;
+}
+
+void server_look(struct server *s)
+{
+	if (s)
+		pulls_drop(s->options.pulls, is_gone);
+}
+
+/* There may be room once those that nobody waits for are gone. */
+static int ask_for(struct server *s, struct request *request, const struct pull_request *wanted)
+{
+	int err = pulls_ask(s->options.pulls, wanted, on_done, request, &request->pull);
+
+	if (err != -EBUSY)
+		return err;
+	server_look(s);
+	return pulls_ask(s->options.pulls, wanted, on_done, request, &request->pull);
+}
+
 static enum MHD_Result ask(struct server *s, struct request *request, struct pull_request wanted)
 {
 	struct MHD_Connection *connection = request->connection;
@@ -227,7 +254,7 @@ static enum MHD_Result ask(struct server *s, struct request *request, struct pul
 		return refuse(connection, MHD_HTTP_BAD_REQUEST, wrong);
 	request->is_picture = strcmp(wanted.format, PICTURE) == 0;
 	mhd.suspend_connection(connection);
-	request->err = pulls_ask(s->options.pulls, &wanted, on_done, request, &request->pull);
+	request->err = ask_for(s, request, &wanted);
 	if (request->err < 0) {
 		request->pull = NULL;
 		mhd.resume_connection(connection);
@@ -313,6 +340,14 @@ static enum MHD_Result answer(struct server *s, struct request *request, const c
 		      "/metrics, /healthz and /status\n");
 }
 
+static int socket_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? info->connect_fd : -1;
+}
+
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *size, void **state)
@@ -325,6 +360,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 		if (!request)
 			return MHD_NO;
 		request->connection = connection;
+		request->fd = socket_of(connection);
 		return MHD_YES;
 	}
 	if (*size > 0) {

@@ -40,6 +40,8 @@ int server_open(const struct server_options *options, struct server **ret);
 const struct server_options *server_options(const struct server *server);
 /* Whether it asks for what is in that file now; NULL: for nothing. */
 bool server_has_token(const struct server *server, const char *token_file);
+/* Gives up the profiles of clients that have gone. Accepts NULL. */
+void server_look(struct server *server);
 /* Close the pulls before. Accepts NULL. Returns NULL. */
 struct server *server_close(struct server *server);
 

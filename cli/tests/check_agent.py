@@ -505,6 +505,16 @@ class Requests(Agent):
         self.end(agent)
         self.assertEqual(len(self.samples(self.store)), len(calls))
 
+    def test_clients_that_have_gone_hold_nothing_up(self):
+        self.agent("--pull", self.address)
+        host, port = self.address.split(":")
+        with contextlib.ExitStack() as stack:
+            for _ in range(8):
+                waiting = stack.enter_context(socket.create_connection((host, int(port))))
+                waiting.sendall(b"GET /debug/pprof/profile?seconds=3600 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 429)
+        self.assertEqual(self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0], 200)
+
     def test_the_end_ends_requests(self):
         agent = self.agent("--pull", self.address)
         with subprocess.Popen(["curl", "-sS", "-o", self.out, "-w", "%{http_code}", f"{self.url}/debug/pprof/profile?seconds=600"],
