@@ -11,12 +11,13 @@
 #include <sys/utsname.h>
 
 #include "agent/figures.h"
+#include "agent/limits.h"
 #include "agent/notify.h"
 #include "agent/own_use.h"
 #include "agent/pulls.h"
 #include "agent/rate.h"
 #include "agent/recent.h"
-#include "agent/server.h"
+#include "agent/serving.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
@@ -32,6 +33,8 @@
 /* How often to look whether everything is well, and at the memory; and to begin a run anew. */
 #define LOOK_NS UINT64_C(10000000000)
 #define RENEW_NS UINT64_C(600000000000)
+/* How often to look, while the server is to be tried again. */
+#define SERVE_LOOK_NS UINT64_C(1000000000)
 /* For delivering at the end, all backends together; and for the whole end, however long writing takes. */
 #define LAST_DELIVERY_NS UINT64_C(1200000000)
 #define END_NS UINT64_C(4900000000)
@@ -58,9 +61,10 @@ struct agent {
 	struct generation *old;        /* the one that now took over from, until it has ended */
 	enum cause cause;              /* of next, or else of now */
 	struct rate rate;
+	bool reloads_later;            /* as soon as neither next nor old is there */
 	struct pulls *pulls;
 	struct recent *recent;
-	struct server *server; /* NULL: none */
+	struct serving serving;
 	int event_fd;
 	struct interval_counts counts;
 	struct cpu_budget_counts cpu_counts;
@@ -177,7 +181,8 @@ static int open_outputs(struct agent *a, struct generation *g)
 
 		*backend = find_backend(a->now, &o->backends[i], o->spool);
 		if (!*backend)
-			err = backend_open(&o->backends[i], o->spool, o->spool_size, backend);
+			err = backend_open(&o->backends[i], o->spool, limits_spool_bytes(o),
+					   backend);
 		if (err == 0)
 			g->delivered[g->n_backends++] =
 				(struct interval_output){ .backend = *backend,
@@ -264,46 +269,9 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 	return err;
 }
 
-/* Who waits for a profile is told first; the other server may ask for more after that. */
-static void end_server(struct agent *a)
-{
-	if (!a->server)
-		return;
-	pulls_close(a->pulls);
-	a->server = server_close(a->server);
-	pulls_open(a->pulls);
-}
-
-/*
- * The server of other options takes the place of the present one, which stays if that cannot be
- * opened, unless it was at the same address.
- */
 static int serve(struct agent *a, const struct agent_options *o)
 {
-	const struct server_options options = { .address = o->pull,
-						.token_file = o->pull_token_file,
-						.pulls = a->pulls,
-						.recent = a->recent,
-						.figures = give_figures,
-						.arg = a };
-	const struct server_options *was = a->server ? server_options(a->server) : NULL;
-	bool is_there = was && is_same(was->address, o->pull);
-	struct server *server = NULL;
-	int err = 0;
-
-	if (is_there && is_same(was->token_file, o->pull_token_file))
-		return 0;
-	if (is_there)
-		end_server(a);
-	if (o->pull)
-		err = server_open(&options, &server);
-	if (err < 0)
-		return err;
-	end_server(a);
-	a->server = server;
-	if (o->pull)
-		log_info("answering requests at %s", o->pull);
-	return 0;
+	return serving_change(&a->serving, o->pull, o->pull_token_file);
 }
 
 static void begin_next(struct agent *a, const struct agent_options *options, enum cause cause,
@@ -322,8 +290,9 @@ static void reload(struct agent *a)
 	const struct agent_options *options;
 	int err;
 
-	if (a->next || a->old) {
-		log_warning("the last reload is not complete yet: try again");
+	a->reloads_later = a->next || a->old;
+	if (a->reloads_later) {
+		log_info("the configuration is read again once the last change is complete");
 		return;
 	}
 	(void)notify_send("RELOADING=1");
@@ -341,7 +310,8 @@ static void configure_backends(const struct generation *old, const struct genera
 {
 	for (size_t i = 0; old->options != next->options && i < next->n_backends; i++)
 		if (uses(old, next->backends[i]) &&
-		    backend_configure(next->backends[i], &next->options->backends[i]) < 0)
+		    backend_configure(next->backends[i], &next->options->backends[i],
+				      limits_spool_bytes(next->options)) < 0)
 			log_warning("%s is posted to as before", backend_name(next->backends[i]));
 }
 
@@ -351,7 +321,8 @@ static void take_over(struct agent *a)
 	struct generation *old = a->now;
 
 	if (serve(a, a->next->options) < 0)
-		log_warning("requests are %s", a->server ? "answered as before" : "not answered");
+		log_warning("requests are %s",
+			    a->serving.server ? "answered as before" : "not answered");
 	configure_backends(old, a->next);
 	run_take_over(a->next->run, old->run);
 	pthread_mutex_lock(&a->lock);
@@ -419,16 +390,26 @@ static bool look_at_run(struct agent *a)
 	return state != RUN_ENDED && state != RUN_FAILED;
 }
 
+/* Of all backends. */
+static uint64_t waiting_bytes(const struct generation *g)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < g->n_backends; i++)
+		bytes += backend_counts(g->backends[i]).deliver.spooled_bytes;
+	return bytes;
+}
+
 static void look_at_memory(struct agent *a, uint64_t now)
 {
 	const struct agent_options *o = a->now->options;
 	struct own_use own, helpers;
 
-	if (!o->memory || a->next || a->old || !a->is_ready ||
-	    (a->renewed_ns && now < a->renewed_ns + RENEW_NS))
+	if (a->next || a->old || !a->is_ready || (a->renewed_ns && now < a->renewed_ns + RENEW_NS))
 		return;
 	own_use_read(&own, &helpers);
-	if (own.private_bytes + helpers.private_bytes <= o->memory)
+	if (!limits_is_exceeded(o, own.private_bytes + helpers.private_bytes,
+				waiting_bytes(a->now)))
 		return;
 	a->renewed_ns = now;
 	log_warning("%" PRIu64 " MiB of memory are in use, more than --memory allows (%" PRIu64
@@ -459,6 +440,7 @@ static void look_around(struct agent *a)
 		(void)notify_send("WATCHDOG=1");
 	look_at_memory(a, now);
 	look_at_rate(a, now);
+	server_look(a->serving.server);
 }
 
 static void obey(struct agent *a)
@@ -484,7 +466,11 @@ static void obey(struct agent *a)
 /* How long poll(2) may wait. */
 static int wait_ms(const struct agent *a, uint64_t every_ns)
 {
-	return (int)((a->ends_ns ? UINT64_C(100000000) : every_ns) / 1000000);
+	uint64_t wait = a->ends_ns ? UINT64_C(100000000) : every_ns;
+
+	if (a->serving.again_ns && wait > SERVE_LOOK_NS)
+		wait = SERVE_LOOK_NS;
+	return (int)(wait / 1000000);
 }
 
 static void hurry(struct agent *a, uint64_t now)
@@ -498,6 +484,8 @@ static void hurry(struct agent *a, uint64_t now)
 	if (now < a->ends_ns + GIVE_UP_NS)
 		return;
 	log_error("the open interval could not be written in time, and is lost");
+	for (size_t i = 0; i < a->now->n_backends; i++)
+		backend_say_left(a->now->backends[i]);
 	_exit(EXIT_CODE_FAILED);
 }
 
@@ -514,12 +502,16 @@ static void turn(struct agent *a)
 		look_at_old(a);
 		if (!a->ends_ns)
 			look_at_next(a);
+		if (!a->ends_ns && a->reloads_later && !a->next && !a->old)
+			reload(a);
 		(void)poll(fds, 2, wait_ms(a, every));
 		if (fds[1].revents)
 			(void)!read(a->event_fd, &woken, sizeof(woken));
 		if (fds[0].revents)
 			obey(a);
 		now = clock_now_ns();
+		if (!a->ends_ns)
+			serving_look(&a->serving, now);
 		if (a->ends_ns)
 			hurry(a, now);
 		else if (now >= a->looked_ns + every) {
@@ -543,6 +535,9 @@ static int prepare(struct agent *a)
 		err = a->control->load(a->control->arg, &options);
 	if (err < 0)
 		return err;
+	a->serving.options = (struct server_options){
+		.pulls = a->pulls, .recent = a->recent, .figures = give_figures, .arg = a
+	};
 	file_limit_raise();
 	a->constant.started_real_ns = clock_real_ns();
 	if (uname(&machine) == 0) {
@@ -555,7 +550,11 @@ static int prepare(struct agent *a)
 		return err;
 	run_take_over(a->now->run, NULL);
 	run_serve(a->now->run);
-	return serve(a, options);
+	err = serve(a, options);
+	if (!serving_may_pass(err))
+		return err;
+	log_warning("requests are not answered until that is possible");
+	return 0;
 }
 
 static void say_end(struct agent *a)
@@ -584,7 +583,7 @@ int agent_run(const struct agent_control *control)
 	}
 	if (a.pulls)
 		pulls_close(a.pulls);
-	server_close(a.server);
+	server_close(a.serving.server);
 	if (a.is_ready)
 		say_end(&a);
 	close_generation(&a, a.next, a.now);

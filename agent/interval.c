@@ -2,6 +2,7 @@
 #include "agent/interval.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,9 @@
 #include "agent/store.h"
 #include "log/clock.h"
 #include "log/log.h"
+
+/* A full disk fails every interval of every output: one line in this time tells it. */
+#define SAY_NS UINT64_C(600000000000)
 
 struct written {
 	const struct interval_output *output;
@@ -29,6 +33,23 @@ struct interval {
 	struct written *written;
 	size_t n;
 };
+
+static void say_failure(struct interval_counts *counts, const char *what, int err)
+{
+	uint64_t now = clock_now_ns(), last = atomic_load(&counts->said_ns), unsaid;
+
+	if ((last && now < last + SAY_NS) ||
+	    !atomic_compare_exchange_strong(&counts->said_ns, &last, now)) {
+		counts->unsaid++;
+		return;
+	}
+	unsaid = atomic_exchange(&counts->unsaid, 0);
+	if (unsaid > 0)
+		log_error("%s: %s (and %" PRIu64 " more since that was said last)", what,
+			  strerror(-err), unsaid);
+	else
+		log_error("%s: %s", what, strerror(-err));
+}
 
 /* The reports learn when they begin before their first sample, which is when they write it. */
 static void begin(struct interval *i)
@@ -106,8 +127,8 @@ static void add_output(struct interval *i, const struct interval_output *output)
 	int err = open_output(i, output, w);
 
 	if (err < 0) {
-		log_error("cannot begin to write an interval: %s", strerror(-err));
 		note_failure(i->counts, output, err);
+		say_failure(i->counts, "cannot begin to write an interval", err);
 		return;
 	}
 	w->output = output;
@@ -180,7 +201,7 @@ void interval_finish(struct interval *i, const struct totals *totals)
 			continue;
 		}
 		note_failure(i->counts, w->output, w->err);
-		log_error("an interval could not be written, and is lost: %s", strerror(-w->err));
+		say_failure(i->counts, "an interval could not be written, and is lost", w->err);
 	}
 	interval_free(i);
 }

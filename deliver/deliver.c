@@ -356,6 +356,7 @@ int deliver_configure(struct deliver *d, const struct deliver_options *options)
 
 	if (err < 0)
 		return err;
+	spool_set_limit(d->spool, options->spool_bytes);
 	pthread_mutex_lock(&d->lock);
 	old = d->next;
 	d->next = http;
@@ -502,10 +503,12 @@ void deliver_last_error(struct deliver *d, struct deliver_error *ret)
 	pthread_mutex_unlock(&d->lock);
 }
 
-void deliver_stop(struct deliver *d, uint64_t time_ns)
+uint64_t deliver_stop(struct deliver *d, uint64_t time_ns)
 {
+	struct spool_counts left;
+
 	if (!d)
-		return;
+		return 0;
 	pthread_mutex_lock(&d->lock);
 	d->end_ns = clock_now_ns() + time_ns;
 	pthread_cond_signal(&d->changed);
@@ -513,5 +516,7 @@ void deliver_stop(struct deliver *d, uint64_t time_ns)
 	pthread_join(d->thread, NULL);
 	pthread_cond_destroy(&d->changed);
 	pthread_mutex_destroy(&d->lock);
+	spool_counts(d->spool, &left);
 	free_parts(d);
+	return left.n;
 }

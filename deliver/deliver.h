@@ -42,8 +42,8 @@ struct deliver_options {
 };
 
 /*
- * Posts by other options from now on, of the same protocol, without a pause for what waits. Those of
- * the spool stay. As deliver_open().
+ * Posts by other options from now on, of the same protocol, without a pause for what waits. The
+ * spool gets another size, but stays where it is. As deliver_open().
  */
 int deliver_configure(struct deliver *d, const struct deliver_options *options);
 
@@ -88,8 +88,9 @@ void deliver_last_error(struct deliver *d, struct deliver_error *ret);
 
 /*
  * Delivers what there is within that time, as far as the backend takes it at once, and frees
- * everything. What is left stays in the spool. Accepts NULL.
+ * everything. Returns how many requests are left, which stay in the spool if that is a directory.
+ * Accepts NULL.
  */
-void deliver_stop(struct deliver *d, uint64_t time_ns);
+uint64_t deliver_stop(struct deliver *d, uint64_t time_ns);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "deliver/curl_library.h"
 
@@ -49,8 +50,8 @@ struct http {
 	struct curl_library library;
 	CURL *curl;
 	const struct scheme *scheme;
-	char *url, *ca_file, *certificate_file, *key_file, *token_file, *user, *password_file,
-		*tenant;
+	char *url, *shown; /* without secrets */
+	char *ca_file, *certificate_file, *key_file, *token_file, *user, *password_file, *tenant;
 	char **headers;
 	size_t n_headers;
 	bool insecure;
@@ -94,6 +95,9 @@ static int make_url(struct http *http, const char *url)
 		http->url = NULL;
 		return -ENOMEM;
 	}
+	http->shown = secret_mask_url(http->url);
+	if (!http->shown)
+		return -ENOMEM;
 	/* A name and a password in it would be logged. */
 	return *rest == '\0' || *rest == '/' || strchr(rest, '@') ? -EINVAL : 0;
 }
@@ -160,6 +164,7 @@ struct http *http_free(struct http *http)
 		free(http->headers[i]);
 	free(http->headers);
 	free(http->url);
+	free(http->shown);
 	free(http->ca_file);
 	free(http->certificate_file);
 	free(http->key_file);
@@ -173,7 +178,7 @@ struct http *http_free(struct http *http)
 
 const char *http_url(const struct http *http)
 {
-	return http->url;
+	return http->shown;
 }
 
 /* Reads a file of one line. It may be replaced at any time, and is empty for a moment then: -ENODATA. */

@@ -182,6 +182,19 @@ static void make_room(struct spool *spool, size_t size)
 	}
 }
 
+/* The disk is full: the oldest ones of that size together go, but for the one on its way. */
+static bool give_way(struct spool *spool, size_t size)
+{
+	size_t first = spool->is_taken ? 1 : 0, removed = 0;
+
+	while (spool->n > first && removed < size) {
+		removed += spool->entries[first].size;
+		remove_entry(spool, first);
+		spool->counts.dropped++;
+	}
+	return removed > 0;
+}
+
 /* Written beside, and renamed when it is on disk. */
 static int write_file(struct spool *spool, uint64_t number, const void *data, size_t size)
 {
@@ -224,6 +237,8 @@ static int add(struct spool *spool, const void *data, size_t size)
 		return append(spool, &entry);
 	}
 	err = write_file(spool, entry.number, data, size);
+	if ((err == -ENOSPC || err == -EDQUOT) && give_way(spool, size))
+		err = write_file(spool, entry.number, data, size);
 	return err == 0 ? append(spool, &entry) : err;
 }
 
@@ -236,6 +251,14 @@ int spool_add(struct spool *spool, const void *data, size_t size)
 	spool->counts.dropped += err < 0;
 	pthread_mutex_unlock(&spool->lock);
 	return err;
+}
+
+void spool_set_limit(struct spool *spool, uint64_t max_bytes)
+{
+	pthread_mutex_lock(&spool->lock);
+	spool->max_bytes = max_bytes;
+	make_room(spool, 0);
+	pthread_mutex_unlock(&spool->lock);
 }
 
 static int read_entry(const struct spool *spool, const struct entry *entry, void *to)

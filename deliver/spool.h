@@ -39,6 +39,9 @@ int spool_add(struct spool *spool, const void *data, size_t size);
  */
 int spool_take(struct spool *spool, size_t i, void **ret, size_t *ret_size);
 
+/* Another size from now on; what has no room is dropped. */
+void spool_set_limit(struct spool *spool, uint64_t max_bytes);
+
 /* Removes the request that was taken, or, if is_done is false, leaves it to be taken again. */
 void spool_done(struct spool *spool, bool is_done);
 

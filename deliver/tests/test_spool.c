@@ -137,6 +137,29 @@ Test(spool, others_may_be_taken, .init = make_directory, .fini = remove_director
 	others_may_be_taken(NULL);
 }
 
+/* The oldest that is not on its way goes. */
+static void gets_another_bound(const char *where)
+{
+	cr_assert_eq(spool_open(where, 12, &spool), 0);
+	add("1234");
+	add("5678");
+	add("9abc");
+	expect("1234");
+	spool_set_limit(spool, 8);
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 8 && counts.dropped == 1);
+	spool_done(spool, true);
+	expect("9abc");
+	spool_done(spool, true);
+	spool_free(spool);
+}
+
+Test(spool, gets_another_bound, .init = make_directory, .fini = remove_directory)
+{
+	gets_another_bound(path);
+	gets_another_bound(NULL);
+}
+
 Test(spool, is_in_order, .init = make_directory, .fini = remove_directory)
 {
 	is_in_order(path);
