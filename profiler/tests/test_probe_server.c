@@ -138,6 +138,18 @@ Test(probe_server, refuses_what_would_not_fit_into_a_list)
 	refuse("the probe's name has control characters", "probed", "\\u202e");
 }
 
+/* Others' probes have such names, and values of that name are not theirs. */
+Test(probe_server, refuses_what_would_tell_another_probe)
+{
+	cr_assert_eq(listen_there(), 0);
+	refuse("are those of other users' probes", "probed", "65432:x");
+	refuse("are those of other users' probes", "probed", "0:");
+	refuse("the name probe is taken", "probed(x=arg1:s32, probe=arg1:s32)", "x");
+	add_one("probed(probed=arg1:s32)", "65432 :x");
+	add_one("probed", "x1:65432:");
+	add_one("probed", ":");
+}
+
 static pid_t start_waiting(void)
 {
 	pid_t child = fork();

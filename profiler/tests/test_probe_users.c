@@ -105,6 +105,8 @@ static int add_own(pid_t parent)
 		return 5;
 	if (strcmp(state_of_first(), "on") != 0)
 		return 6;
+	if (strcmp(text_of_first("name"), "65432:x") != 0)
+		return 11;
 	/* As one that has executed a program with other rights. */
 	prctl(PR_SET_DUMPABLE, 0);
 	if (strcmp(state_of_first(), "off") != 0)
