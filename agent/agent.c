@@ -61,7 +61,7 @@ struct agent {
 	struct generation *old;        /* the one that now took over from, until it has ended */
 	enum cause cause;              /* of next, or else of now */
 	struct rate rate;
-	bool reloads_later;            /* as soon as neither next nor old is there */
+	bool reloads_later; /* as soon as neither next nor old is there */
 	struct pulls *pulls;
 	struct recent *recent;
 	struct serving serving;
