@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -137,6 +139,19 @@ static struct probe_peer *find_oldest(struct probe_server *s, uid_t user)
 			oldest = p;
 	}
 	return oldest;
+}
+
+/* Who has closed the connection may have to wait long for the turn in which that is read. */
+static void end_gone(struct probe_server *s)
+{
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		struct pollfd fd = { .fd = s->peers[i].fd };
+		int left;
+
+		if (fd.fd >= 0 && poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP &&
+		    ioctl(fd.fd, FIONREAD, &left) == 0 && left == 0)
+			end_peer(s, &s->peers[i]);
+	}
 }
 
 /* If this user has too many, or there is none that is free, one has to go. */
@@ -297,6 +312,7 @@ static void welcome(struct probe_server *s, int peer)
 	}
 	if (!is_of_namespace(&who))
 		who.uid = PROBE_PEER_STRANGER;
+	end_gone(s);
 	place = choose_place(s, who.uid);
 	probe_peer_init(place, peer, &who, s->n_peers++);
 	if (loop_add(&s->loop, peer, on_peer, s) < 0)

@@ -55,6 +55,7 @@ const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n);
 bool __wrap_sideband_gather(struct sideband *sideband, const struct process_table *table,
 			    uint64_t ns);
 int __wrap_uevent_open(void);
+struct run_stats __wrap_run_stats_of(const struct session *session);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
@@ -135,6 +136,11 @@ const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n)
 {
 	*ret_n = 0;
 	return NULL;
+}
+
+struct run_stats __wrap_run_stats_of(const struct session *session)
+{
+	return (struct run_stats){ 0 };
 }
 
 /* The simulated kernel does not report CPUs of the machine. */
