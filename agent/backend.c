@@ -2,14 +2,18 @@
 #include "agent/backend.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/delivery_report.h"
 #include "agent/relabel.h"
+#include "agent/series_memory.h"
 #include "base/cleanup.h"
+#include "base/secret.h"
 #include "log/log.h"
 
 struct backend {
@@ -17,7 +21,10 @@ struct backend {
 	enum deliver_protocol protocol;
 	struct backend_options own; /* what it is found by again; the strings are its own */
 	char *spool;
+	char *shown; /* its URL without secrets */
+	char *mark;  /* a file that is there while it is open; NULL: none */
 	struct delivery_counts counts;
+	struct series_memory *memory;
 };
 
 static bool is_same(const char *a, const char *b)
@@ -83,11 +90,29 @@ static uint64_t identify(const struct backend_options *o)
 	return hash(h, o->deliver.user);
 }
 
+/* A run that was killed leaves its mark. The spool is locked by now. */
+static void mark_open(struct backend *b, const char *spool)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (asprintf(&b->mark, "%s/open", spool) < 0) {
+		b->mark = NULL;
+		return;
+	}
+	fd = open(b->mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == EEXIST)
+		log_warning(
+			"the last run did not end by itself: the interval that was open is lost "
+			"for %s",
+			backend_name(b));
+}
+
 static int open_deliver(struct backend *b, const struct backend_options *options,
 			uint64_t spool_bytes)
 {
 	struct deliver_options own = options->deliver;
 	_cleanup_free_ char *path = NULL;
+	int err;
 
 	if (b->spool &&
 	    asprintf(&path, "%s/%s-%016" PRIx64, b->spool,
@@ -97,13 +122,18 @@ static int open_deliver(struct backend *b, const struct backend_options *options
 		return -errno;
 	own.spool = path;
 	own.spool_bytes = spool_bytes;
-	return deliver_open(&own, &b->deliver);
+	err = deliver_open(&own, &b->deliver);
+	if (err == 0 && path)
+		mark_open(b, path);
+	return err;
 }
 
 /* A wrong URL is not said, as it may have a password. */
 static void log_failure(const struct backend_options *options, int err)
 {
-	log_error("cannot deliver to %s: %s", err == -EINVAL ? "a backend" : options->deliver.url,
+	_cleanup_free_ char *shown = secret_mask_url(options->deliver.url);
+
+	log_error("cannot deliver to %s: %s", err == -EINVAL || !shown ? "a backend" : shown,
 		  err == -EINVAL ? "its URL has no host, or has a user's name" :
 		  err == -EBUSY  ? "another agent uses its spool" :
 		  err == -ENOSYS ? "libcurl.so.4 is not installed, or too old: install it" :
@@ -137,7 +167,9 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 		return err;
 	b->protocol = options->deliver.protocol;
 	b->spool = spool ? strdup(spool) : NULL;
-	if (copy_identity(options, &b->own) == 0 && !b->spool == !spool)
+	b->shown = secret_mask_url(options->deliver.url);
+	if (copy_identity(options, &b->own) == 0 && !b->spool == !spool && b->shown &&
+	    series_memory_new(&b->memory) == 0)
 		err = open_deliver(b, options, spool_bytes);
 	if (err < 0) {
 		log_failure(options, err);
@@ -148,16 +180,37 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 	return 0;
 }
 
+static void say_left(const struct backend *b, uint64_t n)
+{
+	if (n > 0 && b->spool)
+		log_info("%s: %" PRIu64 " requests wait in %s for the next start", backend_name(b),
+			 n, b->spool);
+	else if (n > 0)
+		log_warning("%s: %" PRIu64 " requests could not be delivered in time, and are lost",
+			    backend_name(b), n);
+}
+
+void backend_say_left(struct backend *b)
+{
+	say_left(b, backend_counts(b).deliver.spooled);
+}
+
 struct backend *backend_close(struct backend *b, uint64_t time_ns)
 {
 	if (!b)
 		return NULL;
-	deliver_stop(b->deliver, time_ns);
+	/* While the spool is locked; all intervals are in it. */
+	if (b->mark)
+		unlink(b->mark);
+	free(b->mark);
+	say_left(b, deliver_stop(b->deliver, time_ns));
 	free((char *)b->own.deliver.url);
 	free((char *)b->own.name);
 	free((char *)b->own.deliver.tenant);
 	free((char *)b->own.deliver.user);
 	free(b->spool);
+	series_memory_free(b->memory);
+	free(b->shown);
 	free(b);
 	return NULL;
 }
@@ -167,10 +220,14 @@ bool backend_is(const struct backend *b, const struct backend_options *options, 
 	return backend_options_are_of_one(&b->own, options) && is_same(b->spool, spool);
 }
 
-int backend_configure(struct backend *b, const struct backend_options *options)
+int backend_configure(struct backend *b, const struct backend_options *options,
+		      uint64_t spool_bytes)
 {
-	int err = deliver_configure(b->deliver, &options->deliver);
+	struct deliver_options own = options->deliver;
+	int err;
 
+	own.spool_bytes = spool_bytes;
+	err = deliver_configure(b->deliver, &own);
 	if (err < 0)
 		log_failure(options, err);
 	return err;
@@ -178,7 +235,7 @@ int backend_configure(struct backend *b, const struct backend_options *options)
 
 const char *backend_name(const struct backend *b)
 {
-	return b->own.name ? b->own.name : b->own.deliver.url;
+	return b->own.name ? b->own.name : b->shown;
 }
 
 struct backend_counts backend_counts(struct backend *b)
@@ -190,6 +247,7 @@ struct backend_counts backend_counts(struct backend *b)
 		counts.folded += kept == SERIES_ALL ? 0 : counts.kept[kept];
 	}
 	deliver_counts(b->deliver, &counts.deliver);
+	deliver_last_error(b->deliver, &counts.error);
 	return counts;
 }
 
@@ -202,6 +260,7 @@ int backend_report_new(struct backend *b, const struct backend_options *options,
 					   .n_labels = options->n_labels,
 					   .all_rules = options->all_rules,
 					   .own_rules = options->own_rules,
+					   .memory = b->memory,
 					   .max_label_sets = options->max_label_sets,
 					   .counts = &b->counts };
 

@@ -2,6 +2,7 @@
 #include "agent/interval.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,11 @@
 #include "agent/process_labels.h"
 #include "agent/recent.h"
 #include "agent/store.h"
+#include "log/clock.h"
 #include "log/log.h"
+
+/* A full disk fails every interval of every output: one line in this time tells it. */
+#define SAY_NS UINT64_C(600000000000)
 
 struct written {
 	const struct interval_output *output;
@@ -28,6 +33,23 @@ struct interval {
 	struct written *written;
 	size_t n;
 };
+
+static void say_failure(struct interval_counts *counts, const char *what, int err)
+{
+	uint64_t now = clock_now_ns(), last = atomic_load(&counts->said_ns), unsaid;
+
+	if ((last && now < last + SAY_NS) ||
+	    !atomic_compare_exchange_strong(&counts->said_ns, &last, now)) {
+		counts->unsaid++;
+		return;
+	}
+	unsaid = atomic_exchange(&counts->unsaid, 0);
+	if (unsaid > 0)
+		log_error("%s: %s (and %" PRIu64 " more since that was said last)", what,
+			  strerror(-err), unsaid);
+	else
+		log_error("%s: %s", what, strerror(-err));
+}
 
 /* The reports learn when they begin before their first sample, which is when they write it. */
 static void begin(struct interval *i)
@@ -89,19 +111,29 @@ static int open_output(struct interval *i, const struct interval_output *output,
 	return err;
 }
 
-static int add_output(struct interval *i, const struct interval_output *output)
+static void note_failure(struct interval_counts *counts, const struct interval_output *output,
+			 int err)
+{
+	counts->failed += !output->recent;
+	if (!output->store)
+		return;
+	atomic_store(&counts->store_err, err);
+	atomic_store(&counts->store_failed_real_ns, clock_real_ns());
+}
+
+static void add_output(struct interval *i, const struct interval_output *output)
 {
 	struct written *w = &i->written[i->n];
 	int err = open_output(i, output, w);
 
 	if (err < 0) {
-		log_error("cannot begin to write an interval: %s", strerror(-err));
-		return err;
+		note_failure(i->counts, output, err);
+		say_failure(i->counts, "cannot begin to write an interval", err);
+		return;
 	}
 	w->output = output;
 	i->report.streams &= w->report->streams;
 	i->n++;
-	return 0;
 }
 
 int interval_new(const struct interval_output *outputs, size_t n,
@@ -123,8 +155,7 @@ int interval_new(const struct interval_output *outputs, size_t n,
 	i->labels = labels;
 	i->counts = counts;
 	for (size_t k = 0; k < n; k++)
-		if (add_output(i, &outputs[k]) < 0)
-			counts->failed++;
+		add_output(i, &outputs[k]);
 	*ret = i;
 	return 0;
 }
@@ -169,8 +200,8 @@ void interval_finish(struct interval *i, const struct totals *totals)
 			i->counts->written += !w->output->recent;
 			continue;
 		}
-		i->counts->failed += !w->output->recent;
-		log_error("an interval could not be written, and is lost: %s", strerror(-w->err));
+		note_failure(i->counts, w->output, w->err);
+		say_failure(i->counts, "an interval could not be written, and is lost", w->err);
 	}
 	interval_free(i);
 }

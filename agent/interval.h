@@ -34,6 +34,9 @@ struct interval;
 struct interval_counts {
 	_Atomic uint64_t written, failed; /* outputs but those of a minute */
 	_Atomic uint64_t unlabelled;      /* processes, see process_labels.h */
+	_Atomic int store_err;            /* the last one, negative, and when */
+	_Atomic uint64_t store_failed_real_ns;
+	_Atomic uint64_t said_ns, unsaid; /* when a failure was said last, and those since then */
 };
 
 /*

@@ -36,7 +36,8 @@ struct spool {
 	pthread_mutex_t lock;  /* protects what follows, and NAME_NEW */
 	struct entry *entries; /* oldest first */
 	size_t n, size;
-	bool is_taken; /* the oldest one */
+	bool is_taken;
+	size_t at; /* the one that is */
 	uint64_t next_number;
 	struct spool_counts counts;
 };
@@ -171,12 +172,27 @@ static void remove_entry(struct spool *spool, size_t i)
 /* Of the oldest ones that are not on their way. */
 static void make_room(struct spool *spool, size_t size)
 {
-	size_t first = spool->is_taken ? 1 : 0;
+	while (spool->n > spool->is_taken && spool->counts.bytes + size > spool->max_bytes) {
+		size_t i = spool->is_taken && spool->at == 0 ? 1 : 0;
 
-	while (spool->n > first && spool->counts.bytes + size > spool->max_bytes) {
+		remove_entry(spool, i);
+		spool->counts.dropped++;
+		if (spool->is_taken && i < spool->at)
+			spool->at--;
+	}
+}
+
+/* The disk is full: the oldest ones of that size together go, but for the one on its way. */
+static bool give_way(struct spool *spool, size_t size)
+{
+	size_t first = spool->is_taken ? 1 : 0, removed = 0;
+
+	while (spool->n > first && removed < size) {
+		removed += spool->entries[first].size;
 		remove_entry(spool, first);
 		spool->counts.dropped++;
 	}
+	return removed > 0;
 }
 
 /* Written beside, and renamed when it is on disk. */
@@ -204,7 +220,7 @@ static int write_file(struct spool *spool, uint64_t number, const void *data, si
 static int add(struct spool *spool, const void *data, size_t size)
 {
 	struct entry entry = { .number = spool->next_number, .size = size };
-	size_t kept = spool->is_taken ? spool->entries[0].size : 0;
+	size_t kept = spool->is_taken ? spool->entries[spool->at].size : 0;
 	int err;
 
 	/* For it, the others would be dropped in vain. */
@@ -221,6 +237,8 @@ static int add(struct spool *spool, const void *data, size_t size)
 		return append(spool, &entry);
 	}
 	err = write_file(spool, entry.number, data, size);
+	if ((err == -ENOSPC || err == -EDQUOT) && give_way(spool, size))
+		err = write_file(spool, entry.number, data, size);
 	return err == 0 ? append(spool, &entry) : err;
 }
 
@@ -233,6 +251,14 @@ int spool_add(struct spool *spool, const void *data, size_t size)
 	spool->counts.dropped += err < 0;
 	pthread_mutex_unlock(&spool->lock);
 	return err;
+}
+
+void spool_set_limit(struct spool *spool, uint64_t max_bytes)
+{
+	pthread_mutex_lock(&spool->lock);
+	spool->max_bytes = max_bytes;
+	make_room(spool, 0);
+	pthread_mutex_unlock(&spool->lock);
 }
 
 static int read_entry(const struct spool *spool, const struct entry *entry, void *to)
@@ -261,21 +287,22 @@ static int read_entry(const struct spool *spool, const struct entry *entry, void
 	return 0;
 }
 
-int spool_take(struct spool *spool, void **ret, size_t *ret_size)
+int spool_take(struct spool *spool, size_t i, void **ret, size_t *ret_size)
 {
 	_cleanup_free_ void *data = NULL;
 	int err = -ENOENT;
 
 	pthread_mutex_lock(&spool->lock);
-	if (spool->n > 0) {
-		data = malloc(spool->entries[0].size + 1);
-		err = data ? read_entry(spool, &spool->entries[0], data) : -ENOMEM;
+	if (i < spool->n) {
+		data = malloc(spool->entries[i].size + 1);
+		err = data ? read_entry(spool, &spool->entries[i], data) : -ENOMEM;
 		if (err == 0) {
 			spool->is_taken = true;
-			*ret_size = spool->entries[0].size;
+			spool->at = i;
+			*ret_size = spool->entries[i].size;
 			*ret = steal_ptr(data);
 		} else if (err != -ENOMEM) {
-			remove_entry(spool, 0);
+			remove_entry(spool, i);
 			spool->counts.dropped++;
 			err = err == -ENOENT ? -EIO : err;
 		}
@@ -288,9 +315,19 @@ void spool_done(struct spool *spool, bool is_done)
 {
 	pthread_mutex_lock(&spool->lock);
 	if (is_done)
-		remove_entry(spool, 0);
+		remove_entry(spool, spool->at);
 	spool->is_taken = false;
 	pthread_mutex_unlock(&spool->lock);
+}
+
+uint64_t spool_oldest(struct spool *spool)
+{
+	uint64_t number;
+
+	pthread_mutex_lock(&spool->lock);
+	number = spool->n > 0 ? spool->entries[0].number : UINT64_MAX;
+	pthread_mutex_unlock(&spool->lock);
+	return number;
 }
 
 void spool_counts(struct spool *spool, struct spool_counts *ret)

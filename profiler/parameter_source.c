@@ -15,6 +15,7 @@ static int ask(const struct parameter_source *s, struct parse_request *request,
 
 	request->fd = s->fd;
 	request->user = s->user;
+	request->cpu_ns = probe_cpu_ns(s->user);
 	return parsers_ask(s->parsers, request, &clock, ret);
 }
 

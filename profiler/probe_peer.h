@@ -19,6 +19,8 @@ struct probe_peer {
 	int fd; /* -1: nobody */
 	struct ucred who;
 	size_t number; /* the how manieth it is */
+	size_t turn;   /* when it was served last; 0: not yet */
+	bool is_ready; /* to be served */
 	char text[PROBE_REQUEST_MAX + 1];
 	size_t size;
 	int file; /* refers to the first file that was given (O_PATH); negative: there is none */

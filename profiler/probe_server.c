@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -44,7 +46,9 @@ struct probe_server {
 	int listen_fd, wake_fd;
 	struct loop loop;
 	struct probe_peer peers[MAX_PEERS];
-	size_t n_peers; /* so far */
+	size_t n_peers;  /* so far */
+	size_t n_served; /* likewise, turns */
+	uid_t served;    /* whose turn was the last */
 	struct probe_manager *manager;
 	struct parsers *parsers; /* the manager's */
 	struct value_table *values;
@@ -137,6 +141,19 @@ static struct probe_peer *find_oldest(struct probe_server *s, uid_t user)
 	return oldest;
 }
 
+/* Who has closed the connection may have to wait long for the turn in which that is read. */
+static void end_gone(struct probe_server *s)
+{
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		struct pollfd fd = { .fd = s->peers[i].fd };
+		int left;
+
+		if (fd.fd >= 0 && poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP &&
+		    ioctl(fd.fd, FIONREAD, &left) == 0 && left == 0)
+			end_peer(s, &s->peers[i]);
+	}
+}
+
 /* If this user has too many, or there is none that is free, one has to go. */
 static struct probe_peer *choose_place(struct probe_server *s, uid_t user)
 {
@@ -210,9 +227,47 @@ static int on_peer(void *arg, int fd)
 	struct probe_server *s = arg;
 
 	for (size_t i = 0; i < MAX_PEERS; i++)
-		if (s->peers[i].fd == fd && serve(s, &s->peers[i]) < 0)
-			end_peer(s, &s->peers[i]);
+		s->peers[i].is_ready |= s->peers[i].fd == fd;
 	return 0;
+}
+
+/* Root comes first; of others, who follows the last one by number: so each has one turn before one has two. */
+static uint64_t rank(const struct probe_server *s, uid_t user)
+{
+	return user == 0 ? 0 : UINT64_C(1) + (uid_t)(user - s->served - 1);
+}
+
+/* Of one user's, the one whose last turn was before the others'. */
+static bool comes_before(const struct probe_server *s, const struct probe_peer *a,
+			 const struct probe_peer *b)
+{
+	const uint64_t x = rank(s, a->who.uid), y = rank(s, b->who.uid);
+
+	return x < y || (x == y && a->turn < b->turn);
+}
+
+/*
+ * A request may take long, as whoever has made its file likes: who has the next turn is decided when it is over, of
+ * all who are ready then.
+ */
+static void serve_next(struct probe_server *s)
+{
+	struct probe_peer *next = NULL;
+
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		struct probe_peer *p = &s->peers[i];
+
+		if (p->fd >= 0 && p->is_ready && (!next || comes_before(s, p, next)))
+			next = p;
+		p->is_ready = false;
+	}
+	if (!next)
+		return;
+	if (next->who.uid != 0)
+		s->served = next->who.uid;
+	next->turn = ++s->n_served;
+	if (serve(s, next) < 0)
+		end_peer(s, next);
 }
 
 static void end_slow(struct probe_server *s)
@@ -245,29 +300,38 @@ static bool is_of_namespace(const struct ucred *who)
 	return who->uid == 0 || (process_user(who->pid, &user) == 0 && user == who->uid);
 }
 
-static int on_connect(void *arg, int fd)
+/* Takes over the socket. */
+static void welcome(struct probe_server *s, int peer)
 {
-	struct probe_server *s = arg;
-	int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	struct probe_peer *place;
 	struct ucred who;
 
-	if (peer < 0) {
-		/* Without descriptors it stays ready: that must not cost a CPU. */
-		if (errno == EMFILE || errno == ENFILE)
-			usleep(PAUSE_US);
-		return 0;
-	}
 	if (probe_peer_know(peer, &who) < 0) {
 		close(peer);
-		return 0;
+		return;
 	}
 	if (!is_of_namespace(&who))
 		who.uid = PROBE_PEER_STRANGER;
+	end_gone(s);
 	place = choose_place(s, who.uid);
 	probe_peer_init(place, peer, &who, s->n_peers++);
 	if (loop_add(&s->loop, peer, on_peer, s) < 0)
 		probe_peer_done(place, parsers_finders(s->parsers));
+}
+
+/* All who wait, so that none of them waits for what another one asks. */
+static int on_connect(void *arg, int fd)
+{
+	for (int i = 0; i <= BACKLOG; i++) {
+		int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+		/* Without descriptors it stays ready: that must not cost a CPU. */
+		if (peer < 0 && (errno == EMFILE || errno == ENFILE))
+			usleep(PAUSE_US);
+		if (peer < 0)
+			break;
+		welcome(arg, peer);
+	}
 	return 0;
 }
 
@@ -281,13 +345,22 @@ static void close_others(struct probe_server *s)
 		finders_close(parsers_finders(s->parsers), 0, peer);
 }
 
+/* Who has just connected may have sent something, too. */
+static int see_who_is_ready(struct probe_server *s)
+{
+	int err = loop_run(&s->loop, time_to_wait(s));
+
+	return err < 0 ? err : loop_run(&s->loop, 0);
+}
+
 static void *run(void *arg)
 {
 	struct probe_server *s = arg;
 
 	while (!atomic_load(&s->ends)) {
-		if (loop_run(&s->loop, time_to_wait(s)) < 0)
+		if (see_who_is_ready(s) < 0)
 			break;
+		serve_next(s);
 		end_slow(s);
 		probe_manager_look(s->manager);
 	}

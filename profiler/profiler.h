@@ -10,6 +10,7 @@
 #include "bpf/abi.h"
 #include "kernel/event.h"
 #include "kernel/pool.h"
+#include "kernel/run_stats.h"
 #include "process/target.h"
 #include "profiler/event.h"
 #include "report/report_queue.h"
@@ -193,6 +194,7 @@ const struct totals *profiler_totals(const struct profiler *profiler);
 struct profiler_usage {
 	uint64_t table_bytes, table_limit; /* of the pool of tables and snapshots */
 	uint64_t tables_made, tables_freed, tables_evicted;
+	struct run_stats programs;
 };
 
 struct profiler_usage profiler_usage(const struct profiler *profiler);

@@ -10,6 +10,9 @@
 #include "base/hash.h"
 #include "base/text.h"
 
+/* What a string takes at most besides its bytes: the field's number and its length. */
+#define STRING_HEAD 5
+
 /* A function of a file. The report has each string once, so their addresses are compared. */
 struct pprof_function {
 	UT_hash_handle hh;
@@ -74,6 +77,7 @@ static void sink_append(ProtobufCBuffer *buffer, size_t size, const uint8_t *dat
 {
 	struct pprof_writer *writer = ((struct sink *)buffer)->writer;
 
+	writer->size += size;
 	if (writer->err == 0)
 		writer->err = gzip_write(&writer->gzip, data, size);
 }
@@ -90,6 +94,7 @@ int pprof_writer_put(struct pprof_writer *writer, const Pprof__Profile *profile)
 int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *ret)
 {
 	_cleanup_free_ char *copy = strdup(text);
+	size_t before = writer->strings.n;
 	uint32_t number;
 	int err;
 
@@ -97,9 +102,12 @@ int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *
 		return -ENOMEM;
 	text_make_plain(copy);
 	err = string_table_add(&writer->strings, copy, &number);
-	if (err == 0)
-		*ret = number;
-	return err;
+	if (err < 0)
+		return err;
+	if (writer->strings.n > before)
+		writer->size += strlen(copy) + STRING_HEAD;
+	*ret = number;
+	return 0;
 }
 
 /* Adds the path of a source file, as far as it is known. */

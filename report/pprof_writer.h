@@ -19,7 +19,8 @@
 struct pprof_writer {
 	const struct names_options *options;
 	struct gzip gzip;
-	int err; /* of the last write while a message is packed */
+	size_t size; /* so far, before compression; strings come last, and count already */
+	int err;     /* of the last write while a message is packed */
 	struct string_table strings;
 	struct pprof_function *functions;
 	struct pprof_location *locations;

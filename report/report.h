@@ -28,9 +28,11 @@ struct report_event {
 #define REPORT_PROBE_EVENT "probe"
 
 /*
- * For a format whose readers take files of a limited size (otlp): it writes several. `end` is called
- * when one has been written, and what is written then belongs to the next one. 0 or a negative errno,
- * with which report_finish() ends. A file may exceed the size by a stack and its names.
+ * For a format whose readers take files of a limited size (otlp, pprof): it writes several, each
+ * complete by itself, and each sample into one of them. `end` is called when one has been written, and
+ * what is written then belongs to the next one. 0 or a negative errno, which report_finish() returns
+ * after it has written the others. A file may exceed the size, which is that before compression, by a
+ * stack and its names.
  */
 struct report_parts {
 	size_t max_size, max_samples;

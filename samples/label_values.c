@@ -241,6 +241,8 @@ static int add_added(const struct value_labels *labels, const struct named_sampl
 	const char *probe;
 	int err = 0;
 
+	/* Else the program could say that it was another probe. */
+	label_list_remove(list, VALUE_TABLE_PROBE);
 	if (!v.head)
 		return 0;
 	forms = value_table_lock(labels->added, v.head->list, &probe);

@@ -34,18 +34,24 @@ static bool still_counts(struct fetch_lost *lost, uint64_t now)
 	return lost->when > 0;
 }
 
-size_t fetch_shares_room(struct fetch_shares *s, uid_t user, uint64_t now, size_t *ret_all)
+bool fetch_payer_is(const struct fetch_payer *a, const struct fetch_payer *b)
 {
-	size_t n_of_user = 0, n_of_all = 0, room;
+	return a->user == b->user && a->device == b->device;
+}
+
+size_t fetch_shares_room(struct fetch_shares *s, const struct fetch_payer *payer, uint64_t now,
+			 size_t *ret_all)
+{
+	size_t n_of_payer = 0, n_of_all = 0, room;
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->lost); i++) {
 		if (!still_counts(&s->lost[i], now))
 			continue;
 		n_of_all++;
-		n_of_user += s->lost[i].user == user;
+		n_of_payer += fetch_payer_is(&s->lost[i].payer, payer);
 	}
 	*ret_all = ARRAY_SIZE(s->lost) - n_of_all;
-	room = n_of_user < FETCHERS_PER_USER ? FETCHERS_PER_USER - n_of_user : 0;
+	room = n_of_payer < FETCHERS_PER_USER ? FETCHERS_PER_USER - n_of_payer : 0;
 	return room < *ret_all ? room : *ret_all;
 }
 
@@ -67,23 +73,25 @@ static struct fetch_waited *find_waited(struct fetch_shares *s, uid_t user)
 
 bool fetch_shares_allow(struct fetch_shares *s, uid_t user, uint64_t now)
 {
+	const struct fetch_payer payer = { .user = user };
 	const struct fetch_waited *w = find_waited(s, user);
 	uint64_t limit = s->waited_ns ? s->waited_ns : FETCHERS_WAITED_NS;
 	size_t in_all;
 
-	return fetch_shares_room(s, user, now, &in_all) > 0 &&
+	return fetch_shares_room(s, &payer, now, &in_all) > 0 &&
 	       (w->since == 0 || w->user != user || w->ns < limit ||
 		now >= w->since + FETCHERS_WAITED_IN_NS);
 }
 
 /* What is beyond a user's share does not take that of others. */
-void fetch_shares_lose(struct fetch_shares *s, uid_t user, uint64_t now, int pidfd)
+void fetch_shares_lose(struct fetch_shares *s, const struct fetch_payer *payer, uint64_t now,
+		       int pidfd)
 {
-	size_t all, room = fetch_shares_room(s, user, now, &all);
+	size_t all, room = fetch_shares_room(s, payer, now, &all);
 
 	for (size_t i = 0; room > 0 && i < ARRAY_SIZE(s->lost); i++)
 		if (!still_counts(&s->lost[i], now)) {
-			s->lost[i] = (struct fetch_lost){ user, now, pidfd };
+			s->lost[i] = (struct fetch_lost){ *payer, now, pidfd };
 			return;
 		}
 	if (pidfd >= 0)

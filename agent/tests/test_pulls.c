@@ -92,3 +92,48 @@ Test(pulls, closed_while_one_runs)
 	pulls_free(pulls);
 	names_free(names);
 }
+
+static bool is_counted(void *arg)
+{
+	return *(int *)arg < 0;
+}
+
+Test(pulls, nobody_waits_for_one)
+{
+	const struct pull_request request = { .duration_ns = 1000, .format = "pprof" };
+	struct window window = { .from_ns = 0, .until_ns = UINT64_MAX };
+	struct totals totals = { .duration_ns = 2000 };
+	struct names *names;
+	struct report *report;
+	struct pulls *pulls;
+	struct pull *pull[PULLS_MAX], *more;
+	int n_done[PULLS_MAX + 1] = { 0 };
+	const char *text;
+	size_t size;
+
+	cr_assert_eq(names_new(&(struct names_options){ .none = true }, &names), 0);
+	cr_assert_eq(pulls_new(ignore, NULL, &pulls), 0);
+	report = new_report(pulls, names, &window);
+	for (int i = 0; i < PULLS_MAX; i++)
+		cr_assert_eq(pulls_ask(pulls, &request, count, &n_done[i], &pull[i]), 0);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done[PULLS_MAX], &more), -EBUSY);
+	pulls_plan(report, 100, 100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	n_done[3] = -1;
+	pulls_drop(pulls, is_counted);
+	for (int i = 0; i < PULLS_MAX; i++)
+		cr_assert_eq(n_done[i], 0);
+	cr_assert_eq(pull_result(pull[3], &text, &size), -ECANCELED);
+	pull_free(pull[3]);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done[PULLS_MAX], &more), 0);
+	pulls_report_free(report, &totals);
+	for (int i = 0; i < PULLS_MAX; i++) {
+		cr_assert_eq(n_done[i], i == 3 ? 0 : 1);
+		if (i != 3)
+			pull_free(pull[i]);
+	}
+	pulls_close(pulls);
+	pull_free(more);
+	pulls_free(pulls);
+	names_free(names);
+}

@@ -329,6 +329,30 @@ Test(runtime, what_is_noted_remains)
 	cr_assert(!runtime_read_all(&w->walk));
 }
 
+/* Each has an outcome of its own, as if it were alone. */
+Test(runtime, the_second_one_may_fail)
+{
+	struct walk_runtime *r = &w->walk.runtime;
+
+	world_poke(w, RUNTIME + INTERPRETERS, 8);
+	r->head = (struct dp_runtime){ .kind = DP_RUNTIME_HOTSPOT, .n = 2 };
+	r->frames[1].code = 0x20;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_assert_eq(r->head.n, 3);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_HOTSPOT | DP_RUNTIME_TWO);
+	cr_expect_eq(r->head.outcome, DP_RUNTIME_COMPLETE);
+	expect_frame(1, 0x20, 0, 0);
+	expect_frame(2, 2, DP_RUNTIME_PYTHON | DP_RUNTIME_READ_FAULT << 8, 0);
+	/* So may both. */
+	r->head = (struct dp_runtime){ 0 };
+	r->mapping = r->other = 3;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_assert_eq(r->head.n, 1);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_PYTHON | DP_RUNTIME_TWO);
+	cr_expect_eq(r->head.outcome, DP_RUNTIME_READ_FAULT);
+	expect_frame(0, 0, DP_RUNTIME_PYTHON | DP_RUNTIME_READ_FAULT << 8, 0);
+}
+
 Test(runtime, a_thread_that_it_does_not_know)
 {
 	put_thread(put_interpreter(0), 0, SELF + 1, 0);

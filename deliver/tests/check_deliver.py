@@ -6,6 +6,7 @@ are at times away, busy, broken or not who they say.
 Usage: check_deliver.py DELIVER_FILES REPORT_FEED [--long SECONDS]
 """
 import base64
+import contextlib
 import gzip
 import json
 import os
@@ -15,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -65,9 +67,9 @@ class Receiver:
 class Sender:
     """deliver_files at work."""
 
-    def __init__(self, errors, **options):
+    def __init__(self, errors, before=(), **options):
         self.errors = open(errors, "a+", encoding="utf-8")
-        self.process = subprocess.Popen([DELIVER, *(f"{key}={value}" for key, value in options.items())], text=True,
+        self.process = subprocess.Popen([*before, DELIVER, *(f"{key}={value}" for key, value in options.items())], text=True,
                                         errors="surrogateescape", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors)
         self.error = json.loads(self.process.stdout.readline())["error"]
@@ -104,6 +106,13 @@ class Sender:
         self.process.kill()
         self.process.wait()
         self.end()
+
+
+def pass_on(peer, back):
+    """Until the peer ends."""
+    with contextlib.suppress(OSError):
+        while data := peer.recv(65536):
+            back.sendall(data)
 
 
 def value(request):
@@ -270,9 +279,54 @@ class Deliveries(unittest.TestCase):
                 self.assertGreaterEqual(pauses[0], 400)
                 self.assertGreaterEqual(pauses[-1], 800 if kind == "http" else 400)
                 self.assertEqual(len(re.findall("refused a request, which is lost: .*a fault", sender.said())), 3)
+                # At most once in a minute, and how often at the end.
+                self.assertEqual(sender.said().count("takes profiles again"), 1)
+                sender.process.stdin.write("stop 0\n")
+                sender.process.stdin.flush()
+                sender.process.wait(200)
                 self.assertEqual(sender.said().count("takes profiles again"), 2)
                 sender.end()
                 os.truncate(self.path("errors"), 0)
+
+    def test_what_is_said_is_limited(self):
+        receiver = self.receiver("-requests", ",".join(["400"] * 40))
+        sender = self.sender(url=receiver.url("http"), protocol="otlp")
+        self.put(sender, [1] * 41)
+        sender.until(failed=40, delivered=1)
+        self.assertEqual(sender.said().count("refused a request"), 1)
+        sender.process.stdin.write("stop 0\n")
+        sender.process.stdin.flush()
+        sender.process.wait(200)
+        self.assertEqual(sender.said().count("refused a request"), 2)
+        self.assertIn("(39 times", sender.said())
+
+    def test_credentials_that_change(self):
+        """Profiles wait for a token that the backend knows, also while there is none."""
+        for kind in ("http",):
+            receiver = self.receiver("-requests", "401,403", name=kind)
+            with open(self.path("token"), "w", encoding="utf-8"):
+                pass
+            sender = self.sender(url=receiver.url(kind), token=self.path("token"))
+            self.put(sender, (3, 4))
+            wait_for(lambda: sender.counts()["retried"])
+            self.assertIn("their file is empty", sender.said())
+            self.assertFalse(os.path.exists(self.path(kind, "attempts")))
+            with open(self.path("token"), "w", encoding="utf-8") as file:
+                file.write("new\n")
+            sender.until(delivered=2, failed=0, spooled=0)
+            got = receiver.got()
+            self.assertEqual([value(request) for request in got], self.values((3, 4)))
+            sender.end()
+
+    def test_one_that_always_fails_is_given_up(self):
+        """Once others are taken; a backend that takes none keeps them all."""
+        receiver = self.receiver("-requests", "503,503,503,503,503,ok,503")
+        sender = self.sender(url=receiver.url("http"), patience_ms=1)
+        self.put(sender, (1, 2, 3))
+        sender.until(120, delivered=2, failed=1, spooled=0)
+        self.assertEqual([word for _, word in receiver.attempts()], ["503"] * 5 + ["ok", "503", "ok"])
+        self.assertEqual(len(receiver.got()), 2)
+        self.assertIn("not a request that is given up: HTTP status 503", sender.said())
 
     def test_connections(self):
         for kind in "http", "grpc":
@@ -306,6 +360,30 @@ class Deliveries(unittest.TestCase):
             self.assertEqual(os.listdir(self.path("spool")), ["lock"])
             sender.end()
 
+    def test_what_was_taken_before_a_kill_comes_again_with_its_id(self):
+        """Killed when the backend has answered, but nobody has read that."""
+        subprocess.run([FEED, "cpu", "9", "x.pb.gz"], check=True, capture_output=True, cwd=self.directory)
+        for protocol in "pyroscope", "otlp":
+            receiver = self.receiver(name=protocol)
+            with socket.create_server(("127.0.0.1", 0)) as front, \
+                    socket.create_connection(("127.0.0.1", receiver.ports["http"])) as back:
+                options = {"protocol": protocol, "spool": self.path(protocol + "-spool")}
+                sender = self.sender(url=f"http://127.0.0.1:{front.getsockname()[1]}", **options)
+                command = ("pprof", self.path("x.pb.gz"), "shop") if protocol == "pyroscope" else ("put", self.request(8))
+                self.assertEqual(sender.ask(*command)["error"], 0)
+                peer, _ = front.accept()
+                thread = threading.Thread(target=pass_on, args=(peer, back))
+                thread.start()
+                self.assertEqual(back.recv(12), b"HTTP/1.1 200")
+                sender.kill()
+                thread.join()
+                peer.close()
+            sender = self.sender(url=receiver.url("http"), **options)
+            sender.until(delivered=1, spooled=0)
+            key = "id" if protocol == "pyroscope" else "profiles"  # with their ids
+            first, second = (request[key] for request in receiver.got())
+            self.assertEqual(first, second)
+
     def test_the_oldest_make_room(self):
         receiver = self.receiver()
         receiver.end()
@@ -335,6 +413,20 @@ class Deliveries(unittest.TestCase):
         sender = self.sender(url=receiver.url("grpc"), spool=self.path("spool"))
         sender.end(20000)
         self.assertEqual([value(request) for request in receiver.got()], self.values((1, 1)))
+
+    @unittest.skipIf(os.geteuid(), "a name server's port needs root")
+    def test_it_stops_while_names_cannot_be_looked_up(self):
+        """The resolver waits for a name server that says nothing, for half a minute each time."""
+        with open(self.path("resolv.conf"), "w", encoding="utf-8") as file:
+            file.write("nameserver 127.0.0.97\noptions timeout:30 attempts:2\n")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
+            deaf.bind(("127.0.0.97", 53))
+            deaf.settimeout(60)
+            sender = self.sender(url="http://backend.example:4040", before=(
+                "unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', self.path("resolv.conf")))
+            self.put(sender, (1,))
+            deaf.recv(512)
+            self.assertLess(sender.end(1000), 15)
 
     def test_urls(self):
         for url, protocol in (("ftp://x", "otlp"), ("http://", "otlp"), ("http://me:secret@127.0.0.1", "otlp"),

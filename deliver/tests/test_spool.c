@@ -35,15 +35,20 @@ static void add(const char *text)
 	cr_assert_eq(spool_add(spool, text, strlen(text)), 0);
 }
 
-static void expect(const char *text)
+static void expect_at(size_t i, const char *text)
 {
 	void *data;
 	size_t size;
 
-	cr_assert_eq(spool_take(spool, &data, &size), 0);
+	cr_assert_eq(spool_take(spool, i, &data, &size), 0);
 	cr_assert_eq(size, strlen(text));
 	cr_assert_eq(memcmp(data, text, size), 0, "%.*s, not %s", (int)size, (char *)data, text);
 	free(data);
+}
+
+static void expect(const char *text)
+{
+	expect_at(0, text);
 }
 
 static void expect_nothing(void)
@@ -51,7 +56,7 @@ static void expect_nothing(void)
 	void *data;
 	size_t size;
 
-	cr_assert_eq(spool_take(spool, &data, &size), -ENOENT);
+	cr_assert_eq(spool_take(spool, 0, &data, &size), -ENOENT);
 }
 
 static void is_in_order(const char *where)
@@ -96,8 +101,63 @@ static void has_a_bound(const char *where)
 	spool_done(spool, true);
 	expect("abcd");
 	spool_done(spool, true);
-	cr_assert_eq(spool_take(spool, &data, &size), -ENOENT);
+	cr_assert_eq(spool_take(spool, 0, &data, &size), -ENOENT);
 	spool_free(spool);
+}
+
+/* Of three, the second is on its way while the others make room. */
+static void others_may_be_taken(const char *where)
+{
+	uint64_t oldest;
+
+	cr_assert_eq(spool_open(where, 8, &spool), 0);
+	cr_assert_eq(spool_oldest(spool), UINT64_MAX);
+	add("123");
+	add("45");
+	add("678");
+	oldest = spool_oldest(spool);
+	expect_at(1, "45");
+	spool_done(spool, false);
+	cr_assert_eq(spool_oldest(spool), oldest);
+	expect_at(1, "45");
+	add("abcde");
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 7 && counts.dropped == 2);
+	cr_assert_eq(spool_oldest(spool), oldest + 1);
+	spool_done(spool, true);
+	expect("abcde");
+	spool_done(spool, true);
+	expect_nothing();
+	spool_free(spool);
+}
+
+Test(spool, others_may_be_taken, .init = make_directory, .fini = remove_directory)
+{
+	others_may_be_taken(path);
+	others_may_be_taken(NULL);
+}
+
+/* The oldest that is not on its way goes. */
+static void gets_another_bound(const char *where)
+{
+	cr_assert_eq(spool_open(where, 12, &spool), 0);
+	add("1234");
+	add("5678");
+	add("9abc");
+	expect("1234");
+	spool_set_limit(spool, 8);
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 8 && counts.dropped == 1);
+	spool_done(spool, true);
+	expect("9abc");
+	spool_done(spool, true);
+	spool_free(spool);
+}
+
+Test(spool, gets_another_bound, .init = make_directory, .fini = remove_directory)
+{
+	gets_another_bound(path);
+	gets_another_bound(NULL);
 }
 
 Test(spool, is_in_order, .init = make_directory, .fini = remove_directory)
@@ -189,7 +249,7 @@ Test(spool, drops_what_cannot_be_read, .init = make_directory, .fini = remove_di
 	add("two");
 	snprintf(name, sizeof(name), "%s/%020d", path, 0);
 	cr_assert_eq(unlink(name), 0);
-	cr_assert_eq(spool_take(spool, &data, &size), -EIO);
+	cr_assert_eq(spool_take(spool, 0, &data, &size), -EIO);
 	expect("two");
 	spool_counts(spool, &counts);
 	cr_assert_eq(counts.dropped, 1);

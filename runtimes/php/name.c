@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "runtimes/memory.h"
 #include "runtimes/php/php.h"
@@ -35,17 +36,13 @@ static int read_string(const struct reader *r, uint64_t address, char ret[RUNTIM
 	return err < 0 || string == 0 ? err : read_text(r, string, ret);
 }
 
-/* Its name, with that of its class. */
-static int read_name(const struct reader *r, uint64_t function, char ret[RUNTIME_NAME_SIZE])
+/* Puts the name of the class, if it has one, in front of that of the function. */
+static int add_class(const struct reader *r, uint64_t scope, const char *name,
+		     char ret[RUNTIME_NAME_SIZE])
 {
-	char name[RUNTIME_NAME_SIZE], class_name[RUNTIME_NAME_SIZE] = "";
-	uint64_t scope = 0;
-	int n = 0, err = read_string(r, function + r->names->function, name);
+	char class_name[RUNTIME_NAME_SIZE] = "";
+	int n = 0, err = scope ? read_string(r, scope + r->names->class_name, class_name) : 0;
 
-	if (err == 0 && name[0])
-		err = memory_word(r->memory, function + r->names->scope, &scope);
-	if (err == 0 && scope)
-		err = read_string(r, scope + r->names->class_name, class_name);
 	if (err < 0)
 		return err;
 	if (class_name[0])
@@ -53,6 +50,18 @@ static int read_name(const struct reader *r, uint64_t function, char ret[RUNTIME
 	memccpy(ret + n, name[0] ? name : MAIN, '\0', (size_t)(RUNTIME_NAME_SIZE - n));
 	ret[RUNTIME_NAME_SIZE - 1] = '\0';
 	return 0;
+}
+
+/* Its name, with that of its class. */
+static int read_name(const struct reader *r, uint64_t function, char ret[RUNTIME_NAME_SIZE])
+{
+	char name[RUNTIME_NAME_SIZE];
+	uint64_t scope = 0;
+	int err = read_string(r, function + r->names->function, name);
+
+	if (err == 0 && name[0])
+		err = memory_word(r->memory, function + r->names->scope, &scope);
+	return err < 0 ? err : add_class(r, scope, name, ret);
 }
 
 /*
@@ -79,25 +88,119 @@ static int read_line(const struct reader *r, uint64_t function, uint64_t positio
 	return memory_half(r->memory, instructions + position + l->line, ret);
 }
 
+/* Pages are kept: reads from here on see memory as it is now. */
+static void forget(const struct reader *r)
+{
+	if (r->memory->forget)
+		r->memory->forget(r->memory->arg);
+}
+
+/* Another string in its place has a hash of 0 before its text is there (zend_string_alloc(),
+ * Zend/zend_string.h). */
+static int read_text_and_hash(const struct reader *r, const struct dp_chain *chain, uint64_t string,
+			      char ret[RUNTIME_NAME_SIZE], uint64_t *ret_hash)
+{
+	int err = read_text(r, string, ret);
+
+	forget(r);
+	return err < 0 ? err : memory_word(r->memory, string + chain->hash, ret_hash);
+}
+
+/* Reads a text that may change, and makes the hash of just that. -ESTALE: the kernel sends none of it. */
+static int read_text_to_hash(const struct reader *r, uint64_t string, char ret[RUNTIME_NAME_SIZE],
+			     uint64_t *ret_hash)
+{
+	uint64_t words[DP_CHAIN_TEXT_WORDS] = { 0 }, size;
+	int err = memory_word(r->memory, string + r->names->string_size, &size);
+
+	if (err == 0 && size > DP_CHAIN_TEXT_SIZE)
+		err = -ESTALE;
+	if (err == 0)
+		err = memory_read(r->memory, string + r->names->string_text, words, size);
+	if (err < 0)
+		return err;
+	*ret_hash = size;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		*ret_hash = chain_hash(*ret_hash, words[i]);
+	memcpy(ret, words, sizeof(words));
+	return 0;
+}
+
+static int read_file(const struct reader *r, const struct dp_chain *chain,
+		     const struct dp_runtime_frame *frame, uint64_t string,
+		     char ret[RUNTIME_NAME_SIZE], uint64_t *ret_hash)
+{
+	return frame->code & DP_CHAIN_TEXT ? read_text_to_hash(r, string, ret, ret_hash) :
+					     read_text_and_hash(r, chain, string, ret, ret_hash);
+}
+
 /*
- * What a script has outside of functions is gone with the request, but the name of its file is not
- * with opcache, or for as long: the frame has that, and its line. Another string in its place has a
- * hash of 0 before its text is there (zend_string_alloc(), Zend/zend_string.h).
+ * What a script has outside of functions is gone with the request, and what eval() executes as soon as
+ * it has, but the name of its file is not with opcache, or for as long: the frame has that, and its line.
  */
 static int read_script(const struct reader *r, const struct dp_chain *chain,
 		       const struct dp_runtime_frame *frame, struct runtime_code *code)
 {
-	uint64_t string = frame->code & ~DP_CHAIN_FILE, hash;
-	int err = read_text(r, string, code->file);
+	uint64_t hash;
+	int err = read_file(r, chain, frame, frame->code & ~DP_CHAIN_MARKS, code->file, &hash);
 
-	/* Pages are kept: that of the hash may have been read before the text. */
-	if (r->memory->forget)
-		r->memory->forget(r->memory->arg);
-	if (err == 0)
-		err = memory_word(r->memory, string + chain->hash, &hash);
 	if (err == 0 && hash != frame->tag)
 		err = -ESTALE;
 	memcpy(code->function, MAIN, sizeof(MAIN));
+	code->first_line = (uint32_t)frame->position;
+	return err;
+}
+
+/* The name of a function that may be another one soon, and its tag without its file. */
+static int read_evaluated(const struct reader *r, uint64_t function, char ret[RUNTIME_NAME_SIZE],
+			  uint64_t *ret_tag)
+{
+	char name[RUNTIME_NAME_SIZE] = "";
+	uint64_t string, scope, hash = 0;
+	int err = memory_word(r->memory, function + r->names->function, &string);
+
+	if (err == 0)
+		err = memory_word(r->memory, function + r->names->scope, &scope);
+	if (err == 0)
+		err = read_text_to_hash(r, string, name, &hash);
+	if (err < 0)
+		return err;
+	*ret_tag = chain_tag(hash, scope);
+	return add_class(r, scope, name, ret);
+}
+
+/* Likewise of one whose file is known, which its name and its instructions tell apart from others of that. */
+static int read_closure(const struct reader *r, const struct dp_chain *chain, uint64_t function,
+			char ret[RUNTIME_NAME_SIZE], uint64_t *ret_tag)
+{
+	uint64_t first, second;
+	int err = read_name(r, function, ret);
+
+	forget(r);
+	if (err == 0)
+		err = memory_word(r->memory, function + chain->tags[0], &first);
+	if (err == 0)
+		err = memory_word(r->memory, function + chain->tags[1], &second);
+	if (err == 0)
+		*ret_tag = chain_tag(first, second);
+	return err;
+}
+
+/* A closure is freed like any object. The frame has its line, and what it shows in its tag. */
+static int read_fleeting(const struct reader *r, const struct dp_chain *chain,
+			 const struct dp_runtime_frame *frame, struct runtime_code *code)
+{
+	uint64_t function = frame->code & ~DP_CHAIN_MARKS, string, tag, hash;
+	int err = frame->code & DP_CHAIN_TEXT ?
+			  read_evaluated(r, function, code->function, &tag) :
+			  read_closure(r, chain, function, code->function, &tag);
+
+	if (err == 0)
+		err = memory_word(r->memory, function + r->names->file, &string);
+	if (err == 0)
+		err = read_file(r, chain, frame, string, code->file, &hash);
+	if (err == 0 && chain_tag(hash, tag) != frame->tag)
+		err = -ESTALE;
 	code->first_line = (uint32_t)frame->position;
 	return err;
 }
@@ -132,6 +235,8 @@ int php_read_code(const void *layout, const struct dp_runtime_frame *frame,
 		return -ENOMEM;
 	if (frame->code & DP_CHAIN_FILE)
 		err = read_script(&r, &image->chain, frame, code);
+	else if (frame->code & DP_CHAIN_LINE)
+		err = read_fleeting(&r, &image->chain, frame, code);
 	else
 		err = read_function(&r, &image->chain, frame, code);
 	if (err == 0)

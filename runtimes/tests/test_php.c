@@ -14,7 +14,12 @@
 
 /* The layout of 8.2: layouts.h. */
 static const struct dp_runtime_image image = {
-	.chain = { .native = 1, .tags = { 8, 88 }, .file = 153, .hash = 8 },
+	.chain = { .native = 1,
+		   .tags = { 8, 88 },
+		   .file = 153,
+		   .hash = 8,
+		   .fleeting = 1 << 22 | 1 << 26,
+		   .scope = 16 },
 	.php = { .api = 20220829,
 		 .function = 8,
 		 .scope = 16,
@@ -122,6 +127,89 @@ Test(php, scripts_are_known_by_their_files)
 	cr_assert_eq(read_code(), -ESTALE);
 	frame.code = 8 | DP_CHAIN_FILE;
 	cr_assert_eq(read_code(), -EFAULT);
+}
+
+/* As the kernel makes it. */
+static uint64_t hash_of(const char *text)
+{
+	uint64_t words[DP_CHAIN_TEXT_WORDS] = { 0 }, hash = strlen(text);
+
+	memcpy(words, text, strlen(text));
+	for (size_t i = 0; i < DP_CHAIN_TEXT_WORDS; i++)
+		hash = chain_hash(hash, words[i]);
+	return hash;
+}
+
+#define EVALUATED "/a/b.php(12) : eval()'d code"
+#define OTHER_EVALUATED "/a/b.php(13) : eval()'d code"
+
+/* Its memory may have any other such code, with all the same addresses. */
+Test(php, evaluated_code_is_known_by_its_text)
+{
+	put_string(FILE_NAME, EVALUATED);
+	frame = (struct dp_runtime_frame){ FILE_NAME | DP_CHAIN_FILE | DP_CHAIN_TEXT,
+					   17 | DP_RUNTIME_ENTRY, hash_of(EVALUATED) };
+	cr_assert_eq(read_code(), 0);
+	cr_assert_str_eq(code->function, "<main>");
+	cr_assert_str_eq(code->file, EVALUATED);
+	cr_assert_eq(runtime_php.line(&image, code, &frame), 17);
+	/* It may have got a hash by now. */
+	put_word(FILE_NAME + 8, 99);
+	cr_assert_eq(read_code(), 0);
+	put_string(FILE_NAME, OTHER_EVALUATED);
+	cr_assert_eq(read_code(), -ESTALE);
+	put_word(FILE_NAME + 16, DP_CHAIN_TEXT_SIZE + 1);
+	cr_assert_eq(read_code(), -ESTALE);
+	frame.code = 0x18 | DP_CHAIN_FILE | DP_CHAIN_TEXT;
+	cr_assert_eq(read_code(), -EFAULT);
+}
+
+/* Without what identifies it. */
+Test(php, code_without_a_tag_is_not_named)
+{
+	frame.tag = 0;
+	cr_assert_eq(read_code(), -ESTALE);
+}
+
+Test(php, closures_are_known_by_their_files)
+{
+	frame.code |= DP_CHAIN_LINE;
+	frame.position = 17 | DP_RUNTIME_ENTRY;
+	frame.tag = chain_tag(99, chain_tag(NAME, INSTRUCTIONS));
+	put_word(FILE_NAME + 8, 99);
+	cr_assert_eq(read_code(), 0);
+	cr_assert_str_eq(code->function, "A\\B::run");
+	cr_assert_str_eq(code->file, "/a/b.php");
+	cr_assert_eq(runtime_php.line(&image, code, &frame), 17);
+	put_word(FILE_NAME + 8, 98);
+	cr_assert_eq(read_code(), -ESTALE);
+	put_word(FILE_NAME + 8, 99);
+	put_word(FUNCTION + 88, INSTRUCTIONS + 32);
+	cr_assert_eq(read_code(), -ESTALE);
+	put_word(FUNCTION + 88, INSTRUCTIONS);
+	put_word(FUNCTION + 8, CLASS_NAME);
+	cr_assert_eq(read_code(), -ESTALE);
+}
+
+/* Another one may have all its addresses, but not what is shown of it. */
+Test(php, evaluated_closures_are_known_by_what_is_shown)
+{
+	put_string(FILE_NAME, EVALUATED);
+	frame.code |= DP_CHAIN_LINE | DP_CHAIN_TEXT;
+	frame.position = 17;
+	frame.tag = chain_tag(hash_of(EVALUATED), chain_tag(hash_of("run"), CLASS));
+	cr_assert_eq(read_code(), 0);
+	cr_assert_str_eq(code->function, "A\\B::run");
+	cr_assert_str_eq(code->file, EVALUATED);
+	cr_assert_eq(runtime_php.line(&image, code, &frame), 17);
+	put_string(FILE_NAME, OTHER_EVALUATED);
+	cr_assert_eq(read_code(), -ESTALE);
+	put_string(FILE_NAME, EVALUATED);
+	put_string(NAME, "rum");
+	cr_assert_eq(read_code(), -ESTALE);
+	put_string(NAME, "run");
+	put_word(FUNCTION + 16, 0);
+	cr_assert_eq(read_code(), -ESTALE);
 }
 
 static void make_other(void *arg)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deliver/notices.h"
+
+#include <stdio.h>
+
+static struct notice *find_notice(struct notices *notices, int kind, int code)
+{
+	struct notice *oldest = &notices->of[0];
+
+	for (size_t i = 0; i < NOTICES; i++) {
+		struct notice *at = &notices->of[i];
+
+		if (at->is_used && at->kind == kind && at->code == code)
+			return at;
+		if (oldest->is_used && (!at->is_used || at->said_ns < oldest->said_ns))
+			oldest = at;
+	}
+	*oldest = (struct notice){ .is_used = true, .kind = kind, .code = code };
+	return oldest;
+}
+
+static uint64_t due_ns(const struct notice *notice)
+{
+	if (notice->n == 0)
+		return UINT64_MAX;
+	return notice->said_ns > 0 ? notice->said_ns + NOTICE_NS : 0;
+}
+
+void notices_add(struct notices *notices, int kind, int code, const char *text)
+{
+	struct notice *notice = find_notice(notices, kind, code);
+
+	notice->n++;
+	snprintf(notice->text, sizeof(notice->text), "%s", text);
+}
+
+const struct notice *notices_take(struct notices *notices, uint64_t now_ns, bool is_end,
+				  uint64_t *ret_n)
+{
+	for (size_t i = 0; i < NOTICES; i++) {
+		struct notice *notice = &notices->of[i];
+
+		if (notice->n == 0 || (!is_end && now_ns < due_ns(notice)))
+			continue;
+		*ret_n = notice->n;
+		notice->n = 0;
+		notice->said_ns = now_ns;
+		return notice;
+	}
+	return NULL;
+}
+
+uint64_t notices_next_ns(const struct notices *notices)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < NOTICES; i++)
+		if (due_ns(&notices->of[i]) < next)
+			next = due_ns(&notices->of[i]);
+	return next;
+}
