@@ -285,6 +285,15 @@ static void begin_next(struct agent *a, const struct agent_options *options, enu
 		go_on_as_before(a, cause, err);
 }
 
+/* Another rate is tried as it is; else, what there is no time for, there will be none for. */
+static unsigned int divisor_of(const struct generation *now, const struct agent_options *next)
+{
+	bool is_same = next->run.profiler.hz == now->options->run.profiler.hz &&
+		       rate_divided(&next->run.profiler, now->divisor) > 0;
+
+	return is_same ? now->divisor : 1;
+}
+
 static void reload(struct agent *a)
 {
 	const struct agent_options *options;
@@ -298,7 +307,7 @@ static void reload(struct agent *a)
 	(void)notify_send("RELOADING=1");
 	err = a->control->load(a->control->arg, &options);
 	if (err == 0)
-		begin_next(a, options, BY_RELOAD, 1);
+		begin_next(a, options, BY_RELOAD, divisor_of(a->now, options));
 	else
 		go_on_as_before(a, BY_RELOAD, err);
 	if (!a->next)
@@ -320,7 +329,8 @@ static void take_over(struct agent *a)
 {
 	struct generation *old = a->now;
 
-	if (serve(a, a->next->options) < 0)
+	/* Not if only the rate changes: there is no need to look at files. */
+	if (old->options != a->next->options && serve(a, a->next->options) < 0)
 		log_warning("requests are %s",
 			    a->serving.server ? "answered as before" : "not answered");
 	configure_backends(old, a->next);
