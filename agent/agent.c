@@ -285,15 +285,6 @@ static void begin_next(struct agent *a, const struct agent_options *options, enu
 		go_on_as_before(a, cause, err);
 }
 
-/* Another rate is tried as it is; else, what there is no time for, there will be none for. */
-static unsigned int divisor_of(const struct generation *now, const struct agent_options *next)
-{
-	bool is_same = next->run.profiler.hz == now->options->run.profiler.hz &&
-		       rate_divided(&next->run.profiler, now->divisor) > 0;
-
-	return is_same ? now->divisor : 1;
-}
-
 static void reload(struct agent *a)
 {
 	const struct agent_options *options;
@@ -307,7 +298,9 @@ static void reload(struct agent *a)
 	(void)notify_send("RELOADING=1");
 	err = a->control->load(a->control->arg, &options);
 	if (err == 0)
-		begin_next(a, options, BY_RELOAD, divisor_of(a->now, options));
+		begin_next(a, options, BY_RELOAD,
+			   rate_kept(&a->now->options->run.profiler, &options->run.profiler,
+				     a->now->divisor));
 	else
 		go_on_as_before(a, BY_RELOAD, err);
 	if (!a->next)

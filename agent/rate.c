@@ -60,6 +60,12 @@ unsigned int rate_divided(const struct profiler_options *o, unsigned int divisor
 	return divisor > 1 && is_counted && hz < LEAST_COUNTED_HZ ? 0 : hz;
 }
 
+unsigned int rate_kept(const struct profiler_options *now, const struct profiler_options *next,
+		       unsigned int divisor)
+{
+	return next->hz == now->hz && rate_divided(next, divisor) > 0 ? divisor : 1;
+}
+
 static uint64_t own_cpu_ns(void)
 {
 	struct rusage usage;

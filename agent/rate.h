@@ -44,6 +44,10 @@ unsigned int rate_advised(struct rate *rate, const struct rate_signs *signs, dou
 /* The rate that is `divisor` times slower; 0: that would be too slow. */
 unsigned int rate_divided(const struct profiler_options *options, unsigned int divisor);
 
+/* By what to divide the next options' rate: another rate is tried as it is. */
+unsigned int rate_kept(const struct profiler_options *now, const struct profiler_options *next,
+		       unsigned int divisor);
+
 /*
  * Looks at what the agent tells of itself. Returns whether to begin anew with another divisor, which is
  * logged. While runs change, it is not judged: that takes time, too.

@@ -76,6 +76,16 @@ Test(rate, is_lowered_after_losses_in_a_row)
 	cr_assert_eq(look_after_losses(), LOWER, "the advice was not taken");
 }
 
+/* What there was no time for, there will be none for after a reload. */
+Test(rate, is_kept_by_a_reload)
+{
+	struct profiler_options now = { .hz = 19, .event = { .source = &event_cpu } }, next = now;
+
+	cr_assert_eq(rate_kept(&now, &next, 4), 4);
+	next.hz = 99;
+	cr_assert_eq(rate_kept(&now, &next, 4), 1);
+}
+
 Test(rate, is_kept_after_few_losses)
 {
 	for (int i = 0; i < 4; i++)
