@@ -169,29 +169,32 @@ static void remove_entry(struct spool *spool, size_t i)
 	memmove(entry, entry + 1, (spool->n - i) * sizeof(*entry));
 }
 
-/* Of the oldest ones that are not on their way. */
-static void make_room(struct spool *spool, size_t size)
+/* The oldest that is not on its way, which there has to be. Returns its size. */
+static size_t drop_oldest(struct spool *spool)
 {
-	while (spool->n > spool->is_taken && spool->counts.bytes + size > spool->max_bytes) {
-		size_t i = spool->is_taken && spool->at == 0 ? 1 : 0;
+	size_t i = spool->is_taken && spool->at == 0 ? 1 : 0;
+	size_t size = spool->entries[i].size;
 
-		remove_entry(spool, i);
-		spool->counts.dropped++;
-		if (spool->is_taken && i < spool->at)
-			spool->at--;
-	}
+	remove_entry(spool, i);
+	spool->counts.dropped++;
+	if (spool->is_taken && i < spool->at)
+		spool->at--;
+	return size;
 }
 
-/* The disk is full: the oldest ones of that size together go, but for the one on its way. */
+static void make_room(struct spool *spool, size_t size)
+{
+	while (spool->n > spool->is_taken && spool->counts.bytes + size > spool->max_bytes)
+		drop_oldest(spool);
+}
+
+/* The disk is full: the oldest ones of that size together go. */
 static bool give_way(struct spool *spool, size_t size)
 {
-	size_t first = spool->is_taken ? 1 : 0, removed = 0;
+	size_t removed = 0;
 
-	while (spool->n > first && removed < size) {
-		removed += spool->entries[first].size;
-		remove_entry(spool, first);
-		spool->counts.dropped++;
-	}
+	while (spool->n > spool->is_taken && removed < size)
+		removed += drop_oldest(spool);
 	return removed > 0;
 }
 
