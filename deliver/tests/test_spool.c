@@ -14,13 +14,16 @@
 static char path[] = "/tmp/spool.XXXXXX";
 static struct spool *spool;
 static struct spool_counts counts;
-static unsigned int n_full; /* so many files find no room on the disk */
+static unsigned int n_full;  /* so many files find no room on the disk */
+static bool is_counted_then; /* while the disk works */
 
 int __wrap_fdatasync(int fd);
 int __real_fdatasync(int fd);
 
 int __wrap_fdatasync(int fd)
 {
+	if (is_counted_then)
+		spool_counts(spool, &counts);
 	if (n_full == 0)
 		return __real_fdatasync(fd);
 	n_full--;
@@ -183,6 +186,20 @@ Test(spool, the_oldest_give_way_on_a_full_disk, .init = make_directory, .fini = 
 		expect_nothing();
 		spool_free(spool);
 	}
+}
+
+/* A disk may hang, and whoever counts does not. */
+Test(spool, is_counted_while_it_is_written, .init = make_directory, .fini = remove_directory,
+     .timeout = 60)
+{
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	add("one");
+	is_counted_then = true;
+	add("second");
+	cr_assert(counts.n == 1 && counts.bytes == 3);
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 9);
+	spool_free(spool);
 }
 
 /* The oldest that is not on its way goes. */
