@@ -3,20 +3,37 @@
 
 #include <stdio.h>
 
+/* Of the least worth, one is forgotten for another. */
+static int find_worth(const struct notice *notice)
+{
+	if (!notice->is_used)
+		return 0;
+	if (notice->n == 0)
+		return 1;
+	return notice->said_ns > 0 ? 2 : 3; /* it is said again, or at all */
+}
+
+static bool goes_before(const struct notice *a, const struct notice *b)
+{
+	int x = find_worth(a), y = find_worth(b);
+
+	return x < y || (x == y && a->said_ns < b->said_ns);
+}
+
 static struct notice *find_notice(struct notices *notices, int kind, int code)
 {
-	struct notice *oldest = &notices->of[0];
+	struct notice *victim = &notices->of[0];
 
 	for (size_t i = 0; i < NOTICES; i++) {
 		struct notice *at = &notices->of[i];
 
 		if (at->is_used && at->kind == kind && at->code == code)
 			return at;
-		if (oldest->is_used && (!at->is_used || at->said_ns < oldest->said_ns))
-			oldest = at;
+		if (goes_before(at, victim))
+			victim = at;
 	}
-	*oldest = (struct notice){ .is_used = true, .kind = kind, .code = code };
-	return oldest;
+	*victim = (struct notice){ .is_used = true, .kind = kind, .code = code };
+	return victim;
 }
 
 static uint64_t due_ns(const struct notice *notice)

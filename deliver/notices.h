@@ -18,7 +18,7 @@ struct notice {
 	char text[512];   /* of the last one */
 };
 
-/* Of more reasons, the one that was said longest ago is forgotten. */
+/* Of more reasons, one that does not wait to be said is forgotten, or the one said longest ago. */
 #define NOTICES 8
 
 struct notices {
