@@ -124,6 +124,19 @@ static void note_answer(struct deliver *d, enum notice_kind kind, const struct a
 	notices_add(&d->notices, (int)kind, code, text);
 }
 
+/* The last that is said of an outage has to be true: what waits of the opposite is so no more. */
+static void note_away(struct deliver *d, const struct answer *answer, const char *what)
+{
+	notices_withdraw(&d->notices, NOTICE_BACK);
+	note_answer(d, NOTICE_AWAY, answer, what);
+}
+
+static void note_back(struct deliver *d)
+{
+	notices_withdraw(&d->notices, NOTICE_AWAY);
+	notices_add(&d->notices, NOTICE_BACK, 0, "takes profiles again");
+}
+
 /* is_end: nothing will be said later. */
 static void say_notices(struct deliver *d, bool is_end)
 {
@@ -219,7 +232,7 @@ static uint64_t wait_for_backend(struct deliver *d, size_t chosen, const struct 
 	}
 	spool_done(d->spool, false);
 	if (d->n_failures++ == 0)
-		note_answer(d, NOTICE_AWAY, answer, what_waits(answer));
+		note_away(d, answer, what_waits(answer));
 	count(d, &d->counts.retried);
 	return clock_now_ns() + find_pause(answer, d->n_failures) * NS_PER_MS;
 }
@@ -261,7 +274,7 @@ static uint64_t deliver_one(struct deliver *d)
 	if (verdict == ANSWER_LATER)
 		return wait_for_backend(d, chosen, &answer);
 	if (d->n_failures > 0)
-		notices_add(&d->notices, NOTICE_BACK, 0, "takes profiles again");
+		note_back(d);
 	d->n_failures = 0;
 	if (verdict == ANSWER_DELIVERED) {
 		patience_succeed(&d->patience, chosen);

@@ -91,6 +91,12 @@ class Sender:
         self.errors.seek(0)
         return self.errors.read()
 
+    def stop(self):
+        """All that it has said when it ended."""
+        print("stop 0", file=self.process.stdin, flush=True)
+        self.process.wait(200)
+        return self.said()
+
     def end(self, ms=0):
         """Its time until it ended."""
         began = time.monotonic()
@@ -281,10 +287,7 @@ class Deliveries(unittest.TestCase):
                 self.assertEqual(len(re.findall("refused a request, which is lost: .*a fault", sender.said())), 3)
                 # At most once in a minute, and how often at the end.
                 self.assertEqual(sender.said().count("takes profiles again"), 1)
-                sender.process.stdin.write("stop 0\n")
-                sender.process.stdin.flush()
-                sender.process.wait(200)
-                self.assertEqual(sender.said().count("takes profiles again"), 2)
+                self.assertEqual(sender.stop().count("takes profiles again"), 2)
                 sender.end()
                 os.truncate(self.path("errors"), 0)
 
@@ -294,11 +297,22 @@ class Deliveries(unittest.TestCase):
         self.put(sender, [1] * 41)
         sender.until(failed=40, delivered=1)
         self.assertEqual(sender.said().count("refused a request"), 1)
-        sender.process.stdin.write("stop 0\n")
-        sender.process.stdin.flush()
-        sender.process.wait(200)
-        self.assertEqual(sender.said().count("refused a request"), 2)
+        self.assertEqual(sender.stop().count("refused a request"), 2)
         self.assertIn("(39 times", sender.said())
+
+    def test_the_last_that_is_said_of_an_outage_is_true(self):
+        """What may not be said yet is said at the end, and then only what is still so."""
+        for words, delivered, last in ((["503", "ok"] * 2 + ["503"] * 99, 2, "cannot be reached"),
+                                       (["503", "ok"] * 3, 3, "takes profiles again")):
+            with self.subTest(last):
+                receiver = self.receiver("-requests", ",".join(words), name=last)
+                sender = self.sender(url=receiver.url("http"))
+                self.put(sender, (1, 2, 3))
+                wait_for(lambda: (counts := sender.counts())["delivered"] == delivered and counts["retried"] >= 3)
+                n = len(sender.said().splitlines())
+                said = sender.stop().splitlines()
+                self.assertIn(last, said[-1])
+                self.assertEqual([line for line in said[n:] if last not in line], [])
 
     def test_credentials_that_change(self):
         """Profiles wait for a token that the backend knows, also while there is none."""

@@ -92,3 +92,23 @@ Test(notices, what_waits_is_not_forgotten)
 		cr_assert(notice && notice->kind == 3 && notice->code >= 2);
 	}
 }
+
+/* Of two that contradict each other, only the last waits. How often it was is still known. */
+Test(notices, may_be_withdrawn)
+{
+	notices_add(&notices, 1, 0, "a");
+	notices_add(&notices, 1, 1, "b");
+	notices_add(&notices, 2, 0, "c");
+	notices_withdraw(&notices, 1);
+	cr_assert_str_eq(notices_take(&notices, 10 * S, false, &n)->text, "c");
+	cr_assert_null(notices_take(&notices, 10 * S, true, &n));
+	cr_assert_eq(notices_next_ns(&notices), UINT64_MAX);
+	notices_add(&notices, 1, 0, "d");
+	cr_assert_str_eq(notices_take(&notices, 10 * S, false, &n)->text, "d");
+	cr_assert_eq(n, 2);
+	notices_add(&notices, 1, 0, "e");
+	cr_assert_eq(notices_next_ns(&notices), 70 * S);
+	notices_withdraw(&notices, 1);
+	cr_assert_eq(notices_next_ns(&notices), UINT64_MAX);
+	cr_assert_null(notices_take(&notices, 100 * S, true, &n));
+}
