@@ -109,18 +109,24 @@ static uint64_t find_pause(const struct answer *answer, unsigned int n_failures)
 	return with_jitter(pause < LONGEST_PAUSE_MS ? pause : LONGEST_PAUSE_MS);
 }
 
+/* Of credentials, a backend may repeat them. */
+static const char *find_text(const struct answer *answer)
+{
+	return answer_is_denied(answer) ? "" : answer->text;
+}
+
 static void note_answer(struct deliver *d, enum notice_kind kind, const struct answer *answer,
 			const char *what)
 {
 	char text[sizeof(d->notices.of->text)], status[48] = "";
 	int code = answer->grpc_status > 0 ? answer->grpc_status : (int)answer->status;
+	const char *said = find_text(answer);
 
 	if (answer->grpc_status > 0)
 		snprintf(status, sizeof(status), ": gRPC status %d", code);
 	else if (code > 0)
 		snprintf(status, sizeof(status), ": HTTP status %d", code);
-	snprintf(text, sizeof(text), "%s%s%s%s", what, status, answer->text[0] ? ": " : "",
-		 answer->text);
+	snprintf(text, sizeof(text), "%s%s%s%s", what, status, *said ? ": " : "", said);
 	notices_add(&d->notices, (int)kind, code, text);
 }
 

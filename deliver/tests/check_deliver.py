@@ -332,6 +332,16 @@ class Deliveries(unittest.TestCase):
             self.assertEqual([value(request) for request in got], self.values((3, 4)))
             sender.end()
 
+    def test_what_is_said_of_credentials_is_not_repeated(self):
+        """It may have them in it."""
+        receiver = self.receiver("-requests", "403,ok,500,ok")
+        sender = self.sender(url=receiver.url("http"))
+        self.put(sender, (3, 4, 5))
+        sender.until(delivered=2, failed=1)
+        said = sender.stop()
+        self.assertRegex(said, "(?m)does not take the credentials, its profiles wait: HTTP status 403$")
+        self.assertIn("a fault: 500", said)
+
     def test_one_that_always_fails_is_given_up(self):
         """Once others are taken; a backend that takes none keeps them all."""
         receiver = self.receiver("-requests", "503,503,503,503,503,ok,503")
