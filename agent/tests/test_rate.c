@@ -79,11 +79,11 @@ Test(rate, is_lowered_after_losses_in_a_row)
 /* What there was no time for, there will be none for after a reload. */
 Test(rate, is_kept_by_a_reload)
 {
-	struct profiler_options now = { .hz = 19, .event = { .source = &event_cpu } }, next = now;
+	struct profiler_options was = { .hz = 19, .event = { .source = &event_cpu } }, next = was;
 
-	cr_assert_eq(rate_kept(&now, &next, 4), 4);
+	cr_assert_eq(rate_kept(&was, &next, 4), 4);
 	next.hz = 99;
-	cr_assert_eq(rate_kept(&now, &next, 4), 1);
+	cr_assert_eq(rate_kept(&was, &next, 4), 1);
 }
 
 Test(rate, is_kept_after_few_losses)
