@@ -298,7 +298,9 @@ static void reload(struct agent *a)
 	(void)notify_send("RELOADING=1");
 	err = a->control->load(a->control->arg, &options);
 	if (err == 0)
-		begin_next(a, options, BY_RELOAD, 1);
+		begin_next(a, options, BY_RELOAD,
+			   rate_kept(&a->now->options->run.profiler, &options->run.profiler,
+				     a->now->divisor));
 	else
 		go_on_as_before(a, BY_RELOAD, err);
 	if (!a->next)
@@ -320,7 +322,8 @@ static void take_over(struct agent *a)
 {
 	struct generation *old = a->now;
 
-	if (serve(a, a->next->options) < 0)
+	/* Not if only the rate changes: there is no need to look at files. */
+	if (old->options != a->next->options && serve(a, a->next->options) < 0)
 		log_warning("requests are %s",
 			    a->serving.server ? "answered as before" : "not answered");
 	configure_backends(old, a->next);

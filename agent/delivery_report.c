@@ -98,22 +98,28 @@ static int make_labels(const struct delivery_report *r, const struct part *part,
 }
 
 /* Each is another profile, with an id of its own. */
-static int put_profile(void *arg)
+static int put_one(struct part *part)
 {
-	struct part *part = arg;
 	struct delivery_report *r = part->of;
 	_cleanup_(named_labels_done) struct named_labels named = { 0 };
 	struct deliver_label labels[NAMED_LABELS_MAX];
 	uint8_t id[16];
-	int err;
 
 	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
-		return -errno;
+		return -EIO;
 	if (fflush(part->to) != 0 || make_labels(r, part, &named) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < named.n; i++)
 		labels[i] = (struct deliver_label){ named.items[i].name, named.items[i].value };
-	err = deliver_put_pprof(r->delivery.deliver, part->text, part->size, id, labels, named.n);
+	return deliver_put_pprof(r->delivery.deliver, part->text, part->size, id, labels, named.n);
+}
+
+/* The next one begins anew, whatever became of this one. */
+static int put_profile(void *arg)
+{
+	struct part *part = arg;
+	int err = put_one(part);
+
 	rewind(part->to);
 	return err;
 }

@@ -10,6 +10,8 @@
 #define SLACK_NS (RATE_LOOK_NS / 10)
 /* A sample of what is counted stands for as many events as have passed, which has 32 bits. */
 #define LEAST_COUNTED_HZ 10
+/* One of so many samples may be lost. */
+#define MOST_LOST 100
 
 void rate_begin(struct rate *r, const struct rate_signs *signs, uint64_t now_ns)
 {
@@ -20,8 +22,9 @@ static bool is_bad(const struct rate *r, const struct rate_signs *signs, double 
 		   uint64_t passed_ns)
 {
 	double allowed_ns = cpu_share * (double)passed_ns;
+	uint64_t lost = signs->lost - r->last.lost, read = signs->samples - r->last.samples;
 
-	if (signs->lost > r->last.lost)
+	if (lost > 0 && lost > (lost + read) / MOST_LOST)
 		return true;
 	return cpu_share > 0 && signs->waited_ns > r->last.waited_ns &&
 	       (double)(signs->cpu_ns - r->last.cpu_ns) > allowed_ns;
@@ -57,6 +60,12 @@ unsigned int rate_divided(const struct profiler_options *o, unsigned int divisor
 	return divisor > 1 && is_counted && hz < LEAST_COUNTED_HZ ? 0 : hz;
 }
 
+unsigned int rate_kept(const struct profiler_options *now, const struct profiler_options *next,
+		       unsigned int divisor)
+{
+	return next->hz == now->hz && rate_divided(next, divisor) > 0 ? divisor : 1;
+}
+
 static uint64_t own_cpu_ns(void)
 {
 	struct rusage usage;
@@ -70,8 +79,13 @@ static uint64_t own_cpu_ns(void)
 bool rate_change(struct rate *r, const struct figures *f, const struct profiler_options *options,
 		 bool is_steady, unsigned int *divisor, uint64_t now_ns)
 {
-	const struct rate_signs signs = { f->totals.lost_by[LOST_RINGS_FULL], own_cpu_ns(),
-					  f->helpers_waited_ns };
+	/* How many there are of other events does not depend on the rate. */
+	const struct rate_signs signs = {
+		.samples = f->totals.samples,
+		.lost = options->n_others > 0 ? 0 : f->totals.lost_by[LOST_RINGS_FULL],
+		.cpu_ns = own_cpu_ns(),
+		.waited_ns = f->helpers_waited_ns,
+	};
 	unsigned int advised, hz;
 
 	if (!is_steady || f->run.hz == 0) {

@@ -10,8 +10,8 @@ struct profiler_options;
 
 /*
  * How often to sample: half as often if the machine has no time for it, and half again; twice as often
- * after ten minutes in which it had. It has none if samples are lost because nobody comes to read
- * them, or if the agent without its helpers uses what --cpu-budget gives to all, so that names wait in
+ * after ten minutes in which it had. It has none if more than one sample in a hundred is lost because
+ * nobody comes to read them, or if the agent without its helpers uses what --cpu-budget gives to all, so that names wait in
  * vain: in two intervals in a row, as a short burst is over before anything could be changed.
  */
 
@@ -20,6 +20,7 @@ struct profiler_options;
 
 /* What tells, as sums since the agent began. */
 struct rate_signs {
+	uint64_t samples;
 	uint64_t lost;      /* samples, as rings were full */
 	uint64_t cpu_ns;    /* used by this process */
 	uint64_t waited_ns; /* by tables and names, for the budget */
@@ -42,6 +43,10 @@ unsigned int rate_advised(struct rate *rate, const struct rate_signs *signs, dou
 
 /* The rate that is `divisor` times slower; 0: that would be too slow. */
 unsigned int rate_divided(const struct profiler_options *options, unsigned int divisor);
+
+/* By what to divide the next options' rate: another rate is tried as it is. */
+unsigned int rate_kept(const struct profiler_options *now, const struct profiler_options *next,
+		       unsigned int divisor);
 
 /*
  * Looks at what the agent tells of itself. Returns whether to begin anew with another divisor, which is

@@ -78,7 +78,8 @@ static inline __u64 chain_tag(__u64 first, __u64 second)
 /* Makes the hash of a text from its size and each of its words, of which what is behind it has zeros. */
 static inline __u64 chain_hash(__u64 hash, __u64 word)
 {
-	return (hash ^ word) * DP_CHAIN_FACTOR;
+	hash = (hash ^ word) * DP_CHAIN_FACTOR;
+	return hash ^ hash >> 32; /* a product carries upwards only */
 }
 
 /* What user space needs besides, to name Ruby's functions. */

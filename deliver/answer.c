@@ -250,7 +250,7 @@ bool answer_is_denied(const struct answer *answer)
 bool answer_blames_request(const struct answer *answer)
 {
 	return (answer->status > 0 || answer->was_sent) && answer->status != 429 &&
-	       answer->pause_ms < 0 && !answer_is_denied(answer);
+	       answer->grpc_status != GRPC_RESOURCE_EXHAUSTED;
 }
 
 static enum answer_verdict judge(const struct answer *answer)

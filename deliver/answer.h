@@ -58,7 +58,10 @@ enum answer_verdict answer_judge(struct answer *answer);
 /* The backend does not know the credentials: whoever has changed them there will do so here. */
 bool answer_is_denied(const struct answer *answer);
 
-/* Of ANSWER_LATER: the request itself may be why, rather than all that the backend is asked now. */
+/*
+ * Of ANSWER_LATER: the request itself may be why, rather than all that the backend is asked now. A
+ * server may deny one for what it has in it, or be unable to take it, and ask for a pause.
+ */
 bool answer_blames_request(const struct answer *answer);
 
 #endif

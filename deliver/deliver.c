@@ -109,19 +109,38 @@ static uint64_t find_pause(const struct answer *answer, unsigned int n_failures)
 	return with_jitter(pause < LONGEST_PAUSE_MS ? pause : LONGEST_PAUSE_MS);
 }
 
+/* Of credentials, a backend may repeat them. */
+static const char *find_text(const struct answer *answer)
+{
+	return answer_is_denied(answer) ? "" : answer->text;
+}
+
 static void note_answer(struct deliver *d, enum notice_kind kind, const struct answer *answer,
 			const char *what)
 {
 	char text[sizeof(d->notices.of->text)], status[48] = "";
 	int code = answer->grpc_status > 0 ? answer->grpc_status : (int)answer->status;
+	const char *said = find_text(answer);
 
 	if (answer->grpc_status > 0)
 		snprintf(status, sizeof(status), ": gRPC status %d", code);
 	else if (code > 0)
 		snprintf(status, sizeof(status), ": HTTP status %d", code);
-	snprintf(text, sizeof(text), "%s%s%s%s", what, status, answer->text[0] ? ": " : "",
-		 answer->text);
+	snprintf(text, sizeof(text), "%s%s%s%s", what, status, *said ? ": " : "", said);
 	notices_add(&d->notices, (int)kind, code, text);
+}
+
+/* The last that is said of an outage has to be true: what waits of the opposite is so no more. */
+static void note_away(struct deliver *d, const struct answer *answer, const char *what)
+{
+	notices_withdraw(&d->notices, NOTICE_BACK);
+	note_answer(d, NOTICE_AWAY, answer, what);
+}
+
+static void note_back(struct deliver *d)
+{
+	notices_withdraw(&d->notices, NOTICE_AWAY);
+	notices_add(&d->notices, NOTICE_BACK, 0, "takes profiles again");
 }
 
 /* is_end: nothing will be said later. */
@@ -219,7 +238,7 @@ static uint64_t wait_for_backend(struct deliver *d, size_t chosen, const struct 
 	}
 	spool_done(d->spool, false);
 	if (d->n_failures++ == 0)
-		note_answer(d, NOTICE_AWAY, answer, what_waits(answer));
+		note_away(d, answer, what_waits(answer));
 	count(d, &d->counts.retried);
 	return clock_now_ns() + find_pause(answer, d->n_failures) * NS_PER_MS;
 }
@@ -261,7 +280,7 @@ static uint64_t deliver_one(struct deliver *d)
 	if (verdict == ANSWER_LATER)
 		return wait_for_backend(d, chosen, &answer);
 	if (d->n_failures > 0)
-		notices_add(&d->notices, NOTICE_BACK, 0, "takes profiles again");
+		note_back(d);
 	d->n_failures = 0;
 	if (verdict == ANSWER_DELIVERED) {
 		patience_succeed(&d->patience, chosen);

@@ -83,6 +83,7 @@ int deliver_put(struct deliver *d, const void *request, size_t size);
 int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const uint8_t id[16],
 		      const struct deliver_label *labels, size_t n);
 
+/* At once, also while the spool's disk or the backend hangs. */
 void deliver_counts(struct deliver *d, struct deliver_counts *ret);
 void deliver_last_error(struct deliver *d, struct deliver_error *ret);
 

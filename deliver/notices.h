@@ -14,11 +14,12 @@ struct notice {
 	int kind, code; /* the reason */
 	bool is_used;
 	uint64_t said_ns; /* CLOCK_MONOTONIC; 0: never */
-	uint64_t n;       /* not said yet */
+	uint64_t n;       /* since then */
+	bool waits;       /* is to be said */
 	char text[512];   /* of the last one */
 };
 
-/* Of more reasons, the one that was said longest ago is forgotten. */
+/* Of more reasons, one that does not wait to be said is forgotten, or the one said longest ago. */
 #define NOTICES 8
 
 struct notices {
@@ -29,6 +30,9 @@ struct notices {
 
 /* Counts one, whose text is said unless another follows it. */
 void notices_add(struct notices *notices, int kind, int code, const char *text);
+
+/* Those of a kind that wait are not said, as they are not true any more. */
+void notices_withdraw(struct notices *notices, int kind);
 
 /*
  * Returns one that is to be said now, and how often it was; the caller says it. is_end: a minute need

@@ -17,7 +17,7 @@ bool patience_fail(struct patience *p, size_t chosen, bool blamed)
 		return false;
 	}
 	p->n += blamed;
-	if (p->takes_others && blamed)
+	if (p->takes_others && blamed && ++p->n_proofs == PATIENCE_PROOFS)
 		return true;
 	/* All others were tried, or the backend is away. */
 	p->takes_others = false;

@@ -39,7 +39,9 @@ struct spool {
 	bool is_taken;
 	size_t at; /* the one that is */
 	uint64_t next_number;
-	struct spool_counts counts;
+	/* Never held while the disk works, for which whoever counts does not wait. */
+	pthread_mutex_t counts_lock;
+	struct spool_counts counts; /* changed with both locks, read with either */
 };
 
 static void make_name(uint64_t number, char ret[NAME_LENGTH + 1])
@@ -63,13 +65,21 @@ static int compare_entries(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
+static void change_counts(struct spool *spool, int64_t n, int64_t bytes, bool is_dropped)
+{
+	pthread_mutex_lock(&spool->counts_lock);
+	spool->counts.n += (uint64_t)n;
+	spool->counts.bytes += (uint64_t)bytes;
+	spool->counts.dropped += is_dropped;
+	pthread_mutex_unlock(&spool->counts_lock);
+}
+
 static int append(struct spool *spool, const struct entry *entry)
 {
 	if (array_reserve(spool->entries, spool->n, spool->size) < 0)
 		return -ENOMEM;
 	spool->entries[spool->n++] = *entry;
-	spool->counts.n++;
-	spool->counts.bytes += entry->size;
+	change_counts(spool, 1, (int64_t)entry->size, false);
 	if (entry->number >= spool->next_number)
 		spool->next_number = entry->number + 1;
 	return 0;
@@ -131,6 +141,7 @@ int spool_open(const char *path, uint64_t max_bytes, struct spool **ret)
 	spool->max_bytes = max_bytes;
 	spool->directory = spool->lock_fd = -1;
 	pthread_mutex_init(&spool->lock, NULL);
+	pthread_mutex_init(&spool->counts_lock, NULL);
 	if (path)
 		err = open_directory(spool, path);
 	if (err < 0)
@@ -149,11 +160,12 @@ struct spool *spool_free(struct spool *spool)
 	cleanup_close(&spool->directory);
 	cleanup_close(&spool->lock_fd);
 	pthread_mutex_destroy(&spool->lock);
+	pthread_mutex_destroy(&spool->counts_lock);
 	free(spool);
 	return NULL;
 }
 
-static void remove_entry(struct spool *spool, size_t i)
+static void remove_entry(struct spool *spool, size_t i, bool is_dropped)
 {
 	struct entry *entry = &spool->entries[i];
 	char name[NAME_LENGTH + 1];
@@ -163,35 +175,36 @@ static void remove_entry(struct spool *spool, size_t i)
 		unlinkat(spool->directory, name, 0);
 	}
 	free(entry->data);
-	spool->counts.n--;
-	spool->counts.bytes -= entry->size;
+	change_counts(spool, -1, -(int64_t)entry->size, is_dropped);
 	spool->n--;
 	memmove(entry, entry + 1, (spool->n - i) * sizeof(*entry));
 }
 
-/* Of the oldest ones that are not on their way. */
-static void make_room(struct spool *spool, size_t size)
+/* The oldest that is not on its way, which there has to be. Returns its size. */
+static size_t drop_oldest(struct spool *spool)
 {
-	while (spool->n > spool->is_taken && spool->counts.bytes + size > spool->max_bytes) {
-		size_t i = spool->is_taken && spool->at == 0 ? 1 : 0;
+	size_t i = spool->is_taken && spool->at == 0 ? 1 : 0;
+	size_t size = spool->entries[i].size;
 
-		remove_entry(spool, i);
-		spool->counts.dropped++;
-		if (spool->is_taken && i < spool->at)
-			spool->at--;
-	}
+	remove_entry(spool, i, true);
+	if (spool->is_taken && i < spool->at)
+		spool->at--;
+	return size;
 }
 
-/* The disk is full: the oldest ones of that size together go, but for the one on its way. */
+static void make_room(struct spool *spool, size_t size)
+{
+	while (spool->n > spool->is_taken && spool->counts.bytes + size > spool->max_bytes)
+		drop_oldest(spool);
+}
+
+/* The disk is full: the oldest ones of that size together go. */
 static bool give_way(struct spool *spool, size_t size)
 {
-	size_t first = spool->is_taken ? 1 : 0, removed = 0;
+	size_t removed = 0;
 
-	while (spool->n > first && removed < size) {
-		removed += spool->entries[first].size;
-		remove_entry(spool, first);
-		spool->counts.dropped++;
-	}
+	while (spool->n > spool->is_taken && removed < size)
+		removed += drop_oldest(spool);
 	return removed > 0;
 }
 
@@ -248,7 +261,8 @@ int spool_add(struct spool *spool, const void *data, size_t size)
 
 	pthread_mutex_lock(&spool->lock);
 	err = add(spool, data, size);
-	spool->counts.dropped += err < 0;
+	if (err < 0)
+		change_counts(spool, 0, 0, true);
 	pthread_mutex_unlock(&spool->lock);
 	return err;
 }
@@ -302,8 +316,7 @@ int spool_take(struct spool *spool, size_t i, void **ret, size_t *ret_size)
 			*ret_size = spool->entries[i].size;
 			*ret = steal_ptr(data);
 		} else if (err != -ENOMEM) {
-			remove_entry(spool, i);
-			spool->counts.dropped++;
+			remove_entry(spool, i, true);
 			err = err == -ENOENT ? -EIO : err;
 		}
 	}
@@ -315,7 +328,7 @@ void spool_done(struct spool *spool, bool is_done)
 {
 	pthread_mutex_lock(&spool->lock);
 	if (is_done)
-		remove_entry(spool, spool->at);
+		remove_entry(spool, spool->at, false);
 	spool->is_taken = false;
 	pthread_mutex_unlock(&spool->lock);
 }
@@ -332,7 +345,7 @@ uint64_t spool_oldest(struct spool *spool)
 
 void spool_counts(struct spool *spool, struct spool_counts *ret)
 {
-	pthread_mutex_lock(&spool->lock);
+	pthread_mutex_lock(&spool->counts_lock);
 	*ret = spool->counts;
-	pthread_mutex_unlock(&spool->lock);
+	pthread_mutex_unlock(&spool->counts_lock);
 }

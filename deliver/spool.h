@@ -48,6 +48,7 @@ void spool_done(struct spool *spool, bool is_done);
 /* The number of the oldest request, which no other gets; UINT64_MAX: there is none. */
 uint64_t spool_oldest(struct spool *spool);
 
+/* At once, also while the disk hangs. */
 void spool_counts(struct spool *spool, struct spool_counts *ret);
 
 #endif

@@ -170,8 +170,6 @@ static int open_and_load(struct session *s, const struct session_options *option
 		err = set_cgroup(s);
 	if (err == 0 && options->needs.has_exceptions)
 		err = make_exception_probes(s);
-	if (err < 0)
-		session_close(s);
 	return err;
 }
 
@@ -186,6 +184,8 @@ int session_load(struct session *s, const struct session_options *options)
 	placed.btf = kernel_types_place(options->btf, place);
 	err = open_and_load(s, &placed, &refusal);
 	refusal_listen(NULL);
+	if (err < 0)
+		session_close(s);
 	return err;
 }
 

@@ -154,7 +154,7 @@ static void end_gone(struct probe_server *s)
 	}
 }
 
-/* If this user has too many, or there is none that is free, one has to go. */
+/* If this user has too many, or there is none that is free, one has to go. NULL: each has one, and these are all. */
 static struct probe_peer *choose_place(struct probe_server *s, uid_t user)
 {
 	const bool has_most = user != 0 && count_peers(s, user) >= MAX_PEERS_OF_USER;
@@ -164,7 +164,8 @@ static struct probe_peer *choose_place(struct probe_server *s, uid_t user)
 		if (s->peers[i].fd < 0)
 			return &s->peers[i];
 	oldest = find_oldest(s, has_most ? user : find_greediest(s, user));
-	end_peer(s, oldest);
+	if (oldest)
+		end_peer(s, oldest);
 	return oldest;
 }
 
@@ -314,6 +315,10 @@ static void welcome(struct probe_server *s, int peer)
 		who.uid = PROBE_PEER_STRANGER;
 	end_gone(s);
 	place = choose_place(s, who.uid);
+	if (!place) {
+		close(peer);
+		return;
+	}
 	probe_peer_init(place, peer, &who, s->n_peers++);
 	if (loop_add(&s->loop, peer, on_peer, s) < 0)
 		probe_peer_done(place, parsers_finders(s->parsers));

@@ -83,13 +83,15 @@ static int prepare_session(struct profiler *p)
 
 /*
  * Looks up the targets' files, for their tables to be made while the kernel verifies the programs. Who
- * may not load these is told so first; and a filter tells the loaded ones what it learns of processes.
+ * may not load these is told so first; a filter tells the loaded ones what it learns of processes; and
+ * probes of exceptions are put into files as these are read.
  */
 static int look_ahead(struct profiler *p)
 {
 	int err;
 
-	if (!permission_may_load() || filter_is_set(p->options->target.filter))
+	if (!permission_may_load() || filter_is_set(p->options->target.filter) ||
+	    p->needs.session.has_exceptions)
 		return 0;
 	/* First, so that no mapping is missed. */
 	err = sideband_new(p->cpus.n_cpus, &p->sideband);
@@ -151,11 +153,9 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	else if (err == 0)
 		err = prepare_session(p);
 	if (err == 0)
-		err = open_stores(p);
+		err = stores_check(&p->stores, o) ?: open_stores(p);
 	if (err == 0 && p->needs.session.programs)
 		err = look_ahead(p) ?: load_session(p);
-	if (err == 0)
-		err = stores_check(&p->stores, o);
 	if (err < 0)
 		*ret = profiler_free(p);
 	return err;
@@ -457,10 +457,11 @@ struct profiler *profiler_free(struct profiler *p)
 	if (p->stores.pool)
 		stores_done(&p->stores);
 	sideband_free(p->sideband);
-	if (profiler_has_session(p)) {
+	if (profiler_has_session(p))
 		p->options->target.filter->tell = NULL;
+	/* Without programs, it may have room for tables. */
+	if (p->stores.pool == &p->session.pool)
 		session_close(&p->session);
-	}
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
 	event_text_done(&p->event);

@@ -121,7 +121,8 @@ static inline const struct event *profiler_event(const struct profiler_options *
 /*
  * Loads the programs and creates the maps. The options and all they point to must outlive the
  * profiler. On failure, logs what is wrong, what is needed and what to type, and returns a negative
- * errno: -EPERM if a permission is missing, -EOPNOTSUPP if the kernel lacks a feature.
+ * errno: -EPERM if a permission is missing, -EOPNOTSUPP if the kernel lacks a feature; or, as targets
+ * may be looked up meanwhile, what profiler_attach() returns.
  */
 int profiler_open(const struct profiler_options *options, struct profiler **ret);
 

@@ -49,8 +49,8 @@ void stores_done(struct stores *stores);
 
 /*
  * Adds what is to be profiled (target_add()), or what a command that has not begun will map: threads make
- * the tables, while the caller prepares sampling. Nothing is placed in the pool or published yet. 0, -ECANCELED if options->is_interrupted() says so, or what target_add()
- * returns.
+ * the tables, while the caller prepares sampling. Nothing is published yet, and only the vDSO's table is
+ * placed. 0, -ECANCELED if options->is_interrupted() says so, or what target_add() returns.
  */
 int stores_add_targets(struct stores *stores, const struct profiler_options *options);
 

@@ -324,8 +324,13 @@ static int ask_once(struct finders *f, const struct question *q, bool is_new,
 			spawned_kill(&finder->process);
 		else if (err < 0)
 			spawned_end(&finder->process);
-		if (err == -ETIME)
-			finders_blame(f, q->user, q->near, finder->process.pidfd);
+		if (err == -ETIME) {
+			/* Who was let in for it pays, whatever is mounted there by now. */
+			pthread_mutex_lock(&f->lock);
+			fetch_shares_lose(&f->shares, &q->payer, clock_now_ns(),
+					  finder->process.pidfd);
+			pthread_mutex_unlock(&f->lock);
+		}
 	}
 	give(f, finder, err == 0);
 	return err == -ETIME ? -ETIMEDOUT : err;

@@ -53,7 +53,8 @@ void names_rest(struct names *n, uint64_t idle_ns)
 
 void names_go_last(const struct names *n, pid_t task)
 {
-	if (n->options.go_last)
+	/* As nice as it was told to be, if that is more. */
+	if (n->options.go_last && getpriority(PRIO_PROCESS, (id_t)task) < LAST_NICE)
 		(void)setpriority(PRIO_PROCESS, (id_t)task, LAST_NICE);
 }
 

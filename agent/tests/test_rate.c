@@ -35,10 +35,17 @@ static unsigned int look(void)
 	return look_at(now);
 }
 
+/* Of a hundred that were taken. */
+static unsigned int look_after_losing(unsigned int n)
+{
+	signs.lost += n;
+	signs.samples += 100 - n;
+	return look();
+}
+
 static unsigned int look_after_losses(void)
 {
-	signs.lost++;
-	return look();
+	return look_after_losing(2);
 }
 
 /* Of a CPU's time in the interval, in percent. */
@@ -67,6 +74,24 @@ Test(rate, is_lowered_after_losses_in_a_row)
 	cr_assert_eq(look_after_losses(), LOWER);
 	cr_assert_eq(look_after_losses(), KEEP);
 	cr_assert_eq(look_after_losses(), LOWER, "the advice was not taken");
+}
+
+/* What there was no time for, there will be none for after a reload. */
+Test(rate, is_kept_by_a_reload)
+{
+	struct profiler_options was = { .hz = 19, .event = { .source = &event_cpu } }, next = was;
+
+	cr_assert_eq(rate_kept(&was, &next, 4), 4);
+	next.hz = 99;
+	cr_assert_eq(rate_kept(&was, &next, 4), 1);
+}
+
+Test(rate, is_kept_after_few_losses)
+{
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(look_after_losing(1), KEEP);
+	cr_assert_eq(look_after_losing(2), KEEP);
+	cr_assert_eq(look_after_losing(2), LOWER);
 }
 
 Test(rate, is_lowered_if_sampling_takes_the_budget)

@@ -78,13 +78,13 @@ Test(answer, may_deny)
 {
 	cr_assert_eq(http(ANSWER_CONNECT, 401), ANSWER_LATER);
 	cr_assert(answer_is_denied(&answer));
-	cr_assert_not(answer_blames_request(&answer));
 	cr_assert_eq(http(ANSWER_OTLP_GRPC, 403), ANSWER_LATER);
 	cr_assert(answer_is_denied(&answer));
 	grpc(16, NULL);
 	cr_assert(answer_is_denied(&answer));
 	grpc(7, NULL);
 	cr_assert(answer_is_denied(&answer));
+	cr_assert(answer_blames_request(&answer)); /* or what it is about */
 	grpc(14, NULL);
 	cr_assert_not(answer_is_denied(&answer));
 }
@@ -98,6 +98,12 @@ Test(answer, may_be_for_the_request_alone)
 	http(ANSWER_OTLP_HTTP, 503);
 	cr_assert(answer_blames_request(&answer));
 	header("Retry-After: 7");
+	cr_assert(answer_blames_request(&answer));
+	http(ANSWER_CONNECT, 403);
+	cr_assert(answer_blames_request(&answer));
+	grpc(14, NULL);
+	cr_assert(answer_blames_request(&answer));
+	grpc(8, "Retry-After: 7");
 	cr_assert_not(answer_blames_request(&answer));
 	answer_init(&answer, ANSWER_OTLP_HTTP);
 	cr_assert_not(answer_blames_request(&answer)); /* it was not reached */

@@ -25,6 +25,10 @@ Test(patience, one_that_always_fails_is_given_up)
 	cr_assert_eq(fail(7, LIMIT + 1, false), 1); /* another one that does */
 	cr_assert_eq(patience_choose(&patience, 7, LIMIT, LIMIT + 2), 2);
 	patience_succeed(&patience, 2);
+	cr_assert_eq(fail(7, LIMIT + 3, false), 0);
+	cr_assert_eq(fail(7, LIMIT + 3, false), 1); /* the one that does, again */
+	cr_assert_eq(patience_choose(&patience, 7, LIMIT, LIMIT + 3), 2);
+	patience_succeed(&patience, 2);
 	cr_assert_eq(fail(7, LIMIT + 3, true), 0);
 	cr_assert_eq(fail(8, LIMIT + 4, false), 0);
 	cr_assert_eq(fail(8, 9 * LIMIT, false), 0); /* not often enough */
@@ -50,6 +54,23 @@ Test(patience, nothing_is_given_up_while_a_backend_is_away)
 	cr_assert_eq(patience_choose(&patience, 7, LIMIT, 1000 * LIMIT), 0);
 	cr_assert_not(patience_fail(&patience, 0, false));
 	cr_assert_eq(patience_choose(&patience, 7, LIMIT, 1000 * LIMIT), 1);
+}
+
+/* Also if another one was the last that it let in. */
+Test(patience, a_revoked_token_loses_nothing)
+{
+	for (int i = 0; i < PATIENCE_ATTEMPTS; i++)
+		cr_assert_eq(fail(7, 1, false), 0);
+	cr_assert_eq(patience_choose(&patience, 7, LIMIT, 1 + LIMIT), 1);
+	patience_succeed(&patience, 1);
+	cr_assert_eq(fail(7, 1 + LIMIT, false), 0);
+	for (size_t i = 1; i < 100; i++)
+		cr_assert_eq(fail(7, 2 * LIMIT, false), i);
+	cr_assert_eq(patience_choose(&patience, 7, LIMIT, 3 * LIMIT), 100);
+	patience_succeed(&patience, 100);
+	cr_assert_eq(patience_choose(&patience, 7, LIMIT, 3 * LIMIT), 0);
+	patience_succeed(&patience, 0);
+	cr_assert_eq(fail(8, 3 * LIMIT, false), 0);
 }
 
 Test(patience, one_that_cannot_be_blamed_is_tried_for_ever)

@@ -14,6 +14,22 @@
 static char path[] = "/tmp/spool.XXXXXX";
 static struct spool *spool;
 static struct spool_counts counts;
+static unsigned int n_full;  /* so many files find no room on the disk */
+static bool is_counted_then; /* while the disk works */
+
+int __wrap_fdatasync(int fd);
+int __real_fdatasync(int fd);
+
+int __wrap_fdatasync(int fd)
+{
+	if (is_counted_then)
+		spool_counts(spool, &counts);
+	if (n_full == 0)
+		return __real_fdatasync(fd);
+	n_full--;
+	errno = ENOSPC;
+	return -1;
+}
 
 static int remove_one(const char *name, const struct stat *st, int flag, struct FTW *ftw)
 {
@@ -135,6 +151,55 @@ Test(spool, others_may_be_taken, .init = make_directory, .fini = remove_director
 {
 	others_may_be_taken(path);
 	others_may_be_taken(NULL);
+}
+
+/* Adds one of 5 bytes to three, of which one is on its way, while the disk has no room. */
+static void add_without_room(size_t taken, unsigned int n_files, int expected)
+{
+	static const char *const texts[] = { "123", "45", "678" };
+
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	for (size_t i = 0; i < 3; i++)
+		add(texts[i]);
+	expect_at(taken, texts[taken]);
+	n_full = n_files;
+	cr_assert_eq(spool_add(spool, "abcde", 5), expected);
+	cr_assert_eq(n_full, 0);
+}
+
+/* What is on its way stays, wherever it is, and is the one that is done then. */
+Test(spool, the_oldest_give_way_on_a_full_disk, .init = make_directory, .fini = remove_directory)
+{
+	for (size_t taken = 0; taken < 3; taken++) {
+		add_without_room(taken, 1, 0);
+		spool_done(spool, true);
+		expect("abcde");
+		spool_done(spool, true);
+		expect_nothing();
+		spool_counts(spool, &counts);
+		cr_assert(counts.n == 0 && counts.bytes == 0 && counts.dropped == 2);
+		spool_free(spool);
+		add_without_room(taken, 2, -ENOSPC);
+		spool_counts(spool, &counts);
+		cr_assert(counts.n == 1 && counts.dropped == 3);
+		spool_done(spool, true);
+		expect_nothing();
+		spool_free(spool);
+	}
+}
+
+/* A disk may hang, and whoever counts does not. */
+Test(spool, is_counted_while_it_is_written, .init = make_directory, .fini = remove_directory,
+     .timeout = 60)
+{
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	add("one");
+	is_counted_then = true;
+	add("second");
+	cr_assert(counts.n == 1 && counts.bytes == 3);
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 9);
+	spool_free(spool);
 }
 
 /* The oldest that is not on its way goes. */

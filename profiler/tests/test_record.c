@@ -94,8 +94,8 @@ int __wrap_target_add(struct process_table *table, const struct target *target)
 void __wrap_session_close(struct session *session)
 {
 	pool_done(&session->pool);
-	for (int i = 0; i < n_segments; i++)
-		free(segments[i]);
+	while (n_segments > 0)
+		free(segments[--n_segments]);
 }
 
 int __wrap_session_publish(struct session *session, pid_t pid, uint32_t cell)

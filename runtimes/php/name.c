@@ -173,12 +173,16 @@ static int read_evaluated(const struct reader *r, uint64_t function, char ret[RU
 static int read_closure(const struct reader *r, const struct dp_chain *chain, uint64_t function,
 			char ret[RUNTIME_NAME_SIZE], uint64_t *ret_tag)
 {
-	uint64_t first, second;
-	int err = read_name(r, function, ret);
+	uint64_t string, first, second;
+	int err = read_name(r, function, ret) ?:
+			  memory_word(r->memory, function + r->names->function, &string);
 
 	forget(r);
 	if (err == 0)
 		err = memory_word(r->memory, function + chain->tags[0], &first);
+	/* By now it may be another one, which the frame's tag is of: not the one that was named. */
+	if (err == 0 && first != string)
+		err = -ESTALE;
 	if (err == 0)
 		err = memory_word(r->memory, function + chain->tags[1], &second);
 	if (err == 0)
