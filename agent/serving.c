@@ -34,11 +34,6 @@ static int change(struct serving *s)
 
 	if (is_there && server_has_token(s->server, s->options.token_file))
 		return 0;
-	/* What is there answers until a new token can be read. */
-	if (is_there)
-		err = server_check_token(s->options.token_file, s->options.is_again);
-	if (err < 0)
-		return err;
 	if (is_there)
 		serving_end(s);
 	if (s->options.address)
@@ -57,10 +52,10 @@ bool serving_may_pass(int err)
 	return err == -EADDRINUSE || err == -EADDRNOTAVAIL;
 }
 
-/* A port may become free, and the file of a token come back. */
+/* A file without a token may be one that is just being written. */
 static void plan(struct serving *s, int err, uint64_t now_ns)
 {
-	s->again_ns = err < 0 ? now_ns + AGAIN_NS : 0;
+	s->again_ns = serving_may_pass(err) || err == -ENODATA ? now_ns + AGAIN_NS : 0;
 }
 
 int serving_change(struct serving *s, const char *address, const char *token_file)
