@@ -5,18 +5,14 @@
 #include <string.h>
 
 #include "agent/pulls.h"
+#include "base/text.h"
 #include "log/clock.h"
 #include "log/log.h"
 
 #define AGAIN_NS UINT64_C(5000000000)
 
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* Who waits for a profile is told first; the other server may ask for more after that. */
-void serving_end(struct serving *s)
+static void end(struct serving *s)
 {
 	if (!s->server)
 		return;
@@ -28,19 +24,19 @@ void serving_end(struct serving *s)
 static int change(struct serving *s)
 {
 	const struct server_options *was = s->server ? server_options(s->server) : NULL;
-	bool is_there = was && is_same(was->address, s->options.address);
+	bool is_there = was && text_is_same(was->address, s->options.address);
 	struct server *server = NULL;
 	int err = 0;
 
 	if (is_there && server_has_token(s->server, s->options.token_file))
 		return 0;
 	if (is_there)
-		serving_end(s);
+		end(s);
 	if (s->options.address)
 		err = server_open(&s->options, &server);
 	if (err < 0)
 		return err;
-	serving_end(s);
+	end(s);
 	s->server = server;
 	if (s->options.address)
 		log_info("answering requests at %s", s->options.address);
