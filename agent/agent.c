@@ -18,6 +18,7 @@
 #include "agent/rate.h"
 #include "agent/recent.h"
 #include "agent/serving.h"
+#include "base/text.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
@@ -153,11 +154,6 @@ static void go_on_as_before(struct agent *a, enum cause cause, int err)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static struct backend *find_backend(const struct generation *g,
 				    const struct backend_options *options, const char *spool)
 {
@@ -172,7 +168,7 @@ static int open_outputs(struct agent *a, struct generation *g)
 	const struct agent_options *o = g->options;
 	int err = 0;
 
-	if (o->store && a->now && is_same(o->store, a->now->options->store))
+	if (o->store && a->now && text_is_same(o->store, a->now->options->store))
 		g->store = a->now->store;
 	else if (o->store)
 		err = store_open(o->store, &o->store_limits, &g->store);

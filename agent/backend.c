@@ -14,6 +14,7 @@
 #include "agent/series_memory.h"
 #include "base/cleanup.h"
 #include "base/secret.h"
+#include "base/text.h"
 #include "log/log.h"
 
 struct backend {
@@ -27,24 +28,19 @@ struct backend {
 	struct series_memory *memory;
 };
 
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 bool backend_options_are_of_one(const struct backend_options *a, const struct backend_options *b)
 {
 	return a->deliver.protocol == b->deliver.protocol &&
-	       is_same(a->deliver.url, b->deliver.url) && is_same(a->name, b->name) &&
-	       is_same(a->deliver.tenant, b->deliver.tenant) &&
-	       is_same(a->deliver.user, b->deliver.user);
+	       text_is_same(a->deliver.url, b->deliver.url) && text_is_same(a->name, b->name) &&
+	       text_is_same(a->deliver.tenant, b->deliver.tenant) &&
+	       text_is_same(a->deliver.user, b->deliver.user);
 }
 
 static bool has_same_headers(const struct deliver_options *a, const struct deliver_options *b)
 {
 	size_t i = 0;
 
-	while (i < a->n_headers && i < b->n_headers && is_same(a->headers[i], b->headers[i]))
+	while (i < a->n_headers && i < b->n_headers && text_is_same(a->headers[i], b->headers[i]))
 		i++;
 	return i == a->n_headers && i == b->n_headers;
 }
@@ -54,8 +50,8 @@ static bool has_same_labels(const struct backend_options *a, const struct backen
 	size_t i = 0;
 
 	while (i < a->n_labels && i < b->n_labels &&
-	       is_same(a->labels[i].name, b->labels[i].name) &&
-	       is_same(a->labels[i].value, b->labels[i].value))
+	       text_is_same(a->labels[i].name, b->labels[i].name) &&
+	       text_is_same(a->labels[i].value, b->labels[i].value))
 		i++;
 	return i == a->n_labels && i == b->n_labels;
 }
@@ -65,11 +61,11 @@ bool backend_options_are_equal(const struct backend_options *a, const struct bac
 	const struct deliver_options *x = &a->deliver, *y = &b->deliver;
 
 	return backend_options_are_of_one(a, b) && has_same_headers(x, y) &&
-	       has_same_labels(a, b) && is_same(x->ca_file, y->ca_file) &&
-	       is_same(x->certificate_file, y->certificate_file) &&
-	       is_same(x->key_file, y->key_file) && x->insecure == y->insecure &&
-	       is_same(x->token_file, y->token_file) &&
-	       is_same(x->password_file, y->password_file) &&
+	       has_same_labels(a, b) && text_is_same(x->ca_file, y->ca_file) &&
+	       text_is_same(x->certificate_file, y->certificate_file) &&
+	       text_is_same(x->key_file, y->key_file) && x->insecure == y->insecure &&
+	       text_is_same(x->token_file, y->token_file) &&
+	       text_is_same(x->password_file, y->password_file) &&
 	       a->max_label_sets == b->max_label_sets &&
 	       relabel_is_same(a->own_rules, b->own_rules);
 }
@@ -217,7 +213,7 @@ struct backend *backend_close(struct backend *b, uint64_t time_ns)
 
 bool backend_is(const struct backend *b, const struct backend_options *options, const char *spool)
 {
-	return backend_options_are_of_one(&b->own, options) && is_same(b->spool, spool);
+	return backend_options_are_of_one(&b->own, options) && text_is_same(b->spool, spool);
 }
 
 int backend_configure(struct backend *b, const struct backend_options *options,

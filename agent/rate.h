@@ -11,8 +11,9 @@ struct profiler_options;
 /*
  * How often to sample: half as often if the machine has no time for it, and half again; twice as often
  * after ten minutes in which it had. It has none if more than one sample in a hundred is lost because
- * nobody comes to read them, or if the agent without its helpers uses what --cpu-budget gives to all, so that names wait in
- * vain: in two intervals in a row, as a short burst is over before anything could be changed.
+ * nobody comes to read them, or if the agent without its helpers uses what --cpu-budget gives to all, so
+ * that names wait in vain: in two intervals in a row, as a short burst is over before anything could be
+ * changed.
  */
 
 #define RATE_LOOK_NS UINT64_C(10000000000)

@@ -272,8 +272,7 @@ static enum MHD_Result reply_error(struct MHD_Connection *connection, int err)
 		return refuse(connection, MHD_HTTP_NOT_FOUND, "CPU time is not sampled\n");
 	case -ECANCELED:
 	case -ESHUTDOWN:
-		return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-			      "the agent ends, or you do not listen\n");
+		return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the agent ends\n");
 	}
 	return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
 }
@@ -475,18 +474,6 @@ int server_open(const struct server_options *options, struct server **ret)
 	}
 	*ret = s;
 	return 0;
-}
-
-int server_check_token(const char *token_file, bool is_again)
-{
-	char token[TOKEN_MAX] = "";
-	int err = token_file ? read_first_line(token_file, token) : 0;
-
-	explicit_bzero(token, sizeof(token));
-	if (err < 0 && !is_again)
-		log_error("cannot read the token for requests from %s: %s", token_file,
-			  strerror(-err));
-	return err;
 }
 
 bool server_has_token(const struct server *s, const char *token_file)

@@ -38,8 +38,6 @@ struct server_options {
 int server_open(const struct server_options *options, struct server **ret);
 /* As given. */
 const struct server_options *server_options(const struct server *server);
-/* Whether a token can be read there; NULL: none is needed. Else logs why, unless is_again. 0 or a negative errno. */
-int server_check_token(const char *token_file, bool is_again);
 /* Whether it asks for what is in that file now; NULL: for nothing. */
 bool server_has_token(const struct server *server, const char *token_file);
 /* Gives up the profiles of clients that have gone. Accepts NULL. */

@@ -5,18 +5,14 @@
 #include <string.h>
 
 #include "agent/pulls.h"
+#include "base/text.h"
 #include "log/clock.h"
 #include "log/log.h"
 
 #define AGAIN_NS UINT64_C(5000000000)
 
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* Who waits for a profile is told first; the other server may ask for more after that. */
-void serving_end(struct serving *s)
+static void end(struct serving *s)
 {
 	if (!s->server)
 		return;
@@ -28,24 +24,19 @@ void serving_end(struct serving *s)
 static int change(struct serving *s)
 {
 	const struct server_options *was = s->server ? server_options(s->server) : NULL;
-	bool is_there = was && is_same(was->address, s->options.address);
+	bool is_there = was && text_is_same(was->address, s->options.address);
 	struct server *server = NULL;
 	int err = 0;
 
 	if (is_there && server_has_token(s->server, s->options.token_file))
 		return 0;
-	/* What is there answers until a new token can be read. */
 	if (is_there)
-		err = server_check_token(s->options.token_file, s->options.is_again);
-	if (err < 0)
-		return err;
-	if (is_there)
-		serving_end(s);
+		end(s);
 	if (s->options.address)
 		err = server_open(&s->options, &server);
 	if (err < 0)
 		return err;
-	serving_end(s);
+	end(s);
 	s->server = server;
 	if (s->options.address)
 		log_info("answering requests at %s", s->options.address);
@@ -57,10 +48,10 @@ bool serving_may_pass(int err)
 	return err == -EADDRINUSE || err == -EADDRNOTAVAIL;
 }
 
-/* A port may become free, and the file of a token come back. */
+/* A file without a token may be one that is just being written. */
 static void plan(struct serving *s, int err, uint64_t now_ns)
 {
-	s->again_ns = err < 0 ? now_ns + AGAIN_NS : 0;
+	s->again_ns = serving_may_pass(err) || err == -ENODATA ? now_ns + AGAIN_NS : 0;
 }
 
 int serving_change(struct serving *s, const char *address, const char *token_file)

@@ -24,6 +24,5 @@ int serving_change(struct serving *s, const char *address, const char *token_fil
 bool serving_may_pass(int err);
 /* Tries again if it is time. */
 void serving_look(struct serving *s, uint64_t now_ns);
-void serving_end(struct serving *s);
 
 #endif

@@ -8,7 +8,7 @@ pgbench runs for SECONDS (10) with an agent that profiles all processes, with a 
 SETTLE (5), and without one: TIMES (20) each, in pairs whose order changes, as the machine's speed drifts.
 Printed are the medians, and the mean difference within a pair with its 95 % interval (Student's t), which
 bounds what is not seen. --select: transactions that only read, so that the CPUs and not the disk limit
-them, and vary less. RESULTS/transactions.json gets all of it. Needs root, cgroup v2, and `ci/setup bench`.
+them. RESULTS/transactions.json gets all of it. Needs root, cgroup v2, and `ci/setup bench`.
 """
 import argparse
 import math

@@ -294,14 +294,11 @@ static void finish_table(struct binary_store *store, struct table_job *j)
 	const struct binary *b = j->binary;
 	struct table *t = j->table;
 	/* Nor can it be built if the file was written to after processes mapped it. */
-	bool is_other = j->err == 0 && memcmp(&j->id, &b->id, sizeof(j->id)) != 0;
-	/* A debug file that could not be read once makes another table. */
-	bool is_else = j->err == 0 && j->image.n_cells != t->n_cells;
+	bool is_other = j->err == 0 && (j->image.n_cells != t->n_cells ||
+					memcmp(&j->id, &b->id, sizeof(j->id)) != 0);
 
-	if (j->err < 0 || is_other || is_else) {
-		bool may_pass = j->err == -ENOMEM || j->err == -EAGAIN || (is_else && !is_other);
-
-		table_fail(&store->tables, t, !may_pass);
+	if (j->err < 0 || is_other) {
+		table_fail(&store->tables, t, j->err != -ENOMEM && j->err != -EAGAIN);
 		return;
 	}
 	table_fill(&store->tables, t, j->image.cells, j->took);

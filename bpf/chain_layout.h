@@ -54,13 +54,15 @@ struct dp_chain {
 
 /*
  * Marks in the code of a function that may be gone soon. Its frame has its line in place of the
- * position, and a tag of what is shown of it: at the same address there may be another one already.
+ * position, and a tag of what is shown of it (without DP_CHAIN_TEXT, not of its class): at the same
+ * address there may be another one already.
  */
-#define DP_CHAIN_FILE                                                                              \
-	1ULL /* it has no name: the address is that of its file, and the tag the hash */
-#define DP_CHAIN_LINE 2ULL /* it has one: that hash is in its tag, as the first one */
-#define DP_CHAIN_TEXT                                                                              \
-	4ULL /* strings do not have their hashes: those of their texts; and the class */
+/* It has no name: the address is that of its file, and the tag the hash. */
+#define DP_CHAIN_FILE 1ULL
+/* It has one: that hash is in its tag, as the first one. */
+#define DP_CHAIN_LINE 2ULL
+/* Strings do not have their hashes: the tag has those of their texts, and the class. */
+#define DP_CHAIN_TEXT 4ULL
 #define DP_CHAIN_MARKS 7ULL
 
 /* Longer texts do not stand for a function: its tag is 0, and it is gone. */

@@ -16,10 +16,10 @@
 #define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)
 
 /*
- * Makes segment number `index` of a session, which pool_init() is told. Before the programs are loaded,
+ * Makes segment number `index` of the session `arg`, for pool_init(). Before the programs are loaded,
  * SESSION_MADE can be made. 0, -ENOSPC or another negative errno.
  */
-int segments_add(void *session, uint32_t index, uint8_t **ret);
+int segments_add(void *arg, uint32_t index, uint8_t **ret);
 
 /* Inserts the new segments into the map that the programs read. 0 or a negative errno. */
 int segments_show(struct session *session);

@@ -342,7 +342,7 @@ static int begin_file(struct pprof *pprof)
 		err = pprof->n_files == 0 ?
 			      comment_totals(pprof, pprof->totals) :
 			      write_comment(pprof, "file %u of several", pprof->n_files + 1);
-	return err;
+	return err == 0 ? pprof_writer_reserve(&pprof->writer, &pprof->mappings) : err;
 }
 
 static int end_file(struct pprof *pprof)

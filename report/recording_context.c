@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/recording.h"
 
 const char *recording_context_text(const struct recording_context *context, const char *key)
@@ -94,20 +95,15 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 		       0;
 }
 
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 bool recording_context_is_alike(const struct recording_context *a,
 				const struct recording_context *b)
 {
 	const struct report_context *x = &a->context, *y = &b->context;
-	bool is_alike = is_same(x->event, y->event) && is_same(x->counts, y->counts) &&
+	bool is_alike = text_is_same(x->event, y->event) && text_is_same(x->counts, y->counts) &&
 			x->hz == y->hz && x->period == y->period && x->events == y->events &&
 			x->n_several == y->n_several;
 
 	for (size_t i = 0; is_alike && i < x->n_several; i++)
-		is_alike = is_same(x->several[i].name, y->several[i].name);
+		is_alike = text_is_same(x->several[i].name, y->several[i].name);
 	return is_alike;
 }

@@ -382,7 +382,7 @@ Test(chain, files_without_a_hash_have_a_text)
 	cr_assert_eq(f->tag, 0);
 }
 
-/* A closure: all that is shown of it is in its tag, but the line. */
+/* A closure: what is shown of it is in its tag, but the line, and of a file with a hash the class. */
 Test(chain, functions_that_may_be_gone_soon_have_what_is_shown)
 {
 	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];

@@ -190,7 +190,7 @@ static int read_closure(const struct reader *r, const struct dp_chain *chain, ui
 	return err;
 }
 
-/* A closure is freed like any object. The frame has its line, and what it shows in its tag. */
+/* A closure is freed like any object. The frame has its line, and in its tag what it shows (DP_CHAIN_TEXT). */
 static int read_fleeting(const struct reader *r, const struct dp_chain *chain,
 			 const struct dp_runtime_frame *frame, struct runtime_code *code)
 {
