@@ -20,6 +20,8 @@ UNKNOWN = {key: "<unknown>" for key in KEYS}
 
 
 class AddedLabels(Added):
+    LONG = "test_of_another_compiler", "test_another_function_has_the_same_place", "test_off_cpu_samples"
+
     def recording(self, seconds, *options, target="spans-O2", is_early=False):
         """Of test-programs/spans.cc."""
         return self.recording_of(program(target), str(seconds), self.log, *(["early"] if is_early else []), options=options,
@@ -94,7 +96,7 @@ class AddedLabels(Added):
 
     def test_on_and_off_again_and_again(self):
         """What the kernel keeps of a call from before says nothing of a later one with the same place on the stack."""
-        with self.recording(20, "-F", "4999"):
+        with self.recording(10, "-F", "4999"):
             with self.times.change("on"):
                 probe = self.add()
             for _ in range(15):
@@ -227,7 +229,7 @@ class AddedLabels(Added):
         self.assertGreater(counts[False, True], 100)
 
     def test_errors(self):
-        with self.recording(10, "-F", "99"):
+        with self.recording(2, "-F", "99"):
             path = program("spans-O2")
             for why, probe in (("there must be values", f"label:{path}:handle"),
                                ("has no function handel", f"label:{path}:handel(x=arg1)"),

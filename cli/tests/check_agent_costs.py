@@ -57,6 +57,8 @@ def helpers(pid):
 
 
 class Costs(Agent):
+    LONG = "test_rate",
+
     def setUp(self):
         super().setUp()
         self.address = f"127.0.0.1:{free_port()}"

@@ -171,7 +171,7 @@ class SlowFiles(Files):
         path = os.path.join(self.directory, "samples.jsonl")
         said = os.path.join(self.directory, "said")
         with open(said, "w") as file:
-            profiler = start("-v", "--no-cache", "-F", "4999", "-p", f"{busy.pid},{slow.pid}", "-o", path, stderr=file)
+            profiler = start("-v", "--no-cache", "-F", "999", "-p", f"{busy.pid},{slow.pid}", "-o", path, stderr=file)
         self.addCleanup(profiler.kill)
         wait_for(lambda: "sampling " in harness.read(said))
         slow.stdin.write(b"\n")
