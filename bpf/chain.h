@@ -110,46 +110,66 @@ PORT_GLOBAL int chain_hash_text(struct walk *w, __u64 string)
 	return 0;
 }
 
-/* Makes the tag of a frame, and the hash of the file, from texts. Returns 0, or negative: they are not known. */
-static __always_inline int chain_use_texts(struct walk *w, struct dp_runtime_frame *f, __u64 name)
+/* Sets w->runtime.hash to that of the name of the function's class; 0: it has none. Returns 0 or negative. */
+static __always_inline int chain_hash_class(struct walk *w, __u64 code)
 {
 	struct walk_runtime *r = &w->runtime;
-	__u64 scope;
+	__u64 at;
 
-	if (name != 0) {
-		if (chain_read_word(w, &scope, f->code + r->chain.scope) < 0 ||
-		    chain_hash_text(w, name) < 0)
-			return -1;
-		f->tag = chain_tag(r->hash, scope);
-	}
-	return chain_hash_text(w, r->file);
+	r->hash = 0;
+	if (chain_read_word(w, &at, code + r->chain.scope) < 0)
+		return -1;
+	if (at == 0)
+		return 0;
+	return chain_read_word(w, &at, at + r->chain.class_name) < 0 ? -1 : chain_hash_text(w, at);
 }
 
 /*
- * Puts what is shown of a function that may be gone soon into a frame that has its code, position and
- * tag. `name`, `steps`: what the tag was made from. Leaves the frame alone where the file cannot be
- * read: what only other processes have used of memory that they share is not mapped.
+ * Makes a tag from the texts of the names of a function and its class: with the same instructions, and at
+ * the same address, it may be one of another class. Returns 0, or negative: they are not known.
+ */
+static __always_inline int chain_use_texts(struct walk *w, struct dp_runtime_frame *f, __u64 name)
+{
+	struct walk_runtime *r = &w->runtime;
+
+	if (chain_hash_class(w, f->code) < 0)
+		return -1;
+	f->tag = r->hash;
+	if (chain_hash_text(w, name) < 0)
+		return -1;
+	f->tag = chain_tag(r->hash, f->tag);
+	return 0;
+}
+
+/*
+ * Puts what is shown of a function that may be gone soon into a frame that has its code and position.
+ * `name`, `steps`: its tags. Leaves the frame alone where the file cannot be read: what only other
+ * processes have used of memory that they share is not mapped.
  */
 static __always_inline void chain_put_shown(struct walk *w, struct dp_runtime_frame *f, __u64 name,
 					    __u64 steps)
 {
 	struct walk_runtime *r = &w->runtime;
-	__u64 marks = name != 0 ? DP_CHAIN_LINE : DP_CHAIN_FILE;
+	__u64 marks = name != 0 ? DP_CHAIN_LINE : DP_CHAIN_FILE, hash;
 
 	if (chain_read_word(w, &r->file, f->code + r->chain.file - 1) < 0 ||
-	    chain_read_word(w, &r->hash, r->file + r->chain.hash) < 0 ||
+	    chain_read_word(w, &hash, r->file + r->chain.hash) < 0 ||
 	    chain_read_line(w, f, steps) < 0)
 		return;
-	if (r->hash == 0) {
-		if (chain_use_texts(w, f, name) < 0) {
-			f->tag = 0;
-			return;
-		}
+	if (name != 0 && chain_use_texts(w, f, name) < 0)
+		goto unknown;
+	r->hash = hash;
+	if (hash == 0) {
+		if (chain_hash_text(w, r->file) < 0)
+			goto unknown;
 		marks |= DP_CHAIN_TEXT;
 	}
 	f->tag = name != 0 ? chain_tag(r->hash, f->tag) : r->hash;
 	f->code = (name != 0 ? f->code : r->file) | marks;
 	f->position = r->line;
+	return;
+unknown:
+	f->tag = 0;
 }
 
 /* Adds a function. Returns 0, or negative if it cannot be read. */

@@ -48,20 +48,19 @@ struct dp_chain {
 	__u32 first_line; /* and its first line */
 	__u32 step_size;  /* of an instruction, and its line */
 	__u32 step_line;
-	__u32 scope; /* in a function: its class */
-	__u32 zero;
+	__u32 scope;      /* in a function: its class */
+	__u32 class_name; /* in a class */
 };
 
 /*
  * Marks in the code of a function that may be gone soon. Its frame has its line in place of the
- * position, and a tag of what is shown of it (without DP_CHAIN_TEXT, not of its class): at the same
- * address there may be another one already.
+ * position, and a tag of what is shown of it: at the same address there may be another one already.
  */
 /* It has no name: the address is that of its file, and the tag the hash. */
 #define DP_CHAIN_FILE 1ULL
-/* It has one: that hash is in its tag, as the first one. */
+/* It has one: the tag is of that hash and those of the texts of its name and its class's. */
 #define DP_CHAIN_LINE 2ULL
-/* Strings do not have their hashes: the tag has those of their texts, and the class. */
+/* The string does not have its hash: it is that of its text. */
 #define DP_CHAIN_TEXT 4ULL
 #define DP_CHAIN_MARKS 7ULL
 

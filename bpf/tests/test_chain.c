@@ -12,7 +12,7 @@
 
 enum { FIRST = 24, STACK = 32, WORDS = 40 };
 enum { CODE = 0, POSITION = 16, FLAG = 24, NEXT = 32, FRAME_SIZE = 40 };
-enum { TYPE = 0, TAG = 8, OTHER_TAG = 24, BODY = 32 };
+enum { TYPE = 0, TAG = 8, OTHER_TAG = 24, BODY = 32, SCOPE = 48 };
 enum { ENTRY = 2, SKIP = 4, KINDS = 0xf0, NO_KIND = 0x90, NATIVE = 7 };
 
 /* In place of the image's rules: nothing is walked. */
@@ -297,10 +297,12 @@ Test(chain, what_is_no_method_is_no_function_in_c)
 	expect(DP_RUNTIME_READ_FAULT, 1);
 }
 
-/* In what follows function 1 may be gone soon. Its class is where its type and flags are. */
+/* In what follows function 1 may be gone soon. */
 enum { HASH = 8, SIZE = 16, TEXT = 24, FLEETING = 0x300 };
 #define FILE_NAME (WORLD_STACK + 0x3800)
 #define NAME_TEXT (WORLD_STACK + 0x3a00)
+#define CLASS (WORLD_STACK + 0x3c00)
+#define CLASS_TEXT (WORLD_STACK + 0x3e00)
 #define STEPS FLAGS
 
 /* Its file, the number of its instructions and its first line; `name`: its first tag. */
@@ -315,7 +317,8 @@ static void put_fleeting(uint64_t name)
 	c->step_size = 16;
 	c->step_line = 4;
 	c->fleeting = FLEETING;
-	c->scope = TYPE;
+	c->scope = SCOPE;
+	c->class_name = 16;
 	put_list();
 	world_poke(w, function_at(1) + TAG, name);
 	world_poke(w, function_at(1) + OTHER_TAG, STEPS);
@@ -382,35 +385,45 @@ Test(chain, files_without_a_hash_have_a_text)
 	cr_assert_eq(f->tag, 0);
 }
 
-/* A closure: what is shown of it is in its tag, but the line, and of a file with a hash the class. */
+/* A closure: what is shown of it, but the line, is in its tag. */
 Test(chain, functions_that_may_be_gone_soon_have_what_is_shown)
 {
 	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
-	uint64_t scope = 0x100ULL << 32;
+	uint64_t tag;
 
 	put_fleeting(NAME_TEXT);
+	put_text(NAME_TEXT, "f");
 	/* As long as it does not say so, it is like others. */
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->code, function_at(1));
 	cr_assert_eq(f->position, (STEPS + 16) | DP_RUNTIME_ENTRY);
-	world_poke(w, function_at(1) + TYPE, scope);
+	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32);
 	world_poke(w, FILE_NAME + HASH, 99);
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->code, function_at(1) | DP_CHAIN_LINE);
 	cr_assert_eq(f->position, 9 | DP_RUNTIME_ENTRY);
-	cr_assert_eq(f->tag, chain_tag(99, chain_tag(NAME_TEXT, STEPS)));
-	/* In code of eval(), where there may be any name and class. */
+	cr_assert_eq(f->tag, chain_tag(99, chain_tag(hash_of("f"), 0)));
+	/* With the same addresses, it may be of any class. */
+	world_poke(w, function_at(1) + SCOPE, CLASS);
+	world_poke(w, CLASS + 16, CLASS_TEXT);
+	put_text(CLASS_TEXT, "C");
+	tag = chain_tag(hash_of("f"), hash_of("C"));
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->tag, chain_tag(99, tag));
 	world_poke(w, FILE_NAME + HASH, 0);
 	put_text(FILE_NAME, "a(12)");
-	put_text(NAME_TEXT, "f");
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->code, function_at(1) | DP_CHAIN_LINE | DP_CHAIN_TEXT);
-	cr_assert_eq(f->tag, chain_tag(hash_of("a(12)"), chain_tag(hash_of("f"), scope)));
+	cr_assert_eq(f->tag, chain_tag(hash_of("a(12)"), tag));
+	world_poke(w, CLASS_TEXT + SIZE, DP_CHAIN_TEXT_SIZE + 1);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->tag, 0);
+	world_poke(w, function_at(1) + SCOPE, 0);
 	world_poke(w, NAME_TEXT + SIZE, DP_CHAIN_TEXT_SIZE + 1);
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->tag, 0);
 	/* What is native code is there. */
-	world_poke(w, function_at(1) + TYPE, scope | NATIVE);
+	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32 | NATIVE);
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->code, function_at(1));
 	cr_assert_eq(f->tag, chain_tag(NAME_TEXT, STEPS));

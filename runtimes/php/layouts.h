@@ -20,6 +20,7 @@
 		.step_size = 32,
 		.step_line = 24,
 		.scope = 16,
+		.class_name = 8,
 	  }, .php = {
 		.api = 20220829,
 		.function = 8,
@@ -53,6 +54,7 @@
 		.step_size = 32,
 		.step_line = 24,
 		.scope = 16,
+		.class_name = 8,
 	  }, .php = {
 		.api = 20240924,
 		.function = 8,

@@ -46,6 +46,7 @@ int main(void)
 	IS(step_size, sizeof(zend_op));
 	AT(step_line, zend_op, lineno);
 	AT(scope, zend_op_array, scope);
+	AT(class_name, zend_class_entry, name);
 	printf("\t  }, .php = {\n");
 	IS(api, ZEND_MODULE_API_NO);
 	AT(function, zend_op_array, function_name);

@@ -37,31 +37,30 @@ static int read_string(const struct reader *r, uint64_t address, char ret[RUNTIM
 }
 
 /* Puts the name of the class, if it has one, in front of that of the function. */
-static int add_class(const struct reader *r, uint64_t scope, const char *name,
-		     char ret[RUNTIME_NAME_SIZE])
+static void put_name(const char *class_name, const char *name, char ret[RUNTIME_NAME_SIZE])
 {
-	char class_name[RUNTIME_NAME_SIZE] = "";
-	int n = 0, err = scope ? read_string(r, scope + r->names->class_name, class_name) : 0;
+	int n = 0;
 
-	if (err < 0)
-		return err;
 	if (class_name[0])
 		n = snprintf(ret, RUNTIME_NAME_SIZE, "%.*s::", RUNTIME_NAME_SIZE / 2, class_name);
 	memccpy(ret + n, name[0] ? name : MAIN, '\0', (size_t)(RUNTIME_NAME_SIZE - n));
 	ret[RUNTIME_NAME_SIZE - 1] = '\0';
-	return 0;
 }
 
 /* Its name, with that of its class. */
 static int read_name(const struct reader *r, uint64_t function, char ret[RUNTIME_NAME_SIZE])
 {
-	char name[RUNTIME_NAME_SIZE];
+	char name[RUNTIME_NAME_SIZE], class_name[RUNTIME_NAME_SIZE] = "";
 	uint64_t scope = 0;
 	int err = read_string(r, function + r->names->function, name);
 
 	if (err == 0 && name[0])
 		err = memory_word(r->memory, function + r->names->scope, &scope);
-	return err < 0 ? err : add_class(r, scope, name, ret);
+	if (err == 0 && scope != 0)
+		err = read_string(r, scope + r->names->class_name, class_name);
+	if (err == 0)
+		put_name(class_name, name, ret);
+	return err;
 }
 
 /*
@@ -151,53 +150,48 @@ static int read_script(const struct reader *r, const struct dp_chain *chain,
 	return err;
 }
 
-/* The name of a function that may be another one soon, and its tag without its file. */
-static int read_evaluated(const struct reader *r, uint64_t function, char ret[RUNTIME_NAME_SIZE],
-			  uint64_t *ret_tag)
+/* The name of a class, or "", and its hash, or 0. */
+static int read_class_to_hash(const struct reader *r, uint64_t scope, char ret[RUNTIME_NAME_SIZE],
+			      uint64_t *ret_hash)
 {
-	char name[RUNTIME_NAME_SIZE] = "";
-	uint64_t string, scope, hash = 0;
+	uint64_t string;
+	int err;
+
+	ret[0] = '\0';
+	*ret_hash = 0;
+	if (scope == 0)
+		return 0;
+	err = memory_word(r->memory, scope + r->names->class_name, &string);
+	return err < 0 ? err : read_text_to_hash(r, string, ret, ret_hash);
+}
+
+/* The name of a function that may be another one soon, and its tag without its file. */
+static int read_shown(const struct reader *r, uint64_t function, char ret[RUNTIME_NAME_SIZE],
+		      uint64_t *ret_tag)
+{
+	char name[RUNTIME_NAME_SIZE] = "", class_name[RUNTIME_NAME_SIZE];
+	uint64_t string, scope, hash = 0, class_hash = 0;
 	int err = memory_word(r->memory, function + r->names->function, &string);
 
 	if (err == 0)
 		err = memory_word(r->memory, function + r->names->scope, &scope);
 	if (err == 0)
 		err = read_text_to_hash(r, string, name, &hash);
+	if (err == 0)
+		err = read_class_to_hash(r, scope, class_name, &class_hash);
 	if (err < 0)
 		return err;
-	*ret_tag = chain_tag(hash, scope);
-	return add_class(r, scope, name, ret);
+	*ret_tag = chain_tag(hash, class_hash);
+	put_name(class_name, name, ret);
+	return 0;
 }
 
-/* Likewise of one whose file is known, which its name and its instructions tell apart from others of that. */
-static int read_closure(const struct reader *r, const struct dp_chain *chain, uint64_t function,
-			char ret[RUNTIME_NAME_SIZE], uint64_t *ret_tag)
-{
-	uint64_t string, first, second;
-	int err = read_name(r, function, ret) ?:
-			  memory_word(r->memory, function + r->names->function, &string);
-
-	forget(r);
-	if (err == 0)
-		err = memory_word(r->memory, function + chain->tags[0], &first);
-	/* By now it may be another one, which the frame's tag is of: not the one that was named. */
-	if (err == 0 && first != string)
-		err = -ESTALE;
-	if (err == 0)
-		err = memory_word(r->memory, function + chain->tags[1], &second);
-	if (err == 0)
-		*ret_tag = chain_tag(first, second);
-	return err;
-}
-
-/* A closure is freed like any object. The frame has its line, and in its tag what it shows (DP_CHAIN_TEXT). */
+/* A closure is freed like any object. The frame has its line, and in its tag what it shows. */
 static int read_fleeting(const struct reader *r, const struct dp_chain *chain,
 			 const struct dp_runtime_frame *frame, struct runtime_code *code)
 {
 	uint64_t function = frame->code & ~DP_CHAIN_MARKS, string, tag, hash;
-	int err = frame->code & DP_CHAIN_TEXT ?
-			  read_evaluated(r, function, code->function, &tag) :
-			  read_closure(r, chain, function, code->function, &tag);
+	int err = read_shown(r, function, code->function, &tag);
 
 	if (err == 0)
 		err = memory_word(r->memory, function + r->names->file, &string);
