@@ -245,14 +245,34 @@ class Times(Agent):
         self.assertEqual(result.returncode, 1)
         self.assertIn(f"cannot read {whole[-1][0]}: ", result.stderr)
 
+    def record(self, *args):
+        agent = self.agent(*args, "--store", self.store, "-C", "0")
+        time.sleep(0.3)
+        self.end(agent)
+
     def test_others_are_left_out(self):
-        for hz in "100", "50":
-            agent = self.agent("-F", hz, "--store", self.store, "-C", "0")
-            time.sleep(0.3)
-            self.end(agent)
+        self.record("-F", "100")
+        self.record("-e", "page-faults")
         result = dwarfprof("report", self.store)
         self.assertIn("is left out: it was sampled otherwise", result.stderr)
         self.assertIn(" at 100 Hz", result.stdout)
+
+    def test_other_rates_are_added_up_by_time(self):
+        periods = {"100": 10_000_000, "50": 20_000_000}
+        for hz in periods:
+            self.record("-F", hz)
+        each = [len(self.samples(path)) for path in self.recordings()]
+        samples = self.samples(self.store)
+        self.assertEqual(len(samples), sum(each))
+        self.assertEqual([s["value_ns"] for s in samples],
+                         [periods["100"]] * each[0] + [periods["50"]] * each[1])
+        result = dwarfprof("report", self.store)
+        self.assertIn("recordings of different sampling rates: they are added up by time", result.stderr)
+        self.assertNotIn("left out", result.stderr)
+        self.assertIn(f"Time: {10 * each[0] + 20 * each[1]}.000 ms", result.stdout)
+        result = dwarfprof("diff", self.recordings()[0], self.store)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"{10 * each[0]}.000 ms", result.stdout)
 
 
 class Configuration(Agent):
