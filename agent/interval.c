@@ -34,21 +34,28 @@ struct interval {
 	size_t n;
 };
 
-static void say_failure(struct interval_counts *counts, const char *what, int err)
+static struct seldom *failures_of(struct interval_counts *counts,
+				  const struct interval_output *output)
 {
-	uint64_t now = clock_now_ns(), last = atomic_load(&counts->said_ns), unsaid;
+	if (output->backend)
+		return backend_failures(output->backend);
+	return output->store ? &counts->store_failures : &counts->recent_failures;
+}
 
-	if ((last && now < last + SAY_NS) ||
-	    !atomic_compare_exchange_strong(&counts->said_ns, &last, now)) {
-		counts->unsaid++;
+/* One output's failures do not keep another's from being said. */
+static void say_failure(struct interval_counts *counts, const struct interval_output *output,
+			const char *what, int err)
+{
+	const char *name = output->backend ? backend_name(output->backend) : "";
+	char more[64] = "";
+	uint64_t unsaid;
+
+	if (!seldom_may_say(failures_of(counts, output), SAY_NS, &unsaid))
 		return;
-	}
-	unsaid = atomic_exchange(&counts->unsaid, 0);
 	if (unsaid > 0)
-		log_error("%s: %s (and %" PRIu64 " more since that was said last)", what,
-			  strerror(-err), unsaid);
-	else
-		log_error("%s: %s", what, strerror(-err));
+		snprintf(more, sizeof(more), " (and %" PRIu64 " more since that was said last)",
+			 unsaid);
+	log_error("%s%s%s: %s%s", name, *name ? ": " : "", what, strerror(-err), more);
 }
 
 /* The reports learn when they begin before their first sample, which is when they write it. */
@@ -128,7 +135,7 @@ static void add_output(struct interval *i, const struct interval_output *output)
 
 	if (err < 0) {
 		note_failure(i->counts, output, err);
-		say_failure(i->counts, "cannot begin to write an interval", err);
+		say_failure(i->counts, output, "cannot begin to write an interval", err);
 		return;
 	}
 	w->output = output;
@@ -201,7 +208,8 @@ void interval_finish(struct interval *i, const struct totals *totals)
 			continue;
 		}
 		note_failure(i->counts, w->output, w->err);
-		say_failure(i->counts, "an interval could not be written, and is lost", w->err);
+		say_failure(i->counts, w->output, "an interval could not be written, and is lost",
+			    w->err);
 	}
 	interval_free(i);
 }
