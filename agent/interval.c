@@ -30,6 +30,7 @@ struct interval {
 	struct interval_counts *counts;
 	struct totals out; /* of samples outside the window */
 	bool has_begun;
+	uint64_t began_ns; /* without regard to the window */
 	struct written *written;
 	size_t n;
 };
@@ -67,6 +68,7 @@ static void begin(struct interval *i)
 	if (i->has_begun)
 		return;
 	i->has_begun = true;
+	i->began_ns = c->started_ns;
 	if (from != UINT64_MAX && from > c->started_ns) {
 		c->started_real_ns += from - c->started_ns;
 		c->started_ns = from;
@@ -179,9 +181,9 @@ void interval_begin(struct interval *i, uint64_t started_ns, uint64_t started_re
 }
 
 /* The time that counts, of the totals' time, which ends when the profiler stopped. */
-static uint64_t counted_ns(const struct interval *i, uint64_t began_ns, uint64_t duration_ns)
+static uint64_t counted_ns(const struct interval *i, uint64_t duration_ns)
 {
-	uint64_t until = atomic_load(&i->window->until_ns), end = began_ns + duration_ns;
+	uint64_t until = atomic_load(&i->window->until_ns), end = i->began_ns + duration_ns;
 
 	end = end < until ? end : until;
 	return end > i->report.context.started_ns ? end - i->report.context.started_ns : 0;
@@ -189,11 +191,10 @@ static uint64_t counted_ns(const struct interval *i, uint64_t began_ns, uint64_t
 
 void interval_finish(struct interval *i, const struct totals *totals)
 {
-	uint64_t began_ns = i->report.context.started_ns;
 	struct totals counted = totals_since(totals, &i->out);
 
 	begin(i);
-	counted.duration_ns = counted_ns(i, began_ns, totals->duration_ns);
+	counted.duration_ns = counted_ns(i, totals->duration_ns);
 	for (size_t k = 0; k < i->n; k++) {
 		struct written *w = &i->written[k];
 

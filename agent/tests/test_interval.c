@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is said of intervals that cannot be written: of each output, once. */
 #include <criterion/criterion.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,12 @@
 #include "agent/backend.h"
 #include "agent/interval.h"
 #include "agent/store.h"
+#include "report/recording_reader.h"
 #include "symbols/tests/some_names.h"
 
 static char directory[] = "/tmp/test_interval.XXXXXX";
 static char said[8192];
+static struct window window = { .until_ns = UINT64_MAX };
 
 static struct store *open_store(void)
 {
@@ -37,7 +40,6 @@ static struct backend *open_backend(const struct backend_options *options)
 static void write_interval(const struct interval_output *outputs, size_t n,
 			   struct interval_counts *counts)
 {
-	static struct window window = { .until_ns = UINT64_MAX };
 	const struct report_context context = { .target = "all processes",
 						.event = "cpu-clock",
 						.hz = 19,
@@ -114,4 +116,44 @@ Test(interval, failures_are_said_of_each_output)
 	backend_close(outputs[1].backend, 0);
 	backend_close(outputs[2].backend, 0);
 	store_close(outputs[0].store);
+}
+
+static int pass(void *arg, const struct sample *sample, const struct totals *totals)
+{
+	return 0;
+}
+
+static uint64_t read_duration(void)
+{
+	const struct recording_options options = { .names = some_names() };
+	char pattern[64], why[RECORDING_WHY_SIZE];
+	struct recording_reader *reader;
+	uint64_t duration_ns;
+	glob_t found;
+	FILE *from;
+
+	snprintf(pattern, sizeof(pattern), "%s/*.dwarfprof", directory);
+	cr_assert_eq(glob(pattern, 0, NULL, &found), 0);
+	from = fopen(found.gl_pathv[0], "r");
+	cr_assert_eq(recording_reader_new(from, &options, &reader, why), 0);
+	cr_assert_eq(recording_reader_run(reader, pass, NULL), 0);
+	duration_ns = recording_reader_totals(reader)->duration_ns;
+	recording_reader_free(reader);
+	fclose(from);
+	unlink(found.gl_pathv[0]);
+	globfree(&found);
+	return duration_ns;
+}
+
+/* Of ten nanoseconds from 1 on, the first is the run's before it. */
+Test(interval, counts_time_from_when_it_takes_over)
+{
+	struct interval_output output = { .store = open_store() };
+	struct interval_counts counts = { 0 };
+
+	window.from_ns = 2;
+	write_interval(&output, 1, &counts);
+	cr_assert_eq(read_duration(), 9);
+	store_close(output.store);
+	rmdir(directory);
 }
