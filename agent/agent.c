@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "agent/figures.h"
+#include "agent/left_spools.h"
 #include "agent/limits.h"
 #include "agent/notify.h"
 #include "agent/own_use.h"
@@ -69,6 +70,7 @@ struct agent {
 	int event_fd;
 	struct interval_counts counts;
 	struct cpu_budget_counts cpu_counts;
+	struct left_spools left;
 	uint64_t looked_ns, renewed_ns;
 	uint64_t ends_ns; /* when the order to end came; 0: not yet */
 	bool is_hurried, is_ready;
@@ -121,6 +123,7 @@ static void give_figures(void *arg, struct figures *ret)
 	ret->helpers_waited_ns = a->cpu_counts.waited_ns;
 	ret->helpers_refused = a->cpu_counts.refused;
 	ret->processes_unlabelled = a->counts.unlabelled;
+	ret->left = left_spools_counts(&a->left);
 }
 
 static void wake_run(void *arg)
@@ -130,14 +133,6 @@ static void wake_run(void *arg)
 	pthread_mutex_lock(&a->lock);
 	if (a->now)
 		run_serve(a->now->run);
-	pthread_mutex_unlock(&a->lock);
-}
-
-/* counter: of a->constant. */
-static void count(struct agent *a, uint64_t *counter)
-{
-	pthread_mutex_lock(&a->lock);
-	(*counter)++;
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -350,7 +345,10 @@ static void look_at_old(struct agent *a)
 	if (a->now->store)
 		store_set_limits(a->now->store, &a->now->options->store_limits);
 	run_serve(a->now->run);
-	count(a, counters[a->cause]);
+	pthread_mutex_lock(&a->lock);
+	(*counters[a->cause])++;
+	pthread_mutex_unlock(&a->lock);
+	left_spools_look(&a->left, a->now->options, a->cause == BY_RELOAD);
 	if (a->cause == BY_RELOAD)
 		log_info("sampling goes on with the new configuration");
 	(void)notify_send("READY=1");
@@ -439,6 +437,7 @@ static void look_around(struct agent *a)
 		(void)notify_send("WATCHDOG=1");
 	look_at_memory(a, now);
 	look_at_rate(a, now);
+	left_spools_look(&a->left, a->now->options, false);
 	server_look(a->serving.server);
 }
 
@@ -549,6 +548,7 @@ static int prepare(struct agent *a)
 		return err;
 	run_take_over(a->now->run, NULL);
 	run_serve(a->now->run);
+	left_spools_look(&a->left, options, true);
 	err = serve(a, options);
 	if (!serving_may_pass(err))
 		return err;

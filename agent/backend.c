@@ -11,6 +11,7 @@
 
 #include "agent/delivery_report.h"
 #include "agent/relabel.h"
+#include "agent/seldom.h"
 #include "agent/series_memory.h"
 #include "base/cleanup.h"
 #include "base/secret.h"
@@ -26,6 +27,7 @@ struct backend {
 	char *mark;  /* a file that is there while it is open; NULL: none */
 	struct delivery_counts counts;
 	struct series_memory *memory;
+	struct seldom failures;
 };
 
 bool backend_options_are_of_one(const struct backend_options *a, const struct backend_options *b)
@@ -179,8 +181,8 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 static void say_left(const struct backend *b, uint64_t n)
 {
 	if (n > 0 && b->spool)
-		log_info("%s: %" PRIu64 " requests wait in %s for the next start", backend_name(b),
-			 n, b->spool);
+		log_info("%s: %" PRIu64 " requests wait in %s until an agent delivers there again",
+			 backend_name(b), n, b->spool);
 	else if (n > 0)
 		log_warning("%s: %" PRIu64 " requests could not be delivered in time, and are lost",
 			    backend_name(b), n);
@@ -232,6 +234,11 @@ int backend_configure(struct backend *b, const struct backend_options *options,
 const char *backend_name(const struct backend *b)
 {
 	return b->own.name ? b->own.name : b->shown;
+}
+
+struct seldom *backend_failures(struct backend *b)
+{
+	return &b->failures;
 }
 
 struct backend_counts backend_counts(struct backend *b)

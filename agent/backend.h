@@ -9,6 +9,7 @@
 #include "report/report.h"
 
 struct relabel;
+struct seldom;
 
 #define BACKEND_HEADERS 16
 #define BACKEND_LABELS 16
@@ -57,6 +58,8 @@ int backend_configure(struct backend *backend, const struct backend_options *opt
 /* Its name, or else its URL without what is secret in it. */
 const char *backend_name(const struct backend *backend);
 struct backend_counts backend_counts(struct backend *backend);
+/* Intervals that could not be written for it. */
+struct seldom *backend_failures(struct backend *backend);
 /* Says what has not been delivered, and is lost unless its spool is a directory. */
 void backend_say_left(struct backend *backend);
 

@@ -3,6 +3,7 @@
 #define DP_AGENT_FIGURES_H
 
 #include "agent/agent.h"
+#include "agent/left_spools.h"
 #include "agent/recent.h"
 #include "agent/run.h"
 #include "agent/store.h"
@@ -23,6 +24,7 @@ struct figures {
 		struct backend_counts counts;
 	} backends[AGENT_BACKENDS];
 	size_t n_backends;
+	struct left_counts left;
 	uint64_t reloads, reloads_failed; /* by SIGHUP */
 	int reload_err;                   /* the last one, negative, and when */
 	uint64_t reload_failed_real_ns;

@@ -30,25 +30,33 @@ struct interval {
 	struct interval_counts *counts;
 	struct totals out; /* of samples outside the window */
 	bool has_begun;
+	uint64_t began_ns; /* without regard to the window */
 	struct written *written;
 	size_t n;
 };
 
-static void say_failure(struct interval_counts *counts, const char *what, int err)
+static struct seldom *failures_of(struct interval_counts *counts,
+				  const struct interval_output *output)
 {
-	uint64_t now = clock_now_ns(), last = atomic_load(&counts->said_ns), unsaid;
+	if (output->backend)
+		return backend_failures(output->backend);
+	return output->store ? &counts->store_failures : &counts->recent_failures;
+}
 
-	if ((last && now < last + SAY_NS) ||
-	    !atomic_compare_exchange_strong(&counts->said_ns, &last, now)) {
-		counts->unsaid++;
+/* One output's failures do not keep another's from being said. */
+static void say_failure(struct interval_counts *counts, const struct interval_output *output,
+			const char *what, int err)
+{
+	const char *name = output->backend ? backend_name(output->backend) : "";
+	char more[64] = "";
+	uint64_t unsaid;
+
+	if (!seldom_may_say(failures_of(counts, output), SAY_NS, &unsaid))
 		return;
-	}
-	unsaid = atomic_exchange(&counts->unsaid, 0);
 	if (unsaid > 0)
-		log_error("%s: %s (and %" PRIu64 " more since that was said last)", what,
-			  strerror(-err), unsaid);
-	else
-		log_error("%s: %s", what, strerror(-err));
+		snprintf(more, sizeof(more), " (and %" PRIu64 " more since that was said last)",
+			 unsaid);
+	log_error("%s%s%s: %s%s", name, *name ? ": " : "", what, strerror(-err), more);
 }
 
 /* The reports learn when they begin before their first sample, which is when they write it. */
@@ -60,6 +68,7 @@ static void begin(struct interval *i)
 	if (i->has_begun)
 		return;
 	i->has_begun = true;
+	i->began_ns = c->started_ns;
 	if (from != UINT64_MAX && from > c->started_ns) {
 		c->started_real_ns += from - c->started_ns;
 		c->started_ns = from;
@@ -128,7 +137,7 @@ static void add_output(struct interval *i, const struct interval_output *output)
 
 	if (err < 0) {
 		note_failure(i->counts, output, err);
-		say_failure(i->counts, "cannot begin to write an interval", err);
+		say_failure(i->counts, output, "cannot begin to write an interval", err);
 		return;
 	}
 	w->output = output;
@@ -172,9 +181,9 @@ void interval_begin(struct interval *i, uint64_t started_ns, uint64_t started_re
 }
 
 /* The time that counts, of the totals' time, which ends when the profiler stopped. */
-static uint64_t counted_ns(const struct interval *i, uint64_t began_ns, uint64_t duration_ns)
+static uint64_t counted_ns(const struct interval *i, uint64_t duration_ns)
 {
-	uint64_t until = atomic_load(&i->window->until_ns), end = began_ns + duration_ns;
+	uint64_t until = atomic_load(&i->window->until_ns), end = i->began_ns + duration_ns;
 
 	end = end < until ? end : until;
 	return end > i->report.context.started_ns ? end - i->report.context.started_ns : 0;
@@ -182,11 +191,10 @@ static uint64_t counted_ns(const struct interval *i, uint64_t began_ns, uint64_t
 
 void interval_finish(struct interval *i, const struct totals *totals)
 {
-	uint64_t began_ns = i->report.context.started_ns;
 	struct totals counted = totals_since(totals, &i->out);
 
 	begin(i);
-	counted.duration_ns = counted_ns(i, began_ns, totals->duration_ns);
+	counted.duration_ns = counted_ns(i, totals->duration_ns);
 	for (size_t k = 0; k < i->n; k++) {
 		struct written *w = &i->written[k];
 
@@ -201,7 +209,8 @@ void interval_finish(struct interval *i, const struct totals *totals)
 			continue;
 		}
 		note_failure(i->counts, w->output, w->err);
-		say_failure(i->counts, "an interval could not be written, and is lost", w->err);
+		say_failure(i->counts, w->output, "an interval could not be written, and is lost",
+			    w->err);
 	}
 	interval_free(i);
 }

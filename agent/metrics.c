@@ -219,6 +219,10 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 		put_latencies(f, to);
 		put_kept(f, to);
 	}
+	put(to, "spooled_left", GAUGE, NULL,
+	    "Requests that wait for backends that are not configured any more.", f->left.n);
+	put(to, "spooled_left_bytes", GAUGE, "bytes", "Their size.", f->left.bytes);
+	put(to, "spooled_left_removed", COUNTER, NULL, "Those removed.", f->left.removed);
 	put_tables(&f->run.usage, to);
 	put_programs(&f->run.usage.programs, to);
 	put_own_use(to);

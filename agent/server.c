@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -39,7 +40,9 @@ struct server {
 /* A request from its first line on; the library keeps it for us. */
 struct request {
 	struct MHD_Connection *connection;
-	int fd; /* its socket; -1: not known */
+	int fd;           /* its socket; -1: not known */
+	bool has_interim; /* it knows interim responses */
+	bool is_probed;   /* has got one */
 	struct pull *pull;
 	bool is_picture;
 	int err; /* of asking for it */
@@ -219,13 +222,40 @@ static void on_done(void *arg)
 	mhd.resume_connection(request->connection);
 }
 
-/* The library does not look at a connection that is suspended. */
-static bool is_gone(void *arg)
+static short poll_client(const struct request *request)
 {
-	const struct request *request = arg;
 	struct pollfd client = { .fd = request->fd, .events = POLLRDHUP };
 
-	return poll(&client, 1, 0) > 0;
+	return poll(&client, 1, 0) > 0 ? client.revents : 0;
+}
+
+#define INTERIM "HTTP/1.1 100 Continue\r\n\r\n"
+
+/*
+ * The library does not look at a connection that is suspended. A client that has closed its sending
+ * side may be reading, or gone: its machine refuses an interim response if so. HTTP 1.0 has none.
+ */
+static bool is_gone(void *arg)
+{
+	struct request *request = arg;
+	short events = poll_client(request);
+
+	if (events == POLLRDHUP && !request->is_probed && request->has_interim) {
+		request->is_probed = true;
+		(void)send(request->fd, INTERIM, strlen(INTERIM), MSG_DONTWAIT | MSG_NOSIGNAL);
+		events = poll_client(request);
+	}
+	return events & (POLLHUP | POLLERR | POLLNVAL);
+}
+
+/* Asks those that are silent whether they are still there. */
+static void keep_alive(int fd)
+{
+	const int on = 1, seconds = 30;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
 }
 
 void server_look(struct server *s)
@@ -253,6 +283,7 @@ static enum MHD_Result ask(struct server *s, struct request *request, struct pul
 	if (wrong)
 		return refuse(connection, MHD_HTTP_BAD_REQUEST, wrong);
 	request->is_picture = strcmp(wanted.format, PICTURE) == 0;
+	keep_alive(request->fd);
 	mhd.suspend_connection(connection);
 	request->err = ask_for(s, request, &wanted);
 	if (request->err < 0) {
@@ -361,6 +392,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 			return MHD_NO;
 		request->connection = connection;
 		request->fd = socket_of(connection);
+		request->has_interim = strcmp(version, "HTTP/1.1") == 0;
 		return MHD_YES;
 	}
 	if (*size > 0) {

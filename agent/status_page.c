@@ -139,9 +139,19 @@ static void put_kept(const struct backend_counts *counts, FILE *to)
 			fprintf(to, ", %" PRIu64 " keep %s", counts->kept[kept], words[kept]);
 }
 
+static void put_left(const struct left_counts *left, FILE *to)
+{
+	if (left->n == 0 && left->removed == 0)
+		return;
+	fprintf(to,
+		"<tr><th>not configured any more</th><td>%" PRIu64 " requests wait (%" PRIu64
+		" bytes), %" PRIu64 " removed</td></tr>\n",
+		left->n, left->bytes, left->removed);
+}
+
 static void put_backends(const struct figures *f, FILE *to)
 {
-	if (f->n_backends == 0)
+	if (f->n_backends == 0 && f->left.n == 0 && f->left.removed == 0)
 		return;
 	fputs("<h2>Backends</h2>\n<table>\n", to);
 	for (size_t i = 0; i < f->n_backends; i++) {
@@ -160,6 +170,7 @@ static void put_backends(const struct figures *f, FILE *to)
 		put_error(to, "its last error", f->backends[i].counts.error.real_ns,
 			  f->backends[i].counts.error.text);
 	}
+	put_left(&f->left, to);
 	fputs("</table>\n", to);
 }
 

@@ -162,7 +162,7 @@ static void set_types(struct otlp *otlp)
 		if (!value_is_time(&values[i])) {
 			if (context->n_several > 0 || n == 1)
 				add_count_type(otlp, &values[i]);
-		} else if (values[i].events != EVENT_BIT(DP_EVENT_CPU)) {
+		} else if (context->timed || values[i].events != EVENT_BIT(DP_EVENT_CPU)) {
 			add_time_type(otlp, &values[i]);
 		}
 	}

@@ -44,6 +44,13 @@ static unsigned int context_events(const struct recording_context *r)
 	       (context_number(r, "wall") ? EVENT_BIT(DP_EVENT_CPU) : 0);
 }
 
+/* One that was made of recordings of different rates: times were measured, but no blocks. */
+static bool is_timed(const struct recording_context *r)
+{
+	return recording_context_text(r, "events") && context_number(r, "time") &&
+	       !(context_events(r) & EVENT_BIT(DP_EVENT_OFF_CPU));
+}
+
 static void read_several(struct recording_context *r)
 {
 	size_t n = 0;
@@ -85,6 +92,7 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 		.hz = (unsigned int)context_number(ret, "hz"),
 		.period = (unsigned int)context_number(ret, "period"),
 		.events = context_events(ret),
+		.timed = is_timed(ret),
 		.started_ns = context_number(ret, "started_ns"),
 		.started_real_ns = context_number(ret, "started_real_ns"),
 	};
@@ -95,15 +103,38 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 		       0;
 }
 
+/* Each has a time, but those of several events are only counted. */
+static bool has_times(const struct report_context *context)
+{
+	return (context->hz > 0 || context->timed) && context->n_several == 0;
+}
+
+static bool are_of_same_events(const struct report_context *x, const struct report_context *y)
+{
+	bool are_same = text_is_same(x->event, y->event) && text_is_same(x->counts, y->counts) &&
+			x->period == y->period && x->events == y->events &&
+			x->n_several == y->n_several;
+
+	for (size_t i = 0; are_same && i < x->n_several; i++)
+		are_same = text_is_same(x->several[i].name, y->several[i].name);
+	return are_same;
+}
+
+bool recording_context_rates_differ(const struct recording_context *a,
+				    const struct recording_context *b)
+{
+	const struct report_context *x = &a->context, *y = &b->context;
+
+	return (x->hz != y->hz || x->timed != y->timed) && has_times(x) && has_times(y) &&
+	       are_of_same_events(x, y);
+}
+
 bool recording_context_is_alike(const struct recording_context *a,
 				const struct recording_context *b)
 {
 	const struct report_context *x = &a->context, *y = &b->context;
-	bool is_alike = text_is_same(x->event, y->event) && text_is_same(x->counts, y->counts) &&
-			x->hz == y->hz && x->period == y->period && x->events == y->events &&
-			x->n_several == y->n_several;
 
-	for (size_t i = 0; is_alike && i < x->n_several; i++)
-		is_alike = text_is_same(x->several[i].name, y->several[i].name);
-	return is_alike;
+	if (x->timed)
+		return has_times(y) && are_of_same_events(x, y);
+	return x->hz == y->hz && !y->timed && are_of_same_events(x, y);
 }

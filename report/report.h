@@ -62,6 +62,7 @@ struct report_context {
 	bool main_value;                  /* of several values, only the count and the last */
 	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
 	const struct report_keys *keys;   /* NULL: none; the probe is set when sampling starts */
+	bool timed;                       /* of different rates: hz is 0, samples have times */
 	bool wide;                        /* lines may be wider than a terminal */
 	bool symbols;                     /* look names up */
 	const struct names *names;        /* for modules and kallsyms: how names are shown */

@@ -8,6 +8,7 @@ usage: check_agent.py DWARFPROF PROGRAM-DIR
 import contextlib
 import ctypes
 import glob
+import json
 import os
 import re
 import signal
@@ -18,7 +19,7 @@ import threading
 import time
 
 import harness
-from agents import Agent, free_port
+from agents import Agent, find_library, free_port
 from harness import dwarfprof, start, wait_for, wait_until_it_says
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
@@ -65,6 +66,62 @@ class Intervals(Agent):
         self.assertGreater(max(depths), depths[-1])
         # One call may be sampled by both, some microseconds apart, with the boundary between.
         self.assertIn(len(samples) - n, (-1, 0, 1))
+
+    def test_a_new_rate_leaves_no_gap(self):
+        """Of a busy program, each rate's samples stand for its CPU time."""
+        pid = self.enterContext(harness.busy())
+        def cpu_ns():
+            return int(harness.read(f"/proc/{pid}/schedstat").split()[0])
+        def configure(hz):
+            with open(self.config, "w") as file:
+                file.write(f"interval = 500ms\nfreq = {hz}\n")
+        configure(200)
+        os.kill(int(pid), signal.SIGSTOP)
+        agent = self.agent("-c", self.config, "-p", pid, "--store", self.store)
+        begin = cpu_ns()
+        os.kill(int(pid), signal.SIGCONT)
+        wait_for(lambda: cpu_ns() > begin + 1_500_000_000)
+        configure(100)
+        agent.send_signal(signal.SIGHUP)
+        wait_until_it_says(agent, "new configuration")
+        middle = cpu_ns()
+        wait_for(lambda: cpu_ns() > middle + 1_500_000_000)
+        os.kill(int(pid), signal.SIGSTOP)
+        self.end(agent)
+        used = cpu_ns() - begin
+        rates = []
+        for path in self.recordings():
+            out = self.out + ".json"
+            self.assertIn(dwarfprof("convert", path, "-o", out).returncode, (0, 5))
+            with open(out) as file:
+                rates.append(json.load(file)["metadata"]["hz"])
+        self.assertEqual(rates, [200] * rates.count(200) + [100] * rates.count(100))
+        self.assertGreater(min(rates.count(200), rates.count(100)), 1)
+        samples = self.samples(self.store)
+        self.assertAlmostEqual(sum(s["value_ns"] for s in samples) / used, 1, delta=0.1)
+
+    def test_a_new_list_of_targets_leaves_no_gap(self):
+        first, second = self.caller(), self.caller()
+        def configure(*callers):
+            with open(self.config, "w") as file:
+                file.write(f"interval = 300ms\nevent = uprobe:{find_library(first.pid)}:getppid\n"
+                           f"pid = {','.join(str(c.pid) for c in callers)}\n")
+        configure(first)
+        agent = self.agent("-c", self.config, "--store", self.store)
+        self.call(second, 200)
+        first.stdin.write("6000\n")
+        first.stdin.flush()
+        first.stdout.readline()
+        configure(first, second)
+        agent.send_signal(signal.SIGHUP)
+        wait_until_it_says(agent, "new configuration")
+        calls = self.call(second, 300)
+        n = 1 + len([*iter(first.stdout.readline, "done\n")])
+        self.end(agent)
+        samples = self.samples(self.store)
+        self.assertEqual(len([s for s in samples if s["pid"] == second.pid]), len(calls))
+        # One call may be sampled by both, some microseconds apart, with the boundary between.
+        self.assertIn(len([s for s in samples if s["pid"] == first.pid]) - n, (-1, 0, 1))
 
     def test_a_wrong_configuration_changes_nothing(self):
         caller = self.caller()
@@ -245,14 +302,34 @@ class Times(Agent):
         self.assertEqual(result.returncode, 1)
         self.assertIn(f"cannot read {whole[-1][0]}: ", result.stderr)
 
+    def record(self, *args):
+        agent = self.agent(*args, "--store", self.store, "-C", "0")
+        time.sleep(0.3)
+        self.end(agent)
+
     def test_others_are_left_out(self):
-        for hz in "100", "50":
-            agent = self.agent("-F", hz, "--store", self.store, "-C", "0")
-            time.sleep(0.3)
-            self.end(agent)
+        self.record("-F", "100")
+        self.record("-e", "page-faults")
         result = dwarfprof("report", self.store)
         self.assertIn("is left out: it was sampled otherwise", result.stderr)
         self.assertIn(" at 100 Hz", result.stdout)
+
+    def test_other_rates_are_added_up_by_time(self):
+        periods = {"100": 10_000_000, "50": 20_000_000}
+        for hz in periods:
+            self.record("-F", hz)
+        each = [len(self.samples(path)) for path in self.recordings()]
+        samples = self.samples(self.store)
+        self.assertEqual(len(samples), sum(each))
+        self.assertEqual([s["value_ns"] for s in samples],
+                         [periods["100"]] * each[0] + [periods["50"]] * each[1])
+        result = dwarfprof("report", self.store)
+        self.assertIn("recordings of different sampling rates: they are added up by time", result.stderr)
+        self.assertNotIn("left out", result.stderr)
+        self.assertIn(f"Time: {10 * each[0] + 20 * each[1]}.000 ms", result.stdout)
+        result = dwarfprof("diff", self.recordings()[0], self.store)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"{10 * each[0]}.000 ms", result.stdout)
 
 
 class Configuration(Agent):

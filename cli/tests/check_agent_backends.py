@@ -111,13 +111,36 @@ class Deliveries(Agent):
         caller = self.caller()
         args = *self.of_calls(caller), "--deliver", "100ms", "--otlp", url, "--pull", address
         for more, words in ((), "could not be delivered in time, and are lost"), \
-                (("--spool", self.out + ".spool"), f"wait in {self.out}.spool for the next start"):
+                (("--spool", self.out + ".spool"), f"wait in {self.out}.spool until an agent delivers there again"):
             agent = self.agent(*args, *more)
             wait_for(lambda: self.call(caller, 200) and self.figures(address)[f'spooled{{backend="{url}"}}'] > 2)
             said = self.end_in_time(agent)
             n = re.search(f"{url}: (\\d+) requests {words}", said)
             self.assertTrue(n, said)
             self.assertGreater(int(n.group(1)), 2)
+
+    def test_what_waits_for_a_backend_that_is_gone_is_said(self):
+        address, caller = f"127.0.0.1:{free_port()}", self.caller()
+        def configure(path):
+            with open(self.config, "w") as file:
+                file.write(f"spool = {self.out}.spool\ndeliver = 300ms\notlp = http://127.0.0.1:{free_port()}{path}\n")
+        configure("/one")
+        agent = self.agent(*self.of_calls(caller), "-c", self.config, "--pull", address)
+        self.call(caller, 500)
+        self.wait_until_written(address)
+        self.assertEqual(self.figures(address)["spooled_left"], 0)
+        configure("/two")
+        agent.send_signal(signal.SIGHUP)
+        said = wait_until_it_says(agent, "are not configured any more")
+        self.assertRegex(said, rf"requests wait in {self.out}\.spool until an agent delivers there again")
+        figures = self.figures(address)
+        self.assertGreater(figures["spooled_left"], 0)
+        self.assertGreater(figures["spooled_left_bytes"], 0)
+        self.end(agent)
+        agent = self.agent(*self.of_calls(caller), "-c", self.config, "--pull", address,
+                           said=["are not configured any more", "sampling"])
+        self.assertEqual(self.figures(address)["spooled_left"], figures["spooled_left"])
+        self.end(agent)
 
     def test_a_full_disk_keeps_the_newest(self):
         """Though the spool has not got the size that it may have."""

@@ -5,6 +5,7 @@
 usage: check_agent_requests.py DWARFPROF PROGRAM-DIR
 """
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -278,6 +279,25 @@ class Requests(Agent):
                 waiting.sendall(b"GET /debug/pprof/profile?seconds=3600 HTTP/1.1\r\nHost: localhost\r\n\r\n")
             wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 429)
         self.assertEqual(self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0], 200)
+
+    def test_clients_that_only_stop_sending_get_their_profiles(self):
+        """While the agent looks for those that have gone: the last request finds no room."""
+        self.agent("--pull", self.address)
+        host, port = self.address.split(":")
+        with contextlib.ExitStack() as stack:
+            clients = []
+            for version in ["1.1"] * 6 + ["1.0"] * 2:
+                clients.append(stack.enter_context(socket.create_connection((host, int(port)))))
+                clients[-1].sendall(f"GET /debug/pprof/profile?seconds=4 HTTP/{version}\r\nHost: localhost\r\n"
+                                    "Connection: close\r\n\r\n".encode())
+                clients[-1].shutdown(socket.SHUT_WR)
+            wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 429)
+            for client in clients:
+                said = stack.enter_context(client.makefile("rb")).read()
+                said = said.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
+                head, _, body = said.partition(b"\r\n\r\n")
+                self.assertRegex(head, rb"^HTTP/1\.[01] 200 ")
+                self.assertIn(b"cpu", gzip.decompress(body))
 
     def test_the_end_ends_requests(self):
         agent = self.agent("--pull", self.address)
