@@ -290,14 +290,18 @@ static int on_connect(void *arg, int fd)
 	return 0;
 }
 
-/* Who has connected and was not accepted may have sent something, too. */
+/* Who has connected and was not accepted may have sent something, too, and it is theirs. */
 static void close_others(struct probe_server *s)
 {
 	int peer;
 
 	shutdown(s->listen_fd, SHUT_RDWR);
-	while ((peer = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		finders_close(parsers_finders(s->parsers), 0, peer);
+	while ((peer = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		struct ucred who;
+
+		know(peer, &who);
+		finders_close(parsers_finders(s->parsers), who.uid, peer);
+	}
 }
 
 /* Who has just connected may have sent something, too. */

@@ -349,3 +349,26 @@ Test(probe_users, answers_the_first_requests_of_who_has_too_many)
 	cr_assert_eq(result_of(second), 7);
 	cr_assert_eq(result_of(first), 0);
 }
+
+/* It has not been accepted when the run ends: it is the user's all the same. */
+Test(probe_users, pays_for_what_is_left_at_the_end)
+{
+	pid_t first, second;
+	int gate[2];
+	char byte;
+
+	listen_to_users();
+	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
+	may_ask = gate[0];
+	first = start_as(USER - 1, send_one);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	await_asked(1);
+	second = start_as(USER, send_one);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	probe_server_end(server);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	server = probe_server_free(server);
+	cr_assert_eq(closed_for, USER);
+	(void)result_of(first);
+	cr_assert_eq(result_of(second), 2);
+}
