@@ -141,6 +141,30 @@ void session_init(struct session *ret, const struct session_options *options)
 	ret->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
 }
 
+static int link_add(struct session *s, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (array_reserve(s->links, s->n_links, s->links_size) < 0) {
+		bpf_link__destroy(link);
+		return -ENOMEM;
+	}
+	s->links[s->n_links++] = link;
+	return 0;
+}
+
+/* From the start: what labels samples may be added meanwhile. */
+static int follow_forks(struct session *s)
+{
+	int err = bpf_program__autoload(s->bpf->progs.dp_fork_span) ?
+			  link_add(s, bpf_program__attach(s->bpf->progs.dp_fork_span)) :
+			  0;
+
+	if (err < 0)
+		permission_explain_perf("the forks of processes", err, 0);
+	return err;
+}
+
 static int open_and_load(struct session *s, const struct session_options *options,
 			 const struct refusal *refusal)
 {
@@ -170,7 +194,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 		err = set_cgroup(s);
 	if (err == 0 && options->needs.has_exceptions)
 		err = make_exception_probes(s);
-	return err;
+	return err < 0 ? err : follow_forks(s);
 }
 
 int session_load(struct session *s, const struct session_options *options)
@@ -274,18 +298,6 @@ int session_rings_fd(const struct session *s)
 int session_consume(struct session *s)
 {
 	return rings_read(&s->rings);
-}
-
-static int link_add(struct session *s, struct bpf_link *link)
-{
-	if (!link)
-		return -errno;
-	if (array_reserve(s->links, s->n_links, s->links_size) < 0) {
-		bpf_link__destroy(link);
-		return -ENOMEM;
-	}
-	s->links[s->n_links++] = link;
-	return 0;
 }
 
 int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_event,

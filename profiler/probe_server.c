@@ -21,7 +21,7 @@
 #include "log/log.h"
 #include "loop/loop.h"
 #include "profiler/probe_manager.h"
-#include "profiler/probe_peer.h"
+#include "profiler/probe_peers.h"
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
 #include "samples/call_table.h"
@@ -32,9 +32,6 @@
 #include "sandbox/process_user.h"
 
 #define BACKLOG 8
-#define MAX_PEERS 8
-/* Of a user other than root. */
-#define MAX_PEERS_OF_USER 3
 #define LOOK_MS 1000
 #define PAUSE_US 100000
 /* How long the end of a run waits for the kernel to remove probes. */
@@ -45,7 +42,7 @@ struct probe_server {
 	struct stat file; /* the socket; zeros: there is none yet */
 	int listen_fd, wake_fd;
 	struct loop loop;
-	struct probe_peer peers[MAX_PEERS];
+	struct probe_peer peers[PROBE_PEERS_MAX];
 	size_t n_peers;  /* so far */
 	size_t n_served; /* likewise, turns */
 	uid_t served;    /* whose turn was the last */
@@ -93,58 +90,10 @@ static void end_peer(struct probe_server *s, struct probe_peer *peer)
 	probe_peer_done(peer, parsers_finders(s->parsers));
 }
 
-static size_t count_peers(const struct probe_server *s, uid_t user)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < MAX_PEERS; i++)
-		n += s->peers[i].fd >= 0 && s->peers[i].who.uid == user;
-	return n;
-}
-
-/*
- * Who gives a place to a user: who has most; to others than root, who has more than they, and more than one,
- * else root, else they themselves.
- */
-static uid_t find_greediest(const struct probe_server *s, uid_t for_user)
-{
-	const size_t n_own = count_peers(s, for_user);
-	uid_t user = for_user;
-	size_t most = 0;
-
-	for (size_t i = 0; i < MAX_PEERS; i++) {
-		const uid_t of = s->peers[i].who.uid;
-		size_t n = s->peers[i].fd < 0 ? 0 : count_peers(s, of);
-
-		if (for_user != 0 && of != 0 && (n <= n_own || n == 1))
-			n = 0;
-		if (for_user != 0 && of == 0 && n > 0)
-			n = 1;
-		if (n <= most)
-			continue;
-		user = of;
-		most = n;
-	}
-	return user;
-}
-
-static struct probe_peer *find_oldest(struct probe_server *s, uid_t user)
-{
-	struct probe_peer *oldest = NULL;
-
-	for (size_t i = 0; i < MAX_PEERS; i++) {
-		struct probe_peer *p = &s->peers[i];
-
-		if (p->fd >= 0 && p->who.uid == user && (!oldest || p->number < oldest->number))
-			oldest = p;
-	}
-	return oldest;
-}
-
 /* Who has closed the connection may have to wait long for the turn in which that is read. */
 static void end_gone(struct probe_server *s)
 {
-	for (size_t i = 0; i < MAX_PEERS; i++) {
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
 		struct pollfd fd = { .fd = s->peers[i].fd };
 		int left;
 
@@ -152,21 +101,6 @@ static void end_gone(struct probe_server *s)
 		    ioctl(fd.fd, FIONREAD, &left) == 0 && left == 0)
 			end_peer(s, &s->peers[i]);
 	}
-}
-
-/* If this user has too many, or there is none that is free, one has to go. NULL: each has one, and these are all. */
-static struct probe_peer *choose_place(struct probe_server *s, uid_t user)
-{
-	const bool has_most = user != 0 && count_peers(s, user) >= MAX_PEERS_OF_USER;
-	struct probe_peer *oldest;
-
-	for (size_t i = 0; i < MAX_PEERS && !has_most; i++)
-		if (s->peers[i].fd < 0)
-			return &s->peers[i];
-	oldest = find_oldest(s, has_most ? user : find_greediest(s, user));
-	if (oldest)
-		end_peer(s, oldest);
-	return oldest;
 }
 
 /* Frees the answer. Returns as probe_peer_send(). */
@@ -227,7 +161,7 @@ static int on_peer(void *arg, int fd)
 {
 	struct probe_server *s = arg;
 
-	for (size_t i = 0; i < MAX_PEERS; i++)
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
 		s->peers[i].is_ready |= s->peers[i].fd == fd;
 	return 0;
 }
@@ -255,7 +189,7 @@ static void serve_next(struct probe_server *s)
 {
 	struct probe_peer *next = NULL;
 
-	for (size_t i = 0; i < MAX_PEERS; i++) {
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
 		struct probe_peer *p = &s->peers[i];
 
 		if (p->fd >= 0 && p->is_ready && (!next || comes_before(s, p, next)))
@@ -275,7 +209,7 @@ static void end_slow(struct probe_server *s)
 {
 	uint64_t now = clock_now_ns();
 
-	for (size_t i = 0; i < MAX_PEERS; i++)
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
 		if (s->peers[i].fd >= 0 && probe_peer_is_slow(&s->peers[i], now))
 			end_peer(s, &s->peers[i]);
 }
@@ -285,7 +219,7 @@ static int time_to_wait(const struct probe_server *s)
 {
 	bool waits = !probe_manager_is_idle(s->manager);
 
-	for (size_t i = 0; i < MAX_PEERS; i++)
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
 		waits |= s->peers[i].fd >= 0 && s->peers[i].answer;
 	return waits ? LOOK_MS : -1;
 }
@@ -301,23 +235,39 @@ static bool is_of_namespace(const struct ucred *who)
 	return who->uid == 0 || (process_user(who->pid, &user) == 0 && user == who->uid);
 }
 
+/* One who is not known is a stranger. */
+static void know(int peer, struct ucred *ret)
+{
+	if (probe_peer_know(peer, ret) < 0)
+		*ret = (struct ucred){ .uid = PROBE_PEER_STRANGER };
+	else if (!is_of_namespace(ret))
+		ret->uid = PROBE_PEER_STRANGER;
+}
+
+/* Takes over the socket of one who was not let in. */
+static void send_away(struct probe_server *s, const struct ucred *who, int peer)
+{
+	probe_peers_refuse(peer);
+	finders_close(parsers_finders(s->parsers), who->uid, peer);
+}
+
 /* Takes over the socket. */
 static void welcome(struct probe_server *s, int peer)
 {
 	struct probe_peer *place;
 	struct ucred who;
 
-	if (probe_peer_know(peer, &who) < 0) {
-		close(peer);
+	know(peer, &who);
+	end_gone(s);
+	place = probe_peers_find_place(s->peers, who.uid);
+	if (!place) {
+		send_away(s, &who, peer);
 		return;
 	}
-	if (!is_of_namespace(&who))
-		who.uid = PROBE_PEER_STRANGER;
-	end_gone(s);
-	place = choose_place(s, who.uid);
-	if (!place) {
-		close(peer);
-		return;
+	if (place->fd >= 0) {
+		if (!place->answer)
+			probe_peers_refuse(place->fd);
+		end_peer(s, place);
 	}
 	probe_peer_init(place, peer, &who, s->n_peers++);
 	if (loop_add(&s->loop, peer, on_peer, s) < 0)
@@ -340,14 +290,18 @@ static int on_connect(void *arg, int fd)
 	return 0;
 }
 
-/* Who has connected and was not accepted may have sent something, too. */
+/* Who has connected and was not accepted may have sent something, too, and it is theirs. */
 static void close_others(struct probe_server *s)
 {
 	int peer;
 
 	shutdown(s->listen_fd, SHUT_RDWR);
-	while ((peer = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		finders_close(parsers_finders(s->parsers), 0, peer);
+	while ((peer = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		struct ucred who;
+
+		know(peer, &who);
+		finders_close(parsers_finders(s->parsers), who.uid, peer);
+	}
 }
 
 /* Who has just connected may have sent something, too. */
@@ -369,7 +323,7 @@ static void *run(void *arg)
 		end_slow(s);
 		probe_manager_look(s->manager);
 	}
-	for (size_t i = 0; i < MAX_PEERS; i++)
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
 		if (s->peers[i].fd >= 0)
 			end_peer(s, &s->peers[i]);
 	close_others(s);
@@ -483,7 +437,7 @@ static struct probe_server *server_new(void)
 		return NULL;
 	s->listen_fd = s->wake_fd = -1;
 	s->loop = LOOP_NONE;
-	for (size_t i = 0; i < MAX_PEERS; i++)
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
 		s->peers[i].fd = -1;
 	s->n_users = 1;
 	pthread_mutex_init(&s->lock, NULL);

@@ -271,7 +271,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		in_kernel = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	err = labels_new(&d->label_sources,
 			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample,
-						  &d->label_sources },
+						  &d->label_sources, walk->cfas },
 			 &labels);
 	sample.labels = labels;
 	sample.probed = value_labels_frame(d->label_sources.values, snapshot, &sample);

@@ -275,6 +275,28 @@ static int add_known_call(const struct value_labels *labels, const struct dp_val
 	return err;
 }
 
+static bool is_known(const struct dp_values *head)
+{
+	return head && !head->is_unknown;
+}
+
+/* The kernel has not walked the stack, and has sent the call that it may be in: is it? */
+static bool is_guess_right(const struct probed_code *code, const struct label_context *c,
+			   const struct dp_values *head)
+{
+	const __u64 *end = (const void *)((const char *)head + head->part.size);
+
+	return head->is_unknown == DP_CALL_GUESSED && c->walked && c->cfas &&
+	       head->part.size >= sizeof(*head) + sizeof(*end) && end[-1] != 0 &&
+	       end[-1] == probed_code_cfa(code, c->walked, c->sample, c->cfas);
+}
+
+static bool has_values(const struct probed_code *code, const struct label_context *c,
+		       const struct dp_values *head)
+{
+	return is_known(head) || (head && is_guess_right(code, c, head));
+}
+
 /*
  * Is a call on the stack that is not the one whose values the kernel knows, if any? Outside of a probe's time, it
  * does not matter.
@@ -282,16 +304,11 @@ static int add_known_call(const struct value_labels *labels, const struct dp_val
 static bool is_call_unknown(const struct call_period *period, const struct label_context *c,
 			    const struct dp_values *head)
 {
-	if (head && !head->is_unknown)
+	if (has_values(&period->code, c, head))
 		return c->walked && probed_code_may_hide(&period->code, c->walked, c->sample);
 	if (c->walked)
 		return probed_code_may_run(&period->code, c->walked, c->sample);
 	return head != NULL;
-}
-
-static bool is_known(const struct dp_values *head)
-{
-	return head && !head->is_unknown;
 }
 
 /* A bit of *ret_known for each probe whose call is known. */
@@ -309,7 +326,7 @@ static int add_unknown_calls(const struct value_labels *labels, const struct lab
 
 		if (periods[i] && !periods[i]->is_timed && is_call_unknown(periods[i], c, head))
 			err = value_labels_add_unknown(&periods[i]->forms, list);
-		else if (is_known(head))
+		else if (is_known(head) || (periods[i] && has_values(&periods[i]->code, c, head)))
 			*ret_known |= 1U << i;
 	}
 	call_table_unlock(labels->calls);
@@ -346,7 +363,7 @@ static int add_call(const struct value_labels *labels, size_t i, const struct la
 	const struct probed_code *code = &labels->code[i];
 	struct values v = values_of(labels, sample_call(c->named, (unsigned int)i));
 
-	if (!is_known(v.head)) {
+	if (!has_values(code, c, v.head)) {
 		if (c->walked)
 			return add_unseen(labels, code, c->walked, c->sample, list);
 		return v.head ? value_labels_add_unknown(&labels->lists[code->list], list) : 0;

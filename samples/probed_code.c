@@ -101,11 +101,29 @@ bool probed_code_may_hide(const struct probed_code *code, const struct snapshot 
 	return place == MAYBE_INSIDE;
 }
 
+/* The number of the innermost frame in one of the functions; sample->n_user: there is none. */
+static size_t innermost(const struct probed_code *code, const struct snapshot *snapshot,
+			const struct sample *sample)
+{
+	size_t i = 0;
+
+	while (i < sample->n_user && place_of(code, snapshot, &sample->user[i]) != INSIDE)
+		i++;
+	return i;
+}
+
 uint64_t probed_code_frame(const struct probed_code *code, const struct snapshot *snapshot,
 			   const struct sample *sample)
 {
-	for (size_t i = 0; i < sample->n_user; i++)
-		if (place_of(code, snapshot, &sample->user[i]) == INSIDE)
-			return sample->user[i].address;
-	return 0;
+	size_t i = innermost(code, snapshot, sample);
+
+	return i < sample->n_user ? sample->user[i].address : 0;
+}
+
+uint64_t probed_code_cfa(const struct probed_code *code, const struct snapshot *snapshot,
+			 const struct sample *sample, const uint64_t *cfas)
+{
+	size_t i = innermost(code, snapshot, sample);
+
+	return i < sample->n_user ? cfas[i] : 0;
 }

@@ -170,6 +170,34 @@ class Labels(unittest.TestCase):
         """The thread has kept a call with the same CFA, which is another one."""
         self.counts({"right": 100, "unknown": 100}, "moved", 3, "-F", "999")
 
+    def check_forked(self, *options):
+        """A process has the values of the call that has forked it, while it is in that; a thread's stack is its own."""
+        with tempfile.TemporaryDirectory() as directory:
+            log, out, path = os.path.join(directory, "log"), os.path.join(directory, "out.jsonl"), program("forks")
+            result = dwarfprof("--probe", f"label:{path}:handle(number=arg1:s32)", "--no-symbols", "-o", out, *options, "--", path, "8", log)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            log = Log(log)
+            with open(out) as file:
+                samples = [json.loads(line) for line in file]
+        counts, firsts = collections.Counter(), {}
+        for s in sorted(samples, key=lambda s: s["time_ns"]):
+            wanted = log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else CHANGING
+            if wanted == CHANGING or not s["user_stack"]:
+                continue
+            number = (s["labels"] or {}).get("number")
+            kind = ("process " if s["pid"] == s["tid"] else "thread ") + ("in" if wanted else "out")
+            counts[kind, "right" if number == (wanted or None) else number] += 1
+            firsts.setdefault(s["tid"], []).append(number == (wanted or None))
+        print(dict(counts), flush=True)
+        self.assertEqual([tid for tid, right in firsts.items() if not right[0]], [])
+        for kind in "process in", "process out", "thread out":
+            self.assertGreater(counts[kind, "right"], 20)
+        self.assertEqual([key for key in counts if key[1] != "right"], [])
+
+    def test_forked_processes(self):
+        self.check_forked("-F", "999")
+        self.check_forked("-F", "999", "--probe", f"label:{program('forks')}:work_elsewhere(x=arg1:s32)")
+
     def test_stacks_at_the_probe(self):
         """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
         instruction is executed as a copy, where no file is. A byte like a breakpoint may also be in a gap between functions."""

@@ -257,12 +257,26 @@ Test(probe_users, refuses_users_of_namespaces)
 	close(ends[0]);
 }
 
+#define TOO_MANY "{\"error\":\"too many requests"
+
+/* Is the answer another one than that there are too many? Either is read as a whole. */
+static bool is_answered(int fd)
+{
+	char answer[4096] = "";
+	size_t n = 0;
+
+	while (n < sizeof(answer) - 1 && !strchr(answer, '\n') && recv(fd, answer + n, 1, 0) == 1)
+		n++;
+	cr_assert(strchr(answer, '\n'), "it has been told nothing");
+	return strncmp(answer, TOO_MANY, strlen(TOO_MANY)) != 0;
+}
+
 static bool is_served(int fd)
 {
 	const char text[] = "{\"do\": \"status\"}\n";
-	char byte;
 
-	return send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL) > 0 && recv(fd, &byte, 1, 0) == 1;
+	(void)!send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL);
+	return is_answered(fd);
 }
 
 /* Returns how many connections are served: the last one first, when the server has seen all. */
@@ -295,4 +309,66 @@ Test(probe_users, serves_others_while_a_user_connects_often)
 		cr_assert(is_served(all[i] = connect_to_it()));
 	cr_assert(!is_served(first) && is_served(all[0]));
 	cr_assert_eq(as_user(crowd, &child), 3);
+}
+
+/* What has been asked is answered, and what is too much is refused, be others served meanwhile. */
+static int ask_too_much(pid_t parent)
+{
+	const char text[] = "{\"do\": \"status\"}\n";
+	int fds[5], n = 0;
+
+	(void)parent;
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = connect_to_it();
+		if (send(fds[i], text, sizeof(text) - 1, MSG_NOSIGNAL) < 0)
+			return 100;
+	}
+	if (write(sent[1], "x", 1) != 1)
+		return 101;
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		n += is_answered(fds[i]) << i;
+	return n;
+}
+
+Test(probe_users, answers_the_first_requests_of_who_has_too_many)
+{
+	pid_t first, second;
+	int gate[2];
+	char byte;
+
+	listen_to_users();
+	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
+	may_ask = gate[0];
+	first = start_as(USER - 1, send_one);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	await_asked(1);
+	/* Nobody is let in meanwhile. */
+	second = start_as(USER, ask_too_much);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	cr_assert_eq(result_of(second), 7);
+	cr_assert_eq(result_of(first), 0);
+}
+
+/* It has not been accepted when the run ends: it is the user's all the same. */
+Test(probe_users, pays_for_what_is_left_at_the_end)
+{
+	pid_t first, second;
+	int gate[2];
+	char byte;
+
+	listen_to_users();
+	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
+	may_ask = gate[0];
+	first = start_as(USER - 1, send_one);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	await_asked(1);
+	second = start_as(USER, send_one);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	probe_server_end(server);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	server = probe_server_free(server);
+	cr_assert_eq(closed_for, USER);
+	(void)result_of(first);
+	cr_assert_eq(result_of(second), 2);
 }

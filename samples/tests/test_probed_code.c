@@ -163,6 +163,18 @@ Test(probed_code, is_in_a_frame)
 	cr_assert_eq(frame_of(0x40100, 0x50120), 0, "it has not begun");
 }
 
+Test(probed_code, has_the_frames_cfa)
+{
+	const uint64_t cfas[] = { 0x7010, 0x7040 };
+
+	(void)frame_of(0x50101, 0x40120);
+	cr_assert_eq(probed_code_cfa(&code, &snapshot, &sample, cfas), 0x7040);
+	(void)frame_of(0x40101, 0x40120);
+	cr_assert_eq(probed_code_cfa(&code, &snapshot, &sample, cfas), 0x7010);
+	(void)frame_of(0x50101, 0x50120);
+	cr_assert_eq(probed_code_cfa(&code, &snapshot, &sample, cfas), 0);
+}
+
 Test(probed_code, has_a_function_in_common)
 {
 	struct probed_code second = {

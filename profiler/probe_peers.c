@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/probe_peers.h"
+
+#include <sys/ioctl.h>
+
+static size_t count(const struct probe_peer *peers, uid_t user)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
+		n += peers[i].fd >= 0 && peers[i].who.uid == user;
+	return n;
+}
+
+/*
+ * Who gives a place to a user: who has most; to others than root, who has more than they, and more than one,
+ * else root, else they themselves.
+ */
+static uid_t find_greediest(const struct probe_peer *peers, uid_t for_user)
+{
+	const size_t n_own = count(peers, for_user);
+	uid_t user = for_user;
+	size_t most = 0;
+
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
+		const uid_t of = peers[i].who.uid;
+		size_t n = peers[i].fd < 0 ? 0 : count(peers, of);
+
+		if (for_user != 0 && of != 0 && (n <= n_own || n == 1))
+			n = 0;
+		if (for_user != 0 && of == 0 && n > 0)
+			n = 1;
+		if (n <= most)
+			continue;
+		user = of;
+		most = n;
+	}
+	return user;
+}
+
+/* Has it asked what is not answered yet? */
+static bool is_waiting(const struct probe_peer *peer)
+{
+	int left;
+
+	return peer->answer || peer->size > 0 || ioctl(peer->fd, FIONREAD, &left) < 0 || left > 0;
+}
+
+/* Of one user's, who goes first: of those who have asked nothing the oldest, else the youngest without an answer. */
+static bool goes_before(const struct probe_peer *a, const struct probe_peer *b)
+{
+	bool a_waits = is_waiting(a), b_waits = is_waiting(b);
+
+	if (a_waits != b_waits)
+		return b_waits;
+	if (!a_waits)
+		return a->number < b->number;
+	if (!a->answer != !b->answer)
+		return !a->answer;
+	return a->number > b->number;
+}
+
+static struct probe_peer *find_first_to_go(struct probe_peer *peers, uid_t user)
+{
+	struct probe_peer *first = NULL;
+
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
+		struct probe_peer *p = &peers[i];
+
+		if (p->fd >= 0 && p->who.uid == user && (!first || goes_before(p, first)))
+			first = p;
+	}
+	return first;
+}
+
+struct probe_peer *probe_peers_find_place(struct probe_peer *peers, uid_t user)
+{
+	const bool has_most = user != 0 && count(peers, user) >= PROBE_PEERS_OF_USER;
+	struct probe_peer *first;
+	uid_t of;
+
+	for (size_t i = 0; i < PROBE_PEERS_MAX && !has_most; i++)
+		if (peers[i].fd < 0)
+			return &peers[i];
+	of = has_most ? user : find_greediest(peers, user);
+	first = find_first_to_go(peers, of);
+	return first && of == user && is_waiting(first) ? NULL : first;
+}
+
+void probe_peers_refuse(int fd)
+{
+	static const char why[] = "{\"error\":\"too many requests at once: try again\"}\n";
+
+	(void)send(fd, why, sizeof(why) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: forks ROUNDS LOG
+ *
+ * In each round, a call of handle() starts a process by fork(), one by vfork() and a thread. All are busy for a
+ * while; that of fork() then leaves the call, and is busy in another function. LOG gets what each does when: TID,
+ * time, and the number of the innermost handle() on its stack; 0: there is none, -1: it is just changing.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUSY_NS 50000000
+#define APART __attribute__((noinline, noclone))
+
+static int log_fd;
+static volatile uint64_t sum;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* With one write, as several processes do. */
+static void note(uint64_t time, int number)
+{
+	char line[64];
+	int n = snprintf(line, sizeof(line), "%d %lu %d\n", gettid(), time, number);
+
+	if (write(log_fd, line, (size_t)n) != n)
+		_exit(1);
+}
+
+static APART void work(void)
+{
+	for (uint64_t end = now() + BUSY_NS; now() < end;)
+		sum++;
+}
+
+static void *run(void *began)
+{
+	note(*(const uint64_t *)began, 0);
+	work();
+	note(now(), -1);
+	return NULL;
+}
+
+static void wait_for(pid_t pid)
+{
+	int status;
+
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+		_exit(1);
+}
+
+/* Returns twice. */
+APART pid_t handle(int number)
+{
+	pthread_t thread;
+	uint64_t began = now();
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		note(began, number);
+		work();
+		note(now(), -1);
+		_exit(0);
+	}
+	wait_for(pid);
+	began = now();
+	if (pthread_create(&thread, NULL, run, &began) != 0)
+		_exit(1);
+	pthread_join(thread, NULL);
+	began = now();
+	pid = fork();
+	if (pid == 0) {
+		note(began, number);
+		work();
+		note(now(), -1);
+	} else {
+		wait_for(pid);
+	}
+	sum += (uint64_t)number;
+	return pid;
+}
+
+static APART void work_elsewhere(void)
+{
+	note(now(), 0);
+	work();
+	note(now(), -1);
+	sum++;
+}
+
+int main(int argc, char **argv)
+{
+	log_fd = argc == 3 ? open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+	if (log_fd < 0) {
+		fputs("usage: forks ROUNDS LOG\n", stderr);
+		return 2;
+	}
+	for (int i = 1; i <= atoi(argv[1]); i++) {
+		if (handle(100 + i) == 0) {
+			work_elsewhere();
+			_exit(0);
+		}
+	}
+	return 0;
+}
