@@ -182,7 +182,7 @@ class SlowFiles(Files):
         for process in (slow, busy):
             enough = cpu_time(process.pid) + 1
             wait_for(lambda process=process, enough=enough: cpu_time(process.pid) > enough)
-        # It writes hundreds of megabytes, for which these would leave no CPU.
+        # It writes much, for which these would leave no CPU.
         with harness.stopped([slow.pid, busy.pid]):
             profiler.send_signal(signal.SIGINT)
             self.assertEqual(profiler.wait(60), 0, harness.read(said))

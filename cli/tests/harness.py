@@ -385,14 +385,17 @@ class TimedResult(unittest.TextTestResult):
             print(f"{test.id()} took {took:.0f} s, and {sum(os.times()[:4]) - self.cpu:.0f} s of CPU", flush=True)
 
 
+class TimedRunner(unittest.TextTestRunner):
+    resultclass = TimedResult
+
+
 def run_tests(names=()):
     """Runs these tests of the main file, or all but LONG, or only LONG ("--long"); tells meson if one was skipped.
     Running none is a failure."""
     names = list(names)
     if names in ([], ["--long"]):
         names = chosen(bool(names)) or sys.exit("there are no such tests")
-    runner = unittest.TextTestRunner(resultclass=TimedResult)
-    outcome = unittest.main(argv=[sys.argv[0], *names], exit=False, testRunner=runner).result
+    outcome = unittest.main(argv=[sys.argv[0], *names], exit=False, testRunner=TimedRunner).result
     if not outcome.wasSuccessful() or outcome.testsRun == 0:
         sys.exit(1)
     sys.exit(77 if outcome.skipped else 0)
