@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "report/recording.h"
 #include "report/recording_reader.h"
 #include "symbols/tests/some_names.h"
 #include "report/value.h"
@@ -127,6 +128,8 @@ static char *report_again(struct file *a, struct file *b, const char *format, si
 	FILE *to = open_memstream(&text, ret_size);
 
 	both.data = report_both(a, b, "recording", &both.size);
+	cr_assert_eq(both.data[RECORDING_MAGIC_SIZE], RECORDING_VERSION_TIMED);
+	cr_assert_eq(a->data[RECORDING_MAGIC_SIZE], RECORDING_VERSION);
 	both.from = fmemopen(both.data, both.size, "r");
 	reader = begin(&both);
 	cr_assert(recording_reader_context(reader)->timed);
