@@ -5,170 +5,238 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "log/clock.h"
 #include "log/log.h"
 
 #define SECOND UINT64_C(1000000000)
-#define NAME_SIZE 32
 #define NUMBER_LENGTH 20 /* deliver/spool.c */
+/* An agent that begins to deliver there waits for twice as long. */
+#define HOLD_NS UINT64_C(100000000)
 
-struct file {
-	char spool[NAME_SIZE], name[NAME_SIZE];
-	uint64_t time_ns, size;
+struct look {
+	const struct left_spools *before;
+	const char *path;
+	uint64_t now_ns;
+	bool may_remove; /* until something fails */
+	int err;         /* the first */
+	struct left_counts found;
+	struct left_spool known[LEFT_SPOOLS_MAX];
+	size_t n_known;
 };
 
-struct files {
-	struct file *of;
-	size_t n, size;
+/* The spool that is looked at. */
+struct place {
+	int fd, lock;
+	uint64_t locked_ns;
+	bool is_long_left;
 };
 
-static DIR *open_at(int directory, const char *name)
+/* Says what fails, unless it did before, too. */
+static void fail(struct look *look, const char *what, const char *name, int err)
 {
-	int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	look->may_remove = false;
+	if (look->err != 0)
+		return;
+	look->err = err;
+	if (err != look->before->err)
+		log_warning("cannot %s %s in %s: %s", what, name, look->path, strerror(err));
+}
+
+static DIR *open_at(int directory, const char *name, int more_flags)
+{
+	int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | more_flags);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int err = errno;
 
 	if (!dir && fd >= 0)
 		close(fd);
+	errno = err;
 	return dir;
 }
 
-/* Whoever delivers from it has it locked. */
-static bool is_left(int spool)
+/* Whoever delivers from it has it locked, and cannot begin to while it is locked here. */
+static bool lock_left(struct look *look, struct place *place, const char *name)
 {
-	_cleanup_close_ int fd = openat(spool, "lock", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-
-	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0;
+	place->lock = openat(place->fd, "lock", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (place->lock >= 0 && flock(place->lock, LOCK_EX | LOCK_NB) == 0) {
+		place->locked_ns = clock_now_ns();
+		return true;
+	}
+	/* ENOENT: it has never been delivered from. */
+	if (errno != EWOULDBLOCK && errno != ENOENT)
+		fail(look, "lock", name, errno);
+	return false;
 }
 
-static int add_file(struct files *files, int directory, const char *spool, const char *name)
+static void unlock(struct place *place)
 {
-	struct file *file;
+	cleanup_close(&place->lock);
+	place->lock = -1;
+}
+
+/* Remembers it, and returns since when it is known. */
+static uint64_t known_since(struct look *look, const struct stat *st)
+{
+	struct left_spool spool = { st->st_dev, st->st_ino, look->now_ns };
+
+	for (size_t i = 0; i < look->before->n_known; i++) {
+		const struct left_spool *known = &look->before->known[i];
+
+		if (known->device == st->st_dev && known->inode == st->st_ino)
+			spool.since_ns = known->since_ns;
+	}
+	if (look->n_known < LEFT_SPOOLS_MAX)
+		look->known[look->n_known++] = spool;
+	return spool.since_ns;
+}
+
+static bool is_old(const struct stat *st)
+{
+	int64_t now = (int64_t)(clock_real_ns() / SECOND);
+
+	return st->st_mtim.tv_sec < now - (int64_t)(LEFT_SPOOLS_AGE_NS / SECOND);
+}
+
+/* Returns if it is gone. */
+static bool remove_request(struct look *look, const struct place *place, const char *name)
+{
+	if (unlinkat(place->fd, name, 0) == 0) {
+		look->found.removed++;
+		return true;
+	}
+	if (errno == ENOENT)
+		return true;
+	fail(look, "remove", name, errno);
+	return false;
+}
+
+static void look_at_file(struct look *look, struct place *place, const char *name)
+{
 	struct stat st;
 
-	if (strlen(name) != NUMBER_LENGTH || strspn(name, "0123456789") != NUMBER_LENGTH ||
-	    fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	if (array_reserve(files->of, files->n, files->size) < 0)
-		return -ENOMEM;
-	file = &files->of[files->n++];
-	*file = (struct file){ .time_ns = (uint64_t)st.st_mtim.tv_sec * SECOND +
-					  (uint64_t)st.st_mtim.tv_nsec,
-			       .size = (uint64_t)st.st_size };
-	strcpy(file->spool, spool);
-	strcpy(file->name, name);
-	return 0;
+	if (strlen(name) != NUMBER_LENGTH || strspn(name, "0123456789") != NUMBER_LENGTH)
+		return;
+	if (fstatat(place->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			fail(look, "look at", name, errno);
+		return;
+	}
+	if (!S_ISREG(st.st_mode))
+		return;
+	if (clock_now_ns() - place->locked_ns > HOLD_NS)
+		unlock(place);
+	if (look->may_remove && place->is_long_left && place->lock >= 0 && is_old(&st) &&
+	    remove_request(look, place, name))
+		return;
+	look->found.n++;
+	look->found.bytes += (uint64_t)st.st_size;
 }
 
-static int add_spool(struct files *files, int parent, const char *name)
+/* The next entry, or NULL at the end and after an error. */
+static const struct dirent *next_entry(struct look *look, DIR *dir, const char *name)
+{
+	const struct dirent *e;
+
+	errno = 0;
+	e = readdir(dir);
+	if (!e && errno != 0)
+		fail(look, "read", name, errno);
+	return e;
+}
+
+static void look_at_locked(struct look *look, struct place *place, DIR *dir, const char *name)
+{
+	const struct dirent *e;
+	struct stat st;
+
+	if (fstat(place->fd, &st) < 0) {
+		fail(look, "look at", name, errno);
+		return;
+	}
+	place->is_long_left = look->now_ns - known_since(look, &st) >= LEFT_SPOOLS_KNOWN_NS;
+	while ((e = next_entry(look, dir, name)))
+		look_at_file(look, place, e->d_name);
+}
+
+static void look_at_spool(struct look *look, int parent, const char *name)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
-	const struct dirent *e;
-	int err = 0;
+	struct place place = { .lock = -1 };
 
 	/* agent/backend.c. Other directories are not ours. */
-	if ((strncmp(name, "otlp-", 5) != 0 && strncmp(name, "pyroscope-", 10) != 0) ||
-	    strlen(name) >= NAME_SIZE)
-		return 0;
-	dir = open_at(parent, name);
-	if (!dir || !is_left(dirfd(dir)))
-		return 0;
-	while (err == 0 && (e = readdir(dir)))
-		err = add_file(files, dirfd(dir), name, e->d_name);
-	return err;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct file *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
-
-static void remove_file(int directory, const struct file *file)
-{
-	char path[2 * NAME_SIZE];
-
-	snprintf(path, sizeof(path), "%s/%s", file->spool, file->name);
-	if (unlinkat(directory, path, 0) < 0)
-		log_debug("cannot remove %s: %s", path, strerror(errno));
-}
-
-static uint64_t size_of(const struct files *files)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < files->n; i++)
-		bytes += files->of[i].size;
-	return bytes;
-}
-
-static bool is_old(const struct file *file)
-{
-	uint64_t now = clock_real_ns();
-
-	return now > file->time_ns && now - file->time_ns > LEFT_SPOOLS_AGE_NS;
-}
-
-static void bound(struct left_spools *left, const char *path, int directory,
-		  const struct files *files, uint64_t max_bytes)
-{
-	uint64_t bytes = size_of(files);
-	size_t n = 0;
-
-	for (; n < files->n && (bytes > max_bytes || is_old(&files->of[n])); n++) {
-		remove_file(directory, &files->of[n]);
-		bytes -= files->of[n].size;
+	if (strncmp(name, "otlp-", 5) != 0 && strncmp(name, "pyroscope-", 10) != 0)
+		return;
+	dir = open_at(parent, name, O_NOFOLLOW);
+	if (!dir) {
+		if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+			fail(look, "open", name, errno);
+		return;
 	}
-	left->removed += n;
-	left->n = files->n - n;
-	left->bytes = bytes;
-	if (n > 0)
-		log_warning("%zu requests in %s are removed: the backends that they waited for are "
-			    "not configured any more",
-			    n, path);
+	place.fd = dirfd(dir);
+	if (lock_left(look, &place, name))
+		look_at_locked(look, &place, dir, name);
+	unlock(&place);
 }
 
-/* Returns the number of requests that wait. */
-static size_t look(struct left_spools *left, const char *path, uint64_t max_bytes)
+static void look_at_all(struct look *look)
 {
-	_cleanup_closedir_ DIR *dir = open_at(AT_FDCWD, path);
-	struct files files = { 0 };
+	_cleanup_closedir_ DIR *dir = open_at(AT_FDCWD, look->path, 0);
 	const struct dirent *e;
-	int err = 0;
 
-	while (dir && err == 0 && (e = readdir(dir)))
-		err = add_spool(&files, dirfd(dir), e->d_name);
-	if (files.n > 0)
-		qsort(files.of, files.n, sizeof(*files.of), compare);
-	bound(left, path, dir ? dirfd(dir) : -1, &files, max_bytes);
-	free(files.of);
-	return left->n;
+	if (!dir) {
+		if (errno != ENOENT)
+			fail(look, "open", "spools", errno);
+		return;
+	}
+	while ((e = next_entry(look, dir, "spools")))
+		look_at_spool(look, dirfd(dir), e->d_name);
+}
+
+static void say(const struct look *look, bool is_news)
+{
+	if (look->found.removed > 0)
+		log_warning("%" PRIu64
+			    " requests in %s, a week old, are removed: no agent delivers "
+			    "from there",
+			    look->found.removed, look->path);
+	if (is_news && look->found.n > 0)
+		log_warning("no agent delivers from spools in %s in which %" PRIu64
+			    " requests (%" PRIu64
+			    " bytes) wait; they are removed when they are a week old",
+			    look->path, look->found.n, look->found.bytes);
+}
+
+static void keep(struct left_spools *left, const struct look *look)
+{
+	left->n = look->found.n;
+	left->bytes = look->found.bytes;
+	left->removed += look->found.removed;
+	memcpy(left->known, look->known, sizeof(left->known));
+	left->n_known = look->n_known;
+	left->err = look->err;
 }
 
 void left_spools_look(struct left_spools *left, const struct agent_options *o, bool is_news)
 {
-	uint64_t now = clock_now_ns();
+	struct look look = {
+		.before = left, .path = o->spool, .now_ns = clock_now_ns(), .may_remove = !is_news
+	};
 
-	if (!is_news && now < left->looked_ns + LEFT_SPOOLS_LOOK_NS)
+	if (!is_news && look.now_ns < left->looked_ns + LEFT_SPOOLS_LOOK_NS)
 		return;
-	left->looked_ns = now;
-	left->n = left->bytes = 0;
-	if (o->spool && look(left, o->spool, o->spool_size) > 0 && is_news)
-		log_warning("%" PRIu64 " requests (%" PRIu64 " bytes) in %s wait for backends that "
-			    "are not configured any more; they are kept for a week at most",
-			    left->n, left->bytes, o->spool);
+	left->looked_ns = look.now_ns;
+	if (o->spool) {
+		look_at_all(&look);
+		say(&look, is_news);
+	}
+	keep(left, &look);
 }
 
 struct left_counts left_spools_counts(struct left_spools *left)

@@ -220,7 +220,7 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 		put_kept(f, to);
 	}
 	put(to, "spooled_left", GAUGE, NULL,
-	    "Requests that wait for backends that are not configured any more.", f->left.n);
+	    "Requests that wait for backends that no agent delivers to.", f->left.n);
 	put(to, "spooled_left_bytes", GAUGE, "bytes", "Their size.", f->left.bytes);
 	put(to, "spooled_left_removed", COUNTER, NULL, "Those removed.", f->left.removed);
 	put_tables(&f->run.usage, to);

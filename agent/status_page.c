@@ -144,7 +144,7 @@ static void put_left(const struct left_counts *left, FILE *to)
 	if (left->n == 0 && left->removed == 0)
 		return;
 	fprintf(to,
-		"<tr><th>not configured any more</th><td>%" PRIu64 " requests wait (%" PRIu64
+		"<tr><th>that no agent delivers</th><td>%" PRIu64 " requests wait (%" PRIu64
 		" bytes), %" PRIu64 " removed</td></tr>\n",
 		left->n, left->bytes, left->removed);
 }

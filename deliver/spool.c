@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -115,8 +116,28 @@ static int read_directory(struct spool *spool)
 	return 0;
 }
 
+#define LOCK_TRIES 20
+#define LOCK_WAIT_NS 10000000
+
+/* Somebody who only looks at what is left has it locked for a moment. */
+static int lock_directory(int fd)
+{
+	const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
+
+	for (unsigned int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (tries == LOCK_TRIES)
+			return -EBUSY;
+		nanosleep(&wait, NULL);
+	}
+	return 0;
+}
+
 static int open_directory(struct spool *spool, const char *path)
 {
+	int err;
+
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	spool->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -126,9 +147,8 @@ static int open_directory(struct spool *spool, const char *path)
 				O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (spool->lock_fd < 0)
 		return -errno;
-	if (flock(spool->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	return read_directory(spool);
+	err = lock_directory(spool->lock_fd);
+	return err == 0 ? read_directory(spool) : err;
 }
 
 int spool_open(const char *path, uint64_t max_bytes, struct spool **ret)

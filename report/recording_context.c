@@ -44,11 +44,12 @@ static unsigned int context_events(const struct recording_context *r)
 	       (context_number(r, "wall") ? EVENT_BIT(DP_EVENT_CPU) : 0);
 }
 
-/* One that was made of recordings of different rates: times were measured, but no blocks. */
-static bool is_timed(const struct recording_context *r)
+/* One that was made of recordings of different rates: its threads that ran have times, but no rate. */
+static bool is_timed(const struct recording_context *r, size_t n_several)
 {
 	return recording_context_text(r, "events") && context_number(r, "time") &&
-	       !(context_events(r) & EVENT_BIT(DP_EVENT_OFF_CPU));
+	       !context_number(r, "hz") && n_several == 0 &&
+	       (context_events(r) & EVENT_BIT(DP_EVENT_CPU));
 }
 
 static void read_several(struct recording_context *r)
@@ -92,11 +93,11 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 		.hz = (unsigned int)context_number(ret, "hz"),
 		.period = (unsigned int)context_number(ret, "period"),
 		.events = context_events(ret),
-		.timed = is_timed(ret),
 		.started_ns = context_number(ret, "started_ns"),
 		.started_real_ns = context_number(ret, "started_real_ns"),
 	};
 	read_several(ret);
+	ret->context.timed = is_timed(ret, ret->context.n_several);
 	return v->failed || !ret->context.target || !ret->context.event ||
 			       context_number(ret, "hz") > MAX_HZ ?
 		       -EBADMSG :

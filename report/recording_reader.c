@@ -527,6 +527,16 @@ static int64_t shift_of(const struct recording_reader *r)
 	return shift > SAME_CLOCK_NS || shift < -SAME_CLOCK_NS ? shift : 0;
 }
 
+static void explain_unlike(const struct report_context *context, char why[RECORDING_WHY_SIZE])
+{
+	if (context->timed)
+		snprintf(why, RECORDING_WHY_SIZE, "it was sampled otherwise: %s at several rates",
+			 context->event);
+	else
+		snprintf(why, RECORDING_WHY_SIZE, "it was sampled otherwise: %s at %u Hz",
+			 context->event, context->hz);
+}
+
 int recording_reader_continue(struct recording_reader *r, FILE *from, char why[RECORDING_WHY_SIZE])
 {
 	_cleanup_(recording_context_done) struct recording_context context = { 0 };
@@ -550,8 +560,7 @@ int recording_reader_continue(struct recording_reader *r, FILE *from, char why[R
 		return err;
 	}
 	if (!recording_context_is_alike(&r->context, &context)) {
-		snprintf(why, RECORDING_WHY_SIZE, "it was sampled otherwise: %s at %u Hz",
-			 context.context.event, context.context.hz);
+		explain_unlike(&context.context, why);
 		return -EMEDIUMTYPE;
 	}
 	r->shift_ns = shift_of(r);

@@ -8,6 +8,11 @@
 
 #include "report/recording.h"
 
+static bool is_known(uint32_t version)
+{
+	return version == RECORDING_VERSION || version == RECORDING_VERSION_TIMED;
+}
+
 int recording_head_read(FILE *from, char why[RECORDING_WHY_SIZE])
 {
 	struct recording_head head = { 0 };
@@ -26,11 +31,11 @@ int recording_head_read(FILE *from, char why[RECORDING_WHY_SIZE])
 			 "it is not a recording of dwarfprof (record one with -o FILE.dwarfprof)");
 	else if (n < sizeof(head))
 		snprintf(why, RECORDING_WHY_SIZE, "it is cut off, at its very start");
-	else if (le32toh(head.version) != RECORDING_VERSION)
+	else if (!is_known(le32toh(head.version)))
 		snprintf(why, RECORDING_WHY_SIZE,
 			 "it is a recording of version %" PRIu32 ", and this program reads "
-			 "version %u: use the dwarfprof that wrote it",
-			 le32toh(head.version), RECORDING_VERSION);
+			 "versions up to %u: use the dwarfprof that wrote it",
+			 le32toh(head.version), RECORDING_VERSION_TIMED);
 	else
 		return 0;
 	return -EBADMSG;

@@ -131,14 +131,14 @@ class Deliveries(Agent):
         self.assertEqual(self.figures(address)["spooled_left"], 0)
         configure("/two")
         agent.send_signal(signal.SIGHUP)
-        said = wait_until_it_says(agent, "are not configured any more")
+        said = wait_until_it_says(agent, "no agent delivers from")
         self.assertRegex(said, rf"requests wait in {self.out}\.spool until an agent delivers there again")
         figures = self.figures(address)
         self.assertGreater(figures["spooled_left"], 0)
         self.assertGreater(figures["spooled_left_bytes"], 0)
         self.end(agent)
         agent = self.agent(*self.of_calls(caller), "-c", self.config, "--pull", address,
-                           said=["are not configured any more", "sampling"])
+                           said=["no agent delivers from", "sampling"])
         self.assertEqual(self.figures(address)["spooled_left"], figures["spooled_left"])
         self.end(agent)
 

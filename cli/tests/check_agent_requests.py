@@ -5,6 +5,7 @@
 usage: check_agent_requests.py DWARFPROF PROGRAM-DIR
 """
 import contextlib
+import ctypes
 import gzip
 import json
 import os
@@ -27,6 +28,22 @@ PARSE = ("import json, sys\n"
          "from prometheus_client.openmetrics import parser\n"
          "print(json.dumps([[[s.name, *s.labels.values()], s.value]\n"
          "                  for family in parser.text_string_to_metric_families(sys.stdin.read()) for s in family.samples]))\n")
+
+
+@contextlib.contextmanager
+def own_network():
+    """Of this thread and what it starts; closed connections are forgotten after a second."""
+    libc, new_network = ctypes.CDLL(None, use_errno=True), 0x40000000  # linux/sched.h
+    with open("/proc/thread-self/ns/net") as before:
+        if libc.unshare(new_network) != 0:
+            raise OSError(ctypes.get_errno(), "unshare")
+        try:
+            subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+            with open("/proc/sys/net/ipv4/tcp_fin_timeout", "w") as file:
+                file.write("1")
+            yield
+        finally:
+            libc.setns(before.fileno(), new_network)
 
 
 class Requests(Agent):
@@ -279,6 +296,18 @@ class Requests(Agent):
                 waiting.sendall(b"GET /debug/pprof/profile?seconds=3600 HTTP/1.1\r\nHost: localhost\r\n\r\n")
             wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 429)
         self.assertEqual(self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0], 200)
+
+    def test_old_clients_that_have_gone_hold_nothing_up_for_long(self):
+        """Of HTTP/1.0, which knows no interim response."""
+        self.enterContext(own_network())
+        self.agent("--pull", self.address)
+        host, port = self.address.split(":")
+        with contextlib.ExitStack() as stack:
+            for _ in range(8):
+                waiting = stack.enter_context(socket.create_connection((host, int(port))))
+                waiting.sendall(b"GET /debug/pprof/profile?seconds=3600 HTTP/1.0\r\n\r\n")
+            wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 429)
+        wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 200, 20)
 
     def test_clients_that_only_stop_sending_get_their_profiles(self):
         """While the agent looks for those that have gone: the last request finds no room."""

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -301,6 +303,32 @@ Test(spool, is_of_one_process, .init = make_directory, .fini = remove_directory)
 	spool_free(spool);
 	cr_assert_eq(spool_open(path, 100, &other), 0);
 	spool_free(other);
+}
+
+static void *look_for_a_moment(void *arg)
+{
+	const int *lock = arg;
+
+	usleep(50000);
+	close(*lock);
+	return NULL;
+}
+
+Test(spool, waits_for_who_only_looks, .init = make_directory, .fini = remove_directory)
+{
+	pthread_t thread;
+	char name[64];
+	int lock;
+
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	spool_free(spool);
+	snprintf(name, sizeof(name), "%s/lock", path);
+	lock = open(name, O_WRONLY | O_CLOEXEC);
+	cr_assert_eq(flock(lock, LOCK_EX | LOCK_NB), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, look_for_a_moment, &lock), 0);
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	pthread_join(thread, NULL);
+	spool_free(spool);
 }
 
 Test(spool, drops_what_cannot_be_read, .init = make_directory, .fini = remove_directory)

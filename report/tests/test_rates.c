@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "report/recording.h"
 #include "report/recording_reader.h"
 #include "symbols/tests/some_names.h"
 #include "report/value.h"
 
 static char why[RECORDING_WHY_SIZE];
+static bool is_wall; /* what is recorded has blocks, too: one of 5 ms */
 
 struct file {
 	char *data;
@@ -22,20 +24,26 @@ static void record(unsigned int hz, unsigned int n, const char *event, size_t n_
 {
 	static const struct report_event several[] = { { "cycles", "cycles" },
 						       { "faults", "faults" } };
-	const struct report_context context = { .target = "prog",
-						.event = event,
-						.hz = hz,
-						.events = EVENT_BIT(DP_EVENT_CPU),
-						.several = several,
-						.n_several = n_several,
-						.names = some_names() };
-	struct totals totals = { .lost = 1 };
+	const struct report_context context = {
+		.target = "prog",
+		.event = event,
+		.hz = hz,
+		.events = EVENT_BIT(DP_EVENT_CPU) | (is_wall ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0),
+		.several = several,
+		.n_several = n_several,
+		.names = some_names()
+	};
+	struct totals totals = { .lost = 1, .lost_ns = is_wall ? 3000000 : 0 };
 	struct report *report;
 	FILE *to = open_memstream(&ret->data, &ret->size);
 
 	cr_assert_eq(report_new(report_format_by_path("x.dwarfprof"), &context, to, &report), 0);
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n + is_wall; i++) {
 		const struct sample sample = { .time_ns = 1 + i,
+					       .event = i < n ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
+					       .value_ns = !is_wall ? 0 :
+							   i < n    ? 1000000000 / hz :
+								      5000000,
 					       .weight = 1,
 					       .pid = 7,
 					       .tid = 7,
@@ -110,7 +118,36 @@ static char *report_both(struct file *a, struct file *b, const char *format, siz
 	return text;
 }
 
-static void expect(const char *format, const char *text)
+/* Writes what both are as a recording in a format. The caller frees the text. */
+static char *report_again(struct file *a, struct file *b, const char *format, size_t *ret_size)
+{
+	struct recording_reader *reader;
+	struct report *report;
+	struct file both;
+	char *text;
+	FILE *to = open_memstream(&text, ret_size);
+
+	both.data = report_both(a, b, "recording", &both.size);
+	cr_assert_eq(both.data[RECORDING_MAGIC_SIZE], RECORDING_VERSION_TIMED);
+	cr_assert_eq(a->data[RECORDING_MAGIC_SIZE], RECORDING_VERSION);
+	both.from = fmemopen(both.data, both.size, "r");
+	reader = begin(&both);
+	cr_assert(recording_reader_context(reader)->timed);
+	cr_assert_eq(report_new(report_format_by_name(format), recording_reader_context(reader), to,
+				&report),
+		     0);
+	cr_assert_eq(recording_reader_run(reader, add, report), 0);
+	cr_assert_eq(report_finish(report, recording_reader_totals(reader)), 0);
+	report_free(report);
+	fclose(to);
+	recording_reader_free(reader);
+	file_done(&both);
+	return text;
+}
+
+typedef char *report_fn(struct file *a, struct file *b, const char *format, size_t *ret_size);
+
+static void expect_of(report_fn *make, const char *format, const char *text)
 {
 	struct file a, b;
 	size_t size;
@@ -118,11 +155,17 @@ static void expect(const char *format, const char *text)
 
 	record(100, 3, "cpu-clock", 0, &a);
 	record(50, 2, "cpu-clock", 0, &b);
-	found = report_both(&a, &b, format, &size);
+	found = make(&a, &b, format, &size);
 	cr_assert(memmem(found, size, text, strlen(text)), "no %s in %s", text, format);
 	free(found);
 	file_done(&a);
 	file_done(&b);
+}
+
+static void expect(const char *format, const char *text)
+{
+	expect_of(report_both, format, text);
+	expect_of(report_again, format, text);
 }
 
 /* Three of 10 ms and two of 20. */
@@ -135,6 +178,41 @@ Test(rates, are_added_up_by_time)
 	expect("json", "\"off_cpu\":true");
 	expect("otlp", "nanoseconds");
 	expect("text", "Time: 70.000 ms, lost: 30.000 ms");
+}
+
+/* And of blocks, two of 5 ms. */
+Test(rates, of_wall_time_are_added_up_by_time)
+{
+	is_wall = true;
+	expect("jsonl", "\"value_ns\":20000000");
+	expect("jsonl", "\"value_ns\":5000000");
+	expect("json", "\"time_ns\":80000000");
+	expect("json", "\"lost_ns\":6000000");
+	expect("json", "\"name\":\"wall\"");
+	expect("otlp", "\003cpu");
+	expect("otlp", "\007off_cpu");
+	expect("otlp", "\004wall");
+}
+
+/* Nor are rates named. */
+Test(rates, are_forgotten_in_a_message)
+{
+	struct file a, b, both, counted;
+	struct recording_reader *reader;
+
+	record(100, 1, "cpu-clock", 0, &a);
+	record(50, 1, "cpu-clock", 0, &b);
+	record(100, 1, "cycles", 0, &counted);
+	both.data = report_both(&a, &b, "recording", &both.size);
+	both.from = fmemopen(both.data, both.size, "r");
+	reader = begin(&counted);
+	cr_assert_eq(recording_reader_continue(reader, both.from, why), -EMEDIUMTYPE);
+	cr_assert(strstr(why, "cpu-clock at several rates"), "%s", why);
+	recording_reader_free(reader);
+	file_done(&a);
+	file_done(&b);
+	file_done(&both);
+	file_done(&counted);
 }
 
 /* What is written as a recording again says so, and can be added to others of any rate. */
@@ -193,7 +271,7 @@ Test(rates, do_not_make_other_events_alike)
 	expect_unlike(50, "cpu-clock", 2); /* these are counted, and have no time */
 }
 
-Test(rates, may_be_the_same)
+static void expect_same(void)
 {
 	struct recording_reader *reader;
 	struct file a, b;
@@ -207,4 +285,11 @@ Test(rates, may_be_the_same)
 	recording_reader_free(reader);
 	file_done(&a);
 	file_done(&b);
+}
+
+Test(rates, may_be_the_same)
+{
+	expect_same();
+	is_wall = true;
+	expect_same();
 }
