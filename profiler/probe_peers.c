@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/probe_peers.h"
 
-#include <sys/ioctl.h>
-
 static size_t count(const struct probe_peer *peers, uid_t user)
 {
 	size_t n = 0;
@@ -38,18 +36,10 @@ static uid_t find_greediest(const struct probe_peer *peers, uid_t for_user)
 	return user;
 }
 
-/* Has it asked what is not answered yet? */
-static bool is_waiting(const struct probe_peer *peer)
-{
-	int left;
-
-	return peer->answer || peer->size > 0 || ioctl(peer->fd, FIONREAD, &left) < 0 || left > 0;
-}
-
-/* Of one user's, who goes first: of those who have asked nothing the oldest, else the youngest without an answer. */
+/* Of one user's, who goes first: of those who do not wait the oldest, else the youngest without an answer. */
 static bool goes_before(const struct probe_peer *a, const struct probe_peer *b)
 {
-	bool a_waits = is_waiting(a), b_waits = is_waiting(b);
+	bool a_waits = probe_peer_waits(a), b_waits = probe_peer_waits(b);
 
 	if (a_waits != b_waits)
 		return b_waits;
@@ -84,7 +74,7 @@ struct probe_peer *probe_peers_find_place(struct probe_peer *peers, uid_t user)
 			return &peers[i];
 	of = has_most ? user : find_greediest(peers, user);
 	first = find_first_to_go(peers, of);
-	return first && of == user && is_waiting(first) ? NULL : first;
+	return first && of == user && probe_peer_waits(first) ? NULL : first;
 }
 
 void probe_peers_refuse(int fd)

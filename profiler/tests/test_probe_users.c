@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <jansson.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -364,6 +366,79 @@ Test(probe_users, answers_the_first_requests_of_who_has_too_many)
 	cr_assert_eq(write(gate[1], "x", 1), 1);
 	cr_assert_eq(result_of(second), 7);
 	cr_assert_eq(result_of(first), 0);
+}
+
+/* Half requests, some of them finished after others. Returns a bit for each that is answered. */
+static int ask_in_parts(pid_t parent)
+{
+	const char half[] = "{\"do\": ", rest[] = "\"status\"}\n";
+	int fds[5], n = 0;
+
+	(void)parent;
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = connect_to_it();
+		if (send(fds[i], half, sizeof(half) - 1, MSG_NOSIGNAL) < 0)
+			return 100;
+		if (i >= 3 && send(fds[i], rest, sizeof(rest) - 1, MSG_NOSIGNAL) < 0)
+			return 101;
+	}
+	if (write(sent[1], "x", 1) != 1)
+		return 102;
+	for (size_t i = ARRAY_SIZE(fds); i-- > 0;) {
+		enum reply reply;
+
+		if (i == 2 && send(fds[i], rest, sizeof(rest) - 1, MSG_NOSIGNAL) < 0)
+			return 103;
+		reply = get_reply(fds[i]);
+		if (reply == TOLD_NOTHING)
+			return 104;
+		n += (reply == ANSWERED) << i;
+	}
+	return n;
+}
+
+/* They are let in all at once. */
+Test(probe_users, answers_whole_requests_of_who_has_too_many_half_ones)
+{
+	pid_t first, second;
+	int gate[2];
+	char byte;
+
+	listen_to_users();
+	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
+	may_ask = gate[0];
+	first = start_as(USER - 1, send_one);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	await_asked(1);
+	second = start_as(USER, ask_in_parts);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	cr_assert_eq(result_of(second), 1 << 2 | 1 << 3 | 1 << 4);
+	cr_assert_eq(result_of(first), 0);
+}
+
+static int ask_after_halves(pid_t parent)
+{
+	(void)parent;
+	for (int i = 0; i < 3; i++) {
+		int fd = connect_to_it(), left = 1;
+
+		if (send(fd, "{", 1, MSG_NOSIGNAL) != 1)
+			return 100;
+		while (left > 0)
+			if (ioctl(fd, SIOCOUTQ, &left) < 0)
+				return 101;
+	}
+	return ask_status(connect_to_it());
+}
+
+/* They have been read. */
+Test(probe_users, serves_who_has_left_half_requests)
+{
+	pid_t child;
+
+	listen_to_users();
+	cr_assert_eq(as_user(ask_after_halves, &child), ANSWERED);
 }
 
 /* It has not been accepted when the run ends: it is the user's all the same. */
