@@ -10,24 +10,39 @@ static size_t count(const struct probe_peer *peers, uid_t user)
 	return n;
 }
 
+static bool all_wait(const struct probe_peer *peers, uid_t user)
+{
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
+		if (peers[i].fd >= 0 && peers[i].who.uid == user && !probe_peer_waits(&peers[i]))
+			return false;
+	return true;
+}
+
+/* What a user has that counts when one of all gives a place to `for_user`. */
+static size_t weigh(const struct probe_peer *peers, uid_t user, uid_t for_user)
+{
+	const size_t n = count(peers, user);
+
+	if (for_user == 0)
+		return user == 0 && all_wait(peers, 0) ? 0 : n;
+	if (user == 0)
+		return 1;
+	return n > 1 && n > count(peers, for_user) ? n : 0;
+}
+
 /*
- * Who gives a place to a user: who has most; to others than root, who has more than they, and more than one,
- * else root, else they themselves.
+ * Who gives a place to a user: to root, who has most, but not root itself if all that it has wait; to others, who
+ * has more than they, and more than one, else root; else they themselves.
  */
 static uid_t find_greediest(const struct probe_peer *peers, uid_t for_user)
 {
-	const size_t n_own = count(peers, for_user);
 	uid_t user = for_user;
 	size_t most = 0;
 
 	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
 		const uid_t of = peers[i].who.uid;
-		size_t n = peers[i].fd < 0 ? 0 : count(peers, of);
+		const size_t n = peers[i].fd < 0 ? 0 : weigh(peers, of, for_user);
 
-		if (for_user != 0 && of != 0 && (n <= n_own || n == 1))
-			n = 0;
-		if (for_user != 0 && of == 0 && n > 0)
-			n = 1;
 		if (n <= most)
 			continue;
 		user = of;

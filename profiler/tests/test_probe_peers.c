@@ -66,3 +66,54 @@ Test(probe_peers, go_unless_they_have_asked)
 	cr_assert_eq(write(others[2], whole, strlen(whole)), (ssize_t)strlen(whole));
 	cr_assert_null(probe_peers_find_place(peers, A));
 }
+
+Test(probe_peers, go_for_root_if_its_own_wait)
+{
+	come(3, ROOT, whole);
+	come(2, B, idle);
+	come(3, A, idle);
+	cr_assert_eq(probe_peers_find_place(peers, ROOT), &peers[5], "whose are most");
+	cr_assert_eq(write(others[5], whole, strlen(whole)), (ssize_t)strlen(whole));
+	cr_assert_eq(probe_peers_find_place(peers, ROOT), &peers[6]);
+}
+
+Test(probe_peers, go_for_root_if_it_has_most)
+{
+	come(4, ROOT, whole);
+	come(1, B, whole);
+	come(3, ROOT, whole);
+	cr_assert_eq(probe_peers_find_place(peers, ROOT), &peers[4]);
+	cr_assert_eq(recv(peers[6].fd, peers[6].text, strlen(whole), 0), (ssize_t)strlen(whole));
+	cr_assert_eq(probe_peers_find_place(peers, ROOT), &peers[6], "an idle one of its own");
+}
+
+Test(probe_peers, do_not_go_for_root_if_all_are_its_own)
+{
+	come(PROBE_PEERS_MAX, ROOT, whole);
+	cr_assert_null(probe_peers_find_place(peers, ROOT));
+	cr_assert_eq(probe_peers_find_place(peers, A), &peers[PROBE_PEERS_MAX - 1]);
+}
+
+Test(probe_peers, go_for_who_has_fewer)
+{
+	come(2, B, whole);
+	come(3, ROOT, idle);
+	come(3, A, whole);
+	cr_assert_eq(probe_peers_find_place(peers, B), &peers[7]);
+	cr_assert_eq(probe_peers_find_place(peers, C), &peers[7]);
+}
+
+Test(probe_peers, go_from_root_if_all_others_have_one)
+{
+	come(1, A, idle);
+	come(7, ROOT, whole);
+	cr_assert_eq(probe_peers_find_place(peers, B), &peers[7]);
+}
+
+Test(probe_peers, go_from_root_if_others_have_no_more)
+{
+	come(2, A, idle);
+	come(2, B, whole);
+	come(4, ROOT, whole);
+	cr_assert_eq(probe_peers_find_place(peers, B), &peers[7]);
+}
