@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/probe_peers.h"
 
-#include <sys/ioctl.h>
-
 static size_t count(const struct probe_peer *peers, uid_t user)
 {
 	size_t n = 0;
@@ -12,24 +10,39 @@ static size_t count(const struct probe_peer *peers, uid_t user)
 	return n;
 }
 
+static bool all_wait(const struct probe_peer *peers, uid_t user)
+{
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
+		if (peers[i].fd >= 0 && peers[i].who.uid == user && !probe_peer_waits(&peers[i]))
+			return false;
+	return true;
+}
+
+/* What a user has that counts when one of all gives a place to `for_user`. */
+static size_t weigh(const struct probe_peer *peers, uid_t user, uid_t for_user)
+{
+	const size_t n = count(peers, user);
+
+	if (for_user == 0)
+		return user == 0 && all_wait(peers, 0) ? 0 : n;
+	if (user == 0)
+		return 1;
+	return n > 1 && n > count(peers, for_user) ? n : 0;
+}
+
 /*
- * Who gives a place to a user: who has most; to others than root, who has more than they, and more than one,
- * else root, else they themselves.
+ * Who gives a place to a user: to root, who has most, but not root itself if all that it has wait; to others, who
+ * has more than they, and more than one, else root; else they themselves.
  */
 static uid_t find_greediest(const struct probe_peer *peers, uid_t for_user)
 {
-	const size_t n_own = count(peers, for_user);
 	uid_t user = for_user;
 	size_t most = 0;
 
 	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
 		const uid_t of = peers[i].who.uid;
-		size_t n = peers[i].fd < 0 ? 0 : count(peers, of);
+		const size_t n = peers[i].fd < 0 ? 0 : weigh(peers, of, for_user);
 
-		if (for_user != 0 && of != 0 && (n <= n_own || n == 1))
-			n = 0;
-		if (for_user != 0 && of == 0 && n > 0)
-			n = 1;
 		if (n <= most)
 			continue;
 		user = of;
@@ -38,18 +51,10 @@ static uid_t find_greediest(const struct probe_peer *peers, uid_t for_user)
 	return user;
 }
 
-/* Has it asked what is not answered yet? */
-static bool is_waiting(const struct probe_peer *peer)
-{
-	int left;
-
-	return peer->answer || peer->size > 0 || ioctl(peer->fd, FIONREAD, &left) < 0 || left > 0;
-}
-
-/* Of one user's, who goes first: of those who have asked nothing the oldest, else the youngest without an answer. */
+/* Of one user's, who goes first: of those who do not wait the oldest, else the youngest without an answer. */
 static bool goes_before(const struct probe_peer *a, const struct probe_peer *b)
 {
-	bool a_waits = is_waiting(a), b_waits = is_waiting(b);
+	bool a_waits = probe_peer_waits(a), b_waits = probe_peer_waits(b);
 
 	if (a_waits != b_waits)
 		return b_waits;
@@ -84,7 +89,7 @@ struct probe_peer *probe_peers_find_place(struct probe_peer *peers, uid_t user)
 			return &peers[i];
 	of = has_most ? user : find_greediest(peers, user);
 	first = find_first_to_go(peers, of);
-	return first && of == user && is_waiting(first) ? NULL : first;
+	return first && of == user && probe_peer_waits(first) ? NULL : first;
 }
 
 void probe_peers_refuse(int fd)

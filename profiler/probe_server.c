@@ -136,6 +136,7 @@ static void say_farewell(struct probe_peer *peer, int err)
 		err == -ETIMEDOUT || err == -EBUSY ?
 			"the file systems of files that you give do not answer" :
 		err == -EMSGSIZE  ? "the request is too long" :
+		err == -ETIME     ? "the rest of the request does not come" :
 		err == -ESHUTDOWN ? "there are no helpers to receive the files that you give" :
 				    strerror(-err);
 
@@ -209,9 +210,15 @@ static void end_slow(struct probe_server *s)
 {
 	uint64_t now = clock_now_ns();
 
-	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
-		if (s->peers[i].fd >= 0 && probe_peer_is_slow(&s->peers[i], now))
-			end_peer(s, &s->peers[i]);
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
+		struct probe_peer *p = &s->peers[i];
+
+		if (p->fd < 0 || !probe_peer_is_slow(p, now))
+			continue;
+		if (!p->answer)
+			say_farewell(p, -ETIME);
+		end_peer(s, p);
+	}
 }
 
 /* Milliseconds until there is something to look at. */
@@ -220,7 +227,7 @@ static int time_to_wait(const struct probe_server *s)
 	bool waits = !probe_manager_is_idle(s->manager);
 
 	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
-		waits |= s->peers[i].fd >= 0 && s->peers[i].answer;
+		waits |= s->peers[i].fd >= 0 && (s->peers[i].answer || s->peers[i].size > 0);
 	return waits ? LOOK_MS : -1;
 }
 

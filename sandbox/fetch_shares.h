@@ -14,6 +14,9 @@
  */
 #define FETCHERS_PER_USER 2
 #define FETCHERS_IN_ALL 16
+/* That many more are known, as what users have left behind has to be closed whatever their share is. */
+#define FETCHERS_BEYOND 32
+#define FETCHERS_BEYOND_OF_USER 8
 #define FETCHERS_REFUSED_NS UINT64_C(60000000000)
 #define FETCHERS_WAITED_NS UINT64_C(200000000)
 #define FETCHERS_WAITED_IN_NS UINT64_C(10000000000)
@@ -32,6 +35,8 @@ struct fetch_shares {
 		uint64_t when; /* 0: there is none */
 		int pidfd;     /* until it has ended, then -1 */
 	} lost[FETCHERS_IN_ALL];
+	struct fetch_lost
+		beyond[FETCHERS_BEYOND]; /* until they have ended, for their payers alone */
 	struct fetch_waited {
 		uid_t user;
 		uint64_t since; /* 0: there is none */

@@ -5,14 +5,17 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <jansson.h>
+#include <linux/sockios.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "log/clock.h"
+#include "profiler/probe_peer.h"
 #include "profiler/tests/probe_asks.h"
 
 TestSuite(probe_server, .init = begin, .fini = end, .timeout = 60);
@@ -121,6 +124,24 @@ Test(probe_server, serves_others_while_a_peer_does_not_read)
 	answer = ask("{\"do\": \"status\"}\n", NULL, 0);
 	cr_assert_eq(json_integer_value(json_object_get(answer, "probes")), 30);
 	json_decref(answer);
+}
+
+Test(probe_server, ends_who_leaves_half_a_request)
+{
+	_cleanup_close_ int half = -1;
+	char answer[128] = "", more;
+	int left = 1;
+
+	cr_assert_eq(listen_there(), 0);
+	half = connect_to_it();
+	send_text(half, "{", NULL, 0);
+	while (left > 0)
+		cr_assert_eq(ioctl(half, SIOCOUTQ, &left), 0);
+	skipped_s = PROBE_PEER_TIME_NS / 1000000000;
+	for (size_t n = 0; n < sizeof(answer) - 1 && !strchr(answer, '\n'); n++)
+		cr_assert_eq(recv(half, answer + n, 1, 0), 1);
+	cr_assert(strstr(answer, "the rest of the request does not come"), "%s", answer);
+	cr_assert_eq(recv(half, &more, 1, 0), 0);
 }
 
 Test(probe_server, refuses_what_would_not_fit_into_a_list)

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <jansson.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -259,36 +261,44 @@ Test(probe_users, refuses_users_of_namespaces)
 
 #define TOO_MANY "{\"error\":\"too many requests"
 
+enum reply { TOLD_NOTHING, REFUSED, ANSWERED };
+
 /* Is the answer another one than that there are too many? Either is read as a whole. */
-static bool is_answered(int fd)
+static enum reply get_reply(int fd)
 {
 	char answer[4096] = "";
 	size_t n = 0;
 
 	while (n < sizeof(answer) - 1 && !strchr(answer, '\n') && recv(fd, answer + n, 1, 0) == 1)
 		n++;
-	cr_assert(strchr(answer, '\n'), "it has been told nothing");
-	return strncmp(answer, TOO_MANY, strlen(TOO_MANY)) != 0;
+	if (!strchr(answer, '\n'))
+		return TOLD_NOTHING;
+	return strncmp(answer, TOO_MANY, strlen(TOO_MANY)) == 0 ? REFUSED : ANSWERED;
 }
 
-static bool is_served(int fd)
+static enum reply ask_status(int fd)
 {
 	const char text[] = "{\"do\": \"status\"}\n";
 
 	(void)!send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL);
-	return is_answered(fd);
+	return get_reply(fd);
 }
 
 /* Returns how many connections are served: the last one first, when the server has seen all. */
 static int crowd(pid_t parent)
 {
+	enum reply reply;
 	int fds[20], n = 0;
 
 	(void)parent;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = connect_to_it();
-	for (size_t i = ARRAY_SIZE(fds); i-- > 0;)
-		n += is_served(fds[i]);
+	for (size_t i = ARRAY_SIZE(fds); i-- > 0;) {
+		reply = ask_status(fds[i]);
+		if (reply == TOLD_NOTHING)
+			return 100;
+		n += reply == ANSWERED;
+	}
 	return n;
 }
 
@@ -301,13 +311,16 @@ Test(probe_users, serves_others_while_a_user_connects_often)
 
 	listen_to_users();
 	first = connect_to_it();
-	cr_assert(is_served(first));
+	cr_assert_eq(ask_status(first), ANSWERED);
 	cr_assert_eq(as_user(crowd, &child), 3);
-	cr_assert(is_served(first));
+	cr_assert_eq(ask_status(first), ANSWERED);
 	/* Nor does root make room for them by others' connections than its own. */
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		cr_assert(is_served(all[i] = connect_to_it()));
-	cr_assert(!is_served(first) && is_served(all[0]));
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		all[i] = connect_to_it();
+		cr_assert_eq(ask_status(all[i]), ANSWERED);
+	}
+	cr_assert_eq(ask_status(first), REFUSED);
+	cr_assert_eq(ask_status(all[0]), ANSWERED);
 	cr_assert_eq(as_user(crowd, &child), 3);
 }
 
@@ -315,6 +328,7 @@ Test(probe_users, serves_others_while_a_user_connects_often)
 static int ask_too_much(pid_t parent)
 {
 	const char text[] = "{\"do\": \"status\"}\n";
+	enum reply reply;
 	int fds[5], n = 0;
 
 	(void)parent;
@@ -325,8 +339,12 @@ static int ask_too_much(pid_t parent)
 	}
 	if (write(sent[1], "x", 1) != 1)
 		return 101;
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		n += is_answered(fds[i]) << i;
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		reply = get_reply(fds[i]);
+		if (reply == TOLD_NOTHING)
+			return 102;
+		n += (reply == ANSWERED) << i;
+	}
 	return n;
 }
 
@@ -348,6 +366,79 @@ Test(probe_users, answers_the_first_requests_of_who_has_too_many)
 	cr_assert_eq(write(gate[1], "x", 1), 1);
 	cr_assert_eq(result_of(second), 7);
 	cr_assert_eq(result_of(first), 0);
+}
+
+/* Half requests, some of them finished after others. Returns a bit for each that is answered. */
+static int ask_in_parts(pid_t parent)
+{
+	const char half[] = "{\"do\": ", rest[] = "\"status\"}\n";
+	int fds[5], n = 0;
+
+	(void)parent;
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = connect_to_it();
+		if (send(fds[i], half, sizeof(half) - 1, MSG_NOSIGNAL) < 0)
+			return 100;
+		if (i >= 3 && send(fds[i], rest, sizeof(rest) - 1, MSG_NOSIGNAL) < 0)
+			return 101;
+	}
+	if (write(sent[1], "x", 1) != 1)
+		return 102;
+	for (size_t i = ARRAY_SIZE(fds); i-- > 0;) {
+		enum reply reply;
+
+		if (i == 2 && send(fds[i], rest, sizeof(rest) - 1, MSG_NOSIGNAL) < 0)
+			return 103;
+		reply = get_reply(fds[i]);
+		if (reply == TOLD_NOTHING)
+			return 104;
+		n += (reply == ANSWERED) << i;
+	}
+	return n;
+}
+
+/* They are let in all at once. */
+Test(probe_users, answers_whole_requests_of_who_has_too_many_half_ones)
+{
+	pid_t first, second;
+	int gate[2];
+	char byte;
+
+	listen_to_users();
+	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
+	may_ask = gate[0];
+	first = start_as(USER - 1, send_one);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	await_asked(1);
+	second = start_as(USER, ask_in_parts);
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	cr_assert_eq(result_of(second), 1 << 2 | 1 << 3 | 1 << 4);
+	cr_assert_eq(result_of(first), 0);
+}
+
+static int ask_after_halves(pid_t parent)
+{
+	(void)parent;
+	for (int i = 0; i < 3; i++) {
+		int fd = connect_to_it(), left = 1;
+
+		if (send(fd, "{", 1, MSG_NOSIGNAL) != 1)
+			return 100;
+		while (left > 0)
+			if (ioctl(fd, SIOCOUTQ, &left) < 0)
+				return 101;
+	}
+	return ask_status(connect_to_it());
+}
+
+/* They have been read. */
+Test(probe_users, serves_who_has_left_half_requests)
+{
+	pid_t child;
+
+	listen_to_users();
+	cr_assert_eq(as_user(ask_after_halves, &child), ANSWERED);
 }
 
 /* It has not been accepted when the run ends: it is the user's all the same. */

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,6 +97,33 @@ Test(fetch_shares, count_as_long_as_they_are_stuck)
 {
 	lose(USER, NOW, open_pid(getpid()));
 	cr_assert_eq(room(USER, NOW + 9 * FETCHERS_REFUSED_NS), FETCHERS_PER_USER - 1);
+}
+
+/* Of more than the share, each has to end before there is room again. */
+Test(fetch_shares, count_beyond_the_share)
+{
+	const uint64_t later = NOW + FETCHERS_REFUSED_NS;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	for (size_t i = 0; i < FETCHERS_PER_USER; i++)
+		lose(USER, NOW, open_ended());
+	for (size_t i = 0; i < 2 * FETCHERS_BEYOND; i++)
+		lose(USER, NOW, open_pid(pid));
+	lose(OTHER, NOW, open_pid(getpid()));
+	cr_assert_eq(room(USER, later), 0);
+	cr_assert_eq(room_in_all(later), FETCHERS_IN_ALL - 1);
+	for (size_t i = 0; i < FETCHERS_PER_USER; i++)
+		lose(OTHER, NOW, open_pid(getpid()));
+	cr_assert_eq(shares.beyond[FETCHERS_BEYOND_OF_USER].payer.user, OTHER, "each has some");
+	kill(pid, SIGKILL);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_assert_eq(room(USER, later), FETCHERS_PER_USER);
+	cr_assert_eq(room(OTHER, later), 0);
 }
 
 Test(fetch_shares, are_bounded_for_all)
