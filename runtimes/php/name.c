@@ -105,17 +105,16 @@ static int read_text_and_hash(const struct reader *r, const struct dp_chain *cha
 	return err < 0 ? err : memory_word(r->memory, string + chain->hash, ret_hash);
 }
 
-/* Reads a text that may change, and makes the hash of just that. -ESTALE: the kernel sends none of it. */
+/* Reads a text that may change, as far as the kernel does, and makes the hash of just that. */
 static int read_text_to_hash(const struct reader *r, uint64_t string, char ret[RUNTIME_NAME_SIZE],
 			     uint64_t *ret_hash)
 {
 	uint64_t words[DP_CHAIN_TEXT_WORDS] = { 0 }, size;
 	int err = memory_word(r->memory, string + r->names->string_size, &size);
 
-	if (err == 0 && size > DP_CHAIN_TEXT_SIZE)
-		err = -ESTALE;
 	if (err == 0)
-		err = memory_read(r->memory, string + r->names->string_text, words, size);
+		err = memory_read(r->memory, string + r->names->string_text, words,
+				  size < DP_CHAIN_TEXT_SIZE ? size : DP_CHAIN_TEXT_SIZE);
 	if (err < 0)
 		return err;
 	*ret_hash = size;
