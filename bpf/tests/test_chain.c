@@ -452,6 +452,43 @@ Test(chain, long_texts_are_known_by_their_sizes_and_beginnings)
 	}
 }
 
+static void expect_left_alone(uint64_t name)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->position, (STEPS + 16) | DP_RUNTIME_ENTRY);
+	cr_assert_eq(f->tag, chain_tag(name, STEPS));
+}
+
+/* What of a shared memory only other processes have used is not mapped. */
+Test(chain, closures_are_left_alone_where_a_text_cannot_be_read)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	put_fleeting(LAST_TEXT);
+	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32);
+	world_poke(w, FILE_NAME + HASH, 99);
+	world_poke(w, LAST_TEXT + SIZE, 9);
+	expect_left_alone(LAST_TEXT);
+	world_poke(w, function_at(1) + TAG, 8);
+	expect_left_alone(8);
+	/* The class's. */
+	world_poke(w, function_at(1) + TAG, NAME_TEXT);
+	put_text(NAME_TEXT, "f");
+	world_poke(w, function_at(1) + SCOPE, 8);
+	expect_left_alone(NAME_TEXT);
+	world_poke(w, function_at(1) + SCOPE, CLASS);
+	world_poke(w, CLASS + 16, LAST_TEXT);
+	expect_left_alone(NAME_TEXT);
+	/* But not in what eval() executes: any other may have these addresses. */
+	world_poke(w, FILE_NAME + HASH, 0);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->tag, 0);
+}
+
 Test(chain, functions_without_names_have_files)
 {
 	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];

@@ -240,6 +240,19 @@ Test(php, long_names_of_closures_are_shown_as_far_as_they_are_known)
 	cr_assert_eq(read_code(), -ESTALE);
 }
 
+/* The kernel could not read the texts: those that a trait makes for several classes differ in that only. */
+Test(php, closures_known_by_addresses_have_no_class)
+{
+	put_word(FUNCTION, 2 | 1ULL << (32 + 22));
+	cr_assert_eq(line_at(INSTRUCTIONS + 32), 32);
+	cr_assert_str_eq(code->function, "run");
+	cr_assert_str_eq(code->file, "/a/b.php");
+	/* Native code's is there. */
+	put_word(FUNCTION, 1 | 1ULL << (32 + 22));
+	cr_assert_eq(read_code(), 0);
+	cr_assert_str_eq(code->function, "A\\B::run");
+}
+
 static void make_other(void *arg)
 {
 	(void)arg;
