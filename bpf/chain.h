@@ -86,22 +86,22 @@ static __always_inline int chain_read_line(struct walk *w, const struct dp_runti
 	return port_read_user(w, &r->line, sizeof(r->line), at);
 }
 
-/*
- * Sets w->runtime.hash to that of a string's text, over the bytes of the frame. Returns 0, or negative if
- * it is too long or unreadable.
- */
+/* Sets w->runtime.hash to that of a string's text, over the bytes of the frame. Returns 0 or negative. */
 PORT_GLOBAL int chain_hash_text(struct walk *w, __u64 string)
 {
 	struct walk_runtime *r;
+	__u32 size = DP_CHAIN_TEXT_SIZE;
 
 	if (!w)
 		return -1;
 	r = &w->runtime;
 	string += r->chain.hash + sizeof(__u64);
-	if (chain_read_word(w, &r->text_size, string) < 0 || r->text_size > DP_CHAIN_TEXT_SIZE)
+	if (chain_read_word(w, &r->text_size, string) < 0)
 		return -1;
+	if (r->text_size < size)
+		size = (__u32)r->text_size;
 	__builtin_memset(r->bytes, 0, sizeof(r->bytes));
-	if (port_read_user(w, r->bytes, port_index((__u32)r->text_size, DP_CHAIN_TEXT_SIZE + 1),
+	if (port_read_user(w, r->bytes, port_index(size, DP_CHAIN_TEXT_SIZE + 1),
 			   string + sizeof(__u64)) < 0)
 		return -1;
 	r->hash = r->text_size;
@@ -126,7 +126,7 @@ static __always_inline int chain_hash_class(struct walk *w, __u64 code)
 
 /*
  * Makes a tag from the texts of the names of a function and its class: with the same instructions, and at
- * the same address, it may be one of another class. Returns 0, or negative: they are not known.
+ * the same address, it may be one of another class. Returns 0, or negative: they cannot be read.
  */
 static __always_inline int chain_use_texts(struct walk *w, struct dp_runtime_frame *f, __u64 name)
 {
@@ -143,8 +143,9 @@ static __always_inline int chain_use_texts(struct walk *w, struct dp_runtime_fra
 
 /*
  * Puts what is shown of a function that may be gone soon into a frame that has its code and position.
- * `name`, `steps`: its tags. Leaves the frame alone where the file cannot be read: what only other
- * processes have used of memory that they share is not mapped.
+ * `name`, `steps`: its tags. Leaves the frame alone where a text cannot be read: what only other
+ * processes have used of memory that they share is not mapped, until it is named. What eval() executes
+ * is not in there, and has no tag then, because any of it may get these addresses.
  */
 static __always_inline void chain_put_shown(struct walk *w, struct dp_runtime_frame *f, __u64 name,
 					    __u64 steps)
@@ -169,7 +170,7 @@ static __always_inline void chain_put_shown(struct walk *w, struct dp_runtime_fr
 	f->position = r->line;
 	return;
 unknown:
-	f->tag = 0;
+	f->tag = hash != 0 ? chain_tag(name, steps) : 0;
 }
 
 /* Adds a function. Returns 0, or negative if it cannot be read. */

@@ -64,7 +64,7 @@ struct dp_chain {
 #define DP_CHAIN_TEXT 4ULL
 #define DP_CHAIN_MARKS 7ULL
 
-/* Longer texts do not stand for a function: its tag is 0, and it is gone. */
+/* As far as a text is read; no more of it is shown. */
 #define DP_CHAIN_TEXT_SIZE 255
 #define DP_CHAIN_TEXT_WORDS ((DP_CHAIN_TEXT_SIZE + 1) / 8)
 
@@ -76,7 +76,10 @@ static inline __u64 chain_tag(__u64 first, __u64 second)
 	return first + second * DP_CHAIN_FACTOR;
 }
 
-/* Makes the hash of a text from its size and each of its words, of which what is behind it has zeros. */
+/*
+ * Makes the hash of a text from its size and each of the words that are read, of which what is behind it has
+ * zeros.
+ */
 static inline __u64 chain_hash(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * DP_CHAIN_FACTOR;

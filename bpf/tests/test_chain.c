@@ -303,6 +303,8 @@ enum { HASH = 8, SIZE = 16, TEXT = 24, FLEETING = 0x300 };
 #define NAME_TEXT (WORLD_STACK + 0x3a00)
 #define CLASS (WORLD_STACK + 0x3c00)
 #define CLASS_TEXT (WORLD_STACK + 0x3e00)
+/* A string whose text would be behind all memory. */
+#define LAST_TEXT (WORLD_STACK + WORLD_STACK_PAGES * DP_USER_PAGE_SIZE - TEXT)
 #define STEPS FLAGS
 
 /* Its file, the number of its instructions and its first line; `name`: its first tag. */
@@ -375,11 +377,9 @@ Test(chain, files_without_a_hash_have_a_text)
 	put_text(FILE_NAME, "a(13)");
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->tag, hash_of("a(13)"));
-	world_poke(w, FILE_NAME + SIZE, DP_CHAIN_TEXT_SIZE);
-	expect(DP_RUNTIME_COMPLETE, 3);
-	cr_assert_eq(f->code, FILE_NAME | DP_CHAIN_FILE | DP_CHAIN_TEXT);
-	/* What is too long stands for nothing. */
-	world_poke(w, FILE_NAME + SIZE, DP_CHAIN_TEXT_SIZE + 1);
+	/* Of what cannot be read there may be any other at these addresses. */
+	world_poke(w, function_at(1) + BODY, LAST_TEXT);
+	world_poke(w, LAST_TEXT + SIZE, 9);
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->code, function_at(1));
 	cr_assert_eq(f->tag, 0);
@@ -415,18 +415,78 @@ Test(chain, functions_that_may_be_gone_soon_have_what_is_shown)
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->code, function_at(1) | DP_CHAIN_LINE | DP_CHAIN_TEXT);
 	cr_assert_eq(f->tag, chain_tag(hash_of("a(12)"), tag));
-	world_poke(w, CLASS_TEXT + SIZE, DP_CHAIN_TEXT_SIZE + 1);
-	expect(DP_RUNTIME_COMPLETE, 3);
-	cr_assert_eq(f->tag, 0);
-	world_poke(w, function_at(1) + SCOPE, 0);
-	world_poke(w, NAME_TEXT + SIZE, DP_CHAIN_TEXT_SIZE + 1);
-	expect(DP_RUNTIME_COMPLETE, 3);
-	cr_assert_eq(f->tag, 0);
 	/* What is native code is there. */
 	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32 | NATIVE);
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->code, function_at(1));
 	cr_assert_eq(f->tag, chain_tag(NAME_TEXT, STEPS));
+}
+
+/* Of a text of so many bytes, of which the first ones that are read are the same. */
+static uint64_t hash_of_long(uint64_t size)
+{
+	uint64_t hash = size;
+
+	for (unsigned int i = 0; i < DP_CHAIN_TEXT_WORDS; i++)
+		hash = chain_hash(hash, i + 1 < DP_CHAIN_TEXT_WORDS ? ~0ULL : ~0ULL >> 8);
+	return hash;
+}
+
+/* Such are names of closures in others, and of classes that have none, with paths. */
+Test(chain, long_texts_are_known_by_their_sizes_and_beginnings)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	put_fleeting(NAME_TEXT);
+	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32);
+	world_poke(w, FILE_NAME + HASH, 99);
+	for (unsigned int i = 0; i <= DP_CHAIN_TEXT_WORDS; i++)
+		world_poke(w, NAME_TEXT + TEXT + 8 * i, ~0ULL);
+	for (unsigned int i = 0; i < 3; i++) {
+		const uint64_t sizes[] = { DP_CHAIN_TEXT_SIZE, DP_CHAIN_TEXT_SIZE + 1, UINT64_MAX };
+
+		world_poke(w, NAME_TEXT + SIZE, sizes[i]);
+		expect(DP_RUNTIME_COMPLETE, 3);
+		cr_assert_eq(f->code, function_at(1) | DP_CHAIN_LINE);
+		cr_assert_eq(f->tag, chain_tag(99, chain_tag(hash_of_long(sizes[i]), 0)));
+	}
+}
+
+static void expect_left_alone(uint64_t name)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->position, (STEPS + 16) | DP_RUNTIME_ENTRY);
+	cr_assert_eq(f->tag, chain_tag(name, STEPS));
+}
+
+/* What of a shared memory only other processes have used is not mapped. */
+Test(chain, closures_are_left_alone_where_a_text_cannot_be_read)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	put_fleeting(LAST_TEXT);
+	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32);
+	world_poke(w, FILE_NAME + HASH, 99);
+	world_poke(w, LAST_TEXT + SIZE, 9);
+	expect_left_alone(LAST_TEXT);
+	world_poke(w, function_at(1) + TAG, 8);
+	expect_left_alone(8);
+	/* The class's. */
+	world_poke(w, function_at(1) + TAG, NAME_TEXT);
+	put_text(NAME_TEXT, "f");
+	world_poke(w, function_at(1) + SCOPE, 8);
+	expect_left_alone(NAME_TEXT);
+	world_poke(w, function_at(1) + SCOPE, CLASS);
+	world_poke(w, CLASS + 16, LAST_TEXT);
+	expect_left_alone(NAME_TEXT);
+	/* But not in what eval() executes: any other may have these addresses. */
+	world_poke(w, FILE_NAME + HASH, 0);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->tag, 0);
 }
 
 Test(chain, functions_without_names_have_files)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* PHP's functions (zend_function), from the memory of their process. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,14 +48,15 @@ static void put_name(const char *class_name, const char *name, char ret[RUNTIME_
 	ret[RUNTIME_NAME_SIZE - 1] = '\0';
 }
 
-/* Its name, with that of its class. */
-static int read_name(const struct reader *r, uint64_t function, char ret[RUNTIME_NAME_SIZE])
+/* Its name, with that of its class if the frame's tag tells that from others. */
+static int read_name(const struct reader *r, uint64_t function, bool has_class,
+		     char ret[RUNTIME_NAME_SIZE])
 {
 	char name[RUNTIME_NAME_SIZE], class_name[RUNTIME_NAME_SIZE] = "";
 	uint64_t scope = 0;
 	int err = read_string(r, function + r->names->function, name);
 
-	if (err == 0 && name[0])
+	if (err == 0 && name[0] && has_class)
 		err = memory_word(r->memory, function + r->names->scope, &scope);
 	if (err == 0 && scope != 0)
 		err = read_string(r, scope + r->names->class_name, class_name);
@@ -105,17 +107,16 @@ static int read_text_and_hash(const struct reader *r, const struct dp_chain *cha
 	return err < 0 ? err : memory_word(r->memory, string + chain->hash, ret_hash);
 }
 
-/* Reads a text that may change, and makes the hash of just that. -ESTALE: the kernel sends none of it. */
+/* Reads a text that may change, as far as the kernel does, and makes the hash of just that. */
 static int read_text_to_hash(const struct reader *r, uint64_t string, char ret[RUNTIME_NAME_SIZE],
 			     uint64_t *ret_hash)
 {
 	uint64_t words[DP_CHAIN_TEXT_WORDS] = { 0 }, size;
 	int err = memory_word(r->memory, string + r->names->string_size, &size);
 
-	if (err == 0 && size > DP_CHAIN_TEXT_SIZE)
-		err = -ESTALE;
 	if (err == 0)
-		err = memory_read(r->memory, string + r->names->string_text, words, size);
+		err = memory_read(r->memory, string + r->names->string_text, words,
+				  size < DP_CHAIN_TEXT_SIZE ? size : DP_CHAIN_TEXT_SIZE);
 	if (err < 0)
 		return err;
 	*ret_hash = size;
@@ -203,19 +204,26 @@ static int read_fleeting(const struct reader *r, const struct dp_chain *chain,
 	return err;
 }
 
+/*
+ * Also a closure of which the kernel could not read what is shown: closures of several classes may have
+ * the same name and instructions.
+ */
 static int read_function(const struct reader *r, const struct dp_chain *chain,
 			 const struct dp_runtime_frame *frame, struct runtime_code *code)
 {
-	uint8_t type;
+	uint64_t type = 0;
 	int err = memory_check_tag(r->memory, chain, frame);
+	bool is_native, is_fleeting;
 
 	if (err == 0)
-		err = memory_read(r->memory, frame->code, &type, sizeof(type));
+		err = memory_word(r->memory, frame->code, &type);
+	is_native = (uint8_t)type == chain->native;
+	is_fleeting = !is_native && (type >> 32 & chain->fleeting) != 0;
 	if (err == 0)
-		err = read_name(r, frame->code, code->function);
-	if (err == 0 && type != chain->native)
+		err = read_name(r, frame->code, !is_fleeting, code->function);
+	if (err == 0 && !is_native)
 		err = read_string(r, frame->code + r->names->file, code->file);
-	if (err == 0 && type != chain->native)
+	if (err == 0 && !is_native)
 		err = read_line(r, frame->code, frame->position & ~DP_RUNTIME_ENTRY,
 				&code->first_line);
 	return err;

@@ -5,12 +5,12 @@
 usage: check_evals.py [--show] DWARFPROF
 
 In N_SITES lines, in a random order, again and again, a script (KINDS) calls eval() for what is in one of
-N_VARIANTS of its own lines; or makes there a closure, in a namespace of its own, of a file whose name has a hash
-or none; or takes a closure that one of N_VARIANTS classes has by a trait, or is bound to. PHP frees all that
-after less than a millisecond, before its name is read, and has the memory for the next one, often at the same
-addresses. Each calls a function whose name says by what it is called: in each sample that has that, the frame
-that calls it has to be of this class, file and line, or without a name. Then one of each kind executes for long:
-at least SHARE of its samples have to have its name.
+N_VARIANTS of its own lines; or makes there a closure, in a namespace of its own, which may be long, of a file
+whose name has a hash or none; or takes a closure that one of N_VARIANTS classes has by a trait, or is bound to.
+PHP frees all that after less than a millisecond, before its name is read, and has the memory for the next one,
+often at the same addresses. Each calls a function whose name says by what it is called: in each sample that has
+that, the frame that calls it has to be of this class, file and line, or without a name. Then one of each kind
+executes for long: at least SHARE of its samples have to have its name.
 """
 import argparse
 import collections
@@ -26,10 +26,12 @@ SHARE = 0.9
 MIN_SAMPLES, MIN_LAST = 300, 60
 # Seconds of each part; the longer ones are for busy machines.
 SECONDS = (2, 6, 20)
-KINDS = ("eval", "closure", "hashed", "trait", "bound")
+KINDS = ("eval", "closure", "hashed", "trait", "bound", "long")
 N_SITES, N_VARIANTS = 3 * len(KINDS), 4
 # The first line with a site.
 FIRST_SITE = 11
+# Bytes of a namespace: only the first 255 of a closure's name are shown.
+LONG = 300
 UNLOADED = "[php, unloaded]"
 
 # __FILE__ gives the name of the file a hash.
@@ -39,6 +41,7 @@ CALLS = {
     "hashed": '($f = eval("namespace N$v; $space return function() {{ \\\\{called}(__FILE__); }};"))();',
     "trait": '($f = "K$v"::make("{called}"))();',
     "bound": '$name = "{called}"; ($f = Closure::bind(function() use ($name) {{ $name(); }}, null, "K$v"))();',
+    "long": '($f = eval("namespace N$v\\\\" . str_repeat("n", %d) . "; $space return function() {{ \\\\{called}(); }};"))();' % LONG,
 }
 TRAIT_LINE = 2
 
@@ -107,7 +110,10 @@ def wanted(site, folder):
         return f"K{site.variant}::{{closure", f"{folder}/functions.php", TRAIT_LINE
     if site.kind == "bound":
         return f"K{site.variant}::{{closure", main, site.line
-    symbol = "<main>" if site.kind == "eval" else f"N{site.variant}\\{{closure"
+    if site.kind == "eval":
+        symbol = "<main>"
+    else:
+        symbol = f"N{site.variant}\\" + ("n" * 252 if site.kind == "long" else "{closure")
     return symbol, f"{main}({site.line}) : eval()'d code", site.variant + 1
 
 
