@@ -280,15 +280,17 @@ static bool is_known(const struct dp_values *head)
 	return head && !head->is_unknown;
 }
 
-/* The kernel has not walked the stack, and has sent the call that it may be in: is it? */
+/* The kernel has walked none or some of the stack, and has sent the call that it may be in: is it? */
 static bool is_guess_right(const struct probed_code *code, const struct label_context *c,
 			   const struct dp_values *head)
 {
 	const __u64 *end = (const void *)((const char *)head + head->part.size);
+	size_t place;
 
-	return head->is_unknown == DP_CALL_GUESSED && c->walked && c->cfas &&
-	       head->part.size >= sizeof(*head) + sizeof(*end) && end[-1] != 0 &&
-	       end[-1] == probed_code_cfa(code, c->walked, c->sample, c->cfas);
+	return c->walked && c->cfas && head->part.size >= sizeof(*head) + sizeof(*end) &&
+	       end[-1] != 0 &&
+	       end[-1] == probed_code_cfa(code, c->walked, c->sample, c->cfas, &place) &&
+	       head->is_unknown == DP_CALL_GUESSED(code->places.of[place].id);
 }
 
 static bool has_values(const struct probed_code *code, const struct label_context *c,
