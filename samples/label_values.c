@@ -328,7 +328,7 @@ static int add_unknown_calls(const struct value_labels *labels, const struct lab
 
 		if (periods[i] && !periods[i]->is_timed && is_call_unknown(periods[i], c, head))
 			err = value_labels_add_unknown(&periods[i]->forms, list);
-		else if (is_known(head) || (periods[i] && has_values(&periods[i]->code, c, head)))
+		else if (periods[i] && has_values(&periods[i]->code, c, head))
 			*ret_known |= 1U << i;
 	}
 	call_table_unlock(labels->calls);

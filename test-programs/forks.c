@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: forks ROUNDS LOG
+ * usage: forks ROUNDS LOG [wait]
  *
  * In each round, a call of handle() starts a process by fork(), one by vfork() and a thread. All are busy for a
- * while; that of fork() then leaves the call, and is busy in another function. LOG gets what each does when: TID,
- * time, and the number of the innermost handle() on its stack; 0: there is none, -1: it is just changing.
+ * while; that of fork() then leaves the call, is busy in another function, and in another call of handle() that
+ * has the same place on the stack. LOG gets what each does when: TID, time, and the number of the innermost
+ * handle() on its stack; 0: there is none, -1: it is just changing. wait: begins when it can read a byte.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,13 +64,26 @@ static void wait_for(pid_t pid)
 		_exit(1);
 }
 
-/* Returns twice. */
-APART pid_t handle(int number)
+static void work_in(int number)
+{
+	note(now(), number);
+	work();
+	note(now(), -1);
+}
+
+/* Returns twice if it starts others. */
+APART pid_t handle(int number, bool starts_others)
 {
 	pthread_t thread;
 	uint64_t began = now();
-	pid_t pid = vfork();
+	pid_t pid;
 
+	if (!starts_others) {
+		work_in(number);
+		sum += (uint64_t)number;
+		return 0;
+	}
+	pid = vfork();
 	if (pid == 0) {
 		note(began, number);
 		work();
@@ -95,24 +110,30 @@ APART pid_t handle(int number)
 
 static APART void work_elsewhere(void)
 {
-	note(now(), 0);
-	work();
-	note(now(), -1);
+	work_in(0);
 	sum++;
 }
 
 int main(int argc, char **argv)
 {
-	log_fd = argc == 3 ? open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+	bool waits = argc == 4;
+
+	log_fd = argc == 3 || waits ?
+			 open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) :
+			 -1;
 	if (log_fd < 0) {
-		fputs("usage: forks ROUNDS LOG\n", stderr);
+		fputs("usage: forks ROUNDS LOG [wait]\n", stderr);
 		return 2;
 	}
+	if (waits)
+		(void)getchar();
 	for (int i = 1; i <= atoi(argv[1]); i++) {
-		if (handle(100 + i) == 0) {
+		if (handle(100 + i, true) == 0) {
 			work_elsewhere();
+			(void)handle(1100 + i, false);
 			_exit(0);
 		}
 	}
+	puts("done");
 	return 0;
 }
