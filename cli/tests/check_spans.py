@@ -207,6 +207,30 @@ class Labels(unittest.TestCase):
         self.check_forked("-F", "999")
         self.check_forked("-F", "999", "--probe", f"label:{program('forks')}:work_elsewhere(x=arg1:s32)")
 
+    def test_a_process_that_others_have_left(self):
+        """Until it is known, calls of it are not kept. One has the same place on the stack as that which it was forked in."""
+        with tempfile.TemporaryDirectory() as directory:
+            log, out, path = os.path.join(directory, "log"), os.path.join(directory, "out.jsonl"), program("forks")
+            with subprocess.Popen([path, "1", log, "leave"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+                profiler = start("-p", str(process.pid), "-F", "999", "--probe", f"label:{path}:handle(number=arg1:s32)",
+                                 "--no-symbols", "-o", out, stderr=subprocess.PIPE, text=True)
+                wait_until_it_says(profiler, "sampling")
+                with harness.stopped([profiler.pid]):
+                    process.stdin.write("\n")
+                    process.stdin.flush()
+                    harness.wait_for(lambda: 1101 in (number for numbers in Log(log).numbers.values() for number in numbers))
+                self.assertEqual(process.stdout.readline(), "done\n")
+                profiler.send_signal(signal.SIGINT)
+                said = profiler.communicate(timeout=180)[1]
+                self.assertEqual(profiler.returncode, 0, said)
+            log = Log(log)
+            with open(out) as file:
+                samples = [json.loads(line) for line in file]
+        numbers = collections.Counter((s["labels"] or {}).get("number") for s in samples
+                                      if s["tid"] in log.times and log.at(s["tid"], s["time_ns"]) == 1101)
+        print(dict(numbers), flush=True)
+        self.assertEqual(set(numbers), {"<unknown>"})
+
     def test_stacks_at_the_probe(self):
         """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
         instruction is executed as a copy, where no file is. A byte like a breakpoint may also be in a gap between functions."""
