@@ -8,67 +8,93 @@
  */
 
 struct span_heir {
-	const struct thread_spans *spans;
+	const struct dp_span_places *places;
+	const struct thread_spans *spans; /* the parent's */
+	struct thread_spans *own;
 	__u64 from, to; /* PID and TID */
 	__u64 sp;
+	__u32 keys; /* that are inherited, a bit for each */
 };
 
+/*
+ * A call that returns is not forgotten, so most that fork outside of calls have some, too: those that are below
+ * the stack pointer are over. Of a probe for some processes, or for a user's, the child's later calls may not be
+ * kept, and have the same place on the stack.
+ */
 static __always_inline bool span_is_inherited(const struct span_heir *heir,
 					      const struct span_key *key)
 {
-	return key->cfa > heir->sp &&
+	const struct dp_span_place *place =
+		&heir->places->of[port_index(key->id, DP_MAX_SPAN_PLACES)];
+
+	return key->cfa > heir->sp && place->id == key->id &&
+	       (!dp_has_slots || probe_is_for_all(place->slot)) &&
 	       span_is_own(key, (__u32)(heir->from >> 32), (__u32)heir->from);
+}
+
+static long span_choose_step(__u32 i, void *ctx)
+{
+	struct span_heir *heir = ctx;
+
+	if (!heir->places || !heir->spans)
+		return 1;
+	if (span_is_inherited(heir, &heir->spans->keys[port_index(i, SPANS)]))
+		heir->keys |= 1U << port_index(i, SPANS);
+	return 0;
 }
 
 static long span_inherit_step(__u32 i, void *ctx)
 {
 	const struct span_heir *heir = ctx;
-	const struct span_key *key;
+	struct span_key *key;
 
-	if (!heir->spans)
+	if (!heir->own)
 		return 1;
-	key = &heir->spans->keys[port_index(i, SPANS)];
-	if (span_is_inherited(heir, key))
+	key = &heir->own->keys[port_index(i, SPANS)];
+	if (heir->keys >> port_index(i, SPANS) & 1)
 		span_own(key->cfa, heir->to, key->id);
+	else
+		*key = (struct span_key){ 0 };
 	return 0;
 }
 
-/* The PID and TID of a task, as those of samples; 0: it has none in user space's namespace. */
-static __always_inline __u64 pid_tgid_of(const struct task_struct *task)
-{
-	__u32 pid;
-
-	if (dp_pid_namespace == 0)
-		return (__u64)task->tgid << 32 | task->pid;
-	pid = process_in_namespace(task);
-	if (pid == 0)
-		return 0;
-	return (__u64)pid << 32 | number_in_namespace(BPF_CORE_READ(task, thread_pid));
-}
-
-/*
- * What the thread keeps of a call is also the new one's. A call that returns is not forgotten, so most that
- * fork outside of calls have some, too: those that are below the stack pointer are over.
- */
-static __always_inline void spans_inherit(struct span_heir *heir)
+/* Copies what the thread keeps, if there is something to inherit. */
+static __always_inline bool spans_copy(struct span_heir *heir)
 {
 	__u32 parent = heir->from >> 32, child = heir->to >> 32;
 	const struct span_code *code = bpf_map_lookup_elem(&dp_span_code, &parent);
-	__u64 highest = 0;
 
 	heir->spans = bpf_map_lookup_elem(&dp_spans, &heir->from);
 	if (!code || !heir->spans)
-		return;
-	for (__u32 i = 0; i < SPANS; i++) {
-		__u64 cfa = heir->spans->keys[port_index(i, SPANS)].cfa;
+		return false;
+	bpf_loop(SPANS, span_choose_step, heir, 0);
+	if (heir->keys == 0 || bpf_map_update_elem(&dp_span_code, &child, code, BPF_ANY) < 0 ||
+	    bpf_map_update_elem(&dp_spans, &heir->to, heir->spans, BPF_ANY) < 0)
+		return false;
+	heir->own = bpf_map_lookup_elem(&dp_spans, &heir->to);
+	return heir->own != NULL;
+}
 
-		highest = cfa > highest ? cfa : highest;
-	}
-	if (highest <= heir->sp)
+static __always_inline void spans_inherit(struct span_heir *heir)
+{
+	__u32 child = heir->to >> 32;
+
+	if (spans_copy(heir)) {
+		bpf_loop(SPANS, span_inherit_step, heir, 0);
 		return;
-	bpf_map_update_elem(&dp_span_code, &child, code, BPF_ANY);
-	bpf_map_update_elem(&dp_spans, &heir->to, heir->spans, BPF_ANY);
-	bpf_loop(SPANS, span_inherit_step, heir, 0);
+	}
+	/* There may be those of an earlier process with this PID. */
+	bpf_map_delete_elem(&dp_spans, &heir->to);
+	bpf_map_delete_elem(&dp_span_code, &child);
+}
+
+static __always_inline bool has_span_place(const struct dp_span_places *places)
+{
+	__u32 ids = 0;
+
+	for (__u32 i = 0; places && i < DP_MAX_SPAN_PLACES; i++)
+		ids |= places->of[i].id;
+	return ids != 0;
 }
 
 /*
@@ -82,6 +108,7 @@ int dp_fork_span(__u64 *ctx)
 	const struct pt_regs___task *before = (const void *)bpf_task_pt_regs(parent);
 	const struct pt_regs___task *after = (const void *)bpf_task_pt_regs(child);
 	struct span_heir heir = { .sp = REGS_SP(before) };
+	__u32 zero = 0;
 
 	/* Else it has a stack of its own. */
 	if (REGS_SP(after) != heir.sp)
@@ -89,9 +116,14 @@ int dp_fork_span(__u64 *ctx)
 	/* How often and how long calls run is that of those that begin. */
 	if (dp_has_slots ? spans_are_timed(0) != 0 : dp_has_span_times)
 		return 0;
+	heir.places = bpf_map_lookup_elem(&dp_span_places, &zero);
+	if (!has_span_place(heir.places))
+		return 0;
 	heir.from = current_pid_tgid();
-	heir.to = pid_tgid_of(child);
-	if (heir.from != 0 && heir.to >> 32 != 0)
+	heir.to = dp_pid_namespace == 0 ? (__u64)child->tgid << 32 | child->pid :
+					  pid_tgid_in_namespace(child);
+	/* A thread may share another's stack: of its process, all is known. */
+	if (heir.from != 0 && heir.to >> 32 != 0 && heir.from >> 32 != heir.to >> 32)
 		spans_inherit(&heir);
 	return 0;
 }

@@ -46,7 +46,7 @@ DP_ASSERT(__builtin_offsetof(struct span, head) ==
 		  __builtin_offsetof(struct span, begin) + sizeof(struct dp_span_begin),
 	  "and this the begin, so that one copy sends both");
 
-/* Written by the thread alone. The event that samples it may interrupt that. */
+/* Written by the thread alone, once it runs (fork_span.bpf.h). The event that samples it may interrupt that. */
 struct thread_spans {
 	struct span_key keys[SPANS]; /* in two cache lines: a sample looks at all of them */
 	struct span of[SPANS];
@@ -362,18 +362,23 @@ PORT_GLOBAL int span_find(struct walk *w)
 	return 0;
 }
 
+DP_ASSERT(1 + DP_MAX_LABEL_PROBES * (WALK_SPAN_CELLS + 1) <= WALK_CALLS_CELLS,
+	  "each may be a guess");
+
 /* Says that the values behind n cells are those of a call that may not be on the stack. Returns the cell more. */
-static __always_inline __u32 span_put_guess(struct walk *w, __u32 n, __u32 n_cells, __u64 cfa)
+static __always_inline __u32 span_put_guess(struct walk *w, __u32 n, __u32 n_cells,
+					    const struct span_key *key)
 {
 	__u32 at = n + sizeof(struct dp_values) / DP_CELL_SIZE + n_cells;
 	struct dp_values *head = (void *)&w->out.frames[n];
 
+	head->is_unknown = 1;
 	at = port_opaque(at);
 	if (at >= sizeof(w->out.frames) / sizeof(*w->out.frames))
 		return 0;
-	w->out.frames[at] = cfa;
+	w->out.frames[at] = key->cfa;
 	head->part.size += DP_CELL_SIZE;
-	head->is_unknown = DP_CALL_GUESSED;
+	head->is_unknown = DP_CALL_GUESSED(key->id);
 	return 1;
 }
 
@@ -408,7 +413,7 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 					  sizeof(s->head) + n_cells * DP_CELL_SIZE,
 					  &s->head) == 0) {
 			if (is_guess)
-				cells += span_put_guess(w, n, n_cells, t->keys[at].cfa);
+				cells += span_put_guess(w, n, n_cells, &t->keys[at]);
 			return (int)(cells + n_cells);
 		}
 	}

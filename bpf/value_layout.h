@@ -122,10 +122,10 @@ struct dp_values {
 };
 
 /*
- * User space walks the stack (DP_SAMPLE_LATE). If the innermost frame within the functions of the probe has the
- * CFA in the last cell, these are the values of its call.
+ * User space walks the stack (DP_SAMPLE_LATE). If the innermost frame within the functions of the probe is in the
+ * one of the place with this id, and has the CFA in the last cell, these are the values of its call.
  */
-#define DP_CALL_GUESSED 2
+#define DP_CALL_GUESSED(id) ((__u16)((id) | 1U << 15))
 
 /*
  * If calls of several probes may label a sample: their values. A struct dp_values follows for each of these

@@ -280,15 +280,17 @@ static bool is_known(const struct dp_values *head)
 	return head && !head->is_unknown;
 }
 
-/* The kernel has not walked the stack, and has sent the call that it may be in: is it? */
+/* The kernel has walked none or some of the stack, and has sent the call that it may be in: is it? */
 static bool is_guess_right(const struct probed_code *code, const struct label_context *c,
 			   const struct dp_values *head)
 {
 	const __u64 *end = (const void *)((const char *)head + head->part.size);
+	size_t place;
 
-	return head->is_unknown == DP_CALL_GUESSED && c->walked && c->cfas &&
-	       head->part.size >= sizeof(*head) + sizeof(*end) && end[-1] != 0 &&
-	       end[-1] == probed_code_cfa(code, c->walked, c->sample, c->cfas);
+	return c->walked && c->cfas && head->part.size >= sizeof(*head) + sizeof(*end) &&
+	       end[-1] != 0 &&
+	       end[-1] == probed_code_cfa(code, c->walked, c->sample, c->cfas, &place) &&
+	       head->is_unknown == DP_CALL_GUESSED(code->places.of[place].id);
 }
 
 static bool has_values(const struct probed_code *code, const struct label_context *c,
@@ -326,7 +328,7 @@ static int add_unknown_calls(const struct value_labels *labels, const struct lab
 
 		if (periods[i] && !periods[i]->is_timed && is_call_unknown(periods[i], c, head))
 			err = value_labels_add_unknown(&periods[i]->forms, list);
-		else if (is_known(head) || (periods[i] && has_values(&periods[i]->code, c, head)))
+		else if (periods[i] && has_values(&periods[i]->code, c, head))
 			*ret_known |= 1U << i;
 	}
 	call_table_unlock(labels->calls);

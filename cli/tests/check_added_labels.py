@@ -166,6 +166,28 @@ class AddedLabels(Added):
         self.assertGreater(counts["off"]["missing"], 20)
         self.assertGreater(counts["on"]["right"], 20)
 
+    def test_forks_of_only_some_processes(self):
+        """Calls of the others are not kept: what they were forked in says nothing of later ones."""
+        for rounds in 8, 24, 72:
+            if self.forks_of_only_some(rounds) > 20:
+                return
+        self.fail("there was too little to see")
+
+    def forks_of_only_some(self, rounds):
+        """The number of samples of calls that others have begun."""
+        path, again = f"{self.log}-{rounds}", 0
+        with self.recording_of(program("forks"), str(rounds), path, "wait", options=("-F", "999")) as process:
+            self.do("add", "-p", str(process.pid), f"label:{program('forks')}:handle(number=arg1:s32)")
+        log = Log(path)
+        with open(self.out) as file:
+            for sample in map(json.loads, file):
+                number = (sample["labels"] or {}).get("number")
+                wanted = log.at(sample["tid"], sample["time_ns"]) if sample["tid"] in log.times else CHANGING
+                again += sample["pid"] != process.pid and wanted > 1000
+                if sample["pid"] != process.pid and wanted != CHANGING:
+                    self.assertNotIsInstance(number, int, sample)
+        return again
+
     def test_several_at_once(self):
         """Each is added and removed without the others."""
         with self.recording(8, "-F", "1999"):

@@ -7,14 +7,21 @@
 #include "samples/probed_code.h"
 #include "samples/value_table.h"
 
-/* 32 bytes at 0x1100 of a file, mapped at 0x40100, and the stack of a thread there. */
+#define FIRST DP_SPAN_ID(1, 0, 3)
+#define SECOND DP_SPAN_ID(1, 0, 4)
+
+/* 32 bytes at 0x1100 of a file and 16 at 0x1300, mapped at 0x40100 and 0x40300, and the stack of a thread there. */
 static struct binary binary = { .id = { .device = 8, .inode = 12 } };
 static struct mapping mapping = {
 	.start = 0x40000, .end = 0x41000, .offset = 0x1000, .binary = &binary
 };
 static struct snapshot snapshot = { .n_mappings = 1, .mappings = &mapping };
 static const struct probed_code code = {
-	.device = 8, .inode = 12, .n = 1, .starts = { 0x1100 }, .places.of[0].size = 32
+	.device = 8,
+	.inode = 12,
+	.n = 2,
+	.starts = { 0x1100, 0x1300 },
+	.places.of = { { .size = 32, .id = FIRST }, { .size = 16, .id = SECOND } },
 };
 static struct frame stack[3];
 static const struct sample sample = { .user = stack, .n_user = 3, .outcome = DP_COMPLETE };
@@ -44,7 +51,7 @@ static void begin(void)
 	record.values = (struct dp_values){
 		.part = { DP_RECORD_VALUES, sizeof(record.values) + sizeof(record.words) },
 		.n = 1,
-		.is_unknown = DP_CALL_GUESSED,
+		.is_unknown = DP_CALL_GUESSED(FIRST),
 	};
 	value_labels_init(&labels, &forms, 1, NULL);
 }
@@ -90,6 +97,12 @@ static void check(void)
 	cr_assert(label_set_has(set, "x", "<unknown>"), "the kernel has walked it");
 	read_labels(0, (const uint64_t[]){ 0x7010, 0, 0 });
 	cr_assert(label_set_has(set, "x", "<unknown>"), "its CFA is not known");
+	stack[1].address = 0x40308;
+	read_labels(0x7040, cfas);
+	cr_assert(label_set_has(set, "x", "<unknown>"), "a frame of the other function");
+	record.values.is_unknown = DP_CALL_GUESSED(SECOND);
+	read_labels(0x7040, cfas);
+	cr_assert(is_seven());
 	stack[1].address = 0x50108;
 	read_labels(0x7040, cfas);
 	cr_assert_eq(set->size, 0, "it is in no call");
@@ -113,13 +126,16 @@ Test(guessed_calls, are_unknown_in_a_short_record)
 
 Test(guessed_calls, may_be_of_added_probes)
 {
-	const struct call_period period = { .forms = forms, .code = code };
+	struct call_period period = { .forms = forms, .code = code };
 	unsigned int probe;
+
+	period.code.places.of[0].id = period.code.places.of[1].id = 0;
 
 	cr_assert_eq(value_table_new(&labels.added), 0);
 	cr_assert_eq(call_table_new(&labels.calls), 0);
 	cr_assert_eq(value_table_add(labels.added, &forms, "", 0, 0), 0);
 	cr_assert_eq(call_table_prepare(labels.calls, &period, 100, &probe), 0);
+	call_table_place(labels.calls, probe, &code.places);
 	call_table_begin(labels.calls, probe, 100);
 	check();
 	value_table_free(labels.added);
