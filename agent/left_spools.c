@@ -24,8 +24,8 @@ struct look {
 	const struct left_spools *before;
 	const char *path;
 	uint64_t now_ns;
-	bool may_remove; /* until something fails */
-	int err;         /* the first */
+	bool is_news;
+	int err; /* the first */
 	struct left_counts found;
 	struct left_spool known[LEFT_SPOOLS_MAX];
 	size_t n_known;
@@ -35,13 +35,12 @@ struct look {
 struct place {
 	int fd, lock;
 	uint64_t locked_ns;
-	bool is_long_left;
+	bool may_remove; /* until something fails there */
 };
 
 /* Says what fails, unless it did before, too. */
 static void fail(struct look *look, const char *what, const char *name, int err)
 {
-	look->may_remove = false;
 	if (look->err != 0)
 		return;
 	look->err = err;
@@ -81,8 +80,7 @@ static void unlock(struct place *place)
 	place->lock = -1;
 }
 
-/* Remembers it, and returns since when it is known. */
-static uint64_t known_since(struct look *look, const struct stat *st)
+static struct left_spool find_known(const struct look *look, const struct stat *st)
 {
 	struct left_spool spool = { st->st_dev, st->st_ino, look->now_ns };
 
@@ -92,9 +90,7 @@ static uint64_t known_since(struct look *look, const struct stat *st)
 		if (known->device == st->st_dev && known->inode == st->st_ino)
 			spool.since_ns = known->since_ns;
 	}
-	if (look->n_known < LEFT_SPOOLS_MAX)
-		look->known[look->n_known++] = spool;
-	return spool.since_ns;
+	return spool;
 }
 
 static bool is_old(const struct stat *st)
@@ -105,7 +101,7 @@ static bool is_old(const struct stat *st)
 }
 
 /* Returns if it is gone. */
-static bool remove_request(struct look *look, const struct place *place, const char *name)
+static bool remove_request(struct look *look, struct place *place, const char *name)
 {
 	if (unlinkat(place->fd, name, 0) == 0) {
 		look->found.removed++;
@@ -114,6 +110,7 @@ static bool remove_request(struct look *look, const struct place *place, const c
 	if (errno == ENOENT)
 		return true;
 	fail(look, "remove", name, errno);
+	place->may_remove = false;
 	return false;
 }
 
@@ -130,10 +127,9 @@ static void look_at_file(struct look *look, struct place *place, const char *nam
 	}
 	if (!S_ISREG(st.st_mode))
 		return;
-	if (clock_now_ns() - place->locked_ns > HOLD_NS)
+	if (!place->may_remove || clock_now_ns() - place->locked_ns > HOLD_NS)
 		unlock(place);
-	if (look->may_remove && place->is_long_left && place->lock >= 0 && is_old(&st) &&
-	    remove_request(look, place, name))
+	if (place->lock >= 0 && is_old(&st) && remove_request(look, place, name))
 		return;
 	look->found.n++;
 	look->found.bytes += (uint64_t)st.st_size;
@@ -153,16 +149,23 @@ static const struct dirent *next_entry(struct look *look, DIR *dir, const char *
 
 static void look_at_locked(struct look *look, struct place *place, DIR *dir, const char *name)
 {
+	uint64_t n_before = look->found.n;
 	const struct dirent *e;
+	struct left_spool spool;
 	struct stat st;
 
 	if (fstat(place->fd, &st) < 0) {
 		fail(look, "look at", name, errno);
 		return;
 	}
-	place->is_long_left = look->now_ns - known_since(look, &st) >= LEFT_SPOOLS_KNOWN_NS;
+	spool = find_known(look, &st);
+	place->may_remove = !look->is_news && look->now_ns - spool.since_ns >= LEFT_SPOOLS_KNOWN_NS;
+	if (!place->may_remove)
+		unlock(place);
 	while ((e = next_entry(look, dir, name)))
 		look_at_file(look, place, e->d_name);
+	if (look->found.n > n_before && look->n_known < LEFT_SPOOLS_MAX)
+		look->known[look->n_known++] = spool;
 }
 
 static void look_at_spool(struct look *look, int parent, const char *name)
@@ -226,10 +229,10 @@ static void keep(struct left_spools *left, const struct look *look)
 void left_spools_look(struct left_spools *left, const struct agent_options *o, bool is_news)
 {
 	struct look look = {
-		.before = left, .path = o->spool, .now_ns = clock_now_ns(), .may_remove = !is_news
+		.before = left, .path = o->spool, .now_ns = clock_now_ns(), .is_news = is_news
 	};
 
-	if (!is_news && look.now_ns < left->looked_ns + LEFT_SPOOLS_LOOK_NS)
+	if (!is_news && look.now_ns - left->looked_ns < LEFT_SPOOLS_LOOK_NS)
 		return;
 	left->looked_ns = look.now_ns;
 	if (o->spool) {

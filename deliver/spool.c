@@ -116,7 +116,7 @@ static int read_directory(struct spool *spool)
 	return 0;
 }
 
-#define LOCK_TRIES 20
+#define LOCK_TRIES 100
 #define LOCK_WAIT_NS 10000000
 
 /* Somebody who only looks at what is left has it locked for a moment. */
