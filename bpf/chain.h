@@ -145,7 +145,7 @@ static __always_inline int chain_use_texts(struct walk *w, struct dp_runtime_fra
  * Puts what is shown of a function that may be gone soon into a frame that has its code and position.
  * `name`, `steps`: its tags. Leaves the frame alone where a text cannot be read: what only other
  * processes have used of memory that they share is not mapped, until it is named. What eval() executes
- * is not in there, and has no tag then, because any of it may get these addresses.
+ * is not in there: without a hash of its file, it has no tag then, as any of it may get these addresses.
  */
 static __always_inline void chain_put_shown(struct walk *w, struct dp_runtime_frame *f, __u64 name,
 					    __u64 steps)

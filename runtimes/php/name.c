@@ -48,20 +48,25 @@ static void put_name(const char *class_name, const char *name, char ret[RUNTIME_
 	ret[RUNTIME_NAME_SIZE - 1] = '\0';
 }
 
-/* Its name, with that of its class if the frame's tag tells that from others. */
+/*
+ * Its name, with that of its class if the frame's tag tells that from others. It is read in any case: what
+ * is read is mapped from then on, and the kernel can read it, too.
+ */
 static int read_name(const struct reader *r, uint64_t function, bool has_class,
 		     char ret[RUNTIME_NAME_SIZE])
 {
 	char name[RUNTIME_NAME_SIZE], class_name[RUNTIME_NAME_SIZE] = "";
 	uint64_t scope = 0;
-	int err = read_string(r, function + r->names->function, name);
+	int err = read_string(r, function + r->names->function, name), class_err = 0;
 
-	if (err == 0 && name[0] && has_class)
-		err = memory_word(r->memory, function + r->names->scope, &scope);
-	if (err == 0 && scope != 0)
-		err = read_string(r, scope + r->names->class_name, class_name);
+	if (err == 0 && name[0])
+		class_err = memory_word(r->memory, function + r->names->scope, &scope);
+	if (class_err == 0 && scope != 0)
+		class_err = read_string(r, scope + r->names->class_name, class_name);
+	if (err == 0 && has_class)
+		err = class_err;
 	if (err == 0)
-		put_name(class_name, name, ret);
+		put_name(has_class ? class_name : "", name, ret);
 	return err;
 }
 
@@ -107,13 +112,18 @@ static int read_text_and_hash(const struct reader *r, const struct dp_chain *cha
 	return err < 0 ? err : memory_word(r->memory, string + chain->hash, ret_hash);
 }
 
-/* Reads a text that may change, as far as the kernel does, and makes the hash of just that. */
-static int read_text_to_hash(const struct reader *r, uint64_t string, char ret[RUNTIME_NAME_SIZE],
-			     uint64_t *ret_hash)
+/*
+ * Reads a text that may change, as far as the kernel does, and makes the hash of just that. -ESTALE: it is
+ * longer, and `is_whole` asks for all of it.
+ */
+static int read_text_to_hash(const struct reader *r, uint64_t string, bool is_whole,
+			     char ret[RUNTIME_NAME_SIZE], uint64_t *ret_hash)
 {
 	uint64_t words[DP_CHAIN_TEXT_WORDS] = { 0 }, size;
 	int err = memory_word(r->memory, string + r->names->string_size, &size);
 
+	if (err == 0 && is_whole && size > DP_CHAIN_TEXT_SIZE)
+		err = -ESTALE;
 	if (err == 0)
 		err = memory_read(r->memory, string + r->names->string_text, words,
 				  size < DP_CHAIN_TEXT_SIZE ? size : DP_CHAIN_TEXT_SIZE);
@@ -126,11 +136,12 @@ static int read_text_to_hash(const struct reader *r, uint64_t string, char ret[R
 	return 0;
 }
 
+/* A part of its name might be that of another file. */
 static int read_file(const struct reader *r, const struct dp_chain *chain,
 		     const struct dp_runtime_frame *frame, uint64_t string,
 		     char ret[RUNTIME_NAME_SIZE], uint64_t *ret_hash)
 {
-	return frame->code & DP_CHAIN_TEXT ? read_text_to_hash(r, string, ret, ret_hash) :
+	return frame->code & DP_CHAIN_TEXT ? read_text_to_hash(r, string, true, ret, ret_hash) :
 					     read_text_and_hash(r, chain, string, ret, ret_hash);
 }
 
@@ -163,7 +174,7 @@ static int read_class_to_hash(const struct reader *r, uint64_t scope, char ret[R
 	if (scope == 0)
 		return 0;
 	err = memory_word(r->memory, scope + r->names->class_name, &string);
-	return err < 0 ? err : read_text_to_hash(r, string, ret, ret_hash);
+	return err < 0 ? err : read_text_to_hash(r, string, false, ret, ret_hash);
 }
 
 /* The name of a function that may be another one soon, and its tag without its file. */
@@ -177,7 +188,7 @@ static int read_shown(const struct reader *r, uint64_t function, char ret[RUNTIM
 	if (err == 0)
 		err = memory_word(r->memory, function + r->names->scope, &scope);
 	if (err == 0)
-		err = read_text_to_hash(r, string, name, &hash);
+		err = read_text_to_hash(r, string, false, name, &hash);
 	if (err == 0)
 		err = read_class_to_hash(r, scope, class_name, &class_hash);
 	if (err < 0)
