@@ -209,6 +209,14 @@ class Labels(unittest.TestCase):
 
     def test_a_process_that_others_have_left(self):
         """Until it is known, calls of it are not kept. One has the same place on the stack as that which it was forked in."""
+        for _ in range(3):  # a busy machine may have no sample of it in its time
+            numbers = self.left_process()
+            self.assertLessEqual(set(numbers), {"<unknown>"})
+            if numbers:
+                return
+        self.fail("there was too little to see")
+
+    def left_process(self):
         with tempfile.TemporaryDirectory() as directory:
             log, out, path = os.path.join(directory, "log"), os.path.join(directory, "out.jsonl"), program("forks")
             with subprocess.Popen([path, "1", log, "leave"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -227,9 +235,9 @@ class Labels(unittest.TestCase):
             with open(out) as file:
                 samples = [json.loads(line) for line in file]
         numbers = collections.Counter((s["labels"] or {}).get("number") for s in samples
-                                      if s["tid"] in log.times and log.at(s["tid"], s["time_ns"]) == 1101)
+                                      if s["user_stack"] and s["tid"] in log.times and log.at(s["tid"], s["time_ns"]) == 1101)
         print(dict(numbers), flush=True)
-        self.assertEqual(set(numbers), {"<unknown>"})
+        return numbers
 
     def test_stacks_at_the_probe(self):
         """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another

@@ -382,7 +382,8 @@ class TimedResult(unittest.TextTestResult):
     def stopTest(self, test):
         super().stopTest(test)
         if (took := time.monotonic() - self.start) >= self.LONG:
-            print(f"{test.id()} took {took:.0f} s, and {sum(os.times()[:4]) - self.cpu:.0f} s of CPU", flush=True)
+            name = unittest.TestCase.id(test)  # a test may have an id of its own
+            print(f"{name} took {took:.0f} s, and {sum(os.times()[:4]) - self.cpu:.0f} s of CPU", flush=True)
 
 
 class TimedRunner(unittest.TextTestRunner):
