@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -138,8 +139,10 @@ class Requests(Agent):
 
     def test_filters(self):
         self.agent("--pull", self.address, "-F", "99")
-        with harness.busy() as pid, harness.busy() as other:
-            text = self.pprof("-traces", f"{self.url}/debug/pprof/profile?seconds=2&comm=fibonacci")
+        # Other tests may run others of that name.
+        busy = shutil.copy(harness.program("fibonacci"), os.path.join(os.path.dirname(self.config), f"busy{os.getpid()}"))
+        with harness.Target(busy, "3600") as pid, harness.Target(busy, "3600") as other:
+            text = self.pprof("-traces", f"{self.url}/debug/pprof/profile?seconds=2&comm={os.path.basename(busy)}")
             self.assertEqual(set(re.findall(r"^ +pid: +(\d+)", text, re.M)), {pid, other})
             with open(f"/proc/{pid}/cgroup") as file:
                 cgroup = re.search(r"^0::(.*)$", file.read(), re.M).group(1)
