@@ -12,12 +12,12 @@
 
 #include "agent/agent.h"
 #include "base/cleanup.h"
+#include "deliver/spool.h"
 #include "log/clock.h"
 #include "log/log.h"
 
 #define SECOND UINT64_C(1000000000)
-#define NUMBER_LENGTH 20 /* deliver/spool.c */
-/* An agent that begins to deliver there waits for twice as long. */
+/* An agent that begins to deliver there waits for ten times as long. */
 #define HOLD_NS UINT64_C(100000000)
 
 struct look {
@@ -118,7 +118,7 @@ static void look_at_file(struct look *look, struct place *place, const char *nam
 {
 	struct stat st;
 
-	if (strlen(name) != NUMBER_LENGTH || strspn(name, "0123456789") != NUMBER_LENGTH)
+	if (!spool_is_request(name))
 		return;
 	if (fstatat(place->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)

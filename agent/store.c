@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/seldom.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "log/clock.h"
@@ -41,8 +42,8 @@ struct store {
 	struct kept *kept; /* oldest first */
 	size_t n_kept, kept_size;
 	uint64_t n_begun;
-	uint64_t said_ns, n_said;
-	uint64_t full_said_ns, refused_said_ns;
+	uint64_t n_said; /* of what was removed */
+	struct seldom removals, full, refused;
 	struct store_state state;
 };
 
@@ -53,14 +54,9 @@ struct stream {
 	unsigned int n_removed; /* of older ones */
 };
 
-static bool may_say(uint64_t *said_ns)
+static bool may_say(struct seldom *s)
 {
-	uint64_t now = clock_now_ns();
-
-	if (*said_ns && now < *said_ns + SAY_NS)
-		return false;
-	*said_ns = now;
-	return true;
+	return seldom_may_say(s, SAY_NS, &(uint64_t){ 0 });
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -201,7 +197,7 @@ void store_set_limits(struct store *s, const struct store_limits *limits)
 
 static void say_removals(struct store *s)
 {
-	if (s->state.n_removed == s->n_said || !may_say(&s->said_ns))
+	if (s->state.n_removed == s->n_said || !may_say(&s->removals))
 		return;
 	log_info("removed %" PRIu64 " old recordings from %s, as --store-size and --store-age say "
 		 "(%" PRIu64 " so far, %" PRIu64 " bytes)",
@@ -214,7 +210,7 @@ static void say_removals(struct store *s)
 static bool remove_kept(struct store *s, const struct kept *k)
 {
 	if (unlinkat(s->fd, k->name, 0) < 0 && errno != ENOENT) {
-		if (may_say(&s->refused_said_ns))
+		if (may_say(&s->refused))
 			log_warning("cannot remove %s/%s: %s", s->path, k->name, strerror(errno));
 		return false;
 	}
@@ -256,7 +252,7 @@ static bool give_way(struct store *s, unsigned int *n_removed)
 	if (*n_removed == REMOVALS_MAX)
 		return false;
 	pthread_mutex_lock(&s->lock);
-	if (s->n_kept > 0 && may_say(&s->full_said_ns))
+	if (s->n_kept > 0 && may_say(&s->full))
 		log_warning("the disk of %s is full: the oldest recordings are removed", s->path);
 	while (!is_removed && i < s->n_kept && i < REFUSALS_MAX)
 		is_removed = remove_kept(s, &s->kept[i++]);

@@ -50,9 +50,14 @@ static void make_name(uint64_t number, char ret[NAME_LENGTH + 1])
 	snprintf(ret, NAME_LENGTH + 1, NAME_FORMAT, number);
 }
 
+bool spool_is_request(const char *name)
+{
+	return strlen(name) == NAME_LENGTH && strspn(name, "0123456789") == NAME_LENGTH;
+}
+
 static bool parse_name(const char *name, uint64_t *ret)
 {
-	if (strlen(name) != NAME_LENGTH || strspn(name, "0123456789") != NAME_LENGTH)
+	if (!spool_is_request(name))
 		return false;
 	errno = 0;
 	*ret = strtoull(name, NULL, 10);

@@ -22,6 +22,8 @@ struct spool_counts {
  * errno; -EBUSY: another one has it open.
  */
 int spool_open(const char *path, uint64_t max_bytes, struct spool **ret);
+/* Whether a file of that name in the directory is a request. */
+bool spool_is_request(const char *name);
 /* Files remain. Accepts NULL. Returns NULL. */
 struct spool *spool_free(struct spool *spool);
 

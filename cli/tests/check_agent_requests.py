@@ -290,26 +290,24 @@ class Requests(Agent):
         self.end(agent)
         self.assertEqual(len(self.samples(self.store)), len(calls))
 
-    def test_clients_that_have_gone_hold_nothing_up(self):
+    def fill_places(self, *lines):
+        """With clients that ask so, and go."""
         self.agent("--pull", self.address)
         host, port = self.address.split(":")
         with contextlib.ExitStack() as stack:
             for _ in range(8):
                 waiting = stack.enter_context(socket.create_connection((host, int(port))))
-                waiting.sendall(b"GET /debug/pprof/profile?seconds=3600 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                waiting.sendall(b"".join(line + b"\r\n" for line in (*lines, b"")))
             wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 429)
+
+    def test_clients_that_have_gone_hold_nothing_up(self):
+        self.fill_places(b"GET /debug/pprof/profile?seconds=3600 HTTP/1.1", b"Host: localhost")
         self.assertEqual(self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0], 200)
 
     def test_old_clients_that_have_gone_hold_nothing_up_for_long(self):
         """Of HTTP/1.0, which knows no interim response."""
         self.enterContext(own_network())
-        self.agent("--pull", self.address)
-        host, port = self.address.split(":")
-        with contextlib.ExitStack() as stack:
-            for _ in range(8):
-                waiting = stack.enter_context(socket.create_connection((host, int(port))))
-                waiting.sendall(b"GET /debug/pprof/profile?seconds=3600 HTTP/1.0\r\n\r\n")
-            wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 429)
+        self.fill_places(b"GET /debug/pprof/profile?seconds=3600 HTTP/1.0")
         wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 200, 20)
 
     def test_clients_that_only_stop_sending_get_their_profiles(self):

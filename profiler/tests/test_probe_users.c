@@ -179,6 +179,42 @@ static void await_asked(size_t n)
 		usleep(1000);
 }
 
+/* Starts a user that has sent all its requests. */
+static pid_t start_sender(uid_t user, int (*run)(pid_t parent))
+{
+	pid_t child = start_as(user, run);
+	char byte;
+
+	cr_assert_eq(read(sent[0], &byte, 1), 1);
+	return child;
+}
+
+/* Nobody else is served, or let in, until a byte of *ret_gate is there for the one request of this user. */
+static pid_t start_slow(uid_t user, int (*run)(pid_t parent), int *ret_gate)
+{
+	int gate[2];
+	pid_t child;
+
+	listen_to_users();
+	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
+	may_ask = gate[0];
+	*ret_gate = gate[1];
+	child = start_sender(user, run);
+	await_asked(1);
+	return child;
+}
+
+/* What another user has asked for meanwhile, as `run` returns it. */
+static void expect_meanwhile(int (*run)(pid_t parent), int wanted)
+{
+	int gate;
+	pid_t first = start_slow(USER - 1, send_one, &gate), second = start_sender(USER, run);
+
+	cr_assert_eq(write(gate, "x", 1), 1);
+	cr_assert_eq(result_of(second), wanted);
+	cr_assert_eq(result_of(first), 0);
+}
+
 /* Is root answered before more than one other request is? */
 static bool is_root_next(int gate)
 {
@@ -194,22 +230,15 @@ static bool is_root_next(int gate)
 Test(probe_users, serves_others_between_two_requests_of_a_user)
 {
 	pid_t first, second;
-	int gate[2];
-	char byte;
+	int gate;
 
-	listen_to_users();
-	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
-	may_ask = gate[0];
-	first = start_as(USER, send_three);
-	cr_assert_eq(read(sent[0], &byte, 1), 1);
-	await_asked(1);
+	first = start_slow(USER, send_three, &gate);
 	/* Its number is smaller: it comes last. */
-	second = start_as(USER - 1, send_one);
-	cr_assert_eq(read(sent[0], &byte, 1), 1);
-	cr_assert(is_root_next(gate[1]), "all have just connected");
+	second = start_sender(USER - 1, send_one);
+	cr_assert(is_root_next(gate), "all have just connected");
 	await_asked(2);
-	cr_assert(is_root_next(gate[1]), "others have been connected before");
-	cr_assert_eq(write(gate[1], "xx", 2), 2);
+	cr_assert(is_root_next(gate), "others have been connected before");
+	cr_assert_eq(write(gate, "xx", 2), 2);
 	cr_assert_eq(result_of(first), 0);
 	cr_assert_eq(result_of(second), 0);
 	cr_assert(n_asked == 4 && asked_for[0] == USER && asked_for[1] == USER - 1);
@@ -350,22 +379,7 @@ static int ask_too_much(pid_t parent)
 
 Test(probe_users, answers_the_first_requests_of_who_has_too_many)
 {
-	pid_t first, second;
-	int gate[2];
-	char byte;
-
-	listen_to_users();
-	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
-	may_ask = gate[0];
-	first = start_as(USER - 1, send_one);
-	cr_assert_eq(read(sent[0], &byte, 1), 1);
-	await_asked(1);
-	/* Nobody is let in meanwhile. */
-	second = start_as(USER, ask_too_much);
-	cr_assert_eq(read(sent[0], &byte, 1), 1);
-	cr_assert_eq(write(gate[1], "x", 1), 1);
-	cr_assert_eq(result_of(second), 7);
-	cr_assert_eq(result_of(first), 0);
+	expect_meanwhile(ask_too_much, 7);
 }
 
 /* Half requests, some of them finished after others. Returns a bit for each that is answered. */
@@ -400,21 +414,7 @@ static int ask_in_parts(pid_t parent)
 /* They are let in all at once. */
 Test(probe_users, answers_whole_requests_of_who_has_too_many_half_ones)
 {
-	pid_t first, second;
-	int gate[2];
-	char byte;
-
-	listen_to_users();
-	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
-	may_ask = gate[0];
-	first = start_as(USER - 1, send_one);
-	cr_assert_eq(read(sent[0], &byte, 1), 1);
-	await_asked(1);
-	second = start_as(USER, ask_in_parts);
-	cr_assert_eq(read(sent[0], &byte, 1), 1);
-	cr_assert_eq(write(gate[1], "x", 1), 1);
-	cr_assert_eq(result_of(second), 1 << 2 | 1 << 3 | 1 << 4);
-	cr_assert_eq(result_of(first), 0);
+	expect_meanwhile(ask_in_parts, 1 << 2 | 1 << 3 | 1 << 4);
 }
 
 static int ask_after_halves(pid_t parent)
@@ -444,20 +444,11 @@ Test(probe_users, serves_who_has_left_half_requests)
 /* It has not been accepted when the run ends: it is the user's all the same. */
 Test(probe_users, pays_for_what_is_left_at_the_end)
 {
-	pid_t first, second;
-	int gate[2];
-	char byte;
+	int gate;
+	pid_t first = start_slow(USER - 1, send_one, &gate), second = start_sender(USER, send_one);
 
-	listen_to_users();
-	cr_assert(pipe(gate) == 0 && pipe(sent) == 0);
-	may_ask = gate[0];
-	first = start_as(USER - 1, send_one);
-	cr_assert_eq(read(sent[0], &byte, 1), 1);
-	await_asked(1);
-	second = start_as(USER, send_one);
-	cr_assert_eq(read(sent[0], &byte, 1), 1);
 	probe_server_end(server);
-	cr_assert_eq(write(gate[1], "x", 1), 1);
+	cr_assert_eq(write(gate, "x", 1), 1);
 	server = probe_server_free(server);
 	cr_assert_eq(closed_for, USER);
 	(void)result_of(first);
