@@ -11,11 +11,15 @@
 #include <sys/utsname.h>
 
 #include "agent/figures.h"
+#include "agent/left_spools.h"
+#include "agent/limits.h"
 #include "agent/notify.h"
 #include "agent/own_use.h"
 #include "agent/pulls.h"
+#include "agent/rate.h"
 #include "agent/recent.h"
-#include "agent/server.h"
+#include "agent/serving.h"
+#include "base/text.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
@@ -31,14 +35,20 @@
 /* How often to look whether everything is well, and at the memory; and to begin a run anew. */
 #define LOOK_NS UINT64_C(10000000000)
 #define RENEW_NS UINT64_C(600000000000)
+/* How often to look, while the server is to be tried again. */
+#define SERVE_LOOK_NS UINT64_C(1000000000)
 /* For delivering at the end, all backends together; and for the whole end, however long writing takes. */
 #define LAST_DELIVERY_NS UINT64_C(1200000000)
 #define END_NS UINT64_C(4900000000)
+
+/* Why a run takes over from another; but for a reload, it has the same options. */
+enum cause { BY_RELOAD, BY_MEMORY, BY_LOWER_RATE, BY_HIGHER_RATE };
 
 /* A run with all that its options opened. */
 struct generation {
 	const struct agent_options *options;
 	struct run_options run_options;
+	unsigned int divisor; /* of the rate that the options ask for */
 	/* May be those of the one before. */
 	struct store *store;
 	struct backend *backends[AGENT_BACKENDS];
@@ -51,13 +61,16 @@ struct agent {
 	const struct agent_control *control;
 	struct generation *now, *next; /* next: NULL unless it is about to take over */
 	struct generation *old;        /* the one that now took over from, until it has ended */
-	bool is_renewal;               /* next, or else now, has the same options */
+	enum cause cause;              /* of next, or else of now */
+	struct rate rate;
+	bool reloads_later; /* as soon as neither next nor old is there */
 	struct pulls *pulls;
 	struct recent *recent;
-	struct server *server; /* NULL: none */
+	struct serving serving;
 	int event_fd;
 	struct interval_counts counts;
 	struct cpu_budget_counts cpu_counts;
+	struct left_spools left;
 	uint64_t looked_ns, renewed_ns;
 	uint64_t ends_ns; /* when the order to end came; 0: not yet */
 	bool is_hurried, is_ready;
@@ -88,6 +101,7 @@ static void give_figures(void *arg, struct figures *ret)
 		ret->run = run_figures(a->now->run);
 		ret->memory_limit = a->now->options->memory;
 		ret->cpu_share = a->now->options->cpu_share;
+		ret->asked_hz = ret->run.hz ? a->now->options->run.profiler.hz : 0;
 		ret->has_store = a->now->store;
 	}
 	if (ret->has_store)
@@ -103,10 +117,13 @@ static void give_figures(void *arg, struct figures *ret)
 	ret->is_healthy = is_healthy(&ret->run);
 	ret->intervals_written = a->counts.written;
 	ret->intervals_failed = a->counts.failed;
+	ret->store_err = a->counts.store_err;
+	ret->store_failed_real_ns = a->counts.store_failed_real_ns;
 	ret->helpers_spent_ns = a->cpu_counts.spent_ns;
 	ret->helpers_waited_ns = a->cpu_counts.waited_ns;
 	ret->helpers_refused = a->cpu_counts.refused;
 	ret->processes_unlabelled = a->counts.unlabelled;
+	ret->left = left_spools_counts(&a->left);
 }
 
 static void wake_run(void *arg)
@@ -119,18 +136,17 @@ static void wake_run(void *arg)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* counter: of a->constant; NULL: none. */
-static void count(struct agent *a, uint64_t *counter)
+/* What is wrong has been logged. */
+static void go_on_as_before(struct agent *a, enum cause cause, int err)
 {
+	log_warning("sampling goes on as before");
+	if (cause != BY_RELOAD)
+		return;
 	pthread_mutex_lock(&a->lock);
-	if (counter)
-		(*counter)++;
+	a->constant.reloads_failed++;
+	a->constant.reload_err = err;
+	a->constant.reload_failed_real_ns = clock_real_ns();
 	pthread_mutex_unlock(&a->lock);
-}
-
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 static struct backend *find_backend(const struct generation *g,
@@ -147,7 +163,7 @@ static int open_outputs(struct agent *a, struct generation *g)
 	const struct agent_options *o = g->options;
 	int err = 0;
 
-	if (o->store && a->now && is_same(o->store, a->now->options->store))
+	if (o->store && a->now && text_is_same(o->store, a->now->options->store))
 		g->store = a->now->store;
 	else if (o->store)
 		err = store_open(o->store, &o->store_limits, &g->store);
@@ -156,7 +172,8 @@ static int open_outputs(struct agent *a, struct generation *g)
 
 		*backend = find_backend(a->now, &o->backends[i], o->spool);
 		if (!*backend)
-			err = backend_open(&o->backends[i], o->spool, o->spool_size, backend);
+			err = backend_open(&o->backends[i], o->spool, limits_spool_bytes(o),
+					   backend);
 		if (err == 0)
 			g->delivered[g->n_backends++] =
 				(struct interval_output){ .backend = *backend,
@@ -213,7 +230,7 @@ static struct generation *close_generation(struct agent *a, struct generation *g
 
 /* Takes the options over, even on failure, unless they are the present ones. */
 static int begin_generation(struct agent *a, const struct agent_options *options,
-			    struct generation **ret)
+			    unsigned int divisor, struct generation **ret)
 {
 	struct generation *g = calloc(1, sizeof(*g));
 	int err;
@@ -226,6 +243,8 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 	}
 	g->options = options;
 	g->run_options = options->run;
+	g->divisor = divisor;
+	g->run_options.profiler.hz = rate_divided(&options->run.profiler, divisor);
 	g->run_options.pulls = options->pull ? a->pulls : NULL;
 	g->run_options.counts = &a->counts;
 	g->run_options.cpu_share = options->cpu_share;
@@ -241,72 +260,40 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 	return err;
 }
 
-/* Who waits for a profile is told first; the other server may ask for more after that. */
-static void end_server(struct agent *a)
-{
-	if (!a->server)
-		return;
-	pulls_close(a->pulls);
-	a->server = server_close(a->server);
-	pulls_open(a->pulls);
-}
-
-/*
- * The server of other options takes the place of the present one, which stays if that cannot be
- * opened, unless it was at the same address.
- */
 static int serve(struct agent *a, const struct agent_options *o)
 {
-	const struct server_options options = { .address = o->pull,
-						.token_file = o->pull_token_file,
-						.pulls = a->pulls,
-						.recent = a->recent,
-						.figures = give_figures,
-						.arg = a };
-	const struct server_options *was = a->server ? server_options(a->server) : NULL;
-	bool is_there = was && is_same(was->address, o->pull);
-	struct server *server = NULL;
-	int err = 0;
-
-	if (is_there && is_same(was->token_file, o->pull_token_file))
-		return 0;
-	if (is_there)
-		end_server(a);
-	if (o->pull)
-		err = server_open(&options, &server);
-	if (err < 0)
-		return err;
-	end_server(a);
-	a->server = server;
-	if (o->pull)
-		log_info("answering requests at %s", o->pull);
-	return 0;
+	return serving_change(&a->serving, o->pull, o->pull_token_file);
 }
 
-static void begin_next(struct agent *a, const struct agent_options *options, bool is_renewal)
+static void begin_next(struct agent *a, const struct agent_options *options, enum cause cause,
+		       unsigned int divisor)
 {
-	a->is_renewal = is_renewal;
-	if (begin_generation(a, options, &a->next) == 0)
-		return;
-	count(a, is_renewal ? NULL : &a->constant.reloads_failed);
-	log_warning("sampling goes on as before");
+	int err;
+
+	a->cause = cause;
+	err = begin_generation(a, options, divisor, &a->next);
+	if (err < 0)
+		go_on_as_before(a, cause, err);
 }
 
 static void reload(struct agent *a)
 {
 	const struct agent_options *options;
+	int err;
 
-	if (a->next || a->old) {
-		log_warning("the last reload is not complete yet: try again");
+	a->reloads_later = a->next || a->old;
+	if (a->reloads_later) {
+		log_info("the configuration is read again once the last change is complete");
 		return;
 	}
 	(void)notify_send("RELOADING=1");
-	if (a->control->load(a->control->arg, &options) == 0) {
-		begin_next(a, options, false);
-	} else {
-		count(a, &a->constant.reloads_failed);
-		log_warning("sampling goes on as before");
-	}
+	err = a->control->load(a->control->arg, &options);
+	if (err == 0)
+		begin_next(a, options, BY_RELOAD,
+			   rate_kept(&a->now->options->run.profiler, &options->run.profiler,
+				     a->now->divisor));
+	else
+		go_on_as_before(a, BY_RELOAD, err);
 	if (!a->next)
 		(void)notify_send("READY=1");
 }
@@ -316,7 +303,8 @@ static void configure_backends(const struct generation *old, const struct genera
 {
 	for (size_t i = 0; old->options != next->options && i < next->n_backends; i++)
 		if (uses(old, next->backends[i]) &&
-		    backend_configure(next->backends[i], &next->options->backends[i]) < 0)
+		    backend_configure(next->backends[i], &next->options->backends[i],
+				      limits_spool_bytes(next->options)) < 0)
 			log_warning("%s is posted to as before", backend_name(next->backends[i]));
 }
 
@@ -325,8 +313,10 @@ static void take_over(struct agent *a)
 {
 	struct generation *old = a->now;
 
-	if (serve(a, a->next->options) < 0)
-		log_warning("requests are %s", a->server ? "answered as before" : "not answered");
+	/* Not if only the rate changes: there is no need to look at files. */
+	if (old->options != a->next->options && serve(a, a->next->options) < 0)
+		log_warning("requests are %s",
+			    a->serving.server ? "answered as before" : "not answered");
 	configure_backends(old, a->next);
 	run_take_over(a->next->run, old->run);
 	pthread_mutex_lock(&a->lock);
@@ -339,6 +329,9 @@ static void take_over(struct agent *a)
 static void look_at_old(struct agent *a)
 {
 	struct generation *old = a->old;
+	struct figures *c = &a->constant;
+	uint64_t *const counters[] = { &c->reloads, &c->renewals, &c->rate_lowered,
+				       &c->rate_raised }; /* by cause */
 	struct run_figures figures;
 
 	if (!old || run_state(old->run) == RUN_SAMPLES)
@@ -352,14 +345,19 @@ static void look_at_old(struct agent *a)
 	if (a->now->store)
 		store_set_limits(a->now->store, &a->now->options->store_limits);
 	run_serve(a->now->run);
-	count(a, a->is_renewal ? &a->constant.renewals : &a->constant.reloads);
-	if (!a->is_renewal)
+	pthread_mutex_lock(&a->lock);
+	(*counters[a->cause])++;
+	pthread_mutex_unlock(&a->lock);
+	left_spools_look(&a->left, a->now->options, a->cause == BY_RELOAD);
+	if (a->cause == BY_RELOAD)
 		log_info("sampling goes on with the new configuration");
 	(void)notify_send("READY=1");
 }
 
 static void look_at_next(struct agent *a)
 {
+	int err;
+
 	switch (a->next ? run_state(a->next->run) : RUN_OPENS) {
 	case RUN_OPENS:
 		break;
@@ -368,9 +366,9 @@ static void look_at_next(struct agent *a)
 		break;
 	case RUN_ENDED:
 	case RUN_FAILED:
+		err = run_error(a->next->run);
 		a->next = close_generation(a, a->next, a->now);
-		count(a, a->is_renewal ? NULL : &a->constant.reloads_failed);
-		log_warning("sampling goes on as before");
+		go_on_as_before(a, a->cause, err);
 		(void)notify_send("READY=1");
 	}
 }
@@ -389,31 +387,58 @@ static bool look_at_run(struct agent *a)
 	return state != RUN_ENDED && state != RUN_FAILED;
 }
 
+/* Of all backends. */
+static uint64_t waiting_bytes(const struct generation *g)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < g->n_backends; i++)
+		bytes += backend_counts(g->backends[i]).deliver.spooled_bytes;
+	return bytes;
+}
+
 static void look_at_memory(struct agent *a, uint64_t now)
 {
 	const struct agent_options *o = a->now->options;
 	struct own_use own, helpers;
 
-	if (!o->memory || a->next || a->old || !a->is_ready ||
-	    (a->renewed_ns && now < a->renewed_ns + RENEW_NS))
+	if (a->next || a->old || !a->is_ready || (a->renewed_ns && now < a->renewed_ns + RENEW_NS))
 		return;
 	own_use_read(&own, &helpers);
-	if (own.private_bytes + helpers.private_bytes <= o->memory)
+	if (!limits_is_exceeded(o, own.private_bytes + helpers.private_bytes,
+				waiting_bytes(a->now)))
 		return;
 	a->renewed_ns = now;
 	log_warning("%" PRIu64 " MiB of memory are in use, more than --memory allows (%" PRIu64
 		    " MiB): the profiler is begun anew",
 		    (own.private_bytes + helpers.private_bytes) >> 20, o->memory >> 20);
-	begin_next(a, o, true);
+	begin_next(a, o, BY_MEMORY, a->now->divisor);
+}
+
+static void look_at_rate(struct agent *a, uint64_t now)
+{
+	const struct agent_options *o = a->now->options;
+	bool is_steady = a->is_ready && !a->next && !a->old;
+	unsigned int divisor = a->now->divisor;
+	struct figures figures;
+
+	give_figures(a, &figures);
+	if (rate_change(&a->rate, &figures, &o->run.profiler, is_steady, &divisor, now))
+		begin_next(a, o, divisor > a->now->divisor ? BY_LOWER_RATE : BY_HIGHER_RATE,
+			   divisor);
 }
 
 static void look_around(struct agent *a)
 {
 	struct run_figures figures = run_figures(a->now->run);
+	uint64_t now = clock_now_ns();
 
 	if (!a->is_ready || is_healthy(&figures))
 		(void)notify_send("WATCHDOG=1");
-	look_at_memory(a, clock_now_ns());
+	look_at_memory(a, now);
+	look_at_rate(a, now);
+	left_spools_look(&a->left, a->now->options, false);
+	server_look(a->serving.server);
 }
 
 static void obey(struct agent *a)
@@ -439,7 +464,11 @@ static void obey(struct agent *a)
 /* How long poll(2) may wait. */
 static int wait_ms(const struct agent *a, uint64_t every_ns)
 {
-	return (int)((a->ends_ns ? UINT64_C(100000000) : every_ns) / 1000000);
+	uint64_t wait = a->ends_ns ? UINT64_C(100000000) : every_ns;
+
+	if (a->serving.again_ns && wait > SERVE_LOOK_NS)
+		wait = SERVE_LOOK_NS;
+	return (int)(wait / 1000000);
 }
 
 static void hurry(struct agent *a, uint64_t now)
@@ -453,6 +482,8 @@ static void hurry(struct agent *a, uint64_t now)
 	if (now < a->ends_ns + GIVE_UP_NS)
 		return;
 	log_error("the open interval could not be written in time, and is lost");
+	for (size_t i = 0; i < a->now->n_backends; i++)
+		backend_say_left(a->now->backends[i]);
 	_exit(EXIT_CODE_FAILED);
 }
 
@@ -469,12 +500,16 @@ static void turn(struct agent *a)
 		look_at_old(a);
 		if (!a->ends_ns)
 			look_at_next(a);
+		if (!a->ends_ns && a->reloads_later && !a->next && !a->old)
+			reload(a);
 		(void)poll(fds, 2, wait_ms(a, every));
 		if (fds[1].revents)
 			(void)!read(a->event_fd, &woken, sizeof(woken));
 		if (fds[0].revents)
 			obey(a);
 		now = clock_now_ns();
+		if (!a->ends_ns)
+			serving_look(&a->serving, now);
 		if (a->ends_ns)
 			hurry(a, now);
 		else if (now >= a->looked_ns + every) {
@@ -498,6 +533,9 @@ static int prepare(struct agent *a)
 		err = a->control->load(a->control->arg, &options);
 	if (err < 0)
 		return err;
+	a->serving.options = (struct server_options){
+		.pulls = a->pulls, .recent = a->recent, .figures = give_figures, .arg = a
+	};
 	file_limit_raise();
 	a->constant.started_real_ns = clock_real_ns();
 	if (uname(&machine) == 0) {
@@ -505,12 +543,17 @@ static int prepare(struct agent *a)
 		snprintf(a->constant.kernel, sizeof(a->constant.kernel), "%s %s", machine.sysname,
 			 machine.release);
 	}
-	err = begin_generation(a, options, &a->now);
+	err = begin_generation(a, options, 1, &a->now);
 	if (err < 0)
 		return err;
 	run_take_over(a->now->run, NULL);
 	run_serve(a->now->run);
-	return serve(a, options);
+	left_spools_look(&a->left, options, true);
+	err = serve(a, options);
+	if (!serving_may_pass(err))
+		return err;
+	log_warning("requests are not answered until that is possible");
+	return 0;
 }
 
 static void say_end(struct agent *a)
@@ -539,7 +582,7 @@ int agent_run(const struct agent_control *control)
 	}
 	if (a.pulls)
 		pulls_close(a.pulls);
-	server_close(a.server);
+	server_close(a.serving.server);
 	if (a.is_ready)
 		say_end(&a);
 	close_generation(&a, a.next, a.now);

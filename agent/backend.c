@@ -2,14 +2,20 @@
 #include "agent/backend.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/delivery_report.h"
 #include "agent/relabel.h"
+#include "agent/seldom.h"
+#include "agent/series_memory.h"
 #include "base/cleanup.h"
+#include "base/secret.h"
+#include "base/text.h"
 #include "log/log.h"
 
 struct backend {
@@ -17,27 +23,26 @@ struct backend {
 	enum deliver_protocol protocol;
 	struct backend_options own; /* what it is found by again; the strings are its own */
 	char *spool;
+	char *shown; /* its URL without secrets */
+	char *mark;  /* a file that is there while it is open; NULL: none */
 	struct delivery_counts counts;
+	struct series_memory *memory;
+	struct seldom failures;
 };
-
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
 
 bool backend_options_are_of_one(const struct backend_options *a, const struct backend_options *b)
 {
 	return a->deliver.protocol == b->deliver.protocol &&
-	       is_same(a->deliver.url, b->deliver.url) && is_same(a->name, b->name) &&
-	       is_same(a->deliver.tenant, b->deliver.tenant) &&
-	       is_same(a->deliver.user, b->deliver.user);
+	       text_is_same(a->deliver.url, b->deliver.url) && text_is_same(a->name, b->name) &&
+	       text_is_same(a->deliver.tenant, b->deliver.tenant) &&
+	       text_is_same(a->deliver.user, b->deliver.user);
 }
 
 static bool has_same_headers(const struct deliver_options *a, const struct deliver_options *b)
 {
 	size_t i = 0;
 
-	while (i < a->n_headers && i < b->n_headers && is_same(a->headers[i], b->headers[i]))
+	while (i < a->n_headers && i < b->n_headers && text_is_same(a->headers[i], b->headers[i]))
 		i++;
 	return i == a->n_headers && i == b->n_headers;
 }
@@ -47,8 +52,8 @@ static bool has_same_labels(const struct backend_options *a, const struct backen
 	size_t i = 0;
 
 	while (i < a->n_labels && i < b->n_labels &&
-	       is_same(a->labels[i].name, b->labels[i].name) &&
-	       is_same(a->labels[i].value, b->labels[i].value))
+	       text_is_same(a->labels[i].name, b->labels[i].name) &&
+	       text_is_same(a->labels[i].value, b->labels[i].value))
 		i++;
 	return i == a->n_labels && i == b->n_labels;
 }
@@ -58,11 +63,11 @@ bool backend_options_are_equal(const struct backend_options *a, const struct bac
 	const struct deliver_options *x = &a->deliver, *y = &b->deliver;
 
 	return backend_options_are_of_one(a, b) && has_same_headers(x, y) &&
-	       has_same_labels(a, b) && is_same(x->ca_file, y->ca_file) &&
-	       is_same(x->certificate_file, y->certificate_file) &&
-	       is_same(x->key_file, y->key_file) && x->insecure == y->insecure &&
-	       is_same(x->token_file, y->token_file) &&
-	       is_same(x->password_file, y->password_file) &&
+	       has_same_labels(a, b) && text_is_same(x->ca_file, y->ca_file) &&
+	       text_is_same(x->certificate_file, y->certificate_file) &&
+	       text_is_same(x->key_file, y->key_file) && x->insecure == y->insecure &&
+	       text_is_same(x->token_file, y->token_file) &&
+	       text_is_same(x->password_file, y->password_file) &&
 	       a->max_label_sets == b->max_label_sets &&
 	       relabel_is_same(a->own_rules, b->own_rules);
 }
@@ -83,11 +88,29 @@ static uint64_t identify(const struct backend_options *o)
 	return hash(h, o->deliver.user);
 }
 
+/* A run that was killed leaves its mark. The spool is locked by now. */
+static void mark_open(struct backend *b, const char *spool)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (asprintf(&b->mark, "%s/open", spool) < 0) {
+		b->mark = NULL;
+		return;
+	}
+	fd = open(b->mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == EEXIST)
+		log_warning(
+			"the last run did not end by itself: the interval that was open is lost "
+			"for %s",
+			backend_name(b));
+}
+
 static int open_deliver(struct backend *b, const struct backend_options *options,
 			uint64_t spool_bytes)
 {
 	struct deliver_options own = options->deliver;
 	_cleanup_free_ char *path = NULL;
+	int err;
 
 	if (b->spool &&
 	    asprintf(&path, "%s/%s-%016" PRIx64, b->spool,
@@ -97,13 +120,18 @@ static int open_deliver(struct backend *b, const struct backend_options *options
 		return -errno;
 	own.spool = path;
 	own.spool_bytes = spool_bytes;
-	return deliver_open(&own, &b->deliver);
+	err = deliver_open(&own, &b->deliver);
+	if (err == 0 && path)
+		mark_open(b, path);
+	return err;
 }
 
 /* A wrong URL is not said, as it may have a password. */
 static void log_failure(const struct backend_options *options, int err)
 {
-	log_error("cannot deliver to %s: %s", err == -EINVAL ? "a backend" : options->deliver.url,
+	_cleanup_free_ char *shown = secret_mask_url(options->deliver.url);
+
+	log_error("cannot deliver to %s: %s", err == -EINVAL || !shown ? "a backend" : shown,
 		  err == -EINVAL ? "its URL has no host, or has a user's name" :
 		  err == -EBUSY  ? "another agent uses its spool" :
 		  err == -ENOSYS ? "libcurl.so.4 is not installed, or too old: install it" :
@@ -137,7 +165,9 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 		return err;
 	b->protocol = options->deliver.protocol;
 	b->spool = spool ? strdup(spool) : NULL;
-	if (copy_identity(options, &b->own) == 0 && !b->spool == !spool)
+	b->shown = secret_mask_url(options->deliver.url);
+	if (copy_identity(options, &b->own) == 0 && !b->spool == !spool && b->shown &&
+	    series_memory_new(&b->memory) == 0)
 		err = open_deliver(b, options, spool_bytes);
 	if (err < 0) {
 		log_failure(options, err);
@@ -148,29 +178,55 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 	return 0;
 }
 
+static void say_left(const struct backend *b, uint64_t n)
+{
+	if (n > 0 && b->spool)
+		log_info("%s: %" PRIu64 " requests wait in %s until an agent delivers there again; "
+			 "another one with that spool removes them a week after they were made",
+			 backend_name(b), n, b->spool);
+	else if (n > 0)
+		log_warning("%s: %" PRIu64 " requests could not be delivered in time, and are lost",
+			    backend_name(b), n);
+}
+
+void backend_say_left(struct backend *b)
+{
+	say_left(b, backend_counts(b).deliver.spooled);
+}
+
 struct backend *backend_close(struct backend *b, uint64_t time_ns)
 {
 	if (!b)
 		return NULL;
-	deliver_stop(b->deliver, time_ns);
+	/* While the spool is locked; all intervals are in it. */
+	if (b->mark)
+		unlink(b->mark);
+	free(b->mark);
+	say_left(b, deliver_stop(b->deliver, time_ns));
 	free((char *)b->own.deliver.url);
 	free((char *)b->own.name);
 	free((char *)b->own.deliver.tenant);
 	free((char *)b->own.deliver.user);
 	free(b->spool);
+	series_memory_free(b->memory);
+	free(b->shown);
 	free(b);
 	return NULL;
 }
 
 bool backend_is(const struct backend *b, const struct backend_options *options, const char *spool)
 {
-	return backend_options_are_of_one(&b->own, options) && is_same(b->spool, spool);
+	return backend_options_are_of_one(&b->own, options) && text_is_same(b->spool, spool);
 }
 
-int backend_configure(struct backend *b, const struct backend_options *options)
+int backend_configure(struct backend *b, const struct backend_options *options,
+		      uint64_t spool_bytes)
 {
-	int err = deliver_configure(b->deliver, &options->deliver);
+	struct deliver_options own = options->deliver;
+	int err;
 
+	own.spool_bytes = spool_bytes;
+	err = deliver_configure(b->deliver, &own);
 	if (err < 0)
 		log_failure(options, err);
 	return err;
@@ -178,7 +234,12 @@ int backend_configure(struct backend *b, const struct backend_options *options)
 
 const char *backend_name(const struct backend *b)
 {
-	return b->own.name ? b->own.name : b->own.deliver.url;
+	return b->own.name ? b->own.name : b->shown;
+}
+
+struct seldom *backend_failures(struct backend *b)
+{
+	return &b->failures;
 }
 
 struct backend_counts backend_counts(struct backend *b)
@@ -190,6 +251,7 @@ struct backend_counts backend_counts(struct backend *b)
 		counts.folded += kept == SERIES_ALL ? 0 : counts.kept[kept];
 	}
 	deliver_counts(b->deliver, &counts.deliver);
+	deliver_last_error(b->deliver, &counts.error);
 	return counts;
 }
 
@@ -202,6 +264,7 @@ int backend_report_new(struct backend *b, const struct backend_options *options,
 					   .n_labels = options->n_labels,
 					   .all_rules = options->all_rules,
 					   .own_rules = options->own_rules,
+					   .memory = b->memory,
 					   .max_label_sets = options->max_label_sets,
 					   .counts = &b->counts };
 

@@ -9,6 +9,7 @@
 #include "report/report.h"
 
 struct relabel;
+struct seldom;
 
 #define BACKEND_HEADERS 16
 #define BACKEND_LABELS 16
@@ -20,11 +21,12 @@ struct backend_options {
 	const struct deliver_label *labels; /* added to all profiles */
 	size_t n_labels;
 	const struct relabel *all_rules, *own_rules; /* NULL: none */
-	size_t max_label_sets; /* of a profile; beyond it they are not told apart */
+	size_t max_label_sets; /* that it gets (series.h); beyond it they are not told apart */
 };
 
 struct backend_counts {
 	struct deliver_counts deliver;
+	struct deliver_error error;
 	uint64_t filtered;            /* samples that rules drop */
 	uint64_t folded;              /* samples of too many sets of labels */
 	uint64_t kept[SERIES_N_KEPT]; /* samples, by what they keep of them */
@@ -45,16 +47,21 @@ struct backend;
  */
 int backend_open(const struct backend_options *options, const char *spool, uint64_t spool_bytes,
 		 struct backend **ret);
-/* Delivers what can be delivered within that time. Accepts NULL. Returns NULL. */
+/* Delivers what can be delivered within that time, and says what is left. Accepts NULL. Returns NULL. */
 struct backend *backend_close(struct backend *backend, uint64_t time_ns);
 
 bool backend_is(const struct backend *backend, const struct backend_options *options,
 		const char *spool);
 /* Posts by other options of the same backend from now on. Logs errors. 0 or a negative errno. */
-int backend_configure(struct backend *backend, const struct backend_options *options);
-/* Its name, or else its URL, in which nothing is secret. */
+int backend_configure(struct backend *backend, const struct backend_options *options,
+		      uint64_t spool_bytes);
+/* Its name, or else its URL without what is secret in it. */
 const char *backend_name(const struct backend *backend);
 struct backend_counts backend_counts(struct backend *backend);
+/* Intervals that could not be written for it. */
+struct seldom *backend_failures(struct backend *backend);
+/* Says what has not been delivered, and is lost unless its spool is a directory. */
+void backend_say_left(struct backend *backend);
 
 /*
  * Makes a report that puts its samples into the spool when it is finished. The context's start may

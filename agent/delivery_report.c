@@ -9,6 +9,7 @@
 #include "agent/named_labels.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "log/clock.h"
 #include "report/resource_label.h"
 
 /* Pyroscope cuts deeper stacks at the leaf (pkg/pprof, max_profile_stacktrace_depth). */
@@ -20,7 +21,9 @@ enum kind { KIND_ALL, KIND_EVENTS, KIND_OFF_CPU, KIND_WALL };
 /* A part of a report: all of it, or a kind of samples with a set of labels. */
 struct part {
 	UT_hash_handle hh; /* by key */
+	struct delivery_report *of;
 	struct report *report;
+	struct report_parts limits;
 	struct totals totals;
 	char *text;
 	size_t size;
@@ -36,7 +39,6 @@ struct delivery_report {
 	struct delivery delivery;
 	struct series_options series_options;
 	struct series *series;
-	struct report_parts limits;
 	struct part *parts;
 };
 
@@ -47,6 +49,79 @@ static void part_free(struct part *part)
 		fclose(part->to);
 	free(part->text);
 	free(part);
+}
+
+/* A request is complete; what is written next belongs to another one. */
+static int put_request(void *arg)
+{
+	struct part *part = arg;
+	int err = fflush(part->to) != 0 ? -ENOMEM : 0;
+
+	if (err == 0)
+		err = deliver_put(part->of->delivery.deliver, part->text, part->size);
+	rewind(part->to);
+	return err;
+}
+
+/* Of samples by time, as its UI expects; of others, what is counted. */
+static const char *kind_name(const struct report_context *context, enum kind kind)
+{
+	if (kind == KIND_OFF_CPU)
+		return "off_cpu";
+	if (kind == KIND_WALL)
+		return "wall";
+	if (context->n_several > 0)
+		return "events";
+	if (context->hz > 0)
+		return "process_cpu";
+	return context->counts ? context->counts : "events";
+}
+
+/* Pyroscope's names of labels are Prometheus's. It takes no profile without a service. */
+static int make_labels(const struct delivery_report *r, const struct part *part,
+		       struct named_labels *ret)
+{
+	const struct label_set *set = (const struct label_set *)(const void *)part->key.labels;
+	struct label label;
+	size_t at = 0;
+	int err = 0;
+
+	while (err == 0 && label_set_next(set, &at, &label))
+		if (label.text)
+			err = named_labels_set(ret, resource_label_plain(label.key), label.text);
+	if (err == 0 && !*named_labels_get(ret, "service.name"))
+		err = named_labels_set(ret, "service.name", "unknown");
+	if (err == 0)
+		err = named_labels_set(ret, "__name__",
+				       kind_name(&r->report.context, (enum kind)part->key.kind));
+	return err;
+}
+
+/* Each is another profile, with an id of its own. */
+static int put_one(struct part *part)
+{
+	struct delivery_report *r = part->of;
+	_cleanup_(named_labels_done) struct named_labels named = { 0 };
+	struct deliver_label labels[NAMED_LABELS_MAX];
+	uint8_t id[16];
+
+	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
+		return -EIO;
+	if (fflush(part->to) != 0 || make_labels(r, part, &named) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < named.n; i++)
+		labels[i] = (struct deliver_label){ named.items[i].name, named.items[i].value };
+	return deliver_put_pprof(r->delivery.deliver, part->text, part->size, id, labels, named.n);
+}
+
+/* The next one begins anew, whatever became of this one. */
+static int put_profile(void *arg)
+{
+	struct part *part = arg;
+	int err = put_one(part);
+
+	rewind(part->to);
+	return err;
 }
 
 /* What a profile of that kind is about. */
@@ -71,8 +146,12 @@ static int open_part(struct delivery_report *r, struct part *part)
 	part->to = open_memstream(&part->text, &part->size);
 	if (!part->to)
 		return -ENOMEM;
-	if (r->delivery.protocol == DELIVER_OTLP)
-		context.parts = &r->limits;
+	part->of = r;
+	part->limits = (struct report_parts){ DELIVER_MAX_SIZE, DELIVER_MAX_SAMPLES,
+					      r->delivery.protocol == DELIVER_OTLP ? put_request :
+										     put_profile,
+					      part };
+	context.parts = &part->limits;
 	return report_new(report_format_by_name(format), &context, part->to, &part->report);
 }
 
@@ -181,68 +260,6 @@ static int delivery_add(struct report *report, const struct sample *sample,
 						      add_pyroscope(r, &of, &own, totals);
 }
 
-/* A request is complete; what is written next belongs to another one. */
-static int put_request(void *arg)
-{
-	struct delivery_report *r = arg;
-	struct part *part = r->parts;
-	int err = fflush(part->to) != 0 ? -ENOMEM : 0;
-
-	if (err == 0)
-		err = deliver_put(r->delivery.deliver, part->text, part->size);
-	rewind(part->to);
-	return err;
-}
-
-/* Of samples by time, as its UI expects; of others, what is counted. */
-static const char *kind_name(const struct report_context *context, enum kind kind)
-{
-	if (kind == KIND_OFF_CPU)
-		return "off_cpu";
-	if (kind == KIND_WALL)
-		return "wall";
-	if (context->n_several > 0)
-		return "events";
-	if (context->hz > 0)
-		return "process_cpu";
-	return context->counts ? context->counts : "events";
-}
-
-/* Pyroscope's names of labels are Prometheus's. It takes no profile without a service. */
-static int make_labels(const struct delivery_report *r, const struct part *part,
-		       struct named_labels *ret)
-{
-	const struct label_set *set = (const struct label_set *)(const void *)part->key.labels;
-	struct label label;
-	size_t at = 0;
-	int err = 0;
-
-	while (err == 0 && label_set_next(set, &at, &label))
-		if (label.text)
-			err = named_labels_set(ret, resource_label_plain(label.key), label.text);
-	if (err == 0 && !*named_labels_get(ret, "service.name"))
-		err = named_labels_set(ret, "service.name", "unknown");
-	if (err == 0)
-		err = named_labels_set(ret, "__name__",
-				       kind_name(&r->report.context, (enum kind)part->key.kind));
-	return err;
-}
-
-static int put_profile(struct delivery_report *r, struct part *part)
-{
-	_cleanup_(named_labels_done) struct named_labels named = { 0 };
-	struct deliver_label labels[NAMED_LABELS_MAX];
-	uint8_t id[16];
-
-	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
-		return -errno;
-	if (fflush(part->to) != 0 || make_labels(r, part, &named) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < named.n; i++)
-		labels[i] = (struct deliver_label){ named.items[i].name, named.items[i].value };
-	return deliver_put_pprof(r->delivery.deliver, part->text, part->size, id, labels, named.n);
-}
-
 /* All parts are tried. */
 static int delivery_finish(struct report *report, const struct totals *totals)
 {
@@ -255,8 +272,6 @@ static int delivery_finish(struct report *report, const struct totals *totals)
 		part->totals.duration_ns = totals->duration_ns;
 		part->totals.lost = totals->lost;
 		own = report_finish(part->report, &part->totals);
-		if (own == 0 && r->delivery.protocol == DELIVER_PYROSCOPE)
-			own = put_profile(r, part);
 		if (err == 0)
 			err = own;
 	}
@@ -288,7 +303,6 @@ int delivery_report_new(const struct delivery *delivery, const struct report_con
 				     .finish = delivery_finish,
 				     .free = delivery_free };
 	r->delivery = *delivery;
-	r->limits = (struct report_parts){ DELIVER_MAX_SIZE, DELIVER_MAX_SAMPLES, put_request, r };
 	r->series_options = (struct series_options){
 		.host = context->host ? context->host : "",
 		.labels = delivery->labels,
@@ -297,6 +311,8 @@ int delivery_report_new(const struct delivery *delivery, const struct report_con
 		.own_rules = delivery->own_rules,
 		.by_process = delivery->protocol == DELIVER_OTLP,
 		.max_sets = delivery->max_label_sets,
+		.memory = delivery->memory,
+		.now_ns = clock_now_ns(),
 	};
 	if (series_new(&r->series_options, &r->series) < 0) {
 		free(r);

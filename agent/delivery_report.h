@@ -9,6 +9,7 @@
 #include "report/report.h"
 
 struct relabel;
+struct series_memory;
 
 /* What became of samples on their way to a backend; any thread may read it. */
 struct delivery_counts {
@@ -24,7 +25,8 @@ struct delivery {
 	const struct deliver_label *labels; /* added to all profiles */
 	size_t n_labels;
 	const struct relabel *all_rules, *own_rules; /* NULL: none */
-	size_t max_label_sets;                       /* of a report */
+	struct series_memory *memory;                /* of earlier reports; NULL: none */
+	size_t max_label_sets;                       /* that the backend gets */
 	struct delivery_counts *counts;
 };
 

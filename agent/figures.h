@@ -3,6 +3,7 @@
 #define DP_AGENT_FIGURES_H
 
 #include "agent/agent.h"
+#include "agent/left_spools.h"
 #include "agent/recent.h"
 #include "agent/run.h"
 #include "agent/store.h"
@@ -13,6 +14,8 @@ struct figures {
 	struct run_figures run;
 	uint64_t started_real_ns; /* when the agent began */
 	uint64_t intervals_written, intervals_failed;
+	int store_err; /* the last one, negative, and when */
+	uint64_t store_failed_real_ns;
 	uint64_t processes_unlabelled; /* that ended before their cgroup was read */
 	bool has_store;
 	struct store_state store;
@@ -21,9 +24,14 @@ struct figures {
 		struct backend_counts counts;
 	} backends[AGENT_BACKENDS];
 	size_t n_backends;
+	struct left_counts left;
 	uint64_t reloads, reloads_failed; /* by SIGHUP */
-	uint64_t renewals;                /* of the profiler, because of --memory */
-	double cpu_share;                 /* of --cpu-budget; 0: none */
+	int reload_err;                   /* the last one, negative, and when */
+	uint64_t reload_failed_real_ns;
+	uint64_t renewals; /* of the profiler, because of --memory */
+	uint64_t rate_lowered, rate_raised;
+	unsigned int asked_hz; /* the rate in the options; 0: they have none */
+	double cpu_share;      /* of --cpu-budget; 0: none */
 	uint64_t helpers_spent_ns,
 		helpers_waited_ns; /* of it: CPU time, and for it (cpu_budget.h) */
 	uint64_t helpers_refused;  /* look-ups of names, for others' sake */

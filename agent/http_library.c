@@ -10,6 +10,7 @@ static const struct library_function functions[] = {
 	{ "MHD_start_daemon", offsetof(struct http_library, start_daemon) },
 	{ "MHD_stop_daemon", offsetof(struct http_library, stop_daemon) },
 	{ "MHD_lookup_connection_value", offsetof(struct http_library, lookup_connection_value) },
+	{ "MHD_get_connection_info", offsetof(struct http_library, get_connection_info) },
 	{ "MHD_suspend_connection", offsetof(struct http_library, suspend_connection) },
 	{ "MHD_resume_connection", offsetof(struct http_library, resume_connection) },
 	{ "MHD_create_response_from_buffer",

@@ -15,6 +15,9 @@ struct http_library {
 	void (*stop_daemon)(struct MHD_Daemon *daemon);
 	const char *(*lookup_connection_value)(struct MHD_Connection *connection,
 					       enum MHD_ValueKind kind, const char *key);
+	const union MHD_ConnectionInfo *(*get_connection_info)(struct MHD_Connection *connection,
+							       enum MHD_ConnectionInfoType type,
+							       ...);
 	void (*suspend_connection)(struct MHD_Connection *connection);
 	void (*resume_connection)(struct MHD_Connection *connection);
 	struct MHD_Response *(*create_response_from_buffer)(size_t size, void *buffer,

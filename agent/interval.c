@@ -2,6 +2,7 @@
 #include "agent/interval.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,11 @@
 #include "agent/process_labels.h"
 #include "agent/recent.h"
 #include "agent/store.h"
+#include "log/clock.h"
 #include "log/log.h"
+
+/* A full disk fails every interval of every output: one line in this time tells it. */
+#define SAY_NS UINT64_C(600000000000)
 
 struct written {
 	const struct interval_output *output;
@@ -25,9 +30,34 @@ struct interval {
 	struct interval_counts *counts;
 	struct totals out; /* of samples outside the window */
 	bool has_begun;
+	uint64_t began_ns; /* without regard to the window */
 	struct written *written;
 	size_t n;
 };
+
+static struct seldom *failures_of(struct interval_counts *counts,
+				  const struct interval_output *output)
+{
+	if (output->backend)
+		return backend_failures(output->backend);
+	return output->store ? &counts->store_failures : &counts->recent_failures;
+}
+
+/* One output's failures do not keep another's from being said. */
+static void say_failure(struct interval_counts *counts, const struct interval_output *output,
+			const char *what, int err)
+{
+	const char *name = output->backend ? backend_name(output->backend) : "";
+	char more[64] = "";
+	uint64_t unsaid;
+
+	if (!seldom_may_say(failures_of(counts, output), SAY_NS, &unsaid))
+		return;
+	if (unsaid > 0)
+		snprintf(more, sizeof(more), " (and %" PRIu64 " more since that was said last)",
+			 unsaid);
+	log_error("%s%s%s: %s%s", name, *name ? ": " : "", what, strerror(-err), more);
+}
 
 /* The reports learn when they begin before their first sample, which is when they write it. */
 static void begin(struct interval *i)
@@ -38,6 +68,7 @@ static void begin(struct interval *i)
 	if (i->has_begun)
 		return;
 	i->has_begun = true;
+	i->began_ns = c->started_ns;
 	if (from != UINT64_MAX && from > c->started_ns) {
 		c->started_real_ns += from - c->started_ns;
 		c->started_ns = from;
@@ -89,19 +120,29 @@ static int open_output(struct interval *i, const struct interval_output *output,
 	return err;
 }
 
-static int add_output(struct interval *i, const struct interval_output *output)
+static void note_failure(struct interval_counts *counts, const struct interval_output *output,
+			 int err)
+{
+	counts->failed += !output->recent;
+	if (!output->store)
+		return;
+	atomic_store(&counts->store_err, err);
+	atomic_store(&counts->store_failed_real_ns, clock_real_ns());
+}
+
+static void add_output(struct interval *i, const struct interval_output *output)
 {
 	struct written *w = &i->written[i->n];
 	int err = open_output(i, output, w);
 
 	if (err < 0) {
-		log_error("cannot begin to write an interval: %s", strerror(-err));
-		return err;
+		note_failure(i->counts, output, err);
+		say_failure(i->counts, output, "cannot begin to write an interval", err);
+		return;
 	}
 	w->output = output;
 	i->report.streams &= w->report->streams;
 	i->n++;
-	return 0;
 }
 
 int interval_new(const struct interval_output *outputs, size_t n,
@@ -123,8 +164,7 @@ int interval_new(const struct interval_output *outputs, size_t n,
 	i->labels = labels;
 	i->counts = counts;
 	for (size_t k = 0; k < n; k++)
-		if (add_output(i, &outputs[k]) < 0)
-			counts->failed++;
+		add_output(i, &outputs[k]);
 	*ret = i;
 	return 0;
 }
@@ -141,9 +181,9 @@ void interval_begin(struct interval *i, uint64_t started_ns, uint64_t started_re
 }
 
 /* The time that counts, of the totals' time, which ends when the profiler stopped. */
-static uint64_t counted_ns(const struct interval *i, uint64_t began_ns, uint64_t duration_ns)
+static uint64_t counted_ns(const struct interval *i, uint64_t duration_ns)
 {
-	uint64_t until = atomic_load(&i->window->until_ns), end = began_ns + duration_ns;
+	uint64_t until = atomic_load(&i->window->until_ns), end = i->began_ns + duration_ns;
 
 	end = end < until ? end : until;
 	return end > i->report.context.started_ns ? end - i->report.context.started_ns : 0;
@@ -151,11 +191,10 @@ static uint64_t counted_ns(const struct interval *i, uint64_t began_ns, uint64_t
 
 void interval_finish(struct interval *i, const struct totals *totals)
 {
-	uint64_t began_ns = i->report.context.started_ns;
 	struct totals counted = totals_since(totals, &i->out);
 
 	begin(i);
-	counted.duration_ns = counted_ns(i, began_ns, totals->duration_ns);
+	counted.duration_ns = counted_ns(i, totals->duration_ns);
 	for (size_t k = 0; k < i->n; k++) {
 		struct written *w = &i->written[k];
 
@@ -169,8 +208,9 @@ void interval_finish(struct interval *i, const struct totals *totals)
 			i->counts->written += !w->output->recent;
 			continue;
 		}
-		i->counts->failed += !w->output->recent;
-		log_error("an interval could not be written, and is lost: %s", strerror(-w->err));
+		note_failure(i->counts, w->output, w->err);
+		say_failure(i->counts, w->output, "an interval could not be written, and is lost",
+			    w->err);
 	}
 	interval_free(i);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/seldom.h"
 #include "agent/window.h"
 #include "report/report.h"
 
@@ -34,6 +35,9 @@ struct interval;
 struct interval_counts {
 	_Atomic uint64_t written, failed; /* outputs but those of a minute */
 	_Atomic uint64_t unlabelled;      /* processes, see process_labels.h */
+	_Atomic int store_err;            /* the last one, negative, and when */
+	_Atomic uint64_t store_failed_real_ns;
+	struct seldom store_failures, recent_failures; /* backends have their own */
 };
 
 /*

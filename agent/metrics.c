@@ -7,13 +7,15 @@
 #include "base/array.h"
 #include "report/outcome.h"
 
-enum kind { COUNTER, GAUGE };
+enum kind { COUNTER, GAUGE, SUMMARY };
 
 /* A family; a counter's samples have the suffix _total. */
 static void put_family(FILE *to, const char *name, enum kind kind, const char *unit,
 		       const char *help)
 {
-	fprintf(to, "# TYPE dwarfprof_%s %s\n", name, kind == COUNTER ? "counter" : "gauge");
+	static const char *const words[] = { "counter", "gauge", "summary" };
+
+	fprintf(to, "# TYPE dwarfprof_%s %s\n", name, words[kind]);
 	if (unit)
 		fprintf(to, "# UNIT dwarfprof_%s %s\n", name, unit);
 	fprintf(to, "# HELP dwarfprof_%s %s\n", name, help);
@@ -36,8 +38,12 @@ static void put_totals(const struct totals *t, FILE *to)
 {
 	put(to, "samples", COUNTER, NULL, "Samples taken.", t->samples);
 	put(to, "events", COUNTER, NULL, "Events that the samples stand for.", t->events);
-	put_family(to, "samples_lost", COUNTER, NULL, "Samples lost, by reason.");
-	fprintf(to, "dwarfprof_samples_lost_total{reason=\"rings_full\"} %" PRIu64 "\n", t->lost);
+	put_family(to, "samples_lost", COUNTER, NULL,
+		   "Samples lost, by reason: no room in the kernel's rings, or in front of the "
+		   "reports; too many at once on a CPU; left out by its tracer; damaged.");
+	for (enum lost_reason i = 0; i < LOST_N_REASONS; i++)
+		fprintf(to, "dwarfprof_samples_lost_total{reason=\"%s\"} %" PRIu64 "\n",
+			lost_reason_word(i), t->lost_by[i]);
 	put_family(to, "stacks", COUNTER, NULL, "Samples by how far their user stack was walked.");
 	for (int i = 0; i < DP_N_OUTCOMES; i++)
 		if (i != DP_WALKING)
@@ -63,6 +69,15 @@ static void put_tables(const struct profiler_usage *u, FILE *to)
 	    u->tables_freed);
 	put(to, "tables_evicted", COUNTER, NULL, "Tables removed for lack of memory.",
 	    u->tables_evicted);
+}
+
+static void put_programs(const struct run_stats *programs, FILE *to)
+{
+	put_family(to, "walk_seconds", SUMMARY, "seconds",
+		   "Runs of the present run's programs in the kernel, which walk stacks, and their "
+		   "time; counted only while the sysctl kernel.bpf_stats_enabled is 1.");
+	fprintf(to, "dwarfprof_walk_seconds_count %" PRIu64 "\ndwarfprof_walk_seconds_sum %.6f\n",
+		programs->runs, (double)programs->time_ns / 1e9);
 }
 
 static void put_own_use(FILE *to)
@@ -144,6 +159,23 @@ static void put_backends(const struct figures *f, FILE *to)
 	}
 }
 
+/* Of each backend, as a summary without quantiles: Prometheus divides them over any time. */
+static void put_latencies(const struct figures *f, FILE *to)
+{
+	put_family(to, "delivery_seconds", SUMMARY, "seconds",
+		   "Time that backends took to take a request.");
+	for (size_t i = 0; i < f->n_backends; i++) {
+		const struct deliver_counts *c = &f->backends[i].counts.deliver;
+
+		fputs("dwarfprof_delivery_seconds_count{backend=\"", to);
+		put_label(to, f->backends[i].name);
+		fprintf(to, "\"} %" PRIu64 "\ndwarfprof_delivery_seconds_sum{backend=\"",
+			c->delivered);
+		put_label(to, f->backends[i].name);
+		fprintf(to, "\"} %.6f\n", (double)c->latency_ns / 1e9);
+	}
+}
+
 static void put_kept(const struct figures *f, FILE *to)
 {
 	static const char *const words[SERIES_N_KEPT] = SERIES_KEPT_WORDS;
@@ -167,6 +199,14 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	fprintf(to, "dwarfprof_start_time_seconds %.3f\n", (double)f->started_real_ns / 1e9);
 	put(to, "healthy", GAUGE, NULL, "1 if samples are read.", f->is_healthy);
 	put_totals(&f->totals, to);
+	put(to, "sampling_rate_hertz", GAUGE, "hertz",
+	    "Samples per second and CPU; 0: other events.", f->run.hz);
+	put(to, "sampling_rate_asked_hertz", GAUGE, "hertz", "That of the configuration.",
+	    f->asked_hz);
+	put(to, "sampling_rate_lowered", COUNTER, NULL, "Times that it was halved.",
+	    f->rate_lowered);
+	put(to, "sampling_rate_raised", COUNTER, NULL, "Times that it was doubled again.",
+	    f->rate_raised);
 	put(to, "intervals_written", COUNTER, NULL, "Files of intervals.", f->intervals_written);
 	put(to, "intervals_failed", COUNTER, NULL, "Files that could not be written.",
 	    f->intervals_failed);
@@ -175,9 +215,16 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	if (f->has_store)
 		put_store(&f->store, to);
 	put_backends(f, to);
-	if (f->n_backends > 0)
+	if (f->n_backends > 0) {
+		put_latencies(f, to);
 		put_kept(f, to);
+	}
+	put(to, "spooled_left", GAUGE, NULL,
+	    "Requests that wait for backends that no agent delivers to.", f->left.n);
+	put(to, "spooled_left_bytes", GAUGE, "bytes", "Their size.", f->left.bytes);
+	put(to, "spooled_left_removed", COUNTER, NULL, "Those removed.", f->left.removed);
 	put_tables(&f->run.usage, to);
+	put_programs(&f->run.usage.programs, to);
 	put_own_use(to);
 	put_seconds(to, "budget_spent_seconds", "CPU time of tables and names under --cpu-budget.",
 		    f->helpers_spent_ns);

@@ -155,6 +155,19 @@ int pulls_ask(struct pulls *p, const struct pull_request *request, void (*done)(
 	return err;
 }
 
+void pulls_drop(struct pulls *p, bool (*is_gone)(void *arg))
+{
+	struct pull *pull, *next;
+
+	pthread_mutex_lock(&p->lock);
+	for (pull = LIST_FIRST(&p->list); pull; pull = next) {
+		next = LIST_NEXT(pull, next);
+		if (!pull->is_busy && is_gone(pull->arg))
+			complete(p, pull, -ECANCELED);
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
 int pull_result(const struct pull *pull, const char **ret, size_t *ret_size)
 {
 	*ret = pull->text;

@@ -56,6 +56,12 @@ int pull_result(const struct pull *pull, const char **ret, size_t *ret_size);
 /* After done(). */
 void pull_free(struct pull *pull);
 
+/*
+ * Fails those that nobody waits for any more: is_gone is asked with the argument of done(), under a
+ * lock. One that is just being begun or completed goes on.
+ */
+void pulls_drop(struct pulls *pulls, bool (*is_gone)(void *arg));
+
 /* The report that takes part in a profiler's run; freed by pulls_report_free(). */
 int pulls_report_new(struct pulls *pulls, const struct report_context *context,
 		     const struct window *window, struct report **ret);

@@ -9,6 +9,7 @@
 #include "agent/named_labels.h"
 #include "agent/process_labels.h"
 #include "agent/relabel.h"
+#include "agent/series_memory.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -33,13 +34,6 @@ struct source {
 	char key[];                /* struct source_key and a label set */
 };
 
-/* What all processes of a service have in common. */
-struct service {
-	UT_hash_handle hh;
-	size_t n_sets; /* of its processes and samples */
-	char labels[]; /* a label set */
-};
-
 /* What else tells resources apart (otlp_request.h); all zero: nothing. */
 struct set_key {
 	int64_t pid;
@@ -47,18 +41,11 @@ struct set_key {
 	char thread_name[DP_COMM_SIZE + 8]; /* if it is not told by the pid */
 };
 
-/* A set of labels that the backend gets. */
-struct set {
-	UT_hash_handle hh;
-	char bytes[]; /* struct set_key and label sets */
-};
-
 struct series {
 	const struct series_options *options;
 	bool reads_pid, reads_thread; /* the rules */
 	struct source *sources;
-	struct service *services;
-	struct set *sets;
+	struct series_memory *memory, *own_memory;
 	struct label_set *other;
 	struct label_set *own; /* of the last sample */
 };
@@ -156,30 +143,24 @@ int series_new(const struct series_options *options, struct series **ret)
 	s->options = options;
 	s->reads_pid = rules_read(options, "__meta_process_pid");
 	s->reads_thread = rules_read(options, "__meta_thread_name");
-	if (make_other(s) < 0) {
+	s->memory = options->memory;
+	if (make_other(s) < 0 || (!s->memory && series_memory_new(&s->own_memory) < 0)) {
 		series_free(s);
 		return -ENOMEM;
 	}
+	if (!s->memory)
+		s->memory = s->own_memory;
+	series_memory_forget(s->memory, options->now_ns);
 	*ret = s;
 	return 0;
 }
 
 struct series *series_free(struct series *s)
 {
-	struct service *service, *next_service;
-	struct set *set, *next_set;
-
 	if (!s)
 		return NULL;
 	forget_sources(s);
-	HASH_ITER(hh, s->services, service, next_service) {
-		HASH_DEL(s->services, service);
-		free(service);
-	}
-	HASH_ITER(hh, s->sets, set, next_set) {
-		HASH_DEL(s->sets, set);
-		free(set);
-	}
+	series_memory_free(s->own_memory);
 	label_set_free(s->other);
 	label_set_free(s->own);
 	free(s);
@@ -321,70 +302,37 @@ static int count_labels(const struct label_set *own, struct label_set **ret)
 	return err == 0 && list.n > 0 ? label_set_new(&list, ret) : err;
 }
 
-/* Whether the backend has this set, or gets it as one of at most `max`. 0 or -ENOMEM. */
-static int use_set(struct series *s, const struct set_key *key, const struct label_set *profile,
-		   const struct label_set *own, size_t max, bool *ret)
+/*
+ * Whether the backend has this set, or gets it as one of at most `max`, and of those of a service
+ * (NULL: of none's). 0 or -ENOMEM.
+ */
+static int use_set(const struct series *s, const struct set_key *key,
+		   const struct label_set *profile, const struct label_set *own,
+		   const struct label_set *service, size_t max, bool *ret)
 {
 	size_t profile_size = label_set_size(profile), own_size = label_set_size(own),
 	       size = sizeof(*key) + profile_size + own_size;
-	_cleanup_free_ struct set *set = calloc(1, sizeof(*set) + size);
-	struct set *found;
+	_cleanup_free_ char *bytes = malloc(size);
+	const struct series_set set = { bytes, size, service };
 
-	if (!set)
+	if (!bytes)
 		return -ENOMEM;
-	memcpy(set->bytes, key, sizeof(*key));
-	memcpy(set->bytes + sizeof(*key), profile, profile_size);
+	memcpy(bytes, key, sizeof(*key));
+	memcpy(bytes + sizeof(*key), profile, profile_size);
 	if (own)
-		memcpy(set->bytes + sizeof(*key) + profile_size, own, own_size);
-	HASH_FIND(hh, s->sets, set->bytes, size, found);
-	*ret = found || HASH_COUNT(s->sets) < max;
-	if (found || !*ret)
-		return 0;
-	HASH_ADD(hh, s->sets, bytes, size, set);
-	if (!HASH_IS_ADDED(hh, set))
-		return -ENOMEM;
-	set = NULL;
-	return 0;
-}
-
-/* NULL: it has no sets yet. */
-static struct service *find_service(const struct series *s, const struct label_set *labels)
-{
-	struct service *service;
-
-	HASH_FIND(hh, s->services, labels, label_set_size(labels), service);
-	return service;
-}
-
-static int count_set(struct series *s, const struct label_set *labels)
-{
-	struct service *service = find_service(s, labels);
-	size_t size = label_set_size(labels);
-
-	if (!service) {
-		service = calloc(1, sizeof(*service) + size);
-		if (!service)
-			return -ENOMEM;
-		memcpy(service->labels, labels, size);
-		HASH_ADD(hh, s->services, labels, size, service);
-		if (!HASH_IS_ADDED(hh, service)) {
-			free(service);
-			return -ENOMEM;
-		}
-	}
-	service->n_sets++;
-	return 0;
+		memcpy(bytes + sizeof(*key) + profile_size, own, own_size);
+	return series_memory_use(s->memory, &set, max, s->options->now_ns, ret);
 }
 
 /* The same for one that keeps only names: a quarter of a part for each. */
 static size_t find_limit_of_names(const struct series *s, const struct label_set *service,
 				  enum series_kept kept)
 {
-	const struct service *counted = find_service(s, service);
+	size_t n = series_memory_of(s->memory, service);
 	size_t max = s->options->max_sets, part = max / SERIES_PARTS;
 	size_t room = part + (kept == SERIES_THREAD ? part / 4 : part / 2);
 
-	return s->options->by_process && counted && counted->n_sets < room ? max - part : 0;
+	return s->options->by_process && n > 0 && n < room ? max - part : 0;
 }
 
 /*
@@ -394,9 +342,8 @@ static size_t find_limit_of_names(const struct series *s, const struct label_set
 static size_t find_limit(const struct series *s, const struct label_set *service,
 			 const struct label_set *own)
 {
-	const struct service *counted = find_service(s, service);
 	size_t max = s->options->max_sets, part = max / SERIES_PARTS,
-	       n = counted ? counted->n_sets : 0;
+	       n = series_memory_of(s->memory, service);
 
 	if (!own && (n == 0 || !s->options->by_process))
 		return max;
@@ -409,19 +356,15 @@ static int try_set(struct series *s, const struct set_key *key, const struct sou
 		   struct series_sample *ret)
 {
 	const struct label_set *profile = kept == SERIES_ALL ? source->profile : source->service;
-	size_t before = HASH_COUNT(s->sets);
-	bool has_set = false;
-	int err = use_set(s, key, profile, own, limit, &has_set);
+	bool counts = kept != SERIES_SERVICE && (s->options->by_process || own), has_set = false;
+	int err = use_set(s, key, profile, own, counts ? source->service : NULL, limit, &has_set);
 
 	if (err < 0 || !has_set)
 		return err;
 	*ret = (struct series_sample){ .profile = profile,
 				       .sample = kept == SERIES_ALL ? s->own : NULL,
 				       .kept = kept };
-	if (HASH_COUNT(s->sets) > before && kept != SERIES_SERVICE &&
-	    (s->options->by_process || own))
-		err = count_set(s, source->service);
-	return err;
+	return 0;
 }
 
 /* Sets what the backend gets as labels. 0 or -ENOMEM. */

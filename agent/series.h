@@ -11,13 +11,14 @@
 
 struct deliver_label;
 struct relabel;
+struct series_memory;
 
 /*
  * Which profile of a backend a sample goes to: the labels of that profile, from those of the sample's
  * process, the rules for all backends, what the backend adds, and its own rules. Rules also see
  * __meta_process_comm, __meta_process_pid, __meta_thread_name, __meta_process_cgroup and
- * __meta_process_exe. A backend keeps something for each set of labels
- * that it has ever seen, so the number of sets is limited: beyond it, samples lose their own labels and
+ * __meta_process_exe. A backend keeps something for each set of labels that it gets, so the number of
+ * sets that it has got lately is limited (series_memory.h): beyond it, samples lose their own labels and
  * their process, then the thread's name, the process's name, and if there is no room for their service
  * alone, they are of SERIES_OTHER. A service gets at most one of SERIES_PARTS parts for all that, half
  * a part more for names, and one part is left to the first of each service.
@@ -48,7 +49,9 @@ struct series_options {
 	const struct relabel *all_rules, *own_rules; /* NULL: none */
 	/* Each process has profiles of its own (OTLP), with facts about it. */
 	bool by_process;
-	size_t max_sets; /* of labels */
+	size_t max_sets;              /* of labels */
+	struct series_memory *memory; /* the backend's; NULL: only of this series */
+	uint64_t now_ns;              /* CLOCK_MONOTONIC */
 };
 
 struct series_sample {

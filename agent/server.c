@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,31 +40,36 @@ struct server {
 /* A request from its first line on; the library keeps it for us. */
 struct request {
 	struct MHD_Connection *connection;
-	bool is_seen;
+	int fd;           /* its socket; -1: not known */
+	bool has_interim; /* it knows interim responses */
+	bool is_probed;   /* has got one */
 	struct pull *pull;
 	bool is_picture;
 	int err; /* of asking for it */
 };
 
+/* 0 or a negative errno; -ENODATA: the first line is empty. */
+static int read_first_line(const char *path, char ret[TOKEN_MAX])
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+
+	if (!file)
+		return -errno;
+	if (!fgets(ret, TOKEN_MAX, file))
+		return ferror(file) ? -EIO : -ENODATA;
+	ret[strcspn(ret, "\r\n")] = '\0';
+	return ret[0] ? 0 : -ENODATA;
+}
+
 static int read_token(struct server *s)
 {
 	const char *path = s->options.token_file;
-	_cleanup_fclose_ FILE *file = path ? fopen(path, "re") : NULL;
+	int err = path ? read_first_line(path, s->token) : 0;
 
-	if (!path)
-		return 0;
-	if (!file || !fgets(s->token, sizeof(s->token), file)) {
-		int err = file && !ferror(file) ? -ENODATA : -errno;
-
+	if (err < 0 && !s->options.is_again)
 		log_error("cannot read the token in %s: %s", path,
-			  err == -ENODATA ? "the file is empty" : strerror(-err));
-		return err;
-	}
-	s->token[strcspn(s->token, "\r\n")] = '\0';
-	if (s->token[0])
-		return 0;
-	log_error("cannot read the token in %s: its first line is empty", path);
-	return -ENODATA;
+			  err == -ENODATA ? "its first line is empty" : strerror(-err));
+	return err;
 }
 
 /* Takes as long for any text of the same length. */
@@ -215,6 +222,65 @@ static void on_done(void *arg)
 	mhd.resume_connection(request->connection);
 }
 
+static short poll_client(const struct request *request)
+{
+	struct pollfd client = { .fd = request->fd, .events = POLLRDHUP };
+
+	if (poll(&client, 1, 0) <= 0)
+		return 0;
+	return client.revents;
+}
+
+#define INTERIM "HTTP/1.1 100 Continue\r\n\r\n"
+
+/*
+ * The library does not look at a connection that is suspended. A client that has closed its sending
+ * side may be reading, or gone: its machine refuses an interim response if so. HTTP 1.0 has none.
+ */
+static bool is_gone(void *arg)
+{
+	struct request *request = arg;
+	short events = poll_client(request);
+
+	if (events == POLLRDHUP && !request->is_probed && request->has_interim) {
+		request->is_probed = true;
+		(void)send(request->fd, INTERIM, strlen(INTERIM), MSG_DONTWAIT | MSG_NOSIGNAL);
+		events = poll_client(request);
+	}
+	return events & (POLLHUP | POLLERR | POLLNVAL);
+}
+
+/*
+ * Asks those that are silent whether they are still there. The machine of one that has closed its
+ * connection answers for it for tcp_fin_timeout, a minute, so it holds its place for 5 seconds longer
+ * at most; one that has vanished, for 50 (with tcp_keepalive_probes = 9).
+ */
+static void keep_alive(int fd)
+{
+	const int on = 1, seconds = 5;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
+}
+
+void server_look(struct server *s)
+{
+	if (s)
+		pulls_drop(s->options.pulls, is_gone);
+}
+
+/* There may be room once those that nobody waits for are gone. */
+static int ask_for(struct server *s, struct request *request, const struct pull_request *wanted)
+{
+	int err = pulls_ask(s->options.pulls, wanted, on_done, request, &request->pull);
+
+	if (err != -EBUSY)
+		return err;
+	server_look(s);
+	return pulls_ask(s->options.pulls, wanted, on_done, request, &request->pull);
+}
+
 static enum MHD_Result ask(struct server *s, struct request *request, struct pull_request wanted)
 {
 	struct MHD_Connection *connection = request->connection;
@@ -223,8 +289,9 @@ static enum MHD_Result ask(struct server *s, struct request *request, struct pul
 	if (wrong)
 		return refuse(connection, MHD_HTTP_BAD_REQUEST, wrong);
 	request->is_picture = strcmp(wanted.format, PICTURE) == 0;
+	keep_alive(request->fd);
 	mhd.suspend_connection(connection);
-	request->err = pulls_ask(s->options.pulls, &wanted, on_done, request, &request->pull);
+	request->err = ask_for(s, request, &wanted);
 	if (request->err < 0) {
 		request->pull = NULL;
 		mhd.resume_connection(connection);
@@ -310,6 +377,14 @@ static enum MHD_Result answer(struct server *s, struct request *request, const c
 		      "/metrics, /healthz and /status\n");
 }
 
+static int socket_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? info->connect_fd : -1;
+}
+
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *size, void **state)
@@ -322,6 +397,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 		if (!request)
 			return MHD_NO;
 		request->connection = connection;
+		request->fd = socket_of(connection);
+		request->has_interim = strcmp(version, "HTTP/1.1") == 0;
 		return MHD_YES;
 	}
 	if (*size > 0) {
@@ -390,7 +467,7 @@ static int open_socket(struct server *s)
 		return -EACCES;
 	}
 	fd = address_listen(&s->address);
-	if (fd < 0)
+	if (fd < 0 && !s->options.is_again)
 		log_error("cannot listen at %s: %s", where, strerror(-fd));
 	return fd;
 }
@@ -435,6 +512,16 @@ int server_open(const struct server_options *options, struct server **ret)
 	}
 	*ret = s;
 	return 0;
+}
+
+bool server_has_token(const struct server *s, const char *token_file)
+{
+	char token[TOKEN_MAX] = "";
+	int err = token_file ? read_first_line(token_file, token) : 0;
+	bool is_same = err == 0 && is_equal(token, s->token);
+
+	explicit_bzero(token, sizeof(token));
+	return is_same;
 }
 
 const struct server_options *server_options(const struct server *s)

@@ -2,6 +2,8 @@
 #ifndef DP_AGENT_SERVER_H
 #define DP_AGENT_SERVER_H
 
+#include <stdbool.h>
+
 #include "agent/figures.h"
 
 struct pulls;
@@ -22,6 +24,7 @@ struct server;
 struct server_options {
 	const char *address;    /* address.h */
 	const char *token_file; /* the first line of it is what requests have to know; NULL: none */
+	bool is_again;          /* what may pass was logged before */
 	struct pulls *pulls;
 	struct recent *recent;
 	void (*figures)(void *arg, struct figures *ret); /* called by the server's thread */
@@ -35,6 +38,10 @@ struct server_options {
 int server_open(const struct server_options *options, struct server **ret);
 /* As given. */
 const struct server_options *server_options(const struct server *server);
+/* Whether it asks for what is in that file now; NULL: for nothing. */
+bool server_has_token(const struct server *server, const char *token_file);
+/* Gives up the profiles of clients that have gone. Accepts NULL. */
+void server_look(struct server *server);
 /* Close the pulls before. Accepts NULL. Returns NULL. */
 struct server *server_close(struct server *server);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "agent/figures.h"
@@ -24,14 +25,31 @@ static void put_mib(FILE *to, const char *what, uint64_t bytes)
 	fprintf(to, "<tr><th>%s</th><td>%.1f MiB</td></tr>\n", what, (double)bytes / 1048576);
 }
 
-static void put_what(const struct figures *f, FILE *to)
+static void put_time(FILE *to, uint64_t real_ns)
 {
-	time_t started = (time_t)(f->started_real_ns / 1000000000);
+	time_t time = (time_t)(real_ns / 1000000000);
 	char text[64] = "";
 	struct tm tm;
 
-	if (gmtime_r(&started, &tm))
+	if (gmtime_r(&time, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	fputs(text, to);
+}
+
+/* Nothing, if none has happened. */
+static void put_error(FILE *to, const char *what, uint64_t real_ns, const char *why)
+{
+	if (real_ns == 0)
+		return;
+	fprintf(to, "<tr><th>%s</th><td>", what);
+	put_time(to, real_ns);
+	fputs(": ", to);
+	(void)markup_put_text(why, to);
+	fputs("</td></tr>\n", to);
+}
+
+static void put_what(const struct figures *f, FILE *to)
+{
 	fputs("<h2>What is profiled</h2>\n<table>\n", to);
 	put_row(to, "host", f->host);
 	put_row(to, "kernel", f->kernel);
@@ -39,8 +57,11 @@ static void put_what(const struct figures *f, FILE *to)
 	put_row(to, "event", f->run.event);
 	if (f->run.hz)
 		put_number(to, "samples per second and CPU", f->run.hz);
-	put_row(to, "since", text);
-	fputs("</table>\n", to);
+	if (f->run.hz < f->asked_hz)
+		put_number(to, "as there is no time for more, instead of", f->asked_hz);
+	fputs("<tr><th>since</th><td>", to);
+	put_time(to, f->started_real_ns);
+	fputs("</td></tr>\n</table>\n", to);
 }
 
 static void put_outcomes(const struct totals *t, FILE *to)
@@ -49,6 +70,10 @@ static void put_outcomes(const struct totals *t, FILE *to)
 		"<h2>Stacks</h2>\n<p>%" PRIu64 " samples, %" PRIu64 " lost; %.2f %% of %" PRIu64
 		" user stacks are complete.</p>\n<table>\n",
 		t->samples, t->lost, totals_complete(t), totals_with_user_stack(t));
+	for (enum lost_reason i = 0; i < LOST_N_REASONS; i++)
+		if (t->lost_by[i] > 0)
+			fprintf(to, "<tr><th>lost: %s</th><td>%" PRIu64 "</td><td>%s</td></tr>\n",
+				lost_reason_word(i), t->lost_by[i], lost_reason_sentence(i));
 	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++) {
 		if (t->outcomes[i] == 0)
 			continue;
@@ -93,10 +118,13 @@ static void put_files(const struct figures *f, FILE *to)
 		put_number(to, "old ones removed", f->store.n_removed);
 		put_number(to, "half written ones of a killed agent, removed", f->store.n_cleaned);
 	}
+	put_error(to, "last error of the store", f->store_failed_real_ns, strerror(-f->store_err));
 	put_number(to, "processes that ended before their cgroup was read",
 		   f->processes_unlabelled);
 	put_number(to, "configurations taken", f->reloads);
 	put_number(to, "configurations refused", f->reloads_failed);
+	put_error(to, "last one refused; the log says more", f->reload_failed_real_ns,
+		  strerror(-f->reload_err));
 	put_number(to, "new runs because of the memory limit", f->renewals);
 	fputs("</table>\n", to);
 }
@@ -111,9 +139,19 @@ static void put_kept(const struct backend_counts *counts, FILE *to)
 			fprintf(to, ", %" PRIu64 " keep %s", counts->kept[kept], words[kept]);
 }
 
+static void put_left(const struct left_counts *left, FILE *to)
+{
+	if (left->n == 0 && left->removed == 0)
+		return;
+	fprintf(to,
+		"<tr><th>that no agent delivers</th><td>%" PRIu64 " requests wait (%" PRIu64
+		" bytes), %" PRIu64 " removed</td></tr>\n",
+		left->n, left->bytes, left->removed);
+}
+
 static void put_backends(const struct figures *f, FILE *to)
 {
-	if (f->n_backends == 0)
+	if (f->n_backends == 0 && f->left.n == 0 && f->left.removed == 0)
 		return;
 	fputs("<h2>Backends</h2>\n<table>\n", to);
 	for (size_t i = 0; i < f->n_backends; i++) {
@@ -129,7 +167,10 @@ static void put_backends(const struct figures *f, FILE *to)
 			f->backends[i].counts.filtered, f->backends[i].counts.folded);
 		put_kept(&f->backends[i].counts, to);
 		fputs("</td></tr>\n", to);
+		put_error(to, "its last error", f->backends[i].counts.error.real_ns,
+			  f->backends[i].counts.error.text);
 	}
+	put_left(&f->left, to);
 	fputs("</table>\n", to);
 }
 

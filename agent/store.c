@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/seldom.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "log/clock.h"
@@ -21,8 +22,12 @@
 
 #define EXTENSION ".dwarfprof"
 #define PART EXTENSION ".part"
-/* How often removals are said. */
+/* How often removals are said, and what cannot be removed. */
 #define SAY_NS UINT64_C(3600000000000)
+/* On a full disk a recording makes room for itself, but not in place of all others. */
+#define REMOVALS_MAX 8
+/* So many that cannot be removed are enough to give up for now. */
+#define REFUSALS_MAX 8
 
 struct kept {
 	char name[40];
@@ -37,9 +42,22 @@ struct store {
 	struct kept *kept; /* oldest first */
 	size_t n_kept, kept_size;
 	uint64_t n_begun;
-	uint64_t said_ns, n_said;
+	uint64_t n_said; /* of what was removed */
+	struct seldom removals, full, refused;
 	struct store_state state;
 };
+
+/* What a recording is written through. */
+struct stream {
+	struct store *store;
+	int fd;
+	unsigned int n_removed; /* of older ones */
+};
+
+static bool may_say(struct seldom *s)
+{
+	return seldom_may_say(s, SAY_NS, &(uint64_t){ 0 });
+}
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -62,6 +80,17 @@ static int keep(struct store *s, const char *name, const struct stat *st)
 	s->state.n++;
 	s->state.size += k->size;
 	return 0;
+}
+
+/*
+ * A clock that was set back leaves times in the future, whose age would not grow until then, nor that
+ * of those behind them: it counts from now on.
+ */
+static void bound_times(struct store *s, uint64_t until_real_ns)
+{
+	for (size_t i = 0; i < s->n_kept; i++)
+		if (s->kept[i].ended_real_ns > until_real_ns)
+			s->kept[i].ended_real_ns = until_real_ns;
 }
 
 /* Names sort by time. */
@@ -168,59 +197,142 @@ void store_set_limits(struct store *s, const struct store_limits *limits)
 
 static void say_removals(struct store *s)
 {
-	uint64_t now = clock_now_ns();
-
-	if (s->state.n_removed == s->n_said || (s->said_ns && now < s->said_ns + SAY_NS))
+	if (s->state.n_removed == s->n_said || !may_say(&s->removals))
 		return;
 	log_info("removed %" PRIu64 " old recordings from %s, as --store-size and --store-age say "
 		 "(%" PRIu64 " so far, %" PRIu64 " bytes)",
 		 s->state.n_removed - s->n_said, s->path, s->state.n_removed,
 		 s->state.size_removed);
 	s->n_said = s->state.n_removed;
-	s->said_ns = now;
 }
 
-/* The newest one stays, whatever its size. */
+/* False: it stays. */
+static bool remove_kept(struct store *s, const struct kept *k)
+{
+	if (unlinkat(s->fd, k->name, 0) < 0 && errno != ENOENT) {
+		if (may_say(&s->refused))
+			log_warning("cannot remove %s/%s: %s", s->path, k->name, strerror(errno));
+		return false;
+	}
+	s->state.n--;
+	s->state.size -= k->size;
+	s->state.n_removed++;
+	s->state.size_removed += k->size;
+	return true;
+}
+
+static bool has_no_room(const struct store *s, const struct kept *k, uint64_t now_real_ns)
+{
+	return (s->limits.age_ns && k->ended_real_ns + s->limits.age_ns < now_real_ns) ||
+	       (s->limits.size && s->state.size > s->limits.size);
+}
+
+/* The newest one stays, whatever its size, and those that cannot be removed. */
 static void make_room(struct store *s, uint64_t now_real_ns)
 {
-	size_t n = 0;
+	size_t n = 0, i;
 
-	while (n + 1 < s->n_kept) {
-		const struct kept *k = &s->kept[n];
-		bool is_old = s->limits.age_ns && k->ended_real_ns + s->limits.age_ns < now_real_ns;
-
-		if (!is_old && (!s->limits.size || s->state.size <= s->limits.size))
+	for (i = 0; i + 1 < s->n_kept && n < REFUSALS_MAX; i++) {
+		if (!has_no_room(s, &s->kept[i], now_real_ns))
 			break;
-		if (unlinkat(s->fd, k->name, 0) < 0 && errno != ENOENT)
-			log_warning("cannot remove %s/%s: %s", s->path, k->name, strerror(errno));
-		s->state.n--;
-		s->state.size -= k->size;
-		s->state.n_removed++;
-		s->state.size_removed += k->size;
-		n++;
+		if (!remove_kept(s, &s->kept[i]))
+			s->kept[n++] = s->kept[i];
 	}
-	s->n_kept -= n;
-	memmove(s->kept, s->kept + n, s->n_kept * sizeof(*s->kept));
+	memmove(s->kept + n, s->kept + i, (s->n_kept - i) * sizeof(*s->kept));
+	s->n_kept -= i - n;
 	say_removals(s);
+}
+
+/* The disk is full: the oldest that can be removed gives way. False: none does. */
+static bool give_way(struct store *s, unsigned int *n_removed)
+{
+	size_t i = 0;
+	bool is_removed = false;
+
+	if (*n_removed == REMOVALS_MAX)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	if (s->n_kept > 0 && may_say(&s->full))
+		log_warning("the disk of %s is full: the oldest recordings are removed", s->path);
+	while (!is_removed && i < s->n_kept && i < REFUSALS_MAX)
+		is_removed = remove_kept(s, &s->kept[i++]);
+	if (is_removed) {
+		memmove(s->kept + i - 1, s->kept + i, (s->n_kept - i) * sizeof(*s->kept));
+		s->n_kept--;
+		(*n_removed)++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return is_removed;
+}
+
+static bool is_full(int err)
+{
+	return err == ENOSPC || err == EDQUOT;
+}
+
+static ssize_t stream_write(void *arg, const char *bytes, size_t size)
+{
+	struct stream *w = arg;
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = write(w->fd, bytes + done, size - done);
+		int err = n < 0 ? errno : EIO;
+
+		if (n > 0)
+			done += (size_t)n;
+		else if (err != EINTR && !(is_full(err) && give_way(w->store, &w->n_removed))) {
+			errno = err;
+			break;
+		}
+	}
+	return (ssize_t)done;
+}
+
+static int stream_close(void *arg)
+{
+	struct stream *w = arg;
+	int err = close(w->fd);
+
+	free(w);
+	return err;
+}
+
+static int open_part(struct store *s, const char *name, struct stream *w)
+{
+	do
+		w->fd = openat(s->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			       0600);
+	while (w->fd < 0 && is_full(errno) && give_way(s, &w->n_removed));
+	return w->fd < 0 ? -errno : 0;
 }
 
 int store_begin(struct store *s, struct store_file *ret)
 {
+	static const cookie_io_functions_t functions = { .write = stream_write,
+							 .close = stream_close };
+	struct stream *w = calloc(1, sizeof(*w));
 	uint64_t number;
-	int fd;
+	int err;
 
 	pthread_mutex_lock(&s->lock);
 	number = s->n_begun++;
 	pthread_mutex_unlock(&s->lock);
 	*ret = (struct store_file){ 0 };
+	if (!w)
+		return -ENOMEM;
+	w->store = s;
 	snprintf(ret->name, sizeof(ret->name), ".%d-%" PRIu64 PART, getpid(), number);
-	fd = openat(s->fd, ret->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	ret->to = fdopen(fd, "w");
+	err = open_part(s, ret->name, w);
+	if (err < 0) {
+		free(w);
+		return err;
+	}
+	ret->fd = w->fd;
+	ret->to = fopencookie(w, "w", functions);
 	if (ret->to)
 		return 0;
-	close(fd);
+	(void)stream_close(w);
 	unlinkat(s->fd, ret->name, 0);
 	return -ENOMEM;
 }
@@ -245,6 +357,17 @@ static void name_file(uint64_t real_ns, char *name, size_t size)
 	snprintf(name, size, "%s.%06uZ" EXTENSION, text, (unsigned int)(real_ns / 1000 % 1000000));
 }
 
+static int give_name(struct store *s, const char *from, const char *to)
+{
+	unsigned int n_removed = 0;
+	int err;
+
+	do
+		err = renameat(s->fd, from, s->fd, to) < 0 ? -errno : 0;
+	while (is_full(-err) && give_way(s, &n_removed));
+	return err;
+}
+
 int store_end(struct store *s, struct store_file *file, uint64_t started_real_ns)
 {
 	char name[40];
@@ -252,12 +375,11 @@ int store_end(struct store *s, struct store_file *file, uint64_t started_real_ns
 	int err = 0;
 
 	/* Otherwise its name may be on disk before its contents: ext4 delays those. */
-	if (fflush(file->to) != 0 || fdatasync(fileno(file->to)) < 0 ||
-	    fstat(fileno(file->to), &st) < 0)
+	if (fflush(file->to) != 0 || fdatasync(file->fd) < 0 || fstat(file->fd, &st) < 0)
 		err = -errno;
 	name_file(started_real_ns, name, sizeof(name));
-	if (err == 0 && renameat(s->fd, file->name, s->fd, name) < 0)
-		err = -errno;
+	if (err == 0)
+		err = give_name(s, file->name, name);
 	if (err < 0) {
 		store_drop(s, file);
 		return err;
@@ -266,6 +388,9 @@ int store_end(struct store *s, struct store_file *file, uint64_t started_real_ns
 	file->to = NULL;
 	pthread_mutex_lock(&s->lock);
 	err = keep(s, name, &st);
+	if (s->n_kept > 1 &&
+	    s->kept[s->n_kept - 2].ended_real_ns > s->kept[s->n_kept - 1].ended_real_ns)
+		bound_times(s, s->kept[s->n_kept - 1].ended_real_ns);
 	make_room(s, clock_real_ns());
 	pthread_mutex_unlock(&s->lock);
 	return err;

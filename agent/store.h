@@ -7,7 +7,7 @@
 
 /*
  * A directory of recordings, one per interval, named by when it began: 20261126T140000.123456Z in
- * UTC. The oldest are removed when there are too many. Only one store at a time uses a directory.
+ * UTC. The oldest are removed when there are too many, or the disk is full. Only one store at a time uses a directory.
  * All functions but store_open() and store_close() may be called by any thread.
  */
 struct store;
@@ -37,6 +37,7 @@ void store_set_limits(struct store *store, const struct store_limits *limits);
 /* A recording being written, in the directory under a name that no reader takes. */
 struct store_file {
 	FILE *to;
+	int fd; /* to's */
 	char name[64];
 };
 

@@ -32,6 +32,14 @@ static inline int file_stat(int fd, struct stat *ret)
 	return 0;
 }
 
+/* The device of its file system, likewise; 0: it is not known. */
+static inline dev_t file_device(int fd)
+{
+	struct stat st;
+
+	return file_stat(fd, &st) == 0 ? st.st_dev : 0;
+}
+
 /* Are both the same time of a file? */
 static inline bool file_time_is_same(const struct timespec *a, const struct timespec *b)
 {

@@ -14,6 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether both are the same text, or both are NULL. */
+static inline bool text_is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
 /*
  * Returns the size of the UTF-8 character at the start of text, and its code point; 0 if the bytes
  * are not well-formed (Unicode, table 3-7: complete, shortest form, no surrogate). Reads nothing

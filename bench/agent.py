@@ -4,13 +4,14 @@
 
 usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [--threads] [SITUATION...]
 
-SITUATION is idle (nothing is started here), busy (a program on each CPU that lasts) or churn (N of 200
-programs are started per second, 50). In each, an agent profiles all processes, with a store. Measured
-are its first 20 seconds, and SECONDS (60) from when it has run for SETTLE (60). CPU time is that of the
-agent's cgroup, so that helpers that have ended count; memory is Pss_Anon of smaps_rollup, in which a page
-that several share counts once; maps are memlock of fdinfo. A machine has other processes: samples and
-process starts of the time stand beside it. --threads: which threads and helpers use it. RESULTS/agent.json
-gets all of it. Needs root, and cgroup v2.
+SITUATION is idle (nothing is started here), busy (a program on each CPU that lasts), churn (N of 200
+programs are started per second, 50) or containers (as churn, each in a cgroup that is made for it and
+removed after it, by 1,000 names of containers). In each, an agent profiles all processes, with a store.
+Measured are its first 20 seconds, and SECONDS (60) from when it has run for SETTLE (60). CPU time is that
+of the agent's cgroup, so that helpers that have ended count; memory, looked at each minute, is Pss_Anon
+of smaps_rollup, in which a page that several share counts once; maps are memlock of fdinfo. A machine has
+other processes: samples and process starts of the time stand beside it. --threads: which threads and
+helpers use it. RESULTS/agent.json gets all of it. Needs root, and cgroup v2.
 """
 import argparse
 import collections
@@ -31,9 +32,11 @@ import machine
 import profilers
 import workloads
 
-SITUATIONS = ("idle", "busy", "churn")
+SITUATIONS = ("idle", "busy", "churn", "containers")
 START = 20  # seconds
+MEMORY_EVERY = 60
 PROGRAMS = 200
+CONTAINERS = 1000
 
 Look = collections.namedtuple("Look", "time cpu samples starts threads")
 
@@ -148,8 +151,9 @@ def situation(name, build, directory, starts):
         for cpu in range(os.cpu_count() if name == "busy" else 0):
             target = stack.enter_context(workloads.Target(build, directory, "nofp", "chain", 20))
             os.sched_setaffinity(target.pid, {cpu})
-        if name == "churn":
-            thread = churn.Starts([program for program, _ in churn.make(build, directory, PROGRAMS)], starts)
+        if name in ("churn", "containers"):
+            containers = churn.Containers(cgroup_mount(), CONTAINERS) if name == "containers" else None
+            thread = churn.Starts([program for program, _ in churn.make(build, directory, PROGRAMS)], starts, containers)
             thread.start()
             stack.callback(thread.join)
             stack.callback(setattr, thread, "is_over", True)
@@ -168,22 +172,28 @@ def measure(args, name):
     with tempfile.TemporaryDirectory() as directory, situation(name, args.build, directory, args.starts), \
             Cgroup() as cgroup, Agent(args.build, directory, args.freq, cgroup) as agent:
         looks = [agent.look()]
-        for seconds in START, max(args.settle - START, 0), args.seconds:
+        for seconds in START, max(args.settle - START, 0):
             time.sleep(seconds)
             looks.append(agent.look())
-        return {"start": between(*looks[:2]), "steady": between(*looks[2:]), "memory": agent.memory()}
+        memory, end = [agent.memory()], time.monotonic() + args.seconds
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, MEMORY_EVERY))
+            memory.append(agent.memory())
+        looks.append(agent.look())
+        return {"start": between(*looks[:2]), "steady": between(*looks[2:]), "memory": memory}
 
 
 def show(name, result, threads):
     for phase in "start", "steady":
         r = result[phase]
-        print(f"{name:6} {phase:6} {r['percent']:6.2f} % of a CPU: {r['cpu_seconds']:.2f} s in {r['seconds']:.0f} s, "
+        print(f"{name:10} {phase:6} {r['percent']:6.2f} % of a CPU: {r['cpu_seconds']:.2f} s in {r['seconds']:.0f} s, "
               f"{r['samples']} samples, {r['process_starts']} process starts", flush=True)
         for thread, ms in r["threads_ms"].items() if threads else ():
             print(f"  {ms:8.1f} ms {thread}")
-    m = result["memory"]
-    print(f"{name:6} memory {m['private_kib']} KiB private, {m['helpers_kib']} of these in helpers, {m['map_kib']} KiB of "
-          f"kernel maps, {m['processes']} processes", flush=True)
+    memory = result["memory"]
+    for what in "private_kib", "helpers_kib", "map_kib", "processes":
+        values = [m[what] for m in memory]
+        print(f"{name:10} {what:11} {values[0]} at first, {min(values)} to {max(values)}, {values[-1]} in the end", flush=True)
 
 
 def main():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that come and go, of programs that are many: what a host sees that profiles for months."""
+import hashlib
 import os
 import re
 import subprocess
@@ -44,30 +45,65 @@ def make(build, directory, n):
     return made
 
 
-class Starts(threading.Thread):
-    """Starts so many of the programs per second, in turns; or less, but never more."""
+class Containers:
+    """A cgroup, named as a container's, is made for each program started, and removed after it: n names, in turns."""
 
-    def __init__(self, programs, per_second):
+    def __init__(self, mount, n):
+        self.paths = [os.path.join(mount, f"docker-{hashlib.sha256(b'%d' % i).hexdigest()}.scope") for i in range(n)]
+
+    def make(self, number):
+        path = self.paths[number % len(self.paths)]
+        os.mkdir(path)
+        return path
+
+    @staticmethod
+    def enter(path):
+        with open(os.path.join(path, "cgroup.procs"), "w") as file:
+            file.write("0")
+
+
+class Starts(threading.Thread):
+    """Starts so many of the programs per second, in turns; or less, but never more. In containers, if there are any."""
+
+    def __init__(self, programs, per_second, containers=None):
         super().__init__()
         self.programs = programs
         self.per_second = per_second
+        self.containers = containers
         self.started = self.failed = 0
         self.is_over = False
+
+    def start_next(self):
+        program = self.programs[self.started % len(self.programs)]
+        if self.containers:
+            path = self.containers.make(self.started)
+            process = subprocess.Popen(program, preexec_fn=lambda: self.containers.enter(path))
+        else:
+            path, process = None, subprocess.Popen(program)
+        self.started += 1
+        return process, path
+
+    def is_running(self, process, path):
+        if process.poll() is None:
+            return True
+        self.failed += process.returncode != 0
+        if path:
+            os.rmdir(path)
+        return False
 
     def run(self):
         due, running = time.monotonic(), []
         while not self.is_over:
             now = time.monotonic()
             while due <= now and len(running) < MAX_RUNNING:
-                running.append(subprocess.Popen(self.programs[self.started % len(self.programs)]))
-                self.started += 1
+                running.append(self.start_next())
                 due += 1 / self.per_second
             due = max(due, now - 1)
-            self.failed += sum(process.poll() not in (None, 0) for process in running)
-            running = [process for process in running if process.returncode is None]
+            running = [one for one in running if self.is_running(*one)]
             time.sleep(0.01)
-        for process in running:
+        for process, path in running:
             process.wait()
+            self.is_running(process, path)
 
 
 def start_staying(programs):

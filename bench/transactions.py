@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dwarfprof agent` costs a machine that works: PostgreSQL's transactions with and without it.
 
-usage: bench/transactions.py BUILD RESULTS [-n TIMES] [-s SECONDS] [--settle SECONDS] [-F HZ]
+usage: bench/transactions.py BUILD RESULTS [--select] [-n TIMES] [-s SECONDS] [--settle SECONDS] [-F HZ]
 
 pgbench runs for SECONDS (10) with an agent that profiles all processes, with a store, and has done so for
 SETTLE (5), and without one: TIMES (20) each, in pairs whose order changes, as the machine's speed drifts.
 Printed are the medians, and the mean difference within a pair with its 95 % interval (Student's t), which
-bounds what is not seen. RESULTS/transactions.json gets all of it. Needs root, cgroup v2, and `ci/setup bench`.
+bounds what is not seen. --select: transactions that only read, so that the CPUs and not the disk limit
+them. RESULTS/transactions.json gets all of it. Needs root, cgroup v2, and `ci/setup bench`.
 """
 import argparse
 import math
@@ -34,9 +35,9 @@ def student(freedom):
     return T95[max(known for known in T95 if known <= freedom)] if freedom <= max(T95) else T95_MANY
 
 
-def rate(client, seconds):
+def rate(client, seconds, kind):
     """Transactions per second."""
-    said = subprocess.run([*client, "-n", "-c", str(CLIENTS), "-j", str(THREADS), "-T", str(seconds), "postgres"],
+    said = subprocess.run([*client, *kind, "-n", "-c", str(CLIENTS), "-j", str(THREADS), "-T", str(seconds), "postgres"],
                           check=True, cwd="/", capture_output=True, text=True).stdout
     return float(re.search(r"^tps = ([\d.]+)", said, re.M)[1])
 
@@ -46,7 +47,7 @@ def with_agent(args, client):
             agent.Agent(args.build, directory, args.freq, cgroup) as one:
         time.sleep(args.settle)
         before = one.look()
-        found = rate(client, args.seconds)
+        found = rate(client, args.seconds, args.kind)
         return found, one.look().samples - before.samples
 
 
@@ -55,11 +56,11 @@ def measure(args):
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o711)  # the server runs as another user
         with workloads.verify.postgres_server(directory) as (_, client):
-            rate(client, args.seconds)  # what is read first is in no cache
+            rate(client, args.seconds, args.kind)  # what is read first is in no cache
             for i in range(args.times):
-                without = rate(client, args.seconds) if i % 2 else None
+                without = rate(client, args.seconds, args.kind) if i % 2 else None
                 found, samples = with_agent(args, client)
-                without = rate(client, args.seconds) if without is None else without
+                without = rate(client, args.seconds, args.kind) if without is None else without
                 print(f"{found:,.0f} transactions per second with it, {without:,.0f} without, {samples} samples", flush=True)
                 yield found, without, samples
 
@@ -68,6 +69,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
     parser.add_argument("build")
     parser.add_argument("results")
+    parser.add_argument("--select", dest="kind", action="store_const", const=["-S"], default=[])
     parser.add_argument("-n", "--times", type=int, default=20)
     parser.add_argument("-s", "--seconds", type=int, default=10)
     parser.add_argument("--settle", type=float, default=5)

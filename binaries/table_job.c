@@ -178,6 +178,23 @@ static int tell_failure(struct table_job *j, const char *lacks, int err)
 	return -EAGAIN;
 }
 
+/* What a file costs itself, or has its debug file cost it, if it is not parsed. */
+static const char *loss(enum parse_kind kind, int other)
+{
+	static const char *const so[PARSE_N_KINDS] = {
+		[PARSE_FACTS] = "has no table",
+		[PARSE_IMAGE] = "has no table",
+		[PARSE_SAME] = "is not compared with a file of the same build id",
+		[PARSE_DEBUG] = "is used without a debug file that may be its own",
+		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
+		[PARSE_CXX] = "throws C++ exceptions that are not seen, if it does",
+	};
+
+	return other >= 0 && (kind == PARSE_FACTS || kind == PARSE_IMAGE) ?
+		       "is used without its debug file" :
+		       so[kind];
+}
+
 /* Whatever a file does to its parser, the file has no table. */
 static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 	       struct parse_result *ret)
@@ -188,20 +205,12 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 		.other = other,
 		.user = j->user,
 	};
-	static const char *const so[PARSE_N_KINDS] = {
-		[PARSE_FACTS] = "has no table",
-		[PARSE_IMAGE] = "has no table",
-		[PARSE_SAME] = "is not compared with a file of the same build id",
-		[PARSE_DEBUG] = "is used without a debug file that may be its own",
-		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
-		[PARSE_CXX] = "throws C++ exceptions that are not seen, if it does",
-	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 	const char *why = parser_failure(err);
 
 	if (!why)
-		return tell_failure(j, so[kind], err);
-	parsers_note_failure(j->parsers, j->path ? j->path : "a file", so[kind], why);
+		return tell_failure(j, loss(kind, other), err);
+	parsers_note_failure(j->parsers, j->path ? j->path : "a file", loss(kind, other), why);
 	/* Somebody may have ended it, or memory have been short. */
 	return err == -ECONNABORTED || err == -EAGAIN ? -EAGAIN : -EBADMSG;
 }
@@ -230,6 +239,20 @@ static int open_debug_file(void *arg, const struct debug_place *place, int root)
 	return finders_open_debug(parsers_finders(j->parsers), j->user, place, root);
 }
 
+/* What a debug file does to its parser costs only what it has. */
+static void add_frames(struct table_job *j, struct parse_result *result)
+{
+	_cleanup_(parse_result_done) struct parse_result both = { 0 };
+	struct parse_result own = *result;
+
+	if (ask_facts(j, j->frames_fd, &both) < 0) {
+		close_fd(&j->frames_fd);
+		return;
+	}
+	*result = both;
+	both = own;
+}
+
 /* What the file is, and whether a debug file has the unwind information that it lacks. */
 static int parse(struct table_job *j, struct parse_result *ret)
 {
@@ -244,13 +267,11 @@ static int parse(struct table_job *j, struct parse_result *ret)
 						ret->debug_link_checksum };
 		j->frames_fd = debug_search(j->fd, &wanted, &reader);
 	}
-	if (j->frames_fd >= 0) {
-		parse_result_done(ret);
-		err = ask_facts(j, j->frames_fd, ret);
-	}
+	if (j->frames_fd >= 0)
+		add_frames(j, ret);
 	j->origin = ret->facts.origin;
-	j->is_parsed = err == 0;
-	return err;
+	j->is_parsed = true;
+	return 0;
 }
 
 /*
@@ -430,6 +451,20 @@ static int get_image(struct table_job *j, bool is_changed)
 	return err < 0 ? err : 0;
 }
 
+/* Its table is kept as the file's own. */
+static int get_image_alone(struct table_job *j, bool is_changed)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	int err;
+
+	close_fd(&j->frames_fd);
+	err = ask_facts(j, -1, &result);
+	if (err < 0)
+		return err;
+	j->origin = result.facts.origin;
+	return get_image(j, is_changed);
+}
+
 /* Whether or not it has a table. */
 static void probe_exceptions(struct table_job *j)
 {
@@ -455,6 +490,8 @@ static int make_table(struct table_job *j)
 	if (j->is_copy)
 		return 0;
 	err = get_image(j, changed_ns != j->changed_ns);
+	if (err < 0 && err != -ENOMEM && j->frames_fd >= 0)
+		err = get_image_alone(j, changed_ns != j->changed_ns);
 	j->took = clock_now_ns() - start;
 	return err;
 }

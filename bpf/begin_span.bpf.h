@@ -48,6 +48,20 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 	*(volatile __u64 *)&key->cfa = cfa;
 }
 
+/*
+ * A call that is not kept takes the place on the stack of one that is over. A process that others have left is not
+ * sampled until user space knows it, but may have inherited calls (fork_span.bpf.h).
+ */
+static __always_inline void span_forget(struct pt_regs *ctx, __u64 pid_tgid)
+{
+	struct thread_spans *t = bpf_map_lookup_elem(&dp_spans, &pid_tgid);
+	__u64 cfa = DP_FRAME_CFA(REGS_SP(ctx));
+
+	for (__u32 i = 0; t && i < SPANS; i++)
+		if (t->keys[port_index(i, SPANS)].cfa == cfa)
+			*(volatile __u64 *)&t->keys[port_index(i, SPANS)].cfa = 0;
+}
+
 SEC("uprobe")
 int dp_begin_span(struct pt_regs *ctx)
 {
@@ -57,8 +71,10 @@ int dp_begin_span(struct pt_regs *ctx)
 	keep_to_own_stack(ctx);
 	if (dp_has_slots && !probe_hit(bpf_get_attach_cookie(ctx), pid_tgid >> 32))
 		return 0;
-	if (!is_wanted_somewhere(pid_tgid, &cell))
+	if (!is_wanted_somewhere(pid_tgid, &cell)) {
+		span_forget(ctx, pid_tgid);
 		return 0;
+	}
 	if (dp_has_slots)
 		probe_count(bpf_get_attach_cookie(ctx));
 	span_begin(ctx, pid_tgid);

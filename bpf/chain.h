@@ -86,22 +86,91 @@ static __always_inline int chain_read_line(struct walk *w, const struct dp_runti
 	return port_read_user(w, &r->line, sizeof(r->line), at);
 }
 
+/* Sets w->runtime.hash to that of a string's text, over the bytes of the frame. Returns 0 or negative. */
+PORT_GLOBAL int chain_hash_text(struct walk *w, __u64 string)
+{
+	struct walk_runtime *r;
+	__u32 size = DP_CHAIN_TEXT_SIZE;
+
+	if (!w)
+		return -1;
+	r = &w->runtime;
+	string += r->chain.hash + sizeof(__u64);
+	if (chain_read_word(w, &r->text_size, string) < 0)
+		return -1;
+	if (r->text_size < size)
+		size = (__u32)r->text_size;
+	__builtin_memset(r->bytes, 0, sizeof(r->bytes));
+	if (port_read_user(w, r->bytes, port_index(size, DP_CHAIN_TEXT_SIZE + 1),
+			   string + sizeof(__u64)) < 0)
+		return -1;
+	r->hash = r->text_size;
+	for (__u32 i = 0; i < DP_CHAIN_TEXT_WORDS; i++)
+		r->hash = chain_hash(r->hash, port_u64(r->bytes + i * sizeof(__u64)));
+	return 0;
+}
+
+/* Sets w->runtime.hash to that of the name of the function's class; 0: it has none. Returns 0 or negative. */
+static __always_inline int chain_hash_class(struct walk *w, __u64 code)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 at;
+
+	r->hash = 0;
+	if (chain_read_word(w, &at, code + r->chain.scope) < 0)
+		return -1;
+	if (at == 0)
+		return 0;
+	return chain_read_word(w, &at, at + r->chain.class_name) < 0 ? -1 : chain_hash_text(w, at);
+}
+
 /*
- * Puts what stays of a function whose first tag is 0 into a frame that has its code and position.
- * `steps`: its second tag. Leaves the frame alone where the file cannot be read: what only other
- * processes have used of memory that they share is not mapped.
+ * Makes a tag from the texts of the names of a function and its class: with the same instructions, and at
+ * the same address, it may be one of another class. Returns 0, or negative: they cannot be read.
  */
-static __always_inline void chain_put_file(struct walk *w, struct dp_runtime_frame *f, __u64 steps)
+static __always_inline int chain_use_texts(struct walk *w, struct dp_runtime_frame *f, __u64 name)
 {
 	struct walk_runtime *r = &w->runtime;
 
+	if (chain_hash_class(w, f->code) < 0)
+		return -1;
+	f->tag = r->hash;
+	if (chain_hash_text(w, name) < 0)
+		return -1;
+	f->tag = chain_tag(r->hash, f->tag);
+	return 0;
+}
+
+/*
+ * Puts what is shown of a function that may be gone soon into a frame that has its code and position.
+ * `name`, `steps`: its tags. Leaves the frame alone where a text cannot be read: what only other
+ * processes have used of memory that they share is not mapped, until it is named. What eval() executes
+ * is not in there: without a hash of its file, it has no tag then, as any of it may get these addresses.
+ */
+static __always_inline void chain_put_shown(struct walk *w, struct dp_runtime_frame *f, __u64 name,
+					    __u64 steps)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 marks = name != 0 ? DP_CHAIN_LINE : DP_CHAIN_FILE, hash;
+
 	if (chain_read_word(w, &r->file, f->code + r->chain.file - 1) < 0 ||
-	    chain_read_word(w, &r->hash, r->file + r->chain.hash) < 0 || r->hash == 0 ||
+	    chain_read_word(w, &hash, r->file + r->chain.hash) < 0 ||
 	    chain_read_line(w, f, steps) < 0)
 		return;
-	f->code = r->file | DP_CHAIN_FILE;
+	if (name != 0 && chain_use_texts(w, f, name) < 0)
+		goto unknown;
+	r->hash = hash;
+	if (hash == 0) {
+		if (chain_hash_text(w, r->file) < 0)
+			goto unknown;
+		marks |= DP_CHAIN_TEXT;
+	}
+	f->tag = name != 0 ? chain_tag(r->hash, f->tag) : r->hash;
+	f->code = (name != 0 ? f->code : r->file) | marks;
 	f->position = r->line;
-	f->tag = r->hash;
+	return;
+unknown:
+	f->tag = hash != 0 ? chain_tag(name, steps) : 0;
 }
 
 /* Adds a function. Returns 0, or negative if it cannot be read. */
@@ -109,24 +178,23 @@ static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
 {
 	struct walk_runtime *r = &w->runtime;
 	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
-	__u64 at = code, second;
-	__u32 is_native, is_nameless;
-	__u8 type = 0;
+	__u64 at = code, type = 0, first, second;
+	__u32 is_native;
 
 	f->code = code;
-	if (r->chain.native != 0 && port_read_user(w, &type, sizeof(type), code) < 0)
+	if (r->chain.native != 0 && chain_read_word(w, &type, code) < 0)
 		return -1;
 	if (r->chain.tagged != 0 && chain_read_word(w, &at, code + r->chain.tagged - 1) < 0)
 		return -1;
-	if (chain_read_word(w, &f->tag, at + r->chain.tags[0]) < 0 ||
+	if (chain_read_word(w, &first, at + r->chain.tags[0]) < 0 ||
 	    chain_read_word(w, &second, at + r->chain.tags[1]) < 0)
 		return -1;
-	is_native = r->chain.native != 0 && type == r->chain.native;
-	is_nameless = r->chain.file != 0 && f->tag == 0 && !is_native;
-	f->tag = chain_tag(f->tag, second);
+	is_native = r->chain.native != 0 && (__u8)type == r->chain.native;
+	f->tag = chain_tag(first, second);
 	f->position = chain_word(r, r->chain.position) & ~(DP_RUNTIME_ENTRY | DP_RUNTIME_C);
-	if (is_nameless)
-		chain_put_file(w, f, second);
+	if (r->chain.file != 0 && !is_native &&
+	    (first == 0 || ((__u32)(type >> 32) & r->chain.fleeting) != 0))
+		chain_put_shown(w, f, first, second);
 	if ((flags & r->chain.entry) != 0 && !is_native)
 		f->position |= DP_RUNTIME_ENTRY;
 	r->head.n++;

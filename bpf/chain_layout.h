@@ -37,26 +37,53 @@ struct dp_chain {
 	__u32 c_type;       /* by this mask, */
 	__u32 c_definition; /* and its definition's address, in which is */
 	__u32 c_name;       /* the number */
-	__u32 zero;
+	__u32 fleeting;     /* in the second half of a function's first word: it may be gone soon */
 	/*
-	 * Or 0. A function whose first tag is 0 may be gone soon; what stays is a string, its file, that
-	 * it has here. Its second tag is the address of its instructions.
+	 * Or 0. A function whose first tag, its name, is 0 may be gone soon, too; what stays is a string,
+	 * its file, that it has here. Its second tag is the address of its instructions.
 	 */
 	__u32 file;
-	__u32 hash;       /* in a string; 0 there: not known */
+	__u32 hash;       /* in a string, before its size and its text; 0 there: not known */
 	__u32 n_steps;    /* in a function: the number of its instructions, */
 	__u32 first_line; /* and its first line */
 	__u32 step_size;  /* of an instruction, and its line */
 	__u32 step_line;
+	__u32 scope;      /* in a function: its class */
+	__u32 class_name; /* in a class */
 };
 
-/* In the address of a string that stands for a function: the frame has its line, and the hash. */
+/*
+ * Marks in the code of a function that may be gone soon. Its frame has its line in place of the
+ * position, and a tag of what is shown of it: at the same address there may be another one already.
+ */
+/* It has no name: the address is that of its file, and the tag the hash. */
 #define DP_CHAIN_FILE 1ULL
+/* It has one: the tag is of that hash and those of the texts of its name and its class's. */
+#define DP_CHAIN_LINE 2ULL
+/* The string does not have its hash: it is that of its text. */
+#define DP_CHAIN_TEXT 4ULL
+#define DP_CHAIN_MARKS 7ULL
+
+/* As far as a text is read; no more of it is shown. */
+#define DP_CHAIN_TEXT_SIZE 255
+#define DP_CHAIN_TEXT_WORDS ((DP_CHAIN_TEXT_SIZE + 1) / 8)
+
+#define DP_CHAIN_FACTOR 0x9e3779b97f4a7c15ULL
 
 /* Tells apart functions that follow each other at the same address. */
 static inline __u64 chain_tag(__u64 first, __u64 second)
 {
-	return first + second * 0x9e3779b97f4a7c15ULL;
+	return first + second * DP_CHAIN_FACTOR;
+}
+
+/*
+ * Makes the hash of a text from its size and each of the words that are read, of which what is behind it has
+ * zeros.
+ */
+static inline __u64 chain_hash(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * DP_CHAIN_FACTOR;
+	return hash ^ hash >> 32; /* a product carries upwards only */
 }
 
 /* What user space needs besides, to name Ruby's functions. */

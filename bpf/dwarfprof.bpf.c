@@ -421,15 +421,9 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 /* PID and TID in the PID namespace of user space; 0 for a task outside of it. */
 static __always_inline __u64 current_pid_tgid(void)
 {
-	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-	__u32 pid;
-
 	if (dp_pid_namespace == 0)
 		return bpf_get_current_pid_tgid();
-	pid = process_in_namespace(task);
-	if (pid == 0)
-		return 0;
-	return (__u64)pid << 32 | number_in_namespace(BPF_CORE_READ(task, thread_pid));
+	return pid_tgid_in_namespace((const void *)bpf_get_current_task_btf());
 }
 
 /*
@@ -577,5 +571,6 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 
 #include "bpf/begin_span.bpf.h"
 #include "bpf/crash.bpf.h"
+#include "bpf/fork_span.bpf.h"
 #include "bpf/off_cpu.bpf.h"
 #include "bpf/trace.bpf.h"

@@ -116,6 +116,14 @@ static __always_inline bool probe_is_over(__u32 slot)
 	return !p || *(const volatile __u32 *)&p->is_over;
 }
 
+/* Is each call kept, of whichever process? */
+static __always_inline bool probe_is_for_all(__u32 slot)
+{
+	const struct dp_probe *p = bpf_map_lookup_elem(&dp_probes, &slot);
+
+	return p && !*(const volatile __u32 *)&p->is_over && p->n_pids == 0 && !p->is_of_user;
+}
+
 /* Number of hits that a sample of this one stands for; 0: do not take it. */
 PORT_GLOBAL int probe_weight(__u64 cookie)
 {

@@ -148,9 +148,25 @@ static __always_inline int python_leave_copy(struct walk *w, __u64 code, __u64 *
 }
 
 /*
- * Adds the frame whose bytes have been read, unless it is the interpreter's own, which prepares an object
- * before it calls the class's __init__() (_Py_InitCleanup, Python/specialize.c): its code is in no line.
- * Returns 0, or negative for an unreadable code object.
+ * Whether code with this name and first line is the interpreter's own, which prepares an object before it
+ * calls the class's __init__() (_Py_InitCleanup, Python/specialize.c): it is in no line, as some others'
+ * is, and has one string as its name and its file. Negative: it is unreadable.
+ */
+static __always_inline int python_is_own(struct walk *w, __u64 code, __u64 name, __u32 line)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u64 file;
+
+	if (line != 0 || r->python.entry_kind != DP_PYTHON_ENTRY_LINK)
+		return 0;
+	if (port_read_user(w, &file, sizeof(file), code + r->python.filename) < 0)
+		return -1;
+	return file == name;
+}
+
+/*
+ * Adds the frame whose bytes have been read, unless it is the interpreter's own. Returns 0, or negative
+ * for an unreadable code object.
  */
 static __always_inline int python_add(struct walk *w)
 {
@@ -160,13 +176,15 @@ static __always_inline int python_add(struct walk *w)
 	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
 	__u64 name, hash;
 	__u32 line;
+	int is_own;
 
 	if (port_read_user(w, &name, sizeof(name), code + r->python.name) < 0 ||
 	    port_read_user(w, &line, sizeof(line), code + r->python.line) < 0 ||
 	    port_read_user(w, &hash, sizeof(hash), name + r->python.hash) < 0)
 		return -1;
-	if (line == 0 && r->python.entry_kind == DP_PYTHON_ENTRY_LINK)
-		return 0;
+	is_own = python_is_own(w, code, name, line);
+	if (is_own != 0)
+		return is_own < 0 ? -1 : 0;
 	if (r->python.copies != 0 && python_leave_copy(w, code, &position) < 0)
 		return -1;
 	if (r->python.position_size == sizeof(__u32))

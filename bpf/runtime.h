@@ -59,7 +59,7 @@ PORT_GLOBAL int runtime_read(struct walk *w)
 	       w->runtime.head.outcome != DP_RUNTIME_COMPLETE;
 }
 
-/* Adds the frames of another runtime, if it has any. */
+/* Adds the frames of another runtime, or only how the reading of them failed. */
 static __always_inline void runtime_add(struct walk *w)
 {
 	struct walk_runtime *r = &w->runtime;
@@ -70,7 +70,7 @@ static __always_inline void runtime_add(struct walk *w)
 	if (first.n >= DP_MAX_RUNTIME_FRAMES - 1)
 		return;
 	r->first = first.n;
-	if (runtime_read(w) == 0 || r->head.n <= r->first) {
+	if (runtime_read(w) == 0) {
 		r->head = first;
 		r->first = 0;
 		return;

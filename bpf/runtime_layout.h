@@ -149,6 +149,8 @@ struct dp_python {
 	__u32 c_previous; /* in the structure of c_frame: that of the loop that called this one */
 	__u32 copies;     /* in a code object: a list of copies of its instructions, */
 	__u32 copy;       /* and in a frame, which one its position is in (4 bytes); or both 0 */
+	__u32 filename;   /* in a code object: its file's name */
+	__u32 zero_too;
 };
 
 /* Tells apart code objects that follow each other at the same address. */

@@ -46,7 +46,7 @@ DP_ASSERT(__builtin_offsetof(struct span, head) ==
 		  __builtin_offsetof(struct span, begin) + sizeof(struct dp_span_begin),
 	  "and this the begin, so that one copy sends both");
 
-/* Written by the thread alone. The event that samples it may interrupt that. */
+/* Written by the thread alone, once it runs (fork_span.bpf.h). The event that samples it may interrupt that. */
 struct thread_spans {
 	struct span_key keys[SPANS]; /* in two cache lines: a sample looks at all of them */
 	struct span of[SPANS];
@@ -99,7 +99,9 @@ struct {
 #define SPAN_UNKNOWN (SPANS + 1)
 #define SPAN_BITS 8
 #define SPAN_MASK ((1U << SPAN_BITS) - 1)
-DP_ASSERT(SPAN_UNKNOWN <= SPAN_MASK && DP_MAX_LABEL_PROBES * SPAN_BITS <= 32, "there is room");
+/* Or a call and 1, with this bit: user space will walk the stack, and this is the innermost one that may be on it. */
+#define SPAN_GUESSED (1U << (SPAN_BITS - 1))
+DP_ASSERT(SPAN_UNKNOWN < SPAN_GUESSED && DP_MAX_LABEL_PROBES * SPAN_BITS <= 32, "there is room");
 
 /* Has the probe of a place more calls than its share? */
 static __always_inline bool span_is_more(__u32 counts, __u32 id)
@@ -280,6 +282,29 @@ static long span_step(__u32 i, void *ctx)
 	return search->left == 0;
 }
 
+/* What user space will walk: a call above the stack pointer may be on the stack. */
+static long span_guess_step(__u32 i, void *ctx)
+{
+	struct span_search *search = ctx;
+	const struct thread_spans *t = search->spans;
+	const struct span_key *key;
+	__u32 probe, shift, best;
+
+	if (!t)
+		return 1;
+	key = &t->keys[port_index(i, SPANS)];
+	probe = DP_SPAN_PROBE(key->id);
+	shift = probe * SPAN_BITS;
+	best = search->found >> shift & SPAN_MASK;
+	if (!(search->left >> probe & 1) || key->cfa <= search->w->in.regs.reg[DP_REG_SP] ||
+	    span_id(search->places, key->id & (DP_MAX_SPAN_PLACES - 1)) != key->id)
+		return 0;
+	if (best != 0 && t->keys[port_index(best - 1, SPANS)].cfa < key->cfa)
+		return 0;
+	search->found = (search->found & ~(SPAN_MASK << shift)) | (i + 1) << shift;
+	return 0;
+}
+
 /* What holds of a probe, when the walk has been searched. */
 static __always_inline __u32 span_judge(const struct span_search *search, __u32 probe)
 {
@@ -325,9 +350,36 @@ PORT_GLOBAL int span_find(struct walk *w)
 	search.spans = bpf_map_lookup_elem(&dp_spans, &key);
 	if (is_walked)
 		bpf_loop(w->at.n_frames, span_step, &search, 0);
-	for (__u32 i = 0; i < DP_MAX_LABEL_PROBES && i < dp_label_probes; i++)
-		w->out.span |= span_judge(&search, i) << i * SPAN_BITS;
+	if (w->out.sample.flags & DP_SAMPLE_LATE)
+		bpf_loop(SPANS, span_guess_step, &search, 0);
+	for (__u32 i = 0; i < DP_MAX_LABEL_PROBES && i < dp_label_probes; i++) {
+		__u32 found = span_judge(&search, i);
+
+		if ((search.left >> i & 1) && found != 0 && found != SPAN_UNKNOWN)
+			found |= SPAN_GUESSED;
+		w->out.span |= found << i * SPAN_BITS;
+	}
 	return 0;
+}
+
+DP_ASSERT(1 + DP_MAX_LABEL_PROBES * (WALK_SPAN_CELLS + 1) <= WALK_CALLS_CELLS,
+	  "each may be a guess");
+
+/* Says that the values behind n cells are those of a call that may not be on the stack. Returns the cell more. */
+static __always_inline __u32 span_put_guess(struct walk *w, __u32 n, __u32 n_cells,
+					    const struct span_key *key)
+{
+	__u32 at = n + sizeof(struct dp_values) / DP_CELL_SIZE + n_cells;
+	struct dp_values *head = (void *)&w->out.frames[n];
+
+	head->is_unknown = 1;
+	at = port_opaque(at);
+	if (at >= sizeof(w->out.frames) / sizeof(*w->out.frames))
+		return 0;
+	w->out.frames[at] = key->cfa;
+	head->part.size += DP_CELL_SIZE;
+	head->is_unknown = DP_CALL_GUESSED(key->id);
+	return 1;
 }
 
 /* Appends the values of a probe's call after n cells. Returns the cells that they take. */
@@ -336,7 +388,7 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 	struct dp_values unknown = { .part = { DP_RECORD_VALUES, sizeof(unknown) },
 				     .is_unknown = 1 };
 	const struct thread_spans *t;
-	__u32 cells = sizeof(unknown) / DP_CELL_SIZE, found;
+	__u32 cells = sizeof(unknown) / DP_CELL_SIZE, found, is_guess;
 	__u64 key;
 
 	n = port_opaque(n);
@@ -346,6 +398,8 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 	found = w->out.span >> (probe & (DP_MAX_LABEL_PROBES - 1)) * SPAN_BITS & SPAN_MASK;
 	if (found == 0)
 		return 0;
+	is_guess = found & SPAN_GUESSED;
+	found &= SPAN_GUESSED - 1;
 	key = (__u64)w->out.sample.pid << 32 | w->out.sample.tid;
 	t = found < SPAN_UNKNOWN ? bpf_map_lookup_elem(&dp_spans, &key) : NULL;
 	if (t) {
@@ -356,8 +410,12 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 		n_cells = port_opaque(n_cells);
 		if (n_cells <= SPAN_CELLS &&
 		    bpf_probe_read_kernel(&w->out.frames[n],
-					  sizeof(s->head) + n_cells * DP_CELL_SIZE, &s->head) == 0)
+					  sizeof(s->head) + n_cells * DP_CELL_SIZE,
+					  &s->head) == 0) {
+			if (is_guess)
+				cells += span_put_guess(w, n, n_cells, &t->keys[at]);
 			return (int)(cells + n_cells);
+		}
 	}
 	bpf_probe_read_kernel(&w->out.frames[n], sizeof(unknown), &unknown);
 	return (int)cells;

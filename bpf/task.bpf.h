@@ -120,6 +120,16 @@ static __always_inline __u32 process_in_namespace(const struct task_struct *task
 	return number_in_namespace(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
 }
 
+/* PID and TID in the PID namespace of user space, if that is not the initial one; 0 for a task outside of it. */
+static __always_inline __u64 pid_tgid_in_namespace(const struct task_struct *task)
+{
+	__u32 pid = process_in_namespace(task);
+
+	if (pid == 0)
+		return 0;
+	return (__u64)pid << 32 | number_in_namespace(BPF_CORE_READ(task, thread_pid));
+}
+
 /* The state of a task that is not preempted, from the bits of its __state. */
 static __always_inline enum dp_state state_of_bits(__u32 bits)
 {

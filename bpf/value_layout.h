@@ -118,8 +118,14 @@ struct dp_values {
 	__u16 texts;      /* which of them are texts */
 	__u16 cut;        /* texts that had no more room */
 	__u16 unread;     /* memory that is not there, a call without a begin */
-	__u16 is_unknown; /* of samples that calls label: there may be such a call; n is 0 */
+	__u16 is_unknown; /* of samples that calls label: there may be such a call; n is 0 unless: */
 };
+
+/*
+ * User space walks the stack (DP_SAMPLE_LATE). If the innermost frame within the functions of the probe is in the
+ * one of the place with this id, and has the CFA in the last cell, these are the values of its call.
+ */
+#define DP_CALL_GUESSED(id) ((__u16)((id) | 1U << 15))
 
 /*
  * If calls of several probes may label a sample: their values. A struct dp_values follows for each of these

@@ -346,8 +346,9 @@ struct walk_runtime {
 	};
 	__u64 is_checked; /* whether the innermost loop's frames lead there */
 	__u64 file, hash; /* of a function in a list: its file, whose name has this hash, */
-	__u32 n_steps;    /* its instructions, */
-	__u32 line;       /* and the line that it is in */
+	__u64 text_size;
+	__u32 n_steps; /* its instructions, */
+	__u32 line;    /* and the line that it is in */
 	union {
 		struct dp_python python;
 		struct dp_chain chain;

@@ -46,7 +46,21 @@ static bool is_word(const char *at, const char *word)
 	return strncmp(at, word, n) == 0 && at[n] == ' ';
 }
 
-/* proc_pid_mountinfo(5): mount, parent, device, ..., "-", type, ...; spaces in names are escaped. */
+/*
+ * The type of the file system, and what follows, if the line is of one that is mounted as that device; else NULL.
+ * proc_pid_mountinfo(5): mount, parent, device, ..., "-", type, source, options; spaces in names are escaped.
+ */
+static const char *type_of(const char *line, dev_t device)
+{
+	const char *end = strstr(line, " - ");
+	unsigned int major, minor;
+
+	return end && sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 &&
+			       makedev(major, minor) == device ?
+		       end + 3 :
+		       NULL;
+}
+
 bool stored_file_is_mounted(const char *mountinfo_path, dev_t device, const char *type)
 {
 	_cleanup_fclose_ FILE *file = fopen(mountinfo_path, "re");
@@ -54,11 +68,35 @@ bool stored_file_is_mounted(const char *mountinfo_path, dev_t device, const char
 	size_t size = 0;
 
 	while (file && getline(&line, &size, file) > 0) {
-		unsigned int major, minor;
-		const char *end = strstr(line, " - ");
+		const char *found = type_of(line, device);
 
-		if (sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 &&
-		    makedev(major, minor) == device && end && (!type || is_word(end + 3, type)))
+		if (found && (!type || is_word(found, type)))
+			return true;
+	}
+	return false;
+}
+
+/* Who mounts it chooses the source, which may be empty, and what follows "fuse." in the type. */
+static bool read_server(const char *type, uid_t *ret)
+{
+	const char *source = strchr(type, ' ');
+	const char *options = source ? strchr(source + 1, ' ') : NULL;
+	const char *user = options ? strstr(options, ",user_id=") : NULL;
+
+	return strncmp(type, "fuse", strlen("fuse")) == 0 && user &&
+	       sscanf(user, ",user_id=%u", ret) == 1;
+}
+
+bool stored_file_server(const char *mountinfo_path, dev_t device, uid_t *ret)
+{
+	_cleanup_fclose_ FILE *file = fopen(mountinfo_path, "re");
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+
+	while (file && getline(&line, &size, file) > 0) {
+		const char *type = type_of(line, device);
+
+		if (type && read_server(type, ret))
 			return true;
 	}
 	return false;
@@ -151,6 +189,13 @@ static uint64_t nanoseconds(const struct timespec *t)
 static bool is_disk_of_user(const struct statfs *fs)
 {
 	return (fs->f_flags & ST_NOSUID) != 0 && (uint32_t)fs->f_type != TMPFS_MAGIC;
+}
+
+bool stored_file_is_on_disk_of_user(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 || is_disk_of_user(&fs);
 }
 
 /* Users of another user namespace all look like this one (user_namespaces(7)). */

@@ -62,6 +62,9 @@ bool stored_file_is_on_disk(uint64_t fs_type);
  */
 bool stored_file_is_mounted(const char *mountinfo_path, dev_t device, const char *type);
 
+/* Who serves a file system (FUSE) that is mounted as a device, likewise. False: nobody, or it is not known. */
+bool stored_file_server(const char *mountinfo_path, dev_t device, uid_t *ret);
+
 /*
  * Whether it is on a file system that is known to be this machine's own, and needs nobody else to be read:
  * neither foreign nor of an unknown type. May wait.
@@ -70,6 +73,9 @@ bool stored_file_is_local(int fd);
 
 /* Whether reading a file may take long, since someone else, such as a server, decides about it. May wait. */
 bool stored_file_is_foreign(int fd);
+
+/* Whether a user may have mounted the disk that it is on, and written it elsewhere, its owners, too. May wait. */
+bool stored_file_is_on_disk_of_user(int fd);
 
 /*
  * Whether its inode, and the device of its file system, are no other file's while it is open: not where

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/write_all.h"
 #include "cli/agent_options.h"
 #include "cli/command.h"
 #include "elf/bus_guard.h"
@@ -19,6 +22,7 @@ struct agent_command {
 	int argc;
 	char **argv;
 	struct agent_settings *settings; /* those that the agent asked for last */
+	char *config;                    /* the path of its file; NULL: none */
 	bool has_begun;
 	int fd; /* of signals */
 };
@@ -33,25 +37,47 @@ static enum agent_order next_order(void *arg)
 	return info.ssi_signo == SIGHUP ? AGENT_RELOAD : AGENT_END;
 }
 
-/* Parsing ends the program where the configuration is wrong: another one tries it first. */
-static int check_elsewhere(const struct agent_command *c)
+/* Copies the text of the file, which may be written just now, so that it is read once. */
+static int copy_config(const char *path, int *ret)
 {
-	_cleanup_free_ char **words = calloc((size_t)c->argc + 3, sizeof(*words));
-	char check[] = "--check";
+	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int to = memfd_create("config", MFD_CLOEXEC);
+	char part[4096];
+	ssize_t n = from < 0 || to < 0 ? -1 : 1;
+	int err = 0;
+
+	while (n > 0 && err == 0) {
+		n = read(from, part, sizeof(part));
+		if (n > 0)
+			err = write_all(to, part, (size_t)n);
+	}
+	if (n < 0)
+		err = -errno;
+	if (err < 0)
+		log_error("cannot read %s: %s", path, strerror(-err));
+	else
+		*ret = steal_fd(&to);
+	return err;
+}
+
+static int run_self(char **words, int inherited)
+{
+	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none;
 	pid_t pid;
 	int err, status;
 
-	if (!words)
-		return -ENOMEM;
-	memcpy(words, c->argv - 1, ((size_t)c->argc + 1) * sizeof(*words));
-	words[c->argc + 1] = check;
 	sigemptyset(&none);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	err = -posix_spawn(&pid, HELPER_SELF, NULL, &attributes, words, environ);
+	posix_spawn_file_actions_init(&actions);
+	/* To itself: this lets it through. */
+	if (inherited >= 0)
+		posix_spawn_file_actions_adddup2(&actions, inherited, inherited);
+	err = -posix_spawn(&pid, HELPER_SELF, &actions, &attributes, words, environ);
+	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	if (err < 0)
 		return err;
@@ -61,18 +87,44 @@ static int check_elsewhere(const struct agent_command *c)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EINVAL;
 }
 
+/*
+ * Parsing ends the program where the configuration is wrong: another one tries it first.
+ * config_fd: -1: there is no file.
+ */
+static int check_elsewhere(const struct agent_command *c, int config_fd)
+{
+	_cleanup_free_ char **words = calloc((size_t)c->argc + 4, sizeof(*words));
+	char check[] = "--check", as_read[32];
+
+	if (!words)
+		return -ENOMEM;
+	memcpy(words, c->argv - 1, ((size_t)c->argc + 1) * sizeof(*words));
+	words[c->argc + 1] = check;
+	snprintf(as_read, sizeof(as_read), "--as-read=%d", config_fd);
+	if (config_fd >= 0)
+		words[c->argc + 2] = as_read;
+	return run_self(words, config_fd);
+}
+
+static int load_anew(struct agent_command *c)
+{
+	_cleanup_close_ int config_fd = -1;
+	int err = c->config ? copy_config(c->config, &config_fd) : 0;
+
+	if (err == 0)
+		err = check_elsewhere(c, config_fd);
+	if (err == 0)
+		err = agent_settings_new(c->argc, c->argv, config_fd, &c->settings);
+	if (err < 0)
+		log_error("the configuration is not taken");
+	return err;
+}
+
 static int load(void *arg, const struct agent_options **ret)
 {
 	struct agent_command *c = arg;
-	int err = 0;
+	int err = c->has_begun ? load_anew(c) : 0;
 
-	if (c->has_begun) {
-		err = check_elsewhere(c);
-		if (err == 0)
-			err = agent_settings_new(c->argc, c->argv, &c->settings);
-		if (err < 0)
-			log_error("the configuration is not taken");
-	}
 	c->has_begun = true;
 	if (err == 0) {
 		log_set_level(c->settings->options.names.verbose ? LOG_DEBUG : LOG_INFO);
@@ -110,7 +162,7 @@ static int agent_command(int argc, char **argv)
 	};
 	int code = EXIT_CODE_FAILED, err;
 
-	err = agent_settings_new(argc, argv, &c.settings);
+	err = agent_settings_new(argc, argv, -1, &c.settings);
 	if (err < 0)
 		return code;
 	if (c.settings->check) {
@@ -119,6 +171,9 @@ static int agent_command(int argc, char **argv)
 	}
 	log_set_priorities(log_is_journal());
 	err = take_signals(&c);
+	/* The settings go with the next ones. */
+	if (err == 0 && c.settings->config && !(c.config = strdup(c.settings->config)))
+		err = -ENOMEM;
 	if (err == 0) {
 		control.fd = c.fd;
 		code = agent_run(&control);
@@ -128,6 +183,7 @@ static int agent_command(int argc, char **argv)
 	}
 	if (c.fd >= 0)
 		close(c.fd);
+	free(c.config);
 	return code;
 }
 

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "cli/event_options.h"
+#include "cli/masked_line.h"
 #include "cli/off_cpu_options.h"
 #include "cli/quantity.h"
 #include "log/log.h"
@@ -19,7 +20,8 @@
 #include "sandbox/helper.h"
 
 enum {
-	OPTION_CHECK = 4352,
+	OPTION_AS_READ = 4352,
+	OPTION_CHECK,
 	OPTION_CPU_BUDGET,
 	OPTION_DELIVER,
 	OPTION_INTERVAL,
@@ -49,6 +51,7 @@ static const struct argp_option argp_options[] = {
 	  "line take precedence. SIGHUP reads it again",
 	  -2 },
 	{ "check", OPTION_CHECK, NULL, 0, "only say what is wrong with the configuration", -2 },
+	{ "as-read", OPTION_AS_READ, "FD", OPTION_HIDDEN, NULL, -2 }, /* the agent's own */
 	{ .doc = "What to profile (all processes)", .group = 1 },
 	{ .doc = "When to take a sample", .group = 2 },
 	{ "freq", 'F', "HZ", 0, "samples per second and CPU (19)", 2 },
@@ -84,7 +87,7 @@ static const struct argp_option argp_options[] = {
 	{ "spool-size", OPTION_SPOOL_SIZE, "SIZE", 0,
 	  "drop the oldest that waits beyond this size, for each backend (256M)", 5 },
 	{ "label-sets", OPTION_LABEL_SETS, "N", 0,
-	  "at most N sets of labels in a profile; the samples of others keep their service or become `other' (500)",
+	  "at most N sets of labels in 20 minutes; the samples of others keep their service or become `other' (500)",
 	  5 },
 	{ .doc = "What it may cost", .group = 7 },
 	{ "cpu-budget", OPTION_CPU_BUDGET, "PERCENT", 0,
@@ -234,6 +237,7 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 	s->agent.run.profiler.label_sources.tells_service = true;
 	s->agent.run.names = o->names.options;
 	s->agent.run.names.no_debuginfod = true;
+	s->agent.run.names.go_last = true;
 	s->agent.run.command_line = o->record.command_line;
 }
 
@@ -251,6 +255,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'c':
 		s->config = arg;
+		return 0;
+	case OPTION_AS_READ:
+		s->config_fd = (int)parse_number(state, "--as-read", arg);
 		return 0;
 	case OPTION_CHECK:
 		s->check = true;
@@ -480,10 +487,19 @@ static int parse_entry(void *arg, const struct config_entry *entry)
 	return err < 0 ? err : parse_word(c, word);
 }
 
-static int parse_file(struct agent_settings *s, const char *path)
+/* fd: of its text, or -1. */
+static FILE *open_file(const char *path, int fd)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "/proc/self/fd/%d", fd);
+	return fopen(fd < 0 ? path : text, "re");
+}
+
+static int parse_file(struct agent_settings *s, const char *path, int fd)
 {
 	struct configuration c = { .settings = s, .path = path };
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	_cleanup_fclose_ FILE *file = open_file(path, fd);
 	int err = file ? config_read(file, parse_entry, &c) : -errno;
 
 	if (err < 0)
@@ -494,9 +510,10 @@ static int parse_file(struct agent_settings *s, const char *path)
 	return err;
 }
 
-static void init(struct agent_settings *s, char **argv)
+static void init(struct agent_settings *s, char **shown)
 {
-	options_init(&s->options, argv - 1);
+	options_init(&s->options, shown);
+	s->config_fd = -1;
 	s->options.record.profiler.hz = AGENT_HZ;
 	s->agent.interval_ns = AGENT_INTERVAL_NS;
 	s->agent.deliver_ns = AGENT_DELIVER_NS;
@@ -525,22 +542,25 @@ static int parse_line(struct agent_settings *s, int argc, char **argv, bool is_p
 }
 
 DEFINE_CLEANUP(struct agent_settings *, agent_settings_free)
+DEFINE_CLEANUP(char **, masked_line_free)
 
-int agent_settings_new(int argc, char **argv, struct agent_settings **ret)
+int agent_settings_new(int argc, char **argv, int config_fd, struct agent_settings **ret)
 {
 	/* The first only tells the file, which comes before the rest of the command line. */
 	_cleanup_(agent_settings_freep) struct agent_settings *first = calloc(1, sizeof(*first));
 	_cleanup_(agent_settings_freep) struct agent_settings *s = calloc(1, sizeof(*s));
+	/* Recordings, and comments of profiles, have it. */
+	_cleanup_(masked_line_freep) char **shown = masked_line_new(argv - 1);
 	int err;
 
 	*ret = NULL;
-	if (!first || !s)
+	if (!first || !s || !shown)
 		return -ENOMEM;
-	init(first, argv);
-	init(s, argv);
+	init(first, shown);
+	init(s, shown);
 	err = parse_line(first, argc, argv, true);
 	if (err == 0 && first->config)
-		err = parse_file(s, first->config);
+		err = parse_file(s, first->config, config_fd < 0 ? first->config_fd : config_fd);
 	if (err == 0)
 		err = parse_line(s, argc, argv, false);
 	if (err == 0)

@@ -15,6 +15,7 @@ struct agent_settings {
 	struct agent_options agent; /* made of all others; first used after parsing */
 	struct backend_settings backends;
 	const char *config; /* -c; NULL: none */
+	int config_fd;      /* has the text of that file; -1: none does */
 	bool check;         /* --check */
 	bool off_cpu;
 	unsigned int label_sets;
@@ -29,9 +30,10 @@ extern const struct argp agent_options_argp;
 /*
  * Parses a command line, and before that the configuration file that it names. Wrong usage ends the
  * program, with a message that has the line and column in the file. 0 or -ENOMEM, or the negative
- * errno of reading the file, after a message.
+ * errno of reading the file, after a message. config_fd: of a file that has the text of that one; -1:
+ * none has.
  */
-int agent_settings_new(int argc, char **argv, struct agent_settings **ret);
+int agent_settings_new(int argc, char **argv, int config_fd, struct agent_settings **ret);
 /* Accepts NULL. Returns NULL. */
 struct agent_settings *agent_settings_free(struct agent_settings *settings);
 

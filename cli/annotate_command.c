@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,12 +15,13 @@
 #include "profiler/fetch.h"
 #include "profiler/record.h"
 #include "symbols/module.h"
+#include "symbols/source_file.h"
 
 /* Lines without code are shown between others where they are no more than these. */
 #define MAX_GAP 8
 
-/* No source file is longer. */
-#define MAX_SOURCE ((off_t)64 << 20)
+/* Of a line, so much is shown: one can be as long as its file. */
+#define MAX_TEXT 1000
 
 struct annotate_options {
 	const char *function, *file;
@@ -88,6 +87,23 @@ static void print_share(uint64_t value, uint64_t all)
 		printf("%7s ", "");
 }
 
+/* What is shown of it. */
+static void make_line(char *text)
+{
+	size_t size = strcspn(text, "\n");
+
+	if (size > MAX_TEXT)
+		size = MAX_TEXT;
+	/* Not in the middle of a character */
+	while (size > 0 && ((unsigned char)text[size] & 0xc0) == 0x80)
+		size--;
+	text[size] = '\0';
+	for (char *c = text; *c; c++)
+		if (*c == '\t')
+			*c = ' ';
+	text_make_plain(text);
+}
+
 /* The lines of a file up to and with that one, of which only the last are shown. */
 static void print_source_line(FILE *source, unsigned int *at, const struct listed_line *line,
 			      uint64_t all)
@@ -99,11 +115,7 @@ static void print_source_line(FILE *source, unsigned int *at, const struct liste
 	if (first > 0 && line->line - first > MAX_GAP)
 		printf("%8s   ...\n", "");
 	for (; source && *at < line->line && getline(&text, &size, source) > 0; ++*at) {
-		text[strcspn(text, "\n")] = '\0';
-		for (char *c = text; *c; c++)
-			if (*c == '\t')
-				*c = ' ';
-		text_make_plain(text);
+		make_line(text);
 		if (*at + 1 == line->line) {
 			print_share(line->value, all);
 			printf("%5u  %s\n", line->line, text);
@@ -118,27 +130,18 @@ static void print_source_line(FILE *source, unsigned int *at, const struct liste
 	}
 }
 
-static bool is_source(const struct stat *st)
+/* NULL if it cannot be read: *ret_lacks says why. */
+static FILE *open_source(const struct names *names, const char *path, const char **ret_lacks)
 {
-	return S_ISREG(st->st_mode) && st->st_size <= MAX_SOURCE;
-}
+	int fd = source_file_open(names, path);
+	FILE *source = fd < 0 ? NULL : fdopen(fd, "r");
 
-/* NULL if it is not there. A binary may name any path, and opening some has effects. */
-static FILE *open_source(const char *path)
-{
-	struct stat st;
-	FILE *source;
-	int fd;
-
-	if (path[0] != '/' || stat(path, &st) < 0 || !is_source(&st))
-		return NULL;
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
-		return NULL;
-	/* It may be another one by now. */
-	source = fstat(fd, &st) == 0 && is_source(&st) ? fdopen(fd, "r") : NULL;
-	if (!source)
+	if (fd >= 0 && !source)
 		close(fd);
+	*ret_lacks = source ? "" :
+		     fd == -ETIMEDOUT || fd == -EBUSY ?
+			      " (file system does not answer: lines by number)" :
+			      " (not there: lines by number)";
 	return source;
 }
 
@@ -146,16 +149,17 @@ static void print_source(const struct listing *listing)
 {
 	_cleanup_fclose_ FILE *source = NULL;
 	const struct listed_line *last = NULL;
+	const char *lacks;
 	unsigned int at = 0;
 
 	for (const struct listed_line *line = listing->lines; line; line = line->hh.next) {
 		if (!last || strcmp(last->path, line->path) != 0) {
 			if (source)
 				fclose(source);
-			source = open_source(line->path);
+			source = open_source(listing->module->names, line->path, &lacks);
 			putchar('\n');
 			print_plain(line->path);
-			puts(source ? "" : " (not there: lines by number)");
+			puts(lacks);
 			at = 0;
 		}
 		print_source_line(source, &at, line, listing->value);

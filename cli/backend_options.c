@@ -7,6 +7,8 @@
 
 #include "agent/named_labels.h"
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "base/secret.h"
 
 enum {
 	OPTION_AUTH_PASSWORD_FILE = 4608,
@@ -87,6 +89,7 @@ static void set_url(struct backend_settings *s, struct argp_state *state,
 {
 	const char *const forms[] = { "http://", "https://", "grpc://", "grpcs://" };
 	size_t n = protocol == DELIVER_OTLP ? ARRAY_SIZE(forms) : 2, i = 0;
+	_cleanup_free_ char *shown = secret_mask_url(url);
 	struct backend_options *b;
 
 	while (i < n && strncmp(url, forms[i], strlen(forms[i])) != 0)
@@ -96,7 +99,7 @@ static void set_url(struct backend_settings *s, struct argp_state *state,
 			   protocol == DELIVER_OTLP ? "--otlp" : "--pyroscope",
 			   protocol == DELIVER_OTLP ? "grpc://127.0.0.1:4317" :
 						      "http://127.0.0.1:4040",
-			   url);
+			   shown ? shown : "");
 	b = backend_settings_lack_url(s) ? &s->items[s->n - 1] : add(s, state);
 	b->deliver.protocol = protocol;
 	b->deliver.url = url;
@@ -236,16 +239,33 @@ static bool has_tls(const struct deliver_options *o)
 static void check(const struct deliver_options *o, struct argp_state *state)
 {
 	bool is_about_tls = o->ca_file || o->certificate_file || o->key_file || o->insecure;
+	_cleanup_free_ char *shown = secret_mask_url(o->url);
 
 	if (is_about_tls && !has_tls(o))
 		argp_error(state, "%s has no TLS: its URL has to begin with https or grpcs",
-			   o->url);
+			   shown ? shown : "a backend");
 	if (!o->certificate_file != !o->key_file)
 		argp_error(state, "--cert-file and --key-file are given together");
 	if (o->password_file && !o->user)
 		argp_error(state, "--auth-password-file is given with --auth-user");
 	if (o->user && o->token_file)
 		argp_error(state, "--auth-user and --token-file exclude each other");
+}
+
+/* Whether they are one. Two that would be told apart by what is not shown need names. */
+static bool is_same_backend(const struct backend_options *a, const struct backend_options *b,
+			    struct argp_state *state)
+{
+	_cleanup_free_ char *shown = secret_mask_url(a->deliver.url);
+	_cleanup_free_ char *other = secret_mask_url(b->deliver.url);
+	bool is_one = backend_options_are_of_one(a, b);
+	bool looks_same = shown && other && !a->name && !b->name && strcmp(shown, other) == 0 &&
+			  strcmp(a->deliver.url, b->deliver.url) != 0;
+
+	if (looks_same || (is_one && !backend_options_are_equal(a, b)))
+		argp_error(state, "%s is given twice: name one of them with --backend",
+			   shown ? shown : "a backend");
+	return is_one;
 }
 
 void backend_settings_complete(struct backend_settings *s, struct argp_state *state)
@@ -261,11 +281,8 @@ void backend_settings_complete(struct backend_settings *s, struct argp_state *st
 	for (size_t i = 0; i < s->n; i++) {
 		size_t k = 0;
 
-		while (k < n && !backend_options_are_of_one(&s->items[k], &s->items[i]))
+		while (k < n && !is_same_backend(&s->items[k], &s->items[i], state))
 			k++;
-		if (k < n && !backend_options_are_equal(&s->items[k], &s->items[i]))
-			argp_error(state, "%s is given twice: name one of them with --backend",
-				   s->items[i].deliver.url);
 		if (k == n)
 			s->items[n++] = s->items[i];
 	}

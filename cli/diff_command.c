@@ -173,10 +173,9 @@ static int end_reading(struct reading *r, const struct totals *totals, int err)
 	return err;
 }
 
-static int read_side(const struct diff_options *o, struct names *names,
+static int open_side(const struct diff_options *o, struct names *names,
 		     struct recording_file *recording, size_t i, struct diff *diff)
 {
-	struct reading reading = { 0 };
 	int err = recording_file_open(o->files[i], &o->names, names, recording);
 
 	if (err < 0)
@@ -186,7 +185,23 @@ static int read_side(const struct diff_options *o, struct names *names,
 		.context = recording_reader_context(recording->reader),
 		.totals = recording_reader_totals(recording->reader),
 	};
-	err = begin_reading(&reading, o->form->needs, diff, i);
+	return 0;
+}
+
+/* If one is a directory whose recordings can only be added up by time, so is the other. */
+static void count_alike(struct recording_file *recordings, const struct diff *diff)
+{
+	for (size_t i = 0; i < REPORT_SIDES; i++)
+		if (diff->sides[!i].context->timed)
+			recording_reader_count_time(recordings[i].reader);
+}
+
+static int read_side(const struct diff_options *o, struct recording_file *recording, size_t i,
+		     struct diff *diff)
+{
+	struct reading reading = { 0 };
+	int err = begin_reading(&reading, o->form->needs, diff, i);
+
 	if (err == 0)
 		err = recording_file_run(recording, add_sample, &reading);
 	err = end_reading(&reading, diff->sides[i].totals, err);
@@ -272,7 +287,11 @@ static int compare(const struct diff_options *o, struct names *names,
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)
-		err = read_side(o, names, &recordings[i], i, diff);
+		err = open_side(o, names, &recordings[i], i, diff);
+	if (err == 0)
+		count_alike(recordings, diff);
+	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)
+		err = read_side(o, &recordings[i], i, diff);
 	if (err == 0)
 		err = check_sides(diff);
 	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)

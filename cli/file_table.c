@@ -46,7 +46,7 @@ static int open_file(struct parsers *parsers, const char *path, uint64_t inode)
 static void add_debug_file(struct parsers *parsers, const char *path, int fd, enum table_rows rows,
 			   struct parse_result *result)
 {
-	_cleanup_close_ int debug_fd = debug_of_file(parsers, geteuid(), fd, result);
+	_cleanup_close_ int debug_fd = debug_of_file(parsers, geteuid(), fd, CPU_NS, result);
 	_cleanup_(parse_result_done) struct parse_result both = { 0 };
 	struct parse_result own = *result;
 	int err = debug_fd;

@@ -131,7 +131,8 @@ int probe_client_ask(int fd, json_t *request, const int *fds, size_t n, json_t *
 	int err = send_request(fd, request, fds, n);
 
 	*ret = NULL;
-	if (err == 0)
+	/* Who is not let in is told why before there is a request. */
+	if (err == 0 || err == -EPIPE)
 		err = receive(fd, &answer);
 	if (err < 0) {
 		log_error("no answer: %s", err == -ECONNRESET ? "sampling has ended" :

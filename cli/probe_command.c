@@ -39,7 +39,9 @@ struct probe_options {
 
 static const struct argp_option argp_options[] = {
 	{ "socket", 's', "PATH", 0, "the other side's --probe-socket", 0 },
-	{ "name", OPTION_NAME, "NAME", 0, "add: the label `probe' of its samples (KIND:PATH:NAME)",
+	{ "name", OPTION_NAME, "NAME", 0,
+	  "add: the label `probe' of its samples (KIND:PATH:NAME); if you are not root, with `UID:' "
+	  "in front",
 	  0 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
 	  "add: at most about N samples per second, chosen at random; a second with a hundred times "

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "elf/bus_guard.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
@@ -117,6 +118,27 @@ static int open_first(struct recording_file *r, const struct recording_options *
 	return err;
 }
 
+static bool has_other_rate(const struct recording_file *r, const char *path)
+{
+	_cleanup_fclose_ FILE *file = open_file(path);
+
+	return file && recording_reader_differs_in_rate(r->reader, file);
+}
+
+/* Before any report is made, as it decides what reports count. */
+static void look_at_rates(struct recording_file *r)
+{
+	for (size_t i = r->n_opened; i < r->list.n; i++) {
+		if (!has_other_rate(r, r->list.paths[i]))
+			continue;
+		log_info("%s has recordings of different sampling rates: they are added up by "
+			 "time, not by samples",
+			 r->path);
+		recording_reader_count_time(r->reader);
+		return;
+	}
+}
+
 int recording_file_open(const char *path, const struct recording_names *options,
 			struct names *names, struct recording_file *ret)
 {
@@ -137,6 +159,8 @@ int recording_file_open(const char *path, const struct recording_names *options,
 	err = open_first(ret, &reading);
 	if (err == 0)
 		tell_origin(ret);
+	if (err == 0)
+		look_at_rates(ret);
 	return err;
 }
 

@@ -20,11 +20,13 @@ enum grpc_status {
 	GRPC_OK = 0,
 	GRPC_CANCELLED = 1,
 	GRPC_DEADLINE_EXCEEDED = 4,
+	GRPC_PERMISSION_DENIED = 7,
 	GRPC_RESOURCE_EXHAUSTED = 8,
 	GRPC_ABORTED = 10,
 	GRPC_OUT_OF_RANGE = 11,
 	GRPC_UNAVAILABLE = 14,
 	GRPC_DATA_LOSS = 15,
+	GRPC_UNAUTHENTICATED = 16,
 };
 
 void answer_init(struct answer *answer, enum answer_form form)
@@ -238,11 +240,31 @@ static void read_grpc_response(struct answer *answer)
 		read_response(answer, b + 5, size);
 }
 
+bool answer_is_denied(const struct answer *answer)
+{
+	return answer->status == 401 || answer->status == 403 ||
+	       answer->grpc_status == GRPC_UNAUTHENTICATED ||
+	       answer->grpc_status == GRPC_PERMISSION_DENIED;
+}
+
+bool answer_blames_request(const struct answer *answer)
+{
+	return (answer->status > 0 || answer->was_sent) && answer->status != 429 &&
+	       answer->grpc_status != GRPC_RESOURCE_EXHAUSTED;
+}
+
+static enum answer_verdict judge(const struct answer *answer)
+{
+	if (answer_is_denied(answer))
+		return ANSWER_LATER;
+	return answer->form == ANSWER_OTLP_GRPC ? judge_grpc(answer) :
+	       answer->form == ANSWER_CONNECT   ? judge_connect(answer) :
+						  judge_http(answer);
+}
+
 enum answer_verdict answer_judge(struct answer *answer)
 {
-	enum answer_verdict verdict = answer->form == ANSWER_OTLP_GRPC ? judge_grpc(answer) :
-				      answer->form == ANSWER_CONNECT   ? judge_connect(answer) :
-									 judge_http(answer);
+	enum answer_verdict verdict = judge(answer);
 
 	if (verdict != ANSWER_DELIVERED)
 		read_error(answer);

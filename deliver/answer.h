@@ -30,6 +30,7 @@ struct answer {
 	long status;                 /* HTTP's */
 	int grpc_status;             /* -1: none came */
 	int64_t pause_ms;            /* by the backend's wish; -1: none */
+	bool was_sent;               /* some of the request, if no answer came */
 	uint64_t rejected;           /* profiles, of a request that was taken */
 	char text[ANSWER_TEXT_SIZE]; /* what it said, for the log; "": nothing */
 	uint8_t body[ANSWER_BODY_SIZE];
@@ -53,5 +54,14 @@ void answer_body(struct answer *answer, const void *data, size_t size);
  * its protocol's errors, of which those repeat that Grafana Alloy repeats.
  */
 enum answer_verdict answer_judge(struct answer *answer);
+
+/* The backend does not know the credentials: whoever has changed them there will do so here. */
+bool answer_is_denied(const struct answer *answer);
+
+/*
+ * Of ANSWER_LATER: the request itself may be why, rather than all that the backend is asked now. A
+ * server may deny one for what it has in it, or be unable to take it, and ask for a pause.
+ */
+bool answer_blames_request(const struct answer *answer);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,6 +16,8 @@
 #include "base/text.h"
 #include "deliver.pb-c.h"
 #include "deliver/http.h"
+#include "deliver/notices.h"
+#include "deliver/patience.h"
 #include "deliver/spool.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -26,10 +29,20 @@
 #define FIRST_PAUSE_MS 500
 #define LONGEST_PAUSE_MS 60000
 
+#define PATIENCE_NS (UINT64_C(600) * NS_PER_S)
+
+/* What is said of a backend. */
+enum notice_kind { NOTICE_AWAY, NOTICE_BACK, NOTICE_REFUSED, NOTICE_GIVEN_UP, NOTICE_UNWANTED };
+
 struct deliver {
 	enum deliver_protocol protocol;
-	struct http *http; /* the thread's */
 	struct spool *spool;
+	uint64_t patience_ns;
+	/* The thread's */
+	struct http *http;
+	struct notices notices;
+	struct patience patience;
+	unsigned int n_failures; /* in a row */
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t changed;
@@ -37,6 +50,7 @@ struct deliver {
 	bool has_news;     /* something was put, or it stops */
 	uint64_t end_ns;   /* CLOCK_MONOTONIC, when it has to stop; 0: never */
 	struct deliver_counts counts;
+	struct deliver_error error;
 };
 
 static uint64_t read_end(struct deliver *d)
@@ -56,17 +70,20 @@ static bool must_stop(void *arg)
 	return end_ns > 0 && clock_now_ns() >= end_ns;
 }
 
-/* Waits for something to do, or until a time; 0: without end. */
-static void wait_until(struct deliver *d, uint64_t until_ns)
+/* Waits until a time (UINT64_MAX: without end), or for something to do: to deliver, if `for_news`. */
+static void wait_until(struct deliver *d, uint64_t until_ns, bool for_news)
 {
 	const struct timespec until = { (time_t)(until_ns / NS_PER_S),
 					(long)(until_ns % NS_PER_S) };
 
 	pthread_mutex_lock(&d->lock);
-	while (!d->has_news && d->end_ns == 0 && until_ns == 0)
-		pthread_cond_wait(&d->changed, &d->lock);
-	while (until_ns > 0 && d->end_ns == 0 && !d->next && clock_now_ns() < until_ns)
-		pthread_cond_timedwait(&d->changed, &d->lock, &until);
+	while (d->end_ns == 0 && !d->next && !(for_news && d->has_news) &&
+	       clock_now_ns() < until_ns) {
+		if (until_ns == UINT64_MAX)
+			pthread_cond_wait(&d->changed, &d->lock);
+		else
+			pthread_cond_timedwait(&d->changed, &d->lock, &until);
+	}
 	d->has_news = false;
 	pthread_mutex_unlock(&d->lock);
 }
@@ -92,18 +109,74 @@ static uint64_t find_pause(const struct answer *answer, unsigned int n_failures)
 	return with_jitter(pause < LONGEST_PAUSE_MS ? pause : LONGEST_PAUSE_MS);
 }
 
-static void log_answer(const struct deliver *d, const struct answer *answer, const char *what)
+/* Of credentials, a backend may repeat them. */
+static const char *find_text(const struct answer *answer)
 {
-	const char *separator = answer->text[0] ? ": " : "";
+	return answer_is_denied(answer) ? "" : answer->text;
+}
+
+static void note_answer(struct deliver *d, enum notice_kind kind, const struct answer *answer,
+			const char *what)
+{
+	char text[sizeof(d->notices.of->text)], status[48] = "";
+	int code = answer->grpc_status > 0 ? answer->grpc_status : (int)answer->status;
+	const char *said = find_text(answer);
 
 	if (answer->grpc_status > 0)
-		log_warning("%s %s: gRPC status %d%s%s", http_url(d->http), what,
-			    answer->grpc_status, separator, answer->text);
-	else if (answer->status > 0)
-		log_warning("%s %s: HTTP status %ld%s%s", http_url(d->http), what, answer->status,
-			    separator, answer->text);
+		snprintf(status, sizeof(status), ": gRPC status %d", code);
+	else if (code > 0)
+		snprintf(status, sizeof(status), ": HTTP status %d", code);
+	snprintf(text, sizeof(text), "%s%s%s%s", what, status, *said ? ": " : "", said);
+	notices_add(&d->notices, (int)kind, code, text);
+}
+
+/* The last that is said of an outage has to be true: what waits of the opposite is so no more. */
+static void note_away(struct deliver *d, const struct answer *answer, const char *what)
+{
+	notices_withdraw(&d->notices, NOTICE_BACK);
+	note_answer(d, NOTICE_AWAY, answer, what);
+}
+
+static void note_back(struct deliver *d)
+{
+	notices_withdraw(&d->notices, NOTICE_AWAY);
+	notices_add(&d->notices, NOTICE_BACK, 0, "takes profiles again");
+}
+
+/* is_end: nothing will be said later. */
+static void say_notices(struct deliver *d, bool is_end)
+{
+	const struct notice *notice;
+	uint64_t n;
+
+	while ((notice = notices_take(&d->notices, clock_now_ns(), is_end, &n))) {
+		char times[64] = "";
+
+		if (n > 1)
+			snprintf(times, sizeof(times), " (%" PRIu64 " times since this was said)",
+				 n);
+		if (notice->kind == NOTICE_BACK)
+			log_info("%s %s%s", http_url(d->http), notice->text, times);
+		else
+			log_warning("%s %s%s", http_url(d->http), notice->text, times);
+	}
+}
+
+/* Where the backend has answered, the text is its own. */
+static void note_error(struct deliver *d, const struct answer *answer)
+{
+	struct deliver_error error = { .real_ns = clock_real_ns() };
+
+	if (answer->grpc_status > 0)
+		snprintf(error.text, sizeof(error.text), "gRPC status %d", answer->grpc_status);
+	else if (answer->status >= 300)
+		snprintf(error.text, sizeof(error.text), "HTTP status %ld", answer->status);
 	else
-		log_warning("%s %s%s%s", http_url(d->http), what, separator, answer->text);
+		snprintf(error.text, sizeof(error.text), "%.*s", (int)sizeof(error.text) - 1,
+			 answer->status == 0 && answer->text[0] ? answer->text : "no valid answer");
+	pthread_mutex_lock(&d->lock);
+	d->error = error;
+	pthread_mutex_unlock(&d->lock);
 }
 
 static void count_delivered(struct deliver *d, const struct answer *answer, size_t size,
@@ -115,9 +188,13 @@ static void count_delivered(struct deliver *d, const struct answer *answer, size
 	d->counts.latency_ns += clock_now_ns() - begun_ns;
 	d->counts.rejected += answer->rejected;
 	pthread_mutex_unlock(&d->lock);
-	if (answer->rejected > 0)
-		log_warning("%s did not want %" PRIu64 " profiles: %s", http_url(d->http),
-			    answer->rejected, answer->text);
+	if (answer->rejected > 0) {
+		char text[sizeof(d->notices.of->text)];
+
+		snprintf(text, sizeof(text), "did not want %" PRIu64 " profiles: %s",
+			 answer->rejected, answer->text);
+		notices_add(&d->notices, NOTICE_UNWANTED, 0, text);
+	}
 }
 
 static void count(struct deliver *d, uint64_t *counter)
@@ -141,39 +218,76 @@ static void take_next(struct deliver *d)
 	d->http = next;
 }
 
+static const char *what_waits(const struct answer *answer)
+{
+	return answer_is_denied(answer) ? "does not take the credentials, its profiles wait" :
+					  "cannot be reached, its profiles wait";
+}
+
+/* A request was not taken. The result is when to go on, as of deliver_one(). */
+static uint64_t wait_for_backend(struct deliver *d, size_t chosen, const struct answer *answer)
+{
+	bool is_given_up = patience_fail(&d->patience, chosen, answer_blames_request(answer));
+
+	if (is_given_up) {
+		count(d, &d->counts.failed);
+		note_answer(d, NOTICE_GIVEN_UP, answer,
+			    "takes others, but not a request that is given up");
+		spool_done(d->spool, true);
+		return 0;
+	}
+	spool_done(d->spool, false);
+	if (d->n_failures++ == 0)
+		note_away(d, answer, what_waits(answer));
+	count(d, &d->counts.retried);
+	return clock_now_ns() + find_pause(answer, d->n_failures) * NS_PER_MS;
+}
+
+/* The oldest request, or another one to find out whether that is at fault (patience.h). */
+static int take_request(struct deliver *d, size_t *ret_chosen, void **ret, size_t *ret_size)
+{
+	int err;
+
+	*ret_chosen = patience_choose(&d->patience, spool_oldest(d->spool), d->patience_ns,
+				      clock_now_ns());
+	err = spool_take(d->spool, *ret_chosen, ret, ret_size);
+	if (err != -ENOENT || *ret_chosen == 0)
+		return err;
+	*ret_chosen = 0;
+	return spool_take(d->spool, 0, ret, ret_size);
+}
+
 /*
- * Tries to deliver the oldest request. The result is when to go on: 0, at once; UINT64_MAX, when
- * there is something.
+ * Tries to deliver a request. The result is when to go on: 0, at once; UINT64_MAX, when there is
+ * something.
  */
-static uint64_t deliver_one(struct deliver *d, unsigned int *n_failures)
+static uint64_t deliver_one(struct deliver *d)
 {
 	_cleanup_free_ void *body = NULL;
 	uint64_t begun_ns = clock_now_ns();
 	enum answer_verdict verdict;
 	struct answer answer;
-	size_t size;
-	int err = spool_take(d->spool, &body, &size);
+	size_t size, chosen;
+	int err = take_request(d, &chosen, &body, &size);
 
 	if (err == -ENOENT)
 		return UINT64_MAX;
 	if (err < 0)
 		return err == -ENOMEM ? begun_ns + NS_PER_S : 0;
 	verdict = http_post(d->http, body, size, &answer);
-	if (verdict == ANSWER_LATER) {
-		spool_done(d->spool, false);
-		if ((*n_failures)++ == 0)
-			log_answer(d, &answer, "cannot be reached, its profiles wait");
-		count(d, &d->counts.retried);
-		return clock_now_ns() + find_pause(&answer, *n_failures) * NS_PER_MS;
-	}
-	if (*n_failures > 0)
-		log_info("%s takes profiles again", http_url(d->http));
-	*n_failures = 0;
+	if (verdict != ANSWER_DELIVERED)
+		note_error(d, &answer);
+	if (verdict == ANSWER_LATER)
+		return wait_for_backend(d, chosen, &answer);
+	if (d->n_failures > 0)
+		note_back(d);
+	d->n_failures = 0;
 	if (verdict == ANSWER_DELIVERED) {
+		patience_succeed(&d->patience, chosen);
 		count_delivered(d, &answer, size, begun_ns);
 	} else {
 		count(d, &d->counts.failed);
-		log_answer(d, &answer, "refused a request, which is lost");
+		note_answer(d, NOTICE_REFUSED, &answer, "refused a request, which is lost");
 	}
 	/* Last, so that at any moment a request is counted as one or the other: deliver_counts(). */
 	spool_done(d->spool, true);
@@ -183,20 +297,23 @@ static uint64_t deliver_one(struct deliver *d, unsigned int *n_failures)
 static void *run(void *arg)
 {
 	struct deliver *d = arg;
-	unsigned int n_failures = 0;
 
 	for (;;) {
 		uint64_t next_ns;
 
 		take_next(d);
-		next_ns = must_stop(d) ? UINT64_MAX : deliver_one(d, &n_failures);
-
+		next_ns = must_stop(d) ? UINT64_MAX : deliver_one(d);
 		/* While it stops, nothing is worth waiting for. */
 		if (next_ns > 0 && read_end(d) > 0)
-			return NULL;
-		if (next_ns > 0)
-			wait_until(d, next_ns == UINT64_MAX ? 0 : next_ns);
+			break;
+		say_notices(d, false);
+		if (next_ns == UINT64_MAX)
+			wait_until(d, notices_next_ns(&d->notices), true);
+		else if (next_ns > 0)
+			wait_until(d, next_ns, false);
 	}
+	say_notices(d, true);
+	return NULL;
 }
 
 static int start(struct deliver *d)
@@ -237,6 +354,7 @@ int deliver_open(const struct deliver_options *options, struct deliver **ret)
 	if (!d)
 		return -ENOMEM;
 	d->protocol = options->protocol;
+	d->patience_ns = options->patience_ns > 0 ? options->patience_ns : PATIENCE_NS;
 	err = http_open(options, must_stop, d, &d->http);
 	if (err == 0)
 		err = spool_open(options->spool, options->spool_bytes, &d->spool);
@@ -257,6 +375,7 @@ int deliver_configure(struct deliver *d, const struct deliver_options *options)
 
 	if (err < 0)
 		return err;
+	spool_set_limit(d->spool, options->spool_bytes);
 	pthread_mutex_lock(&d->lock);
 	old = d->next;
 	d->next = http;
@@ -396,10 +515,19 @@ void deliver_counts(struct deliver *d, struct deliver_counts *ret)
 	ret->spooled_bytes = spool.bytes;
 }
 
-void deliver_stop(struct deliver *d, uint64_t time_ns)
+void deliver_last_error(struct deliver *d, struct deliver_error *ret)
 {
+	pthread_mutex_lock(&d->lock);
+	*ret = d->error;
+	pthread_mutex_unlock(&d->lock);
+}
+
+uint64_t deliver_stop(struct deliver *d, uint64_t time_ns)
+{
+	struct spool_counts left;
+
 	if (!d)
-		return;
+		return 0;
 	pthread_mutex_lock(&d->lock);
 	d->end_ns = clock_now_ns() + time_ns;
 	pthread_cond_signal(&d->changed);
@@ -407,5 +535,7 @@ void deliver_stop(struct deliver *d, uint64_t time_ns)
 	pthread_join(d->thread, NULL);
 	pthread_cond_destroy(&d->changed);
 	pthread_mutex_destroy(&d->lock);
+	spool_counts(d->spool, &left);
 	free_parts(d);
+	return left.n;
 }

@@ -34,11 +34,16 @@ struct deliver_options {
 	const char *tenant;   /* X-Scope-OrgID */
 	const char *spool;    /* directory, of this backend alone; NULL: in memory */
 	uint64_t spool_bytes; /* its largest size */
+	/*
+	 * A request that has failed for so long is given up if the backend takes others; 0: ten
+	 * minutes.
+	 */
+	uint64_t patience_ns;
 };
 
 /*
- * Posts by other options from now on, of the same protocol, without a pause for what waits. Those of
- * the spool stay. As deliver_open().
+ * Posts by other options from now on, of the same protocol, without a pause for what waits. The
+ * spool gets another size, but stays where it is. As deliver_open().
  */
 int deliver_configure(struct deliver *d, const struct deliver_options *options);
 
@@ -47,10 +52,17 @@ struct deliver_label {
 };
 
 struct deliver_counts {
-	uint64_t delivered, failed, dropped; /* requests: failed for good; without room */
-	uint64_t retried, rejected;          /* attempts; profiles that a backend did not want */
-	uint64_t spooled, spooled_bytes;     /* now */
-	uint64_t sent_bytes, latency_ns;     /* of delivered ones together */
+	/* Requests: refused or given up; without room */
+	uint64_t delivered, failed, dropped;
+	uint64_t retried, rejected;      /* attempts; profiles that a backend did not want */
+	uint64_t spooled, spooled_bytes; /* now */
+	uint64_t sent_bytes, latency_ns; /* of delivered ones together */
+};
+
+/* Why the last attempt that failed did, without what a backend says: it may repeat a credential. */
+struct deliver_error {
+	uint64_t real_ns; /* 0: none has */
+	char text[128];
 };
 
 /* 0 or a negative errno: -EINVAL for the URL, -EBUSY if another process uses the spool, -ENOSYS
@@ -71,12 +83,15 @@ int deliver_put(struct deliver *d, const void *request, size_t size);
 int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const uint8_t id[16],
 		      const struct deliver_label *labels, size_t n);
 
+/* At once, also while the spool's disk or the backend hangs. */
 void deliver_counts(struct deliver *d, struct deliver_counts *ret);
+void deliver_last_error(struct deliver *d, struct deliver_error *ret);
 
 /*
  * Delivers what there is within that time, as far as the backend takes it at once, and frees
- * everything. What is left stays in the spool. Accepts NULL.
+ * everything. Returns how many requests are left, which stay in the spool if that is a directory.
+ * Accepts NULL.
  */
-void deliver_stop(struct deliver *d, uint64_t time_ns);
+uint64_t deliver_stop(struct deliver *d, uint64_t time_ns);
 
 #endif

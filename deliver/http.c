@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "deliver/curl_library.h"
 
@@ -49,8 +50,8 @@ struct http {
 	struct curl_library library;
 	CURL *curl;
 	const struct scheme *scheme;
-	char *url, *ca_file, *certificate_file, *key_file, *token_file, *user, *password_file,
-		*tenant;
+	char *url, *shown; /* without secrets */
+	char *ca_file, *certificate_file, *key_file, *token_file, *user, *password_file, *tenant;
 	char **headers;
 	size_t n_headers;
 	bool insecure;
@@ -94,6 +95,9 @@ static int make_url(struct http *http, const char *url)
 		http->url = NULL;
 		return -ENOMEM;
 	}
+	http->shown = secret_mask_url(http->url);
+	if (!http->shown)
+		return -ENOMEM;
 	/* A name and a password in it would be logged. */
 	return *rest == '\0' || *rest == '/' || strchr(rest, '@') ? -EINVAL : 0;
 }
@@ -160,6 +164,7 @@ struct http *http_free(struct http *http)
 		free(http->headers[i]);
 	free(http->headers);
 	free(http->url);
+	free(http->shown);
 	free(http->ca_file);
 	free(http->certificate_file);
 	free(http->key_file);
@@ -173,10 +178,10 @@ struct http *http_free(struct http *http)
 
 const char *http_url(const struct http *http)
 {
-	return http->url;
+	return http->shown;
 }
 
-/* Reads a file of one line. It may be replaced at any time. */
+/* Reads a file of one line. It may be replaced at any time, and is empty for a moment then: -ENODATA. */
 static int read_secret(const char *path, char ret[SECRET_SIZE])
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -186,7 +191,7 @@ static int read_secret(const char *path, char ret[SECRET_SIZE])
 		return -errno;
 	ret[n] = '\0';
 	ret[strcspn(ret, "\r\n")] = '\0';
-	return 0;
+	return *ret ? 0 : -ENODATA;
 }
 
 static int add_header(struct exchange *e, const char *line)
@@ -353,6 +358,10 @@ static int set_request(struct exchange *e)
 	set(http->curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	set(http->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	set(http->curl, CURLOPT_TIMEOUT_MS, REQUEST_MS);
+#if CURL_AT_LEAST_VERSION(7, 87, 0)
+	/* A name server that does not answer holds up neither the next attempt nor the end. */
+	set(http->curl, CURLOPT_QUICK_EXIT, 1L);
+#endif
 	set(http->curl, CURLOPT_USERAGENT, "dwarfprof/" DP_VERSION);
 	set(http->curl, CURLOPT_POST, 1L);
 	set(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(e->head_size + e->size));
@@ -383,6 +392,7 @@ static enum answer_verdict perform(struct exchange *e)
 	/* gRPC: the answer may be complete though the request was not taken to its end. */
 	if (code == CURLE_OK || answer->grpc_status > 0)
 		return answer_judge(answer);
+	answer->was_sent = e->sent > 0 && code != CURLE_ABORTED_BY_CALLBACK;
 	snprintf(answer->text, sizeof(answer->text), "%s",
 		 e->error[0] ? e->error : http->library.easy_strerror(code));
 	text_make_plain(answer->text);
@@ -411,7 +421,7 @@ enum answer_verdict http_post(struct http *http, const void *body, size_t size,
 		verdict = perform(&e);
 	else
 		snprintf(answer->text, sizeof(answer->text), "the credentials cannot be read: %s",
-			 strerror(-err));
+			 err == -ENODATA ? "their file is empty" : strerror(-err));
 	http->library.easy_reset(http->curl); /* it has the password */
 	free_headers(&e);
 	return verdict;

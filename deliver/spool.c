@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -36,9 +37,12 @@ struct spool {
 	pthread_mutex_t lock;  /* protects what follows, and NAME_NEW */
 	struct entry *entries; /* oldest first */
 	size_t n, size;
-	bool is_taken; /* the oldest one */
+	bool is_taken;
+	size_t at; /* the one that is */
 	uint64_t next_number;
-	struct spool_counts counts;
+	/* Never held while the disk works, for which whoever counts does not wait. */
+	pthread_mutex_t counts_lock;
+	struct spool_counts counts; /* changed with both locks, read with either */
 };
 
 static void make_name(uint64_t number, char ret[NAME_LENGTH + 1])
@@ -46,9 +50,14 @@ static void make_name(uint64_t number, char ret[NAME_LENGTH + 1])
 	snprintf(ret, NAME_LENGTH + 1, NAME_FORMAT, number);
 }
 
+bool spool_is_request(const char *name)
+{
+	return strlen(name) == NAME_LENGTH && strspn(name, "0123456789") == NAME_LENGTH;
+}
+
 static bool parse_name(const char *name, uint64_t *ret)
 {
-	if (strlen(name) != NAME_LENGTH || strspn(name, "0123456789") != NAME_LENGTH)
+	if (!spool_is_request(name))
 		return false;
 	errno = 0;
 	*ret = strtoull(name, NULL, 10);
@@ -62,13 +71,21 @@ static int compare_entries(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
+static void change_counts(struct spool *spool, int64_t n, int64_t bytes, bool is_dropped)
+{
+	pthread_mutex_lock(&spool->counts_lock);
+	spool->counts.n += (uint64_t)n;
+	spool->counts.bytes += (uint64_t)bytes;
+	spool->counts.dropped += is_dropped;
+	pthread_mutex_unlock(&spool->counts_lock);
+}
+
 static int append(struct spool *spool, const struct entry *entry)
 {
 	if (array_reserve(spool->entries, spool->n, spool->size) < 0)
 		return -ENOMEM;
 	spool->entries[spool->n++] = *entry;
-	spool->counts.n++;
-	spool->counts.bytes += entry->size;
+	change_counts(spool, 1, (int64_t)entry->size, false);
 	if (entry->number >= spool->next_number)
 		spool->next_number = entry->number + 1;
 	return 0;
@@ -104,8 +121,28 @@ static int read_directory(struct spool *spool)
 	return 0;
 }
 
+#define LOCK_TRIES 100
+#define LOCK_WAIT_NS 10000000
+
+/* Somebody who only looks at what is left has it locked for a moment. */
+static int lock_directory(int fd)
+{
+	const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
+
+	for (unsigned int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (tries == LOCK_TRIES)
+			return -EBUSY;
+		nanosleep(&wait, NULL);
+	}
+	return 0;
+}
+
 static int open_directory(struct spool *spool, const char *path)
 {
+	int err;
+
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	spool->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -115,9 +152,8 @@ static int open_directory(struct spool *spool, const char *path)
 				O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (spool->lock_fd < 0)
 		return -errno;
-	if (flock(spool->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	return read_directory(spool);
+	err = lock_directory(spool->lock_fd);
+	return err == 0 ? read_directory(spool) : err;
 }
 
 int spool_open(const char *path, uint64_t max_bytes, struct spool **ret)
@@ -130,6 +166,7 @@ int spool_open(const char *path, uint64_t max_bytes, struct spool **ret)
 	spool->max_bytes = max_bytes;
 	spool->directory = spool->lock_fd = -1;
 	pthread_mutex_init(&spool->lock, NULL);
+	pthread_mutex_init(&spool->counts_lock, NULL);
 	if (path)
 		err = open_directory(spool, path);
 	if (err < 0)
@@ -148,11 +185,12 @@ struct spool *spool_free(struct spool *spool)
 	cleanup_close(&spool->directory);
 	cleanup_close(&spool->lock_fd);
 	pthread_mutex_destroy(&spool->lock);
+	pthread_mutex_destroy(&spool->counts_lock);
 	free(spool);
 	return NULL;
 }
 
-static void remove_entry(struct spool *spool, size_t i)
+static void remove_entry(struct spool *spool, size_t i, bool is_dropped)
 {
 	struct entry *entry = &spool->entries[i];
 	char name[NAME_LENGTH + 1];
@@ -162,21 +200,37 @@ static void remove_entry(struct spool *spool, size_t i)
 		unlinkat(spool->directory, name, 0);
 	}
 	free(entry->data);
-	spool->counts.n--;
-	spool->counts.bytes -= entry->size;
+	change_counts(spool, -1, -(int64_t)entry->size, is_dropped);
 	spool->n--;
 	memmove(entry, entry + 1, (spool->n - i) * sizeof(*entry));
 }
 
-/* Of the oldest ones that are not on their way. */
+/* The oldest that is not on its way, which there has to be. Returns its size. */
+static size_t drop_oldest(struct spool *spool)
+{
+	size_t i = spool->is_taken && spool->at == 0 ? 1 : 0;
+	size_t size = spool->entries[i].size;
+
+	remove_entry(spool, i, true);
+	if (spool->is_taken && i < spool->at)
+		spool->at--;
+	return size;
+}
+
 static void make_room(struct spool *spool, size_t size)
 {
-	size_t first = spool->is_taken ? 1 : 0;
+	while (spool->n > spool->is_taken && spool->counts.bytes + size > spool->max_bytes)
+		drop_oldest(spool);
+}
 
-	while (spool->n > first && spool->counts.bytes + size > spool->max_bytes) {
-		remove_entry(spool, first);
-		spool->counts.dropped++;
-	}
+/* The disk is full: the oldest ones of that size together go. */
+static bool give_way(struct spool *spool, size_t size)
+{
+	size_t removed = 0;
+
+	while (spool->n > spool->is_taken && removed < size)
+		removed += drop_oldest(spool);
+	return removed > 0;
 }
 
 /* Written beside, and renamed when it is on disk. */
@@ -204,7 +258,7 @@ static int write_file(struct spool *spool, uint64_t number, const void *data, si
 static int add(struct spool *spool, const void *data, size_t size)
 {
 	struct entry entry = { .number = spool->next_number, .size = size };
-	size_t kept = spool->is_taken ? spool->entries[0].size : 0;
+	size_t kept = spool->is_taken ? spool->entries[spool->at].size : 0;
 	int err;
 
 	/* For it, the others would be dropped in vain. */
@@ -221,6 +275,8 @@ static int add(struct spool *spool, const void *data, size_t size)
 		return append(spool, &entry);
 	}
 	err = write_file(spool, entry.number, data, size);
+	if ((err == -ENOSPC || err == -EDQUOT) && give_way(spool, size))
+		err = write_file(spool, entry.number, data, size);
 	return err == 0 ? append(spool, &entry) : err;
 }
 
@@ -230,9 +286,18 @@ int spool_add(struct spool *spool, const void *data, size_t size)
 
 	pthread_mutex_lock(&spool->lock);
 	err = add(spool, data, size);
-	spool->counts.dropped += err < 0;
+	if (err < 0)
+		change_counts(spool, 0, 0, true);
 	pthread_mutex_unlock(&spool->lock);
 	return err;
+}
+
+void spool_set_limit(struct spool *spool, uint64_t max_bytes)
+{
+	pthread_mutex_lock(&spool->lock);
+	spool->max_bytes = max_bytes;
+	make_room(spool, 0);
+	pthread_mutex_unlock(&spool->lock);
 }
 
 static int read_entry(const struct spool *spool, const struct entry *entry, void *to)
@@ -261,22 +326,22 @@ static int read_entry(const struct spool *spool, const struct entry *entry, void
 	return 0;
 }
 
-int spool_take(struct spool *spool, void **ret, size_t *ret_size)
+int spool_take(struct spool *spool, size_t i, void **ret, size_t *ret_size)
 {
 	_cleanup_free_ void *data = NULL;
 	int err = -ENOENT;
 
 	pthread_mutex_lock(&spool->lock);
-	if (spool->n > 0) {
-		data = malloc(spool->entries[0].size + 1);
-		err = data ? read_entry(spool, &spool->entries[0], data) : -ENOMEM;
+	if (i < spool->n) {
+		data = malloc(spool->entries[i].size + 1);
+		err = data ? read_entry(spool, &spool->entries[i], data) : -ENOMEM;
 		if (err == 0) {
 			spool->is_taken = true;
-			*ret_size = spool->entries[0].size;
+			spool->at = i;
+			*ret_size = spool->entries[i].size;
 			*ret = steal_ptr(data);
 		} else if (err != -ENOMEM) {
-			remove_entry(spool, 0);
-			spool->counts.dropped++;
+			remove_entry(spool, i, true);
 			err = err == -ENOENT ? -EIO : err;
 		}
 	}
@@ -288,14 +353,24 @@ void spool_done(struct spool *spool, bool is_done)
 {
 	pthread_mutex_lock(&spool->lock);
 	if (is_done)
-		remove_entry(spool, 0);
+		remove_entry(spool, spool->at, false);
 	spool->is_taken = false;
 	pthread_mutex_unlock(&spool->lock);
 }
 
+uint64_t spool_oldest(struct spool *spool)
+{
+	uint64_t number;
+
+	pthread_mutex_lock(&spool->lock);
+	number = spool->n > 0 ? spool->entries[0].number : UINT64_MAX;
+	pthread_mutex_unlock(&spool->lock);
+	return number;
+}
+
 void spool_counts(struct spool *spool, struct spool_counts *ret)
 {
-	pthread_mutex_lock(&spool->lock);
+	pthread_mutex_lock(&spool->counts_lock);
 	*ret = spool->counts;
-	pthread_mutex_unlock(&spool->lock);
+	pthread_mutex_unlock(&spool->counts_lock);
 }

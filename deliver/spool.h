@@ -22,6 +22,8 @@ struct spool_counts {
  * errno; -EBUSY: another one has it open.
  */
 int spool_open(const char *path, uint64_t max_bytes, struct spool **ret);
+/* Whether a file of that name in the directory is a request. */
+bool spool_is_request(const char *name);
 /* Files remain. Accepts NULL. Returns NULL. */
 struct spool *spool_free(struct spool *spool);
 
@@ -33,14 +35,22 @@ struct spool *spool_free(struct spool *spool);
 int spool_add(struct spool *spool, const void *data, size_t size);
 
 /*
- * Takes the oldest request, which stays in the spool until spool_done(). The caller frees *ret.
- * 0, -ENOENT: it is empty, or another negative errno: it cannot be read, and is dropped.
+ * Takes a request by its place, of which 0 is the oldest's; it stays in the spool until spool_done().
+ * The caller frees *ret. 0, -ENOENT: there is none, or another negative errno: it cannot be read, and
+ * is dropped.
  */
-int spool_take(struct spool *spool, void **ret, size_t *ret_size);
+int spool_take(struct spool *spool, size_t i, void **ret, size_t *ret_size);
+
+/* Another size from now on; what has no room is dropped. */
+void spool_set_limit(struct spool *spool, uint64_t max_bytes);
 
 /* Removes the request that was taken, or, if is_done is false, leaves it to be taken again. */
 void spool_done(struct spool *spool, bool is_done);
 
+/* The number of the oldest request, which no other gets; UINT64_MAX: there is none. */
+uint64_t spool_oldest(struct spool *spool);
+
+/* At once, also while the disk hangs. */
 void spool_counts(struct spool *spool, struct spool_counts *ret);
 
 #endif

@@ -8,6 +8,7 @@
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,6 +81,60 @@ int rooted_file_open(int root, const char *path, uint64_t inode)
 		place = find_path(inside, inode);
 	}
 	return place < 0 ? place : file_reopen(place);
+}
+
+static int find_below(int root, const char *path, uint64_t resolve)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = resolve | (root >= 0 ? RESOLVE_IN_ROOT : 0),
+	};
+	int place = (int)syscall(SYS_openat2, root >= 0 ? root : AT_FDCWD, path, &how, sizeof(how));
+
+	return place < 0 ? -errno : place;
+}
+
+int linkless_file_open(int root, const char *path, uint64_t inode)
+{
+	_cleanup_close_ int place = check_place(find_below(root, path, RESOLVE_NO_SYMLINKS), inode);
+
+	/* Old filters of containers refuse system calls that they do not know. */
+	if (place == -ENOSYS || place == -EPERM)
+		return -ELOOP;
+	return place < 0 ? place : file_reopen(place);
+}
+
+int cached_file_find(int root, const char *path, uint64_t inode)
+{
+	return check_place(find_below(root, path, RESOLVE_CACHED), inode);
+}
+
+/* Cuts off the last name. False: there is none left. */
+static bool cut_name(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash || path[1] == '\0')
+		return false;
+	*(slash > path ? slash : slash + 1) = '\0';
+	return true;
+}
+
+dev_t cached_file_device(int root, const char *path)
+{
+	char left[PATH_MAX];
+	struct stat st;
+
+	if ((size_t)snprintf(left, sizeof(left), "%s", path) >= sizeof(left))
+		return 0;
+	do {
+		_cleanup_close_ int place =
+			find_below(root, left, RESOLVE_CACHED | RESOLVE_NO_SYMLINKS);
+
+		if (place >= 0)
+			return file_stat(place, &st) == 0 ? st.st_dev : 0;
+	} while (cut_name(left));
+	return 0;
 }
 
 /* The ways to find a mapped file, best first. */

@@ -54,6 +54,24 @@ int process_root_open(pid_t pid);
 int rooted_file_open(int root, const char *path, uint64_t inode);
 
 /*
+ * Likewise, below a root unless that is negative, with no symbolic link on the way: -ELOOP if there is one,
+ * and where the kernel cannot tell (before Linux 5.6).
+ */
+int linkless_file_open(int root, const char *path, uint64_t inode);
+
+/*
+ * Refers to that file (O_PATH) if the kernel's cache leads to it, whatever links there are; else an error.
+ * Does not wait.
+ */
+int cached_file_find(int root, const char *path, uint64_t inode);
+
+/*
+ * The device where a look-up of the path without links would wait: its part that is in the kernel's cache,
+ * as all directories are that something is mounted on, ends there. 0: it is not known. Does not wait.
+ */
+dev_t cached_file_device(int root, const char *path);
+
+/*
  * Opens for reading the file that a descriptor refers to. Returns a new descriptor or a negative
  * errno. May wait.
  */

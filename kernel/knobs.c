@@ -93,6 +93,15 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	set_map(bpf->maps.dp_span_owners, needs->label_probes > 0 ? DP_MAX_SPAN_OWNERS : 1);
 }
 
+/* Where processes start others while calls of theirs label samples. Times are those of calls that begin. */
+static bool inherits_calls(const struct session_options *options)
+{
+	const struct session_needs *needs = &options->needs;
+
+	return needs->label_probes > 0 && (needs->has_slots || !needs->has_span_times) &&
+	       (options->inherit || options->all_processes);
+}
+
 /* A stack with as many frames as there can be, and those of the kernel, has no room for values. */
 static unsigned int max_frames(const struct session_options *options)
 {
@@ -148,5 +157,6 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_begin_span, needs->label_probes > 0);
 	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
 	bpf_program__set_autoload(bpf->progs.dp_sample_trace, loads(options, DP_EVENT_TRACE));
+	bpf_program__set_autoload(bpf->progs.dp_fork_span, inherits_calls(options));
 	bpf_program__set_autoload(bpf->progs.dp_end_span, needs->has_span_times);
 }

@@ -20,83 +20,12 @@
 #include "kernel/permission.h"
 #include "kernel/refusal.h"
 #include "kernel/ring_size.h"
+#include "kernel/segments.h"
 #include "kernel/uprobe.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "symbols/kallsyms.h"
 #include "dwarfprof.skel.h"
-
-#define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)
-
-/* Once the kernel knows a segment, its mapping is enough; closes the descriptors. */
-static void close_made(struct session *s)
-{
-	while (s->n_made > 0)
-		close(s->made_fds[--s->n_made]);
-}
-
-/* Inserts the new segments into the map that the programs read. */
-static int show_segments(struct session *s)
-{
-	int err;
-
-	if (s->n_made == 0)
-		return 0;
-	err = outer_map_update(s->bpf->maps.dp_pool, s->made, s->made_fds, s->n_made);
-	if (err < 0)
-		return err;
-	close_made(s);
-	return 0;
-}
-
-/* Makes a map for segment number `index`; show_segments() inserts it. */
-static int make_segment(struct session *s, uint32_t index, uint8_t **ret)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	_cleanup_close_ int fd = -1;
-	void *memory;
-	int err = s->n_made < SESSION_MADE ? 0 : show_segments(s);
-
-	if (err < 0)
-		return err;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "dp_segment", sizeof(uint32_t), SEGMENT_MAP_SIZE, 1,
-			    &opts);
-	if (fd < 0)
-		return -errno;
-	memory = mmap(NULL, SEGMENT_MAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	s->made[s->n_made] = index;
-	s->made_fds[s->n_made++] = steal_fd(&fd);
-	*ret = memory;
-	return 0;
-}
-
-/* Called when the pool grows. The programs see the segment when something in it is published. */
-static int add_segment(void *arg, uint32_t index, uint8_t **ret)
-{
-	struct session *s = arg;
-
-	if (index >= s->n_first)
-		return make_segment(s, index, ret);
-	*ret = s->first[index];
-	return 0;
-}
-
-/* Enough for most processes, so that their tables need not wait for a grace period. */
-static int make_first_segments(struct session *s, struct outer_map *ret)
-{
-	int err = 0;
-
-	while (err == 0 && s->n_first < SESSION_FIRST && s->n_first < s->pool.max_segments) {
-		err = make_segment(s, s->n_first, &s->first[s->n_first]);
-		if (err == 0)
-			s->n_first++;
-	}
-	if (err == 0)
-		err = outer_map_begin(ret, s->bpf->maps.dp_pool, s->made_fds, s->n_made);
-	return err;
-}
 
 static int make_rings(struct session *s, struct outer_map *ret)
 {
@@ -161,14 +90,14 @@ static int load(struct session *s, const struct refusal *refusal, const char *bt
 {
 	struct outer_map rings, segments;
 	int rings_err = make_rings(s, &rings);
-	int segments_err = make_first_segments(s, &segments);
+	int segments_err = segments_make_first(s, &segments);
 	int err = dwarfprof_bpf__load(s->bpf);
 
 	if (rings_err == 0)
 		rings_err = outer_map_wait(&rings);
 	if (segments_err == 0)
 		segments_err = outer_map_wait(&segments);
-	close_made(s);
+	segments_close_made(s);
 	if (err < 0 && !refusal_program(refusal) && tracer_explain_load(&s->tracer, err))
 		return -EOPNOTSUPP;
 	if (err < 0)
@@ -195,13 +124,9 @@ static int make_exception_probes(struct session *s)
 	return err;
 }
 
-static int open_and_load(struct session *s, const struct session_options *options,
-			 const struct refusal *refusal)
+void session_init(struct session *ret, const struct session_options *options)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = options->btf);
-	int err;
-
-	*s = (struct session){
+	*ret = (struct session){
 		.n_cpus = options->n_cpus,
 		.n_rings = options->n_cpus * options->needs.rings_per_cpu,
 		.filter = options->filter,
@@ -212,10 +137,40 @@ static int open_and_load(struct session *s, const struct session_options *option
 		.counts_missed = options->all_processes && !filter_is_set(options->filter),
 		.rings.epoll_fd = -1,
 	};
-	pool_init(&s->pool, add_segment, s);
-	s->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
+	pool_init(&ret->pool, segments_add, ret);
+	ret->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
+}
 
-	err = kernel_types_check(options->btf);
+static int link_add(struct session *s, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (array_reserve(s->links, s->n_links, s->links_size) < 0) {
+		bpf_link__destroy(link);
+		return -ENOMEM;
+	}
+	s->links[s->n_links++] = link;
+	return 0;
+}
+
+/* From the start: what labels samples may be added meanwhile. */
+static int follow_forks(struct session *s)
+{
+	int err = bpf_program__autoload(s->bpf->progs.dp_fork_span) ?
+			  link_add(s, bpf_program__attach(s->bpf->progs.dp_fork_span)) :
+			  0;
+
+	if (err < 0)
+		permission_explain_perf("the forks of processes", err, 0);
+	return err;
+}
+
+static int open_and_load(struct session *s, const struct session_options *options,
+			 const struct refusal *refusal)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = options->btf);
+	int err = kernel_types_check(options->btf);
+
 	if (err < 0)
 		return err;
 	s->bpf = dwarfprof_bpf__open_opts(&open);
@@ -239,12 +194,10 @@ static int open_and_load(struct session *s, const struct session_options *option
 		err = set_cgroup(s);
 	if (err == 0 && options->needs.has_exceptions)
 		err = make_exception_probes(s);
-	if (err < 0)
-		session_close(s);
-	return err;
+	return err < 0 ? err : follow_forks(s);
 }
 
-int session_open(struct session *ret, const struct session_options *options)
+int session_load(struct session *s, const struct session_options *options)
 {
 	struct session_options placed = *options;
 	char place[PATH_MAX];
@@ -253,9 +206,17 @@ int session_open(struct session *ret, const struct session_options *options)
 
 	refusal_listen(&refusal);
 	placed.btf = kernel_types_place(options->btf, place);
-	err = open_and_load(ret, &placed, &refusal);
+	err = open_and_load(s, &placed, &refusal);
 	refusal_listen(NULL);
+	if (err < 0)
+		session_close(s);
 	return err;
+}
+
+int session_open(struct session *ret, const struct session_options *options)
+{
+	session_init(ret, options);
+	return session_load(ret, options);
 }
 
 void session_close(struct session *s)
@@ -268,7 +229,7 @@ void session_close(struct session *s)
 		if (s->ring_fds[i] >= 0)
 			close(s->ring_fds[i]);
 	free(s->ring_fds);
-	close_made(s);
+	segments_close_made(s);
 	for (size_t i = s->pool.n_segments; i < s->n_first; i++)
 		munmap(s->first[i], SEGMENT_MAP_SIZE);
 	for (size_t i = 0; i < s->pool.n_segments; i++)
@@ -287,7 +248,7 @@ int session_publish(struct session *s, pid_t pid, uint32_t cell)
 
 	if (cell == 0)
 		return bpf_map_delete_elem(fd, &pid) < 0 && errno != ENOENT ? -errno : 0;
-	err = show_segments(s);
+	err = segments_show(s);
 	if (err < 0)
 		return err;
 	if (bpf_map_update_elem(fd, &pid, &cell, BPF_ANY) == 0)
@@ -337,18 +298,6 @@ int session_rings_fd(const struct session *s)
 int session_consume(struct session *s)
 {
 	return rings_read(&s->rings);
-}
-
-static int link_add(struct session *s, struct bpf_link *link)
-{
-	if (!link)
-		return -errno;
-	if (array_reserve(s->links, s->n_links, s->links_size) < 0) {
-		bpf_link__destroy(link);
-		return -ENOMEM;
-	}
-	s->links[s->n_links++] = link;
-	return 0;
 }
 
 int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_event,
@@ -521,20 +470,21 @@ void session_stop(struct session *s)
 			close(steal_fd(&s->uprobe_fds[i]));
 }
 
-uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)
+void session_losses(const struct session *s, struct session_losses *ret)
 {
-	uint64_t total = s->rings.n_refused + (s->counts_missed ? tracer_missed(&s->tracer) : 0);
-
-	*ret_time_ns = 0;
+	*ret = (struct session_losses){
+		.missed = s->counts_missed ? tracer_missed(&s->tracer) : 0,
+		.unreadable = s->rings.n_refused,
+	};
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
 		struct dp_losses losses;
 
 		if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses) == 0) {
-			total += losses.full + losses.busy;
-			*ret_time_ns += losses.time_ns;
+			ret->full += losses.full;
+			ret->nested += losses.busy;
+			ret->time_ns += losses.time_ns;
 		}
 	}
-	return total;
 }
 
 int session_add_blocked(struct session *s, uint32_t kernel_tid, const struct dp_blocked *blocked)

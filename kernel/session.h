@@ -108,10 +108,19 @@ struct session_options {
 };
 
 /*
- * Loads the programs and creates the maps. On failure, logs what is wrong, what is needed and what
- * to type, and returns a negative errno: -EPERM if a permission is missing, -EOPNOTSUPP if the
- * kernel lacks a feature.
+ * Makes a session of which nothing is loaded. Who is to fill the pool may know it, and has to wait for
+ * session_load().
  */
+void session_init(struct session *ret, const struct session_options *options);
+
+/*
+ * Loads the programs and creates the maps, which takes a tenth of a second. On failure, logs what is
+ * wrong, what is needed and what to type, closes the session, and returns a negative errno: -EPERM if a
+ * permission is missing, -EOPNOTSUPP if the kernel lacks a feature.
+ */
+int session_load(struct session *session, const struct session_options *options);
+
+/* Both. */
 int session_open(struct session *ret, const struct session_options *options);
 void session_close(struct session *session);
 
@@ -192,8 +201,16 @@ int session_sample_perf(struct session *session, int fd);
  */
 void session_stop(struct session *session);
 
-/* Returns the number of samples lost so far, unsent or unreadable, and their blocked time. */
-uint64_t session_losses(const struct session *session, uint64_t *ret_time_ns);
+/* Samples lost so far. */
+struct session_losses {
+	uint64_t full;       /* a ring had no room */
+	uint64_t nested;     /* too many interrupted each other on a CPU */
+	uint64_t missed;     /* the kernel's tracer did not call for them */
+	uint64_t unreadable; /* records that are no samples */
+	uint64_t time_ns;    /* blocked time of those without room */
+};
+
+void session_losses(const struct session *session, struct session_losses *ret);
 
 /*
  * A thread was found to have been blocked since before sampling began, and is taken for one that

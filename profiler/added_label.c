@@ -177,11 +177,13 @@ int added_label_begin(const struct added_means *means, struct added_probe *p,
 		log_error("cannot set the probe: %s", strerror(-err));
 	else
 		err = attach(means, p, pids, n_pids);
-	if (err == 0)
-		call_table_begin(means->calls, p->label->number, clock_now_ns());
-	else
+	if (err < 0) {
 		added_label_end(means, p);
-	return err;
+		return err;
+	}
+	call_table_place(means->calls, p->label->number, &p->label->code.places);
+	call_table_begin(means->calls, p->label->number, clock_now_ns());
+	return 0;
 }
 
 void added_label_end(const struct added_means *means, struct added_probe *p)

@@ -24,6 +24,19 @@
 
 #define MAX_PLACES_OF_USER 64
 
+/* Of this key, a sample has the name of its probe alone (label_values.c). */
+static int check_keys(const struct arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->n; i++) {
+		if (strcmp(arguments->of[i].form.name, VALUE_TABLE_PROBE) != 0)
+			continue;
+		log_error("the name " VALUE_TABLE_PROBE
+			  " is taken: it is the probe's; give the value another, NAME=VALUE");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* min_ns: of a span */
 static int split_text(const struct probe_wish *wish, enum probe_kind kind, struct probe_parts *ret,
 		      uint64_t *ret_min_ns, char ret_why[ARGUMENTS_WHY_SIZE])
@@ -63,9 +76,10 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret, uint64_
 		log_error("`time' is for -e uretprobe: alone");
 		return -EINVAL;
 	}
-	if (err < 0)
-		log_error("%s:%s:%s: %s", wish->kind, wish->path, wish->probe,
-			  why[0] ? why : strerror(-err));
+	if (err == 0)
+		return check_keys(&ret->arguments);
+	log_error("%s:%s:%s: %s", wish->kind, wish->path, wish->probe,
+		  why[0] ? why : strerror(-err));
 	return err;
 }
 
@@ -180,13 +194,37 @@ static int write_text(const struct probe_wish *wish, struct added_probe *p)
 	return check_text("the probe KIND:PATH:NAME(VALUES)", p->text, PROBE_MAX_TEXT, "");
 }
 
+/* Is it one as others than root give? */
+static bool has_owner(const char *name)
+{
+	const size_t digits = strspn(name, "0123456789");
+
+	return digits > 0 && name[digits] == ':';
+}
+
+static char *make_name(const struct probe_wish *wish, const struct probe_parts *parts)
+{
+	char owner[sizeof("4294967295:")] = "", *name;
+	int size;
+
+	if (wish->user != 0)
+		snprintf(owner, sizeof(owner), "%u:", (unsigned int)wish->user);
+	if (wish->name)
+		size = asprintf(&name, "%s%s", owner, wish->name);
+	else
+		size = asprintf(&name, "%s%s:%s:%s", owner, wish->kind, wish->path, parts->name);
+	return size < 0 ? NULL : name;
+}
+
 static int name(const struct probe_wish *wish, const struct probe_parts *parts,
 		struct added_probe *p)
 {
-	if (wish->name)
-		p->name = strdup(wish->name);
-	else if (asprintf(&p->name, "%s:%s:%s", wish->kind, wish->path, parts->name) < 0)
-		p->name = NULL;
+	if (wish->user == 0 && wish->name && has_owner(wish->name)) {
+		log_error("names with a number and a colon in front are those of other users' "
+			  "probes: give another by --name");
+		return -EINVAL;
+	}
+	p->name = make_name(wish, parts);
 	if (!p->name)
 		return -ENOMEM;
 	return check_text("the probe's name", p->name, PROBE_MAX_NAME, ": give another by --name");

@@ -20,7 +20,7 @@ struct probe_wish {
 	const char *path;  /* of the file, for messages */
 	int fd;            /* refers to the file */
 	const char *probe; /* NAME(VALUES) */
-	const char *name;  /* NULL: KIND:PATH:NAME; `probe` of its samples */
+	const char *name;  /* NULL: KIND:PATH:NAME */
 	unsigned int max_rate, max_hits;
 	struct probe_target targets[DP_MAX_PROBE_PIDS];
 	unsigned int n_targets; /* 0: all processes; those that are sampled give samples */
@@ -43,7 +43,7 @@ struct added_probe {
 	uint32_t slot;
 	uid_t user;
 	char *text; /* KIND:PATH:NAME(VALUES) */
-	char *name;
+	char *name; /* the label `probe` of its samples; of others than root, UID:NAME */
 	enum added_state state;
 	struct uprobe_places places;
 	struct probe_target targets[DP_MAX_PROBE_PIDS]; /* as many as counts has */

@@ -46,6 +46,8 @@ int confined_begin(enum sandbox_mode mode, const char *helper, struct names *nam
 			    strerror(-err));
 	if (!parsers)
 		return 0;
+	if (is_required)
+		parsers_require(parsers);
 	if (names &&
 	    (namers_start(parsers, names, &namers) < 0 || jit_files_start(parsers, names) < 0) &&
 	    is_required)
@@ -61,6 +63,6 @@ int confined_check(enum sandbox_mode mode, struct parsers *parsers)
 
 	if (mode != SANDBOX_REQUIRE)
 		return 0;
-	err = parsers_require(parsers, &confinement);
+	err = parsers_check(parsers, &confinement);
 	return err < 0 || confinement.missing ? refuse(err, confinement.missing) : 0;
 }

@@ -12,7 +12,8 @@ struct names;
  *
  * `helper` is the program for parsers_new(); NULL: there is none. *ret_parsers, for parsers_drop(), is
  * NULL where this process parses, which a warning says unless that was asked for.
- * Then, before anything is parsed, confined_check() waits for what is required. Both return 0, or -EOPNOTSUPP, logged, if they are required and cannot be had.
+ * If they are required, nothing is parsed by others; confined_check() waits to see whether they can be
+ * had. Both return 0, or -EOPNOTSUPP, logged, if they are required and cannot.
  */
 int confined_begin(enum sandbox_mode mode, const char *helper, struct names *names,
 		   struct parsers **ret_parsers);

@@ -9,9 +9,12 @@
 
 /* Up to this rate, */
 #define FEW_HZ 199
-/* and at the longest, a program's start. The share of the time from one sample of a CPU to the next: */
-#define MAX_GATHER_NS UINT64_C(1000000)
-#define GATHER_SHARE 50
+/*
+ * and at the longest, less than the life of a program that is made, run and deleted: after 5 ms the file
+ * of one that a compiler test runs is gone. The share of the time from one sample of a CPU to the next:
+ */
+#define MAX_GATHER_NS UINT64_C(3000000)
+#define GATHER_SHARE 15
 
 static unsigned int max(unsigned int a, unsigned int b)
 {

@@ -15,6 +15,7 @@ static int ask(const struct parameter_source *s, struct parse_request *request,
 
 	request->fd = s->fd;
 	request->user = s->user;
+	request->cpu_ns = probe_cpu_ns(s->user);
 	return parsers_ask(s->parsers, request, &clock, ret);
 }
 
@@ -25,7 +26,8 @@ static void find_debug_file(struct parameter_source *s)
 	struct parse_request request = { .kind = PARSE_FACTS, .other = -1 };
 
 	if (ask(s, &request, &result) == 0)
-		s->debug_fd = debug_of_file(s->parsers, s->user, s->fd, &result);
+		s->debug_fd =
+			debug_of_file(s->parsers, s->user, s->fd, probe_cpu_ns(s->user), &result);
 }
 
 int parameter_source_ask(struct parameter_source *s, const struct parameter_wanted *wanted,

@@ -8,6 +8,18 @@
 
 struct parsers;
 
+/*
+ * So long may a parser compute for a probe of a user other than root, and so long may all look-ups of parameters
+ * for it take: whoever has made the file decides how long each does, and others who ask for probes wait.
+ */
+#define PROBE_USER_TIME_NS UINT64_C(5000000000)
+
+/* For parse_request.cpu_ns. */
+static inline uint64_t probe_cpu_ns(uid_t user)
+{
+	return user == 0 ? 0 : PROBE_USER_TIME_NS;
+}
+
 /* Who tells of the parameters of a file's functions. parameter_source_done() closes the debug file. */
 struct parameter_source {
 	struct parsers *parsers; /* NULL: this process reads the files */

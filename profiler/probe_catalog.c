@@ -106,7 +106,12 @@ int probe_catalog_list_for(struct parsers *parsers, uid_t user, int fd,
 			   const struct function_query *query, struct function_list *ret)
 {
 	const struct parse_request request = {
-		.kind = PARSE_FUNCTIONS, .fd = fd, .other = -1, .user = user, .functions = *query
+		.kind = PARSE_FUNCTIONS,
+		.fd = fd,
+		.other = -1,
+		.user = user,
+		.functions = *query,
+		.cpu_ns = probe_cpu_ns(user),
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	clockid_t clock = 0;

@@ -129,12 +129,6 @@ static int set_list(struct probe_lists *l, const struct arguments *arguments, ui
 	return 0;
 }
 
-/*
- * So long may all look-ups for a user's probe take: whoever has made the file decides how long each does, and
- * others who ask for probes wait.
- */
-#define USER_TIME_NS UINT64_C(5000000000)
-
 static int take_too_long(const struct parameter_source *s)
 {
 	log_error("to look up parameters in %s takes too long", s->path);
@@ -146,7 +140,7 @@ static int make_each(struct parameter_source *s, const struct arguments *argumen
 		     struct uprobe_places *places, struct probe_lists *ret)
 {
 	const bool have_names = arguments_have_names(arguments);
-	const uint64_t end_ns = s->user == 0 ? UINT64_MAX : clock_now_ns() + USER_TIME_NS;
+	const uint64_t end_ns = s->user == 0 ? UINT64_MAX : clock_now_ns() + PROBE_USER_TIME_NS;
 
 	for (size_t i = 0; i < places->n; i++) {
 		_cleanup_(parse_result_done) struct parse_result found = { 0 };

@@ -109,6 +109,8 @@ int probe_peer_read(struct probe_peer *p, struct finders *finders)
 	n = receive(p, finders);
 	if (n < 0)
 		return n;
+	if (p->size == 0)
+		p->since_ns = clock_now_ns();
 	p->size += (size_t)n;
 	if (has_line(p))
 		return 1;
@@ -127,7 +129,7 @@ int probe_peer_send(struct probe_peer *p, char *line)
 	drop_answer(p);
 	p->answer = line;
 	p->answer_size = strlen(line);
-	p->answer_ns = clock_now_ns();
+	p->since_ns = clock_now_ns();
 	return probe_peer_go_on(p);
 }
 
@@ -147,7 +149,22 @@ int probe_peer_go_on(struct probe_peer *p)
 	return 0;
 }
 
+/* What has been read ends before a line does: probe_peer_next() takes lines away. */
+bool probe_peer_waits(const struct probe_peer *p)
+{
+	char text[PROBE_REQUEST_MAX];
+	bool has_files;
+	int n;
+
+	if (p->answer)
+		return true;
+	n = given_look(p->fd, text, sizeof(text) - p->size, &has_files);
+	return n > 0 && memchr(text, '\n', (size_t)n);
+}
+
+/* The rest of a request may have come while others were served. */
 bool probe_peer_is_slow(const struct probe_peer *p, uint64_t now_ns)
 {
-	return p->answer && now_ns >= p->answer_ns + PROBE_PEER_TIME_NS;
+	return (p->answer || (p->size > 0 && !probe_peer_waits(p))) &&
+	       now_ns >= p->since_ns + PROBE_PEER_TIME_NS;
 }

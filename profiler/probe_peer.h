@@ -19,6 +19,8 @@ struct probe_peer {
 	int fd; /* -1: nobody */
 	struct ucred who;
 	size_t number; /* the how manieth it is */
+	size_t turn;   /* when it was served last; 0: not yet */
+	bool is_ready; /* to be served */
 	char text[PROBE_REQUEST_MAX + 1];
 	size_t size;
 	int file; /* refers to the first file that was given (O_PATH); negative: there is none */
@@ -26,10 +28,10 @@ struct probe_peer {
 	size_t n_given;
 	char *answer; /* NULL: there is none */
 	size_t answer_size, n_sent;
-	uint64_t answer_ns; /* since when it is being sent */
+	uint64_t since_ns; /* when the first part of the request came, or the answer was begun */
 };
 
-/* An answer that a peer does not read for so long is not waited for. */
+/* An answer that a peer does not read for so long is not waited for, nor is the rest of a request. */
 #define PROBE_PEER_TIME_NS UINT64_C(10000000000)
 
 /* Who has connected? 0 or a negative errno. */
@@ -52,6 +54,11 @@ void probe_peer_next(struct probe_peer *peer);
  */
 int probe_peer_send(struct probe_peer *peer, char *line);
 int probe_peer_go_on(struct probe_peer *peer);
+/*
+ * Does it wait for this side: is a whole request to be read, or an answer being sent? A line is not seen behind a part
+ * that has come with files and was not read yet.
+ */
+bool probe_peer_waits(const struct probe_peer *peer);
 /* Does it take too long? now_ns: CLOCK_MONOTONIC. */
 bool probe_peer_is_slow(const struct probe_peer *peer, uint64_t now_ns);
 

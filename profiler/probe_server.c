@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,7 +21,7 @@
 #include "log/log.h"
 #include "loop/loop.h"
 #include "profiler/probe_manager.h"
-#include "profiler/probe_peer.h"
+#include "profiler/probe_peers.h"
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
 #include "samples/call_table.h"
@@ -30,9 +32,6 @@
 #include "sandbox/process_user.h"
 
 #define BACKLOG 8
-#define MAX_PEERS 8
-/* Of a user other than root. */
-#define MAX_PEERS_OF_USER 3
 #define LOOK_MS 1000
 #define PAUSE_US 100000
 /* How long the end of a run waits for the kernel to remove probes. */
@@ -43,8 +42,10 @@ struct probe_server {
 	struct stat file; /* the socket; zeros: there is none yet */
 	int listen_fd, wake_fd;
 	struct loop loop;
-	struct probe_peer peers[MAX_PEERS];
-	size_t n_peers; /* so far */
+	struct probe_peer peers[PROBE_PEERS_MAX];
+	size_t n_peers;  /* so far */
+	size_t n_served; /* likewise, turns */
+	uid_t served;    /* whose turn was the last */
 	struct probe_manager *manager;
 	struct parsers *parsers; /* the manager's */
 	struct value_table *values;
@@ -89,66 +90,17 @@ static void end_peer(struct probe_server *s, struct probe_peer *peer)
 	probe_peer_done(peer, parsers_finders(s->parsers));
 }
 
-static size_t count_peers(const struct probe_server *s, uid_t user)
+/* Who has closed the connection may have to wait long for the turn in which that is read. */
+static void end_gone(struct probe_server *s)
 {
-	size_t n = 0;
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
+		struct pollfd fd = { .fd = s->peers[i].fd };
+		int left;
 
-	for (size_t i = 0; i < MAX_PEERS; i++)
-		n += s->peers[i].fd >= 0 && s->peers[i].who.uid == user;
-	return n;
-}
-
-/*
- * Who gives a place to a user: who has most; to others than root, who has more than they, and more than one,
- * else root, else they themselves.
- */
-static uid_t find_greediest(const struct probe_server *s, uid_t for_user)
-{
-	const size_t n_own = count_peers(s, for_user);
-	uid_t user = for_user;
-	size_t most = 0;
-
-	for (size_t i = 0; i < MAX_PEERS; i++) {
-		const uid_t of = s->peers[i].who.uid;
-		size_t n = s->peers[i].fd < 0 ? 0 : count_peers(s, of);
-
-		if (for_user != 0 && of != 0 && (n <= n_own || n == 1))
-			n = 0;
-		if (for_user != 0 && of == 0 && n > 0)
-			n = 1;
-		if (n <= most)
-			continue;
-		user = of;
-		most = n;
+		if (fd.fd >= 0 && poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP &&
+		    ioctl(fd.fd, FIONREAD, &left) == 0 && left == 0)
+			end_peer(s, &s->peers[i]);
 	}
-	return user;
-}
-
-static struct probe_peer *find_oldest(struct probe_server *s, uid_t user)
-{
-	struct probe_peer *oldest = NULL;
-
-	for (size_t i = 0; i < MAX_PEERS; i++) {
-		struct probe_peer *p = &s->peers[i];
-
-		if (p->fd >= 0 && p->who.uid == user && (!oldest || p->number < oldest->number))
-			oldest = p;
-	}
-	return oldest;
-}
-
-/* If this user has too many, or there is none that is free, one has to go. */
-static struct probe_peer *choose_place(struct probe_server *s, uid_t user)
-{
-	const bool has_most = user != 0 && count_peers(s, user) >= MAX_PEERS_OF_USER;
-	struct probe_peer *oldest;
-
-	for (size_t i = 0; i < MAX_PEERS && !has_most; i++)
-		if (s->peers[i].fd < 0)
-			return &s->peers[i];
-	oldest = find_oldest(s, has_most ? user : find_greediest(s, user));
-	end_peer(s, oldest);
-	return oldest;
 }
 
 /* Frees the answer. Returns as probe_peer_send(). */
@@ -184,6 +136,7 @@ static void say_farewell(struct probe_peer *peer, int err)
 		err == -ETIMEDOUT || err == -EBUSY ?
 			"the file systems of files that you give do not answer" :
 		err == -EMSGSIZE  ? "the request is too long" :
+		err == -ETIME     ? "the rest of the request does not come" :
 		err == -ESHUTDOWN ? "there are no helpers to receive the files that you give" :
 				    strerror(-err);
 
@@ -209,19 +162,63 @@ static int on_peer(void *arg, int fd)
 {
 	struct probe_server *s = arg;
 
-	for (size_t i = 0; i < MAX_PEERS; i++)
-		if (s->peers[i].fd == fd && serve(s, &s->peers[i]) < 0)
-			end_peer(s, &s->peers[i]);
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
+		s->peers[i].is_ready |= s->peers[i].fd == fd;
 	return 0;
+}
+
+/* Root comes first; of others, who follows the last one by number: so each has one turn before one has two. */
+static uint64_t rank(const struct probe_server *s, uid_t user)
+{
+	return user == 0 ? 0 : UINT64_C(1) + (uid_t)(user - s->served - 1);
+}
+
+/* Of one user's, the one whose last turn was before the others'. */
+static bool comes_before(const struct probe_server *s, const struct probe_peer *a,
+			 const struct probe_peer *b)
+{
+	const uint64_t x = rank(s, a->who.uid), y = rank(s, b->who.uid);
+
+	return x < y || (x == y && a->turn < b->turn);
+}
+
+/*
+ * A request may take long, as whoever has made its file likes: who has the next turn is decided when it is over, of
+ * all who are ready then.
+ */
+static void serve_next(struct probe_server *s)
+{
+	struct probe_peer *next = NULL;
+
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
+		struct probe_peer *p = &s->peers[i];
+
+		if (p->fd >= 0 && p->is_ready && (!next || comes_before(s, p, next)))
+			next = p;
+		p->is_ready = false;
+	}
+	if (!next)
+		return;
+	if (next->who.uid != 0)
+		s->served = next->who.uid;
+	next->turn = ++s->n_served;
+	if (serve(s, next) < 0)
+		end_peer(s, next);
 }
 
 static void end_slow(struct probe_server *s)
 {
 	uint64_t now = clock_now_ns();
 
-	for (size_t i = 0; i < MAX_PEERS; i++)
-		if (s->peers[i].fd >= 0 && probe_peer_is_slow(&s->peers[i], now))
-			end_peer(s, &s->peers[i]);
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
+		struct probe_peer *p = &s->peers[i];
+
+		if (p->fd < 0 || !probe_peer_is_slow(p, now))
+			continue;
+		if (!p->answer)
+			say_farewell(p, -ETIME);
+		end_peer(s, p);
+	}
 }
 
 /* Milliseconds until there is something to look at. */
@@ -229,8 +226,8 @@ static int time_to_wait(const struct probe_server *s)
 {
 	bool waits = !probe_manager_is_idle(s->manager);
 
-	for (size_t i = 0; i < MAX_PEERS; i++)
-		waits |= s->peers[i].fd >= 0 && s->peers[i].answer;
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
+		waits |= s->peers[i].fd >= 0 && (s->peers[i].answer || s->peers[i].size > 0);
 	return waits ? LOOK_MS : -1;
 }
 
@@ -245,40 +242,81 @@ static bool is_of_namespace(const struct ucred *who)
 	return who->uid == 0 || (process_user(who->pid, &user) == 0 && user == who->uid);
 }
 
-static int on_connect(void *arg, int fd)
+/* One who is not known is a stranger. */
+static void know(int peer, struct ucred *ret)
 {
-	struct probe_server *s = arg;
-	int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	if (probe_peer_know(peer, ret) < 0)
+		*ret = (struct ucred){ .uid = PROBE_PEER_STRANGER };
+	else if (!is_of_namespace(ret))
+		ret->uid = PROBE_PEER_STRANGER;
+}
+
+/* Takes over the socket of one who was not let in. */
+static void send_away(struct probe_server *s, const struct ucred *who, int peer)
+{
+	probe_peers_refuse(peer);
+	finders_close(parsers_finders(s->parsers), who->uid, peer);
+}
+
+/* Takes over the socket. */
+static void welcome(struct probe_server *s, int peer)
+{
 	struct probe_peer *place;
 	struct ucred who;
 
-	if (peer < 0) {
-		/* Without descriptors it stays ready: that must not cost a CPU. */
-		if (errno == EMFILE || errno == ENFILE)
-			usleep(PAUSE_US);
-		return 0;
+	know(peer, &who);
+	end_gone(s);
+	place = probe_peers_find_place(s->peers, who.uid);
+	if (!place) {
+		send_away(s, &who, peer);
+		return;
 	}
-	if (probe_peer_know(peer, &who) < 0) {
-		close(peer);
-		return 0;
+	if (place->fd >= 0) {
+		if (!place->answer)
+			probe_peers_refuse(place->fd);
+		end_peer(s, place);
 	}
-	if (!is_of_namespace(&who))
-		who.uid = PROBE_PEER_STRANGER;
-	place = choose_place(s, who.uid);
 	probe_peer_init(place, peer, &who, s->n_peers++);
 	if (loop_add(&s->loop, peer, on_peer, s) < 0)
 		probe_peer_done(place, parsers_finders(s->parsers));
+}
+
+/* All who wait, so that none of them waits for what another one asks. */
+static int on_connect(void *arg, int fd)
+{
+	for (int i = 0; i <= BACKLOG; i++) {
+		int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+		/* Without descriptors it stays ready: that must not cost a CPU. */
+		if (peer < 0 && (errno == EMFILE || errno == ENFILE))
+			usleep(PAUSE_US);
+		if (peer < 0)
+			break;
+		welcome(arg, peer);
+	}
 	return 0;
 }
 
-/* Who has connected and was not accepted may have sent something, too. */
+/* Who has connected and was not accepted may have sent something, too, and it is theirs. */
 static void close_others(struct probe_server *s)
 {
 	int peer;
 
 	shutdown(s->listen_fd, SHUT_RDWR);
-	while ((peer = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		finders_close(parsers_finders(s->parsers), 0, peer);
+	while ((peer = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		struct ucred who;
+
+		know(peer, &who);
+		finders_close(parsers_finders(s->parsers), who.uid, peer);
+	}
+}
+
+/* Who has just connected may have sent something, too. */
+static int see_who_is_ready(struct probe_server *s)
+{
+	int err = loop_run(&s->loop, time_to_wait(s));
+
+	return err < 0 ? err : loop_run(&s->loop, 0);
 }
 
 static void *run(void *arg)
@@ -286,12 +324,13 @@ static void *run(void *arg)
 	struct probe_server *s = arg;
 
 	while (!atomic_load(&s->ends)) {
-		if (loop_run(&s->loop, time_to_wait(s)) < 0)
+		if (see_who_is_ready(s) < 0)
 			break;
+		serve_next(s);
 		end_slow(s);
 		probe_manager_look(s->manager);
 	}
-	for (size_t i = 0; i < MAX_PEERS; i++)
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
 		if (s->peers[i].fd >= 0)
 			end_peer(s, &s->peers[i]);
 	close_others(s);
@@ -405,7 +444,7 @@ static struct probe_server *server_new(void)
 		return NULL;
 	s->listen_fd = s->wake_fd = -1;
 	s->loop = LOOP_NONE;
-	for (size_t i = 0; i < MAX_PEERS; i++)
+	for (size_t i = 0; i < PROBE_PEERS_MAX; i++)
 		s->peers[i].fd = -1;
 	s->n_users = 1;
 	pthread_mutex_init(&s->lock, NULL);

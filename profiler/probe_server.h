@@ -21,7 +21,7 @@ struct value_labels;
  *    "max_rate": N, "pids": [PID, ...]}     with the opened file, by SCM_RIGHTS, and, of others
  *                                         than root, the /proc/PID/mem of each process: {"id": N}
  *   {"do": "remove"|"enable"|"disable", "id": N}     without an id: all: {"n": N}
- *   {"do": "list"}     {"probes": [{...}]}, as struct dp_probe has it
+ *   {"do": "list"}     {"probes": [{...}]}, as struct added_probe and dp_probe have it
  *   {"do": "status"}     {"pid": N, "probes": N, "limit": N}
  */
 struct probe_server;

@@ -1,80 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/profiler.h"
+#include "profiler/profiler_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
-#include "binaries/prewarm.h"
 #include "kernel/filter.h"
-#include "kernel/session.h"
+#include "kernel/permission.h"
 #include "log/clock.h"
 #include "log/log.h"
-#include "loop/loop.h"
-#include "process/cpu_watch.h"
 #include "process/process_list.h"
 #include "process/sideband.h"
-#include "process/watch.h"
 #include "profiler/label_probe.h"
-#include "profiler/needs.h"
 #include "profiler/probe_server.h"
 #include "profiler/resting.h"
-#include "profiler/stores.h"
 #include "report/report_queue.h"
 #include "report/report.h"
-#include "samples/drain.h"
-#include "samples/event_label.h"
-#include "samples/label_values.h"
 #include "samples/process_metrics.h"
 #include "samples/type_names.h"
 #include "samples/unwinder.h"
-#include "samples/unseen.h"
 #include "samples/verify_queue.h"
 #include "sandbox/fetchers.h"
 #include "symbols/kallsyms.h"
-
-/* The longest time between two reads of the rings, */
-#define DRAIN_EVERY_NS UINT64_C(100000000)
-/* and if samples are few, and can wait. */
-#define REST_NS UINT64_C(1000000000)
-
-/* The members are set up in this order, and torn down in reverse. */
-struct profiler {
-	const struct profiler_options *options;
-	struct needs needs; /* of the options' events */
-	pid_t launched;
-	char target[256];
-	struct event_text event;
-	/* If several events are sampled: their names, and samples' labels. */
-	char names[EVENT_MAX][EVENT_NAME_SIZE];
-	struct report_event several[EVENT_MAX];
-	struct event_labels event_labels;
-	struct value_labels value_labels; /* if the event's samples have values */
-	struct probe_server *probes;      /* NULL: none can be added */
-	struct utsname machine;
-	char kernel[256];
-	/* To sample: only if an event needs a program */
-	struct cpu_watch cpus;
-	struct loop loop;
-	struct session session;
-	struct sideband *sideband;
-	/* To walk stacks and name them */
-	struct stores stores;
-	struct unwinder *unwinder;
-	struct kallsyms *kallsyms;
-	/* While sampling */
-	struct report_queue *report_queue;
-	struct module_users users;
-	struct verify_queue *verify; /* NULL: not requested */
-	struct drain drain;
-	struct watch watch; /* on the targets */
-	uint64_t started;
-	uint64_t stopped;
-	size_t n_unseen;
-};
 
 static void name_events(struct profiler *p)
 {
@@ -92,20 +41,32 @@ static void name_events(struct profiler *p)
 	event_labels_init(&p->event_labels, p->several, profiler_n_events(o));
 }
 
-static bool has_session(const struct profiler *p)
-{
-	return p->session.bpf;
-}
-
 static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 {
 	session_drop_comm(arg, comm);
 }
 
-/* What takes samples, and tells of processes meanwhile. */
-static int open_session(struct profiler *p)
+/* What has not been explained where it was found. */
+static void explain_targets(int err)
 {
-	struct filter *filter = p->options->target.filter;
+	if (err == -ECANCELED)
+		log_info("interrupted before sampling began");
+	else if (err < 0 && err != -ESRCH && err != -EPERM)
+		log_error("cannot make the unwind tables: %s", strerror(-err));
+}
+
+static struct session_options session_options_of(const struct profiler *p)
+{
+	struct session_options options =
+		needs_session_options(&p->needs, p->options, p->cpus.n_cpus);
+
+	options.not_inherited = parsers_spawner(p->stores.parsers);
+	return options;
+}
+
+/* What takes samples; its programs are still to be loaded. */
+static int prepare_session(struct profiler *p)
+{
 	struct session_options options;
 	int err;
 
@@ -115,14 +76,44 @@ static int open_session(struct profiler *p)
 		log_error("cannot prepare sampling: %s", strerror(-err));
 		return err;
 	}
-	options = needs_session_options(&p->needs, p->options, p->cpus.n_cpus);
-	options.not_inherited = parsers_spawner(p->stores.parsers);
-	err = session_open(&p->session, &options);
+	options = session_options_of(p);
+	session_init(&p->session, &options);
+	return 0;
+}
+
+/*
+ * Looks up the targets' files, for their tables to be made while the kernel verifies the programs. Who
+ * may not load these is told so first; a filter tells the loaded ones what it learns of processes; and
+ * probes of exceptions are put into files as these are read.
+ */
+static int look_ahead(struct profiler *p)
+{
+	int err;
+
+	if (!permission_may_load() || filter_is_set(p->options->target.filter) ||
+	    p->needs.session.has_exceptions)
+		return 0;
+	/* First, so that no mapping is missed. */
+	err = sideband_new(p->cpus.n_cpus, &p->sideband);
 	if (err < 0)
 		return err;
+	err = stores_add_targets(&p->stores, p->options);
+	explain_targets(err);
+	return err;
+}
+
+static int load_session(struct profiler *p)
+{
+	const struct session_options options = session_options_of(p);
+	struct filter *filter = p->options->target.filter;
+	int err = session_load(&p->session, &options);
+
+	if (err < 0)
+		return err;
+	p->stores.binaries.exceptions = p->session.exceptions;
 	filter->tell = drop_comm;
 	filter->arg = &p->session;
-	return sideband_new(p->cpus.n_cpus, &p->sideband);
+	return p->sideband ? 0 : sideband_new(p->cpus.n_cpus, &p->sideband);
 }
 
 /* What knows processes and their tables, and walks stacks with them. */
@@ -131,7 +122,7 @@ static int open_stores(struct profiler *p)
 	const struct profiler_options *o = p->options;
 	int err;
 
-	stores_init(&p->stores, o, has_session(p) ? &p->session : NULL);
+	stores_init(&p->stores, o, p->needs.session.programs ? &p->session : NULL);
 	err = unwinder_new(p->stores.pool, o->unwind, o->max_frames, &p->unwinder);
 	if (err < 0)
 		log_error("cannot walk stacks: %s", strerror(-err));
@@ -159,46 +150,41 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	err = stores_begin(&p->stores, o);
 	if (!p->needs.session.programs) /* no samples arrive meanwhile */
 		fetchers_be_patient(p->stores.fetchers);
-	if (err == 0 && p->needs.session.programs)
-		err = open_session(p);
+	else if (err == 0)
+		err = prepare_session(p);
 	if (err == 0)
 		err = stores_check(&p->stores, o) ?: open_stores(p);
+	if (err == 0 && p->needs.session.programs)
+		err = look_ahead(p) ?: load_session(p);
 	if (err < 0)
 		*ret = profiler_free(p);
 	return err;
 }
 
-static int add_targets(struct profiler *p)
-{
-	const struct profiler_options *o = p->options;
-	struct binary_store *binaries = &p->stores.binaries;
-	struct process_table *table = &p->stores.table;
-	int err;
-
-	binaries->is_interrupted = o->is_interrupted;
-	binaries->interrupt_arg = o->interrupt_arg;
-	if (p->launched) {
-		if (!table->no_binaries)
-			prewarm_command(binaries, o->target.command[0]);
-		err = process_table_add_launched(table, p->launched);
-	} else {
-		err = target_add(table, &o->target);
-	}
-	if (err == 0)
-		stores_settle(&p->stores);
-	if (err == 0 && binary_store_is_cancelled(binaries))
-		err = -ECANCELED;
-	binaries->is_interrupted = NULL; /* while sampling, building goes on */
-	return err;
-}
-
+/* With what has happened since they were looked up. */
 static int publish_targets(struct profiler *p)
 {
 	const struct target *target = &p->options->target;
-	int err = process_table_publish(&p->stores.table, clock_now_ns());
+	int err = sideband_drain(p->sideband, &p->stores.table);
 
+	if (err == 0)
+		err = process_table_publish(&p->stores.table, clock_now_ns());
 	for (size_t i = 0; err == 0 && i < target->n_tids; i++)
 		err = session_add_thread(&p->session, target->tids[i]);
+	return err;
+}
+
+/* Waits for the tables. */
+static int settle_targets(struct profiler *p)
+{
+	struct binary_store *binaries = &p->stores.binaries;
+	int err = 0;
+
+	binaries->is_interrupted = p->options->is_interrupted;
+	stores_settle(&p->stores);
+	if (binary_store_is_cancelled(binaries))
+		err = -ECANCELED;
+	binaries->is_interrupted = NULL; /* while sampling, building goes on */
 	return err;
 }
 
@@ -206,16 +192,16 @@ int profiler_attach(struct profiler *p, pid_t launched)
 {
 	const struct binary_store *binaries = &p->stores.binaries;
 	uint64_t start = clock_now_ns();
-	int err;
+	int err = stores_add_targets(&p->stores, p->options);
 
 	p->launched = launched;
-	err = add_targets(p);
-	if (err == 0 && has_session(p))
+	if (err == 0 && launched)
+		err = process_table_add_launched(&p->stores.table, launched);
+	if (err == 0)
+		err = settle_targets(p);
+	if (err == 0 && profiler_has_session(p))
 		err = publish_targets(p);
-	if (err == -ECANCELED)
-		log_info("interrupted before sampling began");
-	else if (err < 0 && err != -ESRCH && err != -EPERM)
-		log_error("cannot make the unwind tables: %s", strerror(-err));
+	explain_targets(err);
 	if (err == 0)
 		log_debug("tables: %u files, %" PRIu64 " rows, %" PRIu64 " KiB, ready in %.1f ms",
 			  HASH_COUNT(binaries->binaries), binaries->n_rows,
@@ -376,7 +362,7 @@ static int take_resting(struct profiler *p, struct resting *ret)
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	struct resting resting;
-	int err = has_session(p) ? 0 : -EINVAL;
+	int err = profiler_has_session(p) ? 0 : -EINVAL;
 	bool rests;
 
 	if (err == 0)
@@ -425,124 +411,6 @@ struct loop *profiler_loop(struct profiler *p)
 	return &p->loop;
 }
 
-/* Ended threads, and jobs that hang, are looked for; copies that wait to be verified are many. */
-static uint64_t longest_wait(const struct profiler *p, uint64_t now)
-{
-	const struct profiler_options *o = p->options;
-	bool are_polled = o->target.n_tids > 0 || o->verify > 0 || p->stores.binaries.n_jobs > 0 ||
-			  p->stores.table.n_awaited > 0;
-	bool may_rest = needs_are_few(&p->needs) && !are_polled && drain_may_rest(&p->drain, now);
-
-	return may_rest ? REST_NS : DRAIN_EVERY_NS;
-}
-
-/* Milliseconds until the next periodic work. */
-static int time_to_wait(const struct profiler *p, uint64_t until)
-{
-	uint64_t now = clock_now_ns();
-	uint64_t left = until > now ? until - now : 0, most = longest_wait(p, now);
-
-	if (drain_is_behind(&p->drain))
-		return 0;
-	return (int)(((left < most ? left : most) + 999999) / 1000000);
-}
-
-int profiler_run(struct profiler *p, uint64_t until_ns)
-{
-	int err = loop_run(&p->loop, time_to_wait(p, until_ns));
-
-	/* What came meanwhile has woken nobody yet, and need not. */
-	if (err == 0 && sideband_gather(p->sideband, &p->stores.table, needs_gather_ns(&p->needs)))
-		err = loop_run(&p->loop, 0);
-	return err < 0 ? err : drain_run(&p->drain, false);
-}
-
-bool profiler_has_targets(struct profiler *p)
-{
-	pid_t tid;
-
-	/* The number of a thread that has ended may be reused. */
-	while ((tid = watch_ended_thread(&p->watch, clock_now_ns())))
-		session_drop_thread(&p->session, tid);
-	return p->options->target.all || p->watch.n_running > 0;
-}
-
-int profiler_tick(struct profiler *p)
-{
-	uint64_t now = clock_now_ns();
-
-	p->drain.totals.duration_ns = now - p->started;
-	return report_queue_tick(p->report_queue, &p->drain.totals, now);
-}
-
-int profiler_take(struct profiler *p, size_t i, struct report *report, report_taken_fn fn,
-		  void *arg, uint64_t *ret_ns)
-{
-	uint64_t now = clock_now_ns();
-
-	*ret_ns = now;
-	return drain_take(&p->drain, &(struct drain_boundary){ .time_ns = now,
-							       .duration_ns = now - p->started,
-							       .i = i,
-							       .next = report,
-							       .taken = fn,
-							       .arg = arg });
-}
-
-struct totals profiler_totals_of(const struct profiler *p, size_t i)
-{
-	return report_queue_totals(p->report_queue, i, &p->drain.totals);
-}
-
-uint64_t profiler_started(const struct profiler *p)
-{
-	return p->started;
-}
-
-const struct totals *profiler_totals(const struct profiler *p)
-{
-	return &p->drain.totals;
-}
-
-size_t profiler_n_unseen(const struct profiler *p)
-{
-	return p->n_unseen;
-}
-
-void profiler_stop(struct profiler *p)
-{
-	const struct profiler_options *o = p->options;
-
-	/* With a rate limit or a filter, a thread may have been seen and not sampled. */
-	if (p->needs.states && o->max_rate == 0 && !filter_is_set(o->target.filter))
-		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
-			     &p->n_unseen);
-	probe_server_end(p->probes);
-	session_stop(&p->session);
-	p->stopped = clock_now_ns();
-	p->drain.totals.duration_ns = p->stopped - p->started;
-}
-
-int profiler_finish(struct profiler *p)
-{
-	int err = drain_run(&p->drain, true);
-
-	p->drain.totals.pages_requested += fetchers_touched(p->stores.fetchers);
-	if (err == 0)
-		err = drain_finish_off_cpu(&p->drain, p->stopped);
-	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
-	if (err == 0 && p->verify)
-		verify_queue_finish(p->verify);
-	if (err == 0 && report_queue_size(p->report_queue) > 0)
-		log_progress("samples that wait for their names: %zu (Ctrl-C to leave these out)",
-			     report_queue_size(p->report_queue));
-	if (err == 0)
-		err = report_queue_finish(p->report_queue);
-	log_progress_clear();
-	cpu_watch_warn(&p->cpus, p->options->target.filter);
-	return err;
-}
-
 struct profiler_usage profiler_usage(const struct profiler *p)
 {
 	const struct table_store *tables = &p->stores.binaries.tables;
@@ -553,6 +421,7 @@ struct profiler_usage profiler_usage(const struct profiler *p)
 		.tables_made = tables->n_made,
 		.tables_freed = tables->n_freed,
 		.tables_evicted = tables->n_evicted,
+		.programs = run_stats_of(&p->session),
 	};
 }
 
@@ -576,7 +445,7 @@ struct profiler *profiler_free(struct profiler *p)
 		return NULL;
 	watch_done(&p->watch);
 	loop_done(&p->loop);
-	if (has_session(p))
+	if (profiler_has_session(p))
 		session_stop(&p->session);
 	verify_queue_give_up(p->verify); /* reports may wait for results */
 	report_queue_free(p->report_queue);
@@ -588,10 +457,11 @@ struct profiler *profiler_free(struct profiler *p)
 	if (p->stores.pool)
 		stores_done(&p->stores);
 	sideband_free(p->sideband);
-	if (has_session(p)) {
+	if (profiler_has_session(p))
 		p->options->target.filter->tell = NULL;
+	/* Without programs, it may have room for tables. */
+	if (p->stores.pool == &p->session.pool)
 		session_close(&p->session);
-	}
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
 	event_text_done(&p->event);

@@ -10,6 +10,7 @@
 #include "bpf/abi.h"
 #include "kernel/event.h"
 #include "kernel/pool.h"
+#include "kernel/run_stats.h"
 #include "process/target.h"
 #include "profiler/event.h"
 #include "report/report_queue.h"
@@ -120,7 +121,8 @@ static inline const struct event *profiler_event(const struct profiler_options *
 /*
  * Loads the programs and creates the maps. The options and all they point to must outlive the
  * profiler. On failure, logs what is wrong, what is needed and what to type, and returns a negative
- * errno: -EPERM if a permission is missing, -EOPNOTSUPP if the kernel lacks a feature.
+ * errno: -EPERM if a permission is missing, -EOPNOTSUPP if the kernel lacks a feature; or, as targets
+ * may be looked up meanwhile, what profiler_attach() returns.
  */
 int profiler_open(const struct profiler_options *options, struct profiler **ret);
 
@@ -193,6 +195,7 @@ const struct totals *profiler_totals(const struct profiler *profiler);
 struct profiler_usage {
 	uint64_t table_bytes, table_limit; /* of the pool of tables and snapshots */
 	uint64_t tables_made, tables_freed, tables_evicted;
+	struct run_stats programs;
 };
 
 struct profiler_usage profiler_usage(const struct profiler *profiler);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "binaries/prewarm.h"
 #include "kernel/permission.h"
 #include "kernel/session.h"
 #include "log/clock.h"
@@ -96,7 +97,6 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 	ret->binaries.symbols = o->symbols;
 	ret->binaries.parsers = ret->parsers;
 	ret->binaries.cpu_budget = o->cpu_budget;
-	ret->binaries.exceptions = session ? session->exceptions : NULL;
 	if (o->cache)
 		ret->binaries.cache = image_cache_open_default(&ret->cache);
 	if (o->symbols)
@@ -121,6 +121,24 @@ void stores_done(struct stores *stores)
 	for (size_t i = 0; i < stores->own_pool.n_segments; i++)
 		free(stores->own_pool.segments[i]);
 	pool_done(&stores->own_pool);
+}
+
+int stores_add_targets(struct stores *stores, const struct profiler_options *o)
+{
+	struct binary_store *binaries = &stores->binaries;
+	int err = 0;
+
+	if (stores->has_targets)
+		return 0;
+	binaries->is_interrupted = o->is_interrupted;
+	binaries->interrupt_arg = o->interrupt_arg;
+	if (!o->target.command)
+		err = target_add(&stores->table, &o->target);
+	else if (!stores->table.no_binaries)
+		prewarm_command(binaries, o->target.command[0]);
+	binaries->is_interrupted = NULL;
+	stores->has_targets = err == 0;
+	return err;
 }
 
 void stores_settle(struct stores *stores)

@@ -25,6 +25,7 @@ struct stores {
 	struct disk_cache cache; /* in use if binaries.cache points to it */
 	struct binary_store binaries;
 	struct process_table table;
+	bool has_targets;    /* stores_add_targets() has succeeded */
 	struct names *names; /* owned by the host */
 };
 
@@ -45,6 +46,13 @@ void stores_end(struct stores *stores);
 void stores_init(struct stores *ret, const struct profiler_options *options,
 		 struct session *session);
 void stores_done(struct stores *stores);
+
+/*
+ * Adds what is to be profiled (target_add()), or what a command that has not begun will map: threads make
+ * the tables, while the caller prepares sampling. Nothing is published yet, and only the vDSO's table is
+ * placed. 0, -ECANCELED if options->is_interrupted() says so, or what target_add() returns.
+ */
+int stores_add_targets(struct stores *stores, const struct profiler_options *options);
 
 /*
  * Waits for tables that are being made, so that walks find them, and applies them to processes; they

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "log/log.h"
 #include "log/suggestion.h"
+#include "profiler/parameter_source.h"
 #include "profiler/probe_file.h"
 #include "sandbox/parsers.h"
 
@@ -24,7 +25,11 @@ int usdt_places_list(struct parsers *parsers, uid_t user, int fd, const char *fi
 		     struct usdt_place **ret, size_t *ret_n)
 {
 	const struct parse_request request = {
-		.kind = PARSE_USDT, .fd = fd, .other = -1, .user = user
+		.kind = PARSE_USDT,
+		.fd = fd,
+		.other = -1,
+		.user = user,
+		.cpu_ns = probe_cpu_ns(user),
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	clockid_t clock = 0;

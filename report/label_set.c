@@ -151,6 +151,25 @@ bool label_list_has_key(const struct label_list *list, size_t n, const char *key
 	return false;
 }
 
+static void remove_at(struct label_list *list, size_t i)
+{
+	const size_t start = list->starts[i];
+	const size_t end = i + 1 < list->n ? list->starts[i + 1] : list->size;
+
+	memmove(list->bytes + start, list->bytes + end, list->size - end);
+	list->size -= end - start;
+	list->n--;
+	for (; i < list->n; i++)
+		list->starts[i] = list->starts[i + 1] - (end - start);
+}
+
+void label_list_remove(struct label_list *list, const char *key)
+{
+	for (size_t i = list->n; i-- > 0;)
+		if (strcmp(list->bytes + list->starts[i], key) == 0)
+			remove_at(list, i);
+}
+
 /* Takes a text of `size` bytes from a record. False: the record is too short. */
 static bool take_text(const char **at, size_t *left, size_t size, struct text *ret)
 {

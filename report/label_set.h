@@ -60,6 +60,9 @@ int label_list_add(struct label_list *list, const struct label *label);
 /* Whether one of the first n labels has this key. */
 bool label_list_has_key(const struct label_list *list, size_t n, const char *key);
 
+/* Takes those with this key away. */
+void label_list_remove(struct label_list *list, const char *key);
+
 /*
  * Adds those of a sample's record, of equal keys the first one. 0, -ENOMEM, or -EBADMSG if it has fewer than
  * it says.

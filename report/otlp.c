@@ -50,6 +50,7 @@ struct otlp {
 	size_t n_types;
 	struct otlp_request request;
 	bool has_request;
+	int end_err; /* the first of report_parts.end */
 	struct symbolized_stack symbolized;
 	/* Of the request */
 	struct element_table spots;
@@ -161,7 +162,7 @@ static void set_types(struct otlp *otlp)
 		if (!value_is_time(&values[i])) {
 			if (context->n_several > 0 || n == 1)
 				add_count_type(otlp, &values[i]);
-		} else if (values[i].events != EVENT_BIT(DP_EVENT_CPU)) {
+		} else if (context->timed || values[i].events != EVENT_BIT(DP_EVENT_CPU)) {
 			add_time_type(otlp, &values[i]);
 		}
 	}
@@ -421,7 +422,12 @@ static int end_request(struct otlp *otlp, uint64_t duration_ns)
 		return 0;
 	err = otlp_request_write(&otlp->request, duration_ns, otlp->report.to);
 	element_table_done(&otlp->spots);
-	return err == 0 && parts ? parts->end(parts->arg) : err;
+	if (err < 0 || !parts)
+		return err;
+	err = parts->end(parts->arg);
+	if (otlp->end_err == 0)
+		otlp->end_err = err;
+	return 0;
 }
 
 struct writing {
@@ -481,7 +487,9 @@ static int otlp_finish(struct report *report, const struct totals *totals)
 	err = profile_for_each(otlp->profile, use, otlp);
 	if (err == 0)
 		err = profile_for_each(otlp->profile, write_stack, &writing);
-	return err == 0 ? end_request(otlp, totals->duration_ns) : err;
+	if (err == 0)
+		err = end_request(otlp, totals->duration_ns);
+	return err == 0 ? otlp->end_err : err;
 }
 
 static void otlp_free(struct report *report)

@@ -14,6 +14,14 @@
 /* The semantic conventions that name the attributes, of 2026. */
 #define SCHEMA_URL "https://opentelemetry.io/schemas/1.43.0"
 
+/*
+ * What else there is at most: of a resource two URLs, the scope, and the names of what is told of each
+ * process; of a profile its id, types and times; of an attribute the heads of its messages.
+ */
+#define RESOURCE_SIZE (2 * sizeof(SCHEMA_URL) + 320)
+#define PROFILE_SIZE 128
+#define ATTRIBUTE_SIZE 20
+
 struct event_sample {
 	int32_t stack, link;
 	const int32_t *attributes; /* in the profile's table */
@@ -35,6 +43,7 @@ struct otlp_resource {
 	const struct module *program; /* NULL: not known */
 	struct label_set *labels;
 	struct event_profile profiles[VALUES_MAX];
+	bool is_counted; /* in the request's size */
 	size_t key_size;
 	/* Compared as bytes; the labels follow */
 	struct resource_key {
@@ -186,14 +195,46 @@ static int add_value(struct otlp_request *r, struct event_sample *sample, bool h
 	return 0;
 }
 
+static size_t estimate_attribute(const char *key, const char *text)
+{
+	return ATTRIBUTE_SIZE + strlen(key) + (text ? strlen(text) : 0);
+}
+
+/* As pack_resource() packs it, and rather more. */
+static size_t estimate_resource(const struct otlp_request *r, const struct otlp_resource *resource)
+{
+	const struct module *program = resource->program;
+	size_t size = RESOURCE_SIZE + 2 * strlen(resource->key.comm), at = 0;
+	struct label label;
+
+	if (r->context->host)
+		size += strlen(r->context->host);
+	if (program)
+		size += strlen(program->name) + strlen(program->path);
+	while (label_set_next(resource->labels, &at, &label))
+		size += estimate_attribute(label.key, label.text);
+	return size;
+}
+
+static void count_heads(struct otlp_request *r, struct otlp_resource *resource, size_t type)
+{
+	if (!resource->is_counted)
+		r->size += estimate_resource(r, resource);
+	resource->is_counted = true;
+	if (resource->profiles[type].n == 0)
+		r->size += PROFILE_SIZE;
+}
+
 int otlp_request_add(struct otlp_request *r, struct otlp_resource *resource, size_t type,
 		     const struct otlp_identity *identity, uint64_t time_ns, uint64_t value)
 {
 	struct event_profile *p = &resource->profiles[type];
 	const struct otlp_type *t = &r->types[type];
 	struct event_sample *sample;
-	int err = find_sample(r, p, identity, &sample);
+	int err;
 
+	count_heads(r, resource, type);
+	err = find_sample(r, p, identity, &sample);
 	if (err == 0 && t->has_values)
 		err = add_value(r, sample, t->has_times, value);
 	if (err < 0)
@@ -480,9 +521,11 @@ static int begin_again(struct otlp_request *r)
 	bool keeps = r->dictionary.keeps_linker_names;
 	struct otlp_resource *resource, *next;
 
-	HASH_ITER(hh, r->resources, resource, next)
+	HASH_ITER(hh, r->resources, resource, next) {
+		resource->is_counted = false;
 		for (size_t i = 0; i < r->n_types; i++)
 			empty_profile(&resource->profiles[i]);
+	}
 	otlp_dictionary_done(&r->dictionary);
 	r->n_samples = r->size = 0;
 	r->written++;

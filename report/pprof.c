@@ -21,6 +21,12 @@
 #include "report/value.h"
 #include "report/verified.h"
 
+/*
+ * Of several files, each begins so much later than the one before: of profiles with the same labels and
+ * the same millisecond, Pyroscope shows only one (pkg/querier, skipDuplicates()).
+ */
+#define FILE_NS 1000000
+
 /* The labels of one sample. The memory is reused for the next one. */
 struct labels {
 	Pprof__Label *items, **pointers;
@@ -33,6 +39,10 @@ struct pprof {
 	struct mapping_list mappings;
 	struct pprof_writer writer;
 	bool is_writing; /* the writer has to be freed */
+	const struct totals *totals;
+	size_t n_samples;     /* written to this file */
+	unsigned int n_files; /* that are complete */
+	int end_err;          /* the first of report_parts.end */
 	struct symbolized_stack symbolized;
 	uint64_t *locations; /* of the sample being written */
 	size_t locations_size;
@@ -164,9 +174,8 @@ static int make_labels(struct pprof *pprof, const struct sample *sample)
 	return err;
 }
 
-static int write_sample(const struct stack *stack, void *arg)
+static int write_stack(struct pprof *pprof, const struct stack *stack)
 {
-	struct pprof *pprof = arg;
 	struct frame leaf;
 	const struct sample alike = stack_sample(stack, &leaf);
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
@@ -192,6 +201,7 @@ static int write_sample(const struct stack *stack, void *arg)
 	sample.label = pprof->labels.pointers;
 	profile.n_sample = 1;
 	profile.sample = samples;
+	pprof->n_samples++;
 	return pprof_writer_put(&pprof->writer, &profile);
 }
 
@@ -221,7 +231,8 @@ static int write_head(struct pprof *pprof, const struct totals *totals)
 	profile.n_sample_type = pprof->n_values;
 	profile.sample_type = pointers;
 	profile.default_sample_type = types[pprof->n_values - 1].type;
-	profile.time_nanos = (int64_t)pprof->report.context.started_real_ns;
+	profile.time_nanos = (int64_t)(pprof->report.context.started_real_ns +
+				       (uint64_t)pprof->n_files * FILE_NS);
 	profile.duration_nanos = (int64_t)totals->duration_ns;
 	/* Nanoseconds between two samples of a CPU; one, if time is measured; else one event. */
 	profile.period_type = &types[hz > 0                   ? 1 :
@@ -313,28 +324,82 @@ static int comment_totals(struct pprof *pprof, const struct totals *t)
 	return err;
 }
 
+/* Of several files, the first has the totals of all. */
+static int begin_file(struct pprof *pprof)
+{
+	struct report *report = &pprof->report;
+	int err =
+		pprof_writer_init(&pprof->writer, names_options(report->context.names), report->to);
+
+	if (err < 0)
+		return err;
+	pprof->is_writing = true;
+	pprof->n_samples = 0;
+	err = write_head(pprof, pprof->totals);
+	if (err == 0)
+		err = comment_context(pprof);
+	if (err == 0)
+		err = pprof->n_files == 0 ?
+			      comment_totals(pprof, pprof->totals) :
+			      write_comment(pprof, "file %u of several", pprof->n_files + 1);
+	return err == 0 ? pprof_writer_reserve(&pprof->writer, &pprof->mappings) : err;
+}
+
+static int end_file(struct pprof *pprof)
+{
+	const struct report_parts *parts = pprof->report.context.parts;
+	int err = pprof_writer_finish(&pprof->writer, &pprof->mappings);
+
+	pprof_writer_done(&pprof->writer);
+	pprof->is_writing = false;
+	pprof->n_files++;
+	if (err < 0 || !parts)
+		return err;
+	err = parts->end(parts->arg);
+	if (pprof->end_err == 0)
+		pprof->end_err = err;
+	return 0;
+}
+
+/* True if the file has all that its readers take at once. */
+static bool is_full(const struct pprof *pprof)
+{
+	const struct report_parts *parts = pprof->report.context.parts;
+
+	return parts &&
+	       (pprof->n_samples >= parts->max_samples || pprof->writer.size >= parts->max_size);
+}
+
+static int write_sample(const struct stack *stack, void *arg)
+{
+	struct pprof *pprof = arg;
+	int err = 0;
+
+	if (pprof->n_samples > 0 && is_full(pprof)) {
+		err = end_file(pprof);
+		if (err == 0)
+			err = begin_file(pprof);
+	}
+	return err == 0 ? write_stack(pprof, stack) : err;
+}
+
 static int pprof_finish(struct report *report, const struct totals *totals)
 {
 	struct pprof *pprof = (struct pprof *)report;
 	int err;
 
 	pprof->n_values = values_of(&report->context, pprof->values);
-	err = pprof_writer_init(&pprof->writer, names_options(report->context.names), report->to);
-	if (err < 0)
-		return err;
-	pprof->is_writing = true;
+	pprof->totals = totals;
 	err = profile_for_each(pprof->profile, use_mappings, pprof);
 	if (err == 0)
 		err = mapping_list_number(&pprof->mappings);
 	if (err == 0)
-		err = write_head(pprof, totals);
-	if (err == 0)
-		err = comment_context(pprof);
-	if (err == 0)
-		err = comment_totals(pprof, totals);
+		err = begin_file(pprof);
 	if (err == 0)
 		err = profile_for_each(pprof->profile, write_sample, pprof);
-	return err == 0 ? pprof_writer_finish(&pprof->writer, &pprof->mappings) : err;
+	if (err == 0)
+		err = end_file(pprof);
+	return err == 0 ? pprof->end_err : err;
 }
 
 static void pprof_free(struct report *report)

@@ -10,6 +10,9 @@
 #include "base/hash.h"
 #include "base/text.h"
 
+/* What a string takes at most besides its bytes: the field's number and its length. */
+#define STRING_HEAD 5
+
 /* A function of a file. The report has each string once, so their addresses are compared. */
 struct pprof_function {
 	UT_hash_handle hh;
@@ -74,6 +77,7 @@ static void sink_append(ProtobufCBuffer *buffer, size_t size, const uint8_t *dat
 {
 	struct pprof_writer *writer = ((struct sink *)buffer)->writer;
 
+	writer->size += size;
 	if (writer->err == 0)
 		writer->err = gzip_write(&writer->gzip, data, size);
 }
@@ -90,6 +94,7 @@ int pprof_writer_put(struct pprof_writer *writer, const Pprof__Profile *profile)
 int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *ret)
 {
 	_cleanup_free_ char *copy = strdup(text);
+	size_t before = writer->strings.n;
 	uint32_t number;
 	int err;
 
@@ -97,9 +102,12 @@ int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *
 		return -ENOMEM;
 	text_make_plain(copy);
 	err = string_table_add(&writer->strings, copy, &number);
-	if (err == 0)
-		*ret = number;
-	return err;
+	if (err < 0)
+		return err;
+	if (writer->strings.n > before)
+		writer->size += strlen(copy) + STRING_HEAD;
+	*ret = number;
+	return 0;
 }
 
 /* Adds the path of a source file, as far as it is known. */
@@ -251,30 +259,54 @@ int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_f
 	return write_location(writer, l, symbolized, n);
 }
 
+static int make_mapping(struct pprof_writer *writer, const struct mapping *m, Pprof__Mapping *ret)
+{
+	int err = pprof_writer_string(writer, m->module ? m->module->path : MAPPING_KERNEL,
+				      &ret->filename);
+
+	if (err == 0 && m->module)
+		err = pprof_writer_string(writer, m->module->build_id, &ret->build_id);
+	ret->id = m->number;
+	ret->memory_start = m->range.start;
+	ret->memory_limit = m->range.limit;
+	ret->file_offset = m->range.offset;
+	ret->has_functions = m->has_functions;
+	ret->has_filenames = m->has_files;
+	ret->has_line_numbers = m->has_lines;
+	/* Lines come from debug information, which has the inlined functions too. */
+	ret->has_inline_frames =
+		m->has_functions && m->has_files && m->has_lines && !writer->options->no_inlines;
+	return err;
+}
+
 static int write_mapping(struct pprof_writer *writer, const struct mapping *m)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
-	int err = pprof_writer_string(writer, m->module ? m->module->path : MAPPING_KERNEL,
-				      &mapping.filename);
+	int err = make_mapping(writer, m, &mapping);
 
-	if (err == 0 && m->module)
-		err = pprof_writer_string(writer, m->module->build_id, &mapping.build_id);
 	if (err < 0)
 		return err;
-	mapping.id = m->number;
-	mapping.memory_start = m->range.start;
-	mapping.memory_limit = m->range.limit;
-	mapping.file_offset = m->range.offset;
-	mapping.has_functions = m->has_functions;
-	mapping.has_filenames = m->has_files;
-	mapping.has_line_numbers = m->has_lines;
-	/* Lines come from debug information, which has the inlined functions too. */
-	mapping.has_inline_frames =
-		m->has_functions && m->has_files && m->has_lines && !writer->options->no_inlines;
 	profile.n_mapping = 1;
 	profile.mapping = mappings;
 	return pprof_writer_put(writer, &profile);
+}
+
+int pprof_writer_reserve(struct pprof_writer *writer, const struct mapping_list *mappings)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < mappings->n; i++) {
+		Pprof__Profile profile = PPROF__PROFILE__INIT;
+		Pprof__Mapping mapping = PPROF__MAPPING__INIT, *one[] = { &mapping };
+
+		err = make_mapping(writer, mappings->mappings[i], &mapping);
+		profile.n_mapping = 1;
+		profile.mapping = one;
+		/* They only get smaller: what all their locations have, fewer have. */
+		writer->size += pprof__profile__get_packed_size(&profile);
+	}
+	return err;
 }
 
 int pprof_writer_finish(struct pprof_writer *writer, const struct mapping_list *mappings)

@@ -19,7 +19,8 @@
 struct pprof_writer {
 	const struct names_options *options;
 	struct gzip gzip;
-	int err; /* of the last write while a message is packed */
+	size_t size; /* so far, before compression; what comes last counts already */
+	int err;     /* of the last write while a message is packed */
 	struct string_table strings;
 	struct pprof_function *functions;
 	struct pprof_location *locations;
@@ -31,6 +32,9 @@ struct pprof_writer {
  */
 int pprof_writer_init(struct pprof_writer *writer, const struct names_options *options, FILE *to);
 void pprof_writer_done(struct pprof_writer *writer);
+
+/* Counts what the mappings take at the end, which are the same in each file. 0 or -ENOMEM. */
+int pprof_writer_reserve(struct pprof_writer *writer, const struct mapping_list *mappings);
 
 /* Writes the contents of a Profile. 0 or a negative errno. */
 int pprof_writer_put(struct pprof_writer *writer, const Pprof__Profile *profile);

@@ -187,7 +187,7 @@ static int put_context(struct recording *r)
 /* The event's name is known only when sampling begins; then the file may be written. */
 static int begin(struct recording *r)
 {
-	struct recording_head head = { .version = htole32(RECORDING_VERSION) };
+	struct recording_head head = { .version = htole32(recording_version(&r->report.context)) };
 	int err;
 
 	if (r->begun)

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/report.h"
+
 /*
  * A recording: raw samples in a file, `.dwarfprof`, to be reported later, perhaps on another
  * machine. docs/FORMAT.md draws it. It is a head and blocks (block_stream.h) of records. A record
@@ -16,6 +18,8 @@
 #define RECORDING_MAGIC "dwarfrec"
 #define RECORDING_MAGIC_SIZE 8
 #define RECORDING_VERSION 1
+/* Without a rate, each sample has its time: a reader that does not know this would only count them. */
+#define RECORDING_VERSION_TIMED 2
 
 /* The part of the file before the blocks; numbers are little-endian. */
 struct recording_head {
@@ -23,6 +27,11 @@ struct recording_head {
 	uint32_t version;
 	uint32_t unused; /* 0 */
 };
+
+static inline uint32_t recording_version(const struct report_context *context)
+{
+	return context->timed ? RECORDING_VERSION_TIMED : RECORDING_VERSION;
+}
 
 /* Readers skip unknown tags, and everything after the fields that they know. */
 enum recording_tag {

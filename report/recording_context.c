@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/recording.h"
 
 const char *recording_context_text(const struct recording_context *context, const char *key)
@@ -41,6 +42,14 @@ static unsigned int context_events(const struct recording_context *r)
 		return EVENT_BIT(DP_EVENT_CPU);
 	return EVENT_BIT(DP_EVENT_OFF_CPU) |
 	       (context_number(r, "wall") ? EVENT_BIT(DP_EVENT_CPU) : 0);
+}
+
+/* One that was made of recordings of different rates: its threads that ran have times, but no rate. */
+static bool is_timed(const struct recording_context *r, size_t n_several)
+{
+	return recording_context_text(r, "events") && context_number(r, "time") &&
+	       !context_number(r, "hz") && n_several == 0 &&
+	       (context_events(r) & EVENT_BIT(DP_EVENT_CPU));
 }
 
 static void read_several(struct recording_context *r)
@@ -88,26 +97,45 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 		.started_real_ns = context_number(ret, "started_real_ns"),
 	};
 	read_several(ret);
+	ret->context.timed = is_timed(ret, ret->context.n_several);
 	return v->failed || !ret->context.target || !ret->context.event ||
 			       context_number(ret, "hz") > MAX_HZ ?
 		       -EBADMSG :
 		       0;
 }
 
-static bool is_same(const char *a, const char *b)
+/* Each has a time, but those of several events are only counted. */
+static bool has_times(const struct report_context *context)
 {
-	return a == b || (a && b && strcmp(a, b) == 0);
+	return (context->hz > 0 || context->timed) && context->n_several == 0;
+}
+
+static bool are_of_same_events(const struct report_context *x, const struct report_context *y)
+{
+	bool are_same = text_is_same(x->event, y->event) && text_is_same(x->counts, y->counts) &&
+			x->period == y->period && x->events == y->events &&
+			x->n_several == y->n_several;
+
+	for (size_t i = 0; are_same && i < x->n_several; i++)
+		are_same = text_is_same(x->several[i].name, y->several[i].name);
+	return are_same;
+}
+
+bool recording_context_rates_differ(const struct recording_context *a,
+				    const struct recording_context *b)
+{
+	const struct report_context *x = &a->context, *y = &b->context;
+
+	return (x->hz != y->hz || x->timed != y->timed) && has_times(x) && has_times(y) &&
+	       are_of_same_events(x, y);
 }
 
 bool recording_context_is_alike(const struct recording_context *a,
 				const struct recording_context *b)
 {
 	const struct report_context *x = &a->context, *y = &b->context;
-	bool is_alike = is_same(x->event, y->event) && is_same(x->counts, y->counts) &&
-			x->hz == y->hz && x->period == y->period && x->events == y->events &&
-			x->n_several == y->n_several;
 
-	for (size_t i = 0; is_alike && i < x->n_several; i++)
-		is_alike = is_same(x->several[i].name, y->several[i].name);
-	return is_alike;
+	if (x->timed)
+		return has_times(y) && are_of_same_events(x, y);
+	return x->hz == y->hz && !y->timed && are_of_same_events(x, y);
 }

@@ -26,8 +26,11 @@ void recording_context_done(struct recording_context *context);
 /* The value of a key, or NULL. */
 const char *recording_context_text(const struct recording_context *context, const char *key);
 
-/* Were both sampled in the same way, so that their samples can be added up? */
+/* Can b's samples be added to a's: are both of the same events, and of one rate unless a is timed? */
 bool recording_context_is_alike(const struct recording_context *a,
 				const struct recording_context *b);
+/* Can they be added up by their time only? */
+bool recording_context_rates_differ(const struct recording_context *a,
+				    const struct recording_context *b);
 
 #endif

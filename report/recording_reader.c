@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/recording_reader.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "report/intern_table.h"
 #include "report/recording.h"
 #include "report/recording_context.h"
+#include "report/recording_start.h"
 #include "report/span_times.h"
 #include "symbols/kallsyms.h"
 
@@ -40,6 +40,7 @@ struct recording_reader {
 	char called[256];             /* what these are calls of */
 	uint64_t n_read; /* samples of this one, also outside the time that is wanted */
 	uint64_t started_ns, started_real_ns; /* of this one */
+	uint64_t period_ns;                   /* of its samples; 0: they have no rate */
 	int64_t shift_ns;                     /* to its clock from that of the first one */
 	bool has_ended;
 	char fault[RECORDING_WHY_SIZE];
@@ -302,6 +303,12 @@ static bool is_wanted(const struct recording_reader *r, uint64_t time_ns)
 	       (!r->options.to_real_ns || real < r->options.to_real_ns);
 }
 
+/* Where rates differ, the time that a sample stands for is its own. */
+static bool has_period(const struct recording_reader *r)
+{
+	return r->context.context.timed && r->period_ns > 0;
+}
+
 static int read_sample(struct recording_reader *r, struct view *v)
 {
 	uint64_t fields = view_number(v);
@@ -321,6 +328,8 @@ static int read_sample(struct recording_reader *r, struct view *v)
 	r->n_read++;
 	if (!is_wanted(r, s.time_ns))
 		return 0;
+	if (has_period(r) && s.event == DP_EVENT_CPU)
+		s.value_ns = r->period_ns;
 	s.time_ns -= (uint64_t)r->shift_ns;
 	count(r, &s);
 	return r->fn(r->arg, &s, &r->totals);
@@ -351,6 +360,16 @@ static int read_totals(struct recording_reader *r, struct view *v)
 	return 0;
 }
 
+static void read_lost(struct recording_reader *r, struct view *v)
+{
+	uint64_t lost = view_number(v), lost_ns = view_number(v);
+
+	if (has_period(r) && !(r->context.context.events & EVENT_BIT(DP_EVENT_OFF_CPU)))
+		lost_ns = lost * r->period_ns;
+	r->totals.lost = r->before.lost + lost;
+	r->totals.lost_ns = r->before.lost_ns + lost_ns;
+}
+
 static void read_calls(struct recording_reader *r, struct view *v)
 {
 	view_text(v, r->called, sizeof(r->called));
@@ -378,8 +397,7 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 		err = intern_table_add(&r->interned, tag, record);
 		break;
 	case RECORDING_LOST:
-		r->totals.lost = r->before.lost + view_number(record);
-		r->totals.lost_ns = r->before.lost_ns + view_number(record);
+		read_lost(r, record);
 		break;
 	case RECORDING_SAMPLE:
 		return read_sample(r, record);
@@ -396,23 +414,6 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 	return err == 0 && record->failed ? -EBADMSG : err;
 }
 
-/* Finds the next record, perhaps in the next block. Returns as block_reader_next(). */
-static int next_record(struct recording_reader *r, uint64_t *ret_tag, struct view *ret)
-{
-	uint64_t size;
-	int err;
-
-	if (view_is_empty(&r->rest)) {
-		err = block_reader_next(&r->blocks, &r->rest);
-		if (err <= 0)
-			return err;
-	}
-	*ret_tag = view_number(&r->rest);
-	size = view_number(&r->rest);
-	*ret = view_part(&r->rest, size);
-	return r->rest.failed || size > RECORDING_MAX_RECORD ? -EBADMSG : 1;
-}
-
 int recording_reader_run(struct recording_reader *r,
 			 int (*fn)(void *arg, const struct sample *sample,
 				   const struct totals *totals),
@@ -425,7 +426,7 @@ int recording_reader_run(struct recording_reader *r,
 	r->fn = fn;
 	r->arg = arg;
 	do {
-		err = next_record(r, &tag, &record);
+		err = recording_next_record(&r->blocks, &r->rest, &tag, &record);
 		if (err > 0)
 			err = read_record(r, tag, &record);
 		else if (err == 0)
@@ -444,49 +445,13 @@ int recording_reader_run(struct recording_reader *r,
 	return 0;
 }
 
-/* Reads what precedes the blocks. */
-static int read_head(FILE *from, char why[RECORDING_WHY_SIZE])
-{
-	struct recording_head head = { 0 };
-	size_t n;
-
-	errno = 0;
-	n = fread(&head, 1, sizeof(head), from);
-	if (ferror(from)) {
-		snprintf(why, RECORDING_WHY_SIZE, "it cannot be read: %s", strerror(errno));
-		return errno ? -errno : -EIO;
-	}
-	if (n == 0)
-		snprintf(why, RECORDING_WHY_SIZE, "it is empty: sampling had not begun");
-	else if (memcmp(head.magic, RECORDING_MAGIC, n < sizeof(head.magic) ? n : 8) != 0)
-		snprintf(why, RECORDING_WHY_SIZE,
-			 "it is not a recording of dwarfprof (record one with -o FILE.dwarfprof)");
-	else if (n < sizeof(head))
-		snprintf(why, RECORDING_WHY_SIZE, "it is cut off, at its very start");
-	else if (le32toh(head.version) != RECORDING_VERSION)
-		snprintf(why, RECORDING_WHY_SIZE,
-			 "it is a recording of version %" PRIu32 ", and this program reads "
-			 "version %u: use the dwarfprof that wrote it",
-			 le32toh(head.version), RECORDING_VERSION);
-	else
-		return 0;
-	return -EBADMSG;
-}
-
-/* The first record says what was sampled. */
 static int read_first(struct recording_reader *r, struct recording_context *ret)
 {
-	struct view record;
-	uint64_t tag;
-	int err = next_record(r, &tag, &record);
+	int err = recording_start_read(&r->blocks, &r->rest, ret);
 
-	if (err <= 0)
-		return err < 0 ? err : -ENODATA;
-	if (tag != RECORDING_CONTEXT)
-		return -EBADMSG;
-	err = recording_context_read(&record, ret);
 	r->started_ns = ret->context.started_ns;
 	r->started_real_ns = ret->context.started_real_ns;
+	r->period_ns = ret->context.hz > 0 ? 1000000000 / ret->context.hz : 0;
 	return err;
 }
 
@@ -502,7 +467,7 @@ int recording_reader_new(FILE *from, const struct recording_options *options,
 			 struct recording_reader **ret, char why[RECORDING_WHY_SIZE])
 {
 	_cleanup_(recording_reader_freep) struct recording_reader *r = NULL;
-	int err = read_head(from, why);
+	int err = recording_head_read(from, why);
 
 	if (err < 0)
 		return err;
@@ -532,6 +497,24 @@ int recording_reader_new(FILE *from, const struct recording_options *options,
 	return 0;
 }
 
+bool recording_reader_differs_in_rate(const struct recording_reader *r, FILE *other)
+{
+	_cleanup_(recording_context_done) struct recording_context context = { 0 };
+
+	return recording_context_peek(other, &context) == 0 &&
+	       recording_context_rates_differ(&r->context, &context);
+}
+
+void recording_reader_count_time(struct recording_reader *r)
+{
+	struct report_context *context = &r->context.context;
+
+	if (context->hz == 0 || context->n_several > 0)
+		return;
+	context->timed = true;
+	context->hz = 0;
+}
+
 /* Clocks that differ by more were set, or counted from another start of the machine. */
 #define SAME_CLOCK_NS INT64_C(1000000000)
 
@@ -544,10 +527,20 @@ static int64_t shift_of(const struct recording_reader *r)
 	return shift > SAME_CLOCK_NS || shift < -SAME_CLOCK_NS ? shift : 0;
 }
 
+static void explain_unlike(const struct report_context *context, char why[RECORDING_WHY_SIZE])
+{
+	if (context->timed)
+		snprintf(why, RECORDING_WHY_SIZE, "it was sampled otherwise: %s at several rates",
+			 context->event);
+	else
+		snprintf(why, RECORDING_WHY_SIZE, "it was sampled otherwise: %s at %u Hz",
+			 context->event, context->hz);
+}
+
 int recording_reader_continue(struct recording_reader *r, FILE *from, char why[RECORDING_WHY_SIZE])
 {
 	_cleanup_(recording_context_done) struct recording_context context = { 0 };
-	int err = read_head(from, why);
+	int err = recording_head_read(from, why);
 
 	if (err < 0)
 		return err;
@@ -567,8 +560,7 @@ int recording_reader_continue(struct recording_reader *r, FILE *from, char why[R
 		return err;
 	}
 	if (!recording_context_is_alike(&r->context, &context)) {
-		snprintf(why, RECORDING_WHY_SIZE, "it was sampled otherwise: %s at %u Hz",
-			 context.context.event, context.context.hz);
+		explain_unlike(&context.context, why);
 		return -EMEDIUMTYPE;
 	}
 	r->shift_ns = shift_of(r);

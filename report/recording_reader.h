@@ -34,11 +34,15 @@ int recording_reader_new(FILE *from, const struct recording_options *options,
 /*
  * Goes on with another recording, as if it were the rest of the last one: totals are those of both.
  * The same file of a binary is the same module. Returns as recording_reader_new(), and -EMEDIUMTYPE
- * if the samples cannot be added up, because they are of other events or rates. After an error,
- * it may be called again.
+ * if the samples cannot be added up, because they are of other events, or of another rate unless
+ * recording_reader_count_time() was called. After an error, it may be called again.
  */
 int recording_reader_continue(struct recording_reader *reader, FILE *from,
 			      char why[RECORDING_WHY_SIZE]);
+/* True if this recording is like the first one but for its rate. The caller closes the file. */
+bool recording_reader_differs_in_rate(const struct recording_reader *reader, FILE *other);
+/* Counts samples by the time that each stands for, if they have a rate. Before reports are made. */
+void recording_reader_count_time(struct recording_reader *reader);
 /* Also frees the modules, to which reports may refer. */
 struct recording_reader *recording_reader_free(struct recording_reader *reader);
 

@@ -28,9 +28,11 @@ struct report_event {
 #define REPORT_PROBE_EVENT "probe"
 
 /*
- * For a format whose readers take files of a limited size (otlp): it writes several. `end` is called
- * when one has been written, and what is written then belongs to the next one. 0 or a negative errno,
- * with which report_finish() ends. A file may exceed the size by a stack and its names.
+ * For a format whose readers take files of a limited size (otlp, pprof): it writes several, each
+ * complete by itself, and each sample into one of them. `end` is called when one has been written, and
+ * what is written then belongs to the next one. 0 or a negative errno, which report_finish() returns
+ * after it has written the others. A file may exceed the size, which is that before compression, by a
+ * stack and its names.
  */
 struct report_parts {
 	size_t max_size, max_samples;
@@ -60,6 +62,7 @@ struct report_context {
 	bool main_value;                  /* of several values, only the count and the last */
 	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
 	const struct report_keys *keys;   /* NULL: none; the probe is set when sampling starts */
+	bool timed;                       /* of different rates: hz is 0, samples have times */
 	bool wide;                        /* lines may be wider than a terminal */
 	bool symbols;                     /* look names up */
 	const struct names *names;        /* for modules and kallsyms: how names are shown */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/signals.h"
@@ -214,6 +215,7 @@ static void *report_queue_run(void *arg)
 	struct item *item, *last;
 	int err;
 
+	names_go_last(q->names, gettid());
 	pthread_mutex_lock(&q->lock);
 	while ((item = wait_for_item(q)) != NULL) {
 		last = TAILQ_LAST(&q->items, item_list);

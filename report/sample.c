@@ -16,6 +16,24 @@ _Static_assert(N_COUNTERS * sizeof(uint64_t) + sizeof(struct verified *) +
 		       sizeof(struct totals),
 	       "");
 
+static const struct {
+	const char *word, *sentence;
+} lost_reasons[] = {
+#define X(name, word, sentence) [LOST_##name] = { word, sentence },
+	LOST_REASONS(X)
+#undef X
+};
+
+const char *lost_reason_word(enum lost_reason reason)
+{
+	return lost_reasons[reason].word;
+}
+
+const char *lost_reason_sentence(enum lost_reason reason)
+{
+	return lost_reasons[reason].sentence;
+}
+
 void totals_count(struct totals *t, const struct sample *s)
 {
 	t->samples++;

@@ -55,16 +55,36 @@ struct sample {
 	const struct verified_stack *verified; /* NULL: not chosen (verified.h) */
 };
 
+/*
+ * Why samples are lost.
+ *
+ *    X(enumerator, word, sentence)
+ */
+#define LOST_REASONS(X)                                                                            \
+	X(RINGS_FULL, "rings_full", "no room on their way out of the kernel")                      \
+	X(REPORTS_FULL, "reports_full", "no room on their way to the reports")                     \
+	X(NESTED, "nested", "too many events interrupted each other on a CPU")                     \
+	X(MISSED, "missed", "the kernel's tracer left them out")                                   \
+	X(UNREADABLE, "unreadable", "damaged on their way out of the kernel")
+
+#define X(name, word, sentence) LOST_##name,
+enum lost_reason { LOST_REASONS(X) LOST_N_REASONS };
+#undef X
+
+const char *lost_reason_word(enum lost_reason reason);
+const char *lost_reason_sentence(enum lost_reason reason);
+
 /* Samples by outcome, and lost ones. */
 struct totals {
 	uint64_t samples;
 	uint64_t outcomes[DP_N_OUTCOMES];
 	uint64_t lost;
-	uint64_t lost_ns;         /* blocked time of these */
-	uint64_t events;          /* total weight of the samples */
-	uint64_t time_ns;         /* total time of the samples */
-	uint64_t still_blocked;   /* samples of threads that were blocked at the end */
-	uint64_t finished_late;   /* samples walked in user space */
+	uint64_t lost_by[LOST_N_REASONS]; /* these, of a live run */
+	uint64_t lost_ns;                 /* blocked time of these */
+	uint64_t events;                  /* total weight of the samples */
+	uint64_t time_ns;                 /* total time of the samples */
+	uint64_t still_blocked;           /* samples of threads that were blocked at the end */
+	uint64_t finished_late;           /* samples walked in user space */
 	uint64_t frames_apart;    /* samples whose runtime's frames could not be put in place */
 	uint64_t cut_labels;      /* samples whose labels are missing or cut */
 	uint64_t unread;          /* samples of probes with values that were not in memory */

@@ -17,13 +17,18 @@ static const struct {
 	[DP_EVENT_CRASH] = { "crash", NULL, NULL, false },
 };
 
-/* True if durations were measured. If those of one kind were, those of all were. */
-static bool is_measured(const struct report_context *context)
+static bool has_measured_kind(const struct report_context *context)
 {
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
 		if ((context->events & EVENT_BIT(i)) && rows[i].is_measured)
 			return true;
 	return false;
+}
+
+/* True if samples have durations. If those of one kind have, those of all have. */
+static bool is_measured(const struct report_context *context)
+{
+	return context->timed || has_measured_kind(context);
 }
 
 /* The kinds of events with times in a report. */
@@ -48,7 +53,9 @@ static struct value count_of(const struct report_context *context)
 	if (context->counts)
 		value.name = context->counts;
 	else
-		value.name = is_measured(context) || context->hz == 0 ? "events" : "samples";
+		value.name = has_measured_kind(context) || (context->hz == 0 && !context->timed) ?
+				     "events" :
+				     "samples";
 	return value;
 }
 

@@ -132,6 +132,13 @@ int call_table_prepare(struct call_table *t, const struct call_period *period, u
 	return 0;
 }
 
+void call_table_place(struct call_table *t, unsigned int probe, const struct dp_span_places *places)
+{
+	pthread_mutex_lock(&t->lock);
+	t->open[probe]->code.places = *places;
+	pthread_mutex_unlock(&t->lock);
+}
+
 void call_table_begin(struct call_table *t, unsigned int probe, uint64_t now_ns)
 {
 	pthread_mutex_lock(&t->lock);

@@ -42,6 +42,9 @@ struct call_table *call_table_free(struct call_table *table);
  */
 int call_table_prepare(struct call_table *table, const struct call_period *period, uint64_t now_ns,
 		       unsigned int *ret_probe);
+/* Of a period that has not begun: where the kernel has its functions. */
+void call_table_place(struct call_table *table, unsigned int probe,
+		      const struct dp_span_places *places);
 /* All calls that begin from now on are known; they label samples until the end. */
 void call_table_begin(struct call_table *table, unsigned int probe, uint64_t now_ns);
 void call_table_end(struct call_table *table, unsigned int probe, uint64_t now_ns);

@@ -13,6 +13,7 @@
 #include "process/process_snapshot.h"
 #include "process/target.h"
 #include "samples/crash_walk.h"
+#include "samples/losses.h"
 #include "samples/own_frames.h"
 #include "samples/resolver.h"
 
@@ -270,7 +271,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		in_kernel = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	err = labels_new(&d->label_sources,
 			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample,
-						  &d->label_sources },
+						  &d->label_sources, walk->cfas },
 			 &labels);
 	sample.labels = labels;
 	sample.probed = value_labels_frame(d->label_sources.values, snapshot, &sample);
@@ -498,12 +499,6 @@ static int report_all(struct drain *d, bool final)
 	return err;
 }
 
-static void count_losses(struct drain *d)
-{
-	d->totals.lost = session_losses(d->session, &d->totals.lost_ns) + d->n_dropped;
-	d->totals.lost_ns += d->dropped_ns;
-}
-
 /* Forgets what no sample that is still to come can need. */
 static void sweep(struct drain *d, uint64_t now, bool final)
 {
@@ -547,7 +542,7 @@ int drain_run(struct drain *d, bool final)
 		return err;
 	verify_queue_collect(d->verify);
 	if (sweeps)
-		count_losses(d);
+		losses_count(d->session, d->n_dropped, d->dropped_ns, &d->totals);
 
 	queue_sort(&d->queue);
 	if (has_settled || held_is_due(&d->held, now - HELD_NS))
@@ -573,6 +568,7 @@ static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uin
 
 	if (blocked->is_lost) {
 		d->totals.lost++;
+		d->totals.lost_by[LOST_RINGS_FULL]++;
 		d->totals.lost_ns += time_ns * blocked->weight;
 		return 0;
 	}

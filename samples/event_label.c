@@ -12,6 +12,8 @@ static int add(const struct label_source *source, const struct label_context *co
 					     number < labels->n ? labels->events[number].name :
 								  "" };
 
+	/* Else a program could have its samples counted for other events. */
+	label_list_remove(list, REPORT_EVENT);
 	return label_list_add(list, &label);
 }
 

@@ -16,6 +16,8 @@ struct label_context {
 	const struct snapshot *walked;    /* used for its frames, or NULL */
 	const struct sample *sample;      /* as it will be reported, without labels */
 	const struct label_sources *host; /* whose sample it is; NULL: of none */
+	const uint64_t
+		*cfas; /* of its frames, if user space has walked them (unwinder.h); or NULL */
 };
 
 /*

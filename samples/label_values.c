@@ -241,6 +241,8 @@ static int add_added(const struct value_labels *labels, const struct named_sampl
 	const char *probe;
 	int err = 0;
 
+	/* Else the program could say that it was another probe. */
+	label_list_remove(list, VALUE_TABLE_PROBE);
 	if (!v.head)
 		return 0;
 	forms = value_table_lock(labels->added, v.head->list, &probe);
@@ -273,6 +275,30 @@ static int add_known_call(const struct value_labels *labels, const struct dp_val
 	return err;
 }
 
+static bool is_known(const struct dp_values *head)
+{
+	return head && !head->is_unknown;
+}
+
+/* The kernel has walked none or some of the stack, and has sent the call that it may be in: is it? */
+static bool is_guess_right(const struct probed_code *code, const struct label_context *c,
+			   const struct dp_values *head)
+{
+	const __u64 *end = (const void *)((const char *)head + head->part.size);
+	size_t place;
+
+	return c->walked && c->cfas && head->part.size >= sizeof(*head) + sizeof(*end) &&
+	       end[-1] != 0 &&
+	       end[-1] == probed_code_cfa(code, c->walked, c->sample, c->cfas, &place) &&
+	       head->is_unknown == DP_CALL_GUESSED(code->places.of[place].id);
+}
+
+static bool has_values(const struct probed_code *code, const struct label_context *c,
+		       const struct dp_values *head)
+{
+	return is_known(head) || (head && is_guess_right(code, c, head));
+}
+
 /*
  * Is a call on the stack that is not the one whose values the kernel knows, if any? Outside of a probe's time, it
  * does not matter.
@@ -280,16 +306,11 @@ static int add_known_call(const struct value_labels *labels, const struct dp_val
 static bool is_call_unknown(const struct call_period *period, const struct label_context *c,
 			    const struct dp_values *head)
 {
-	if (head && !head->is_unknown)
+	if (has_values(&period->code, c, head))
 		return c->walked && probed_code_may_hide(&period->code, c->walked, c->sample);
 	if (c->walked)
 		return probed_code_may_run(&period->code, c->walked, c->sample);
 	return head != NULL;
-}
-
-static bool is_known(const struct dp_values *head)
-{
-	return head && !head->is_unknown;
 }
 
 /* A bit of *ret_known for each probe whose call is known. */
@@ -307,7 +328,7 @@ static int add_unknown_calls(const struct value_labels *labels, const struct lab
 
 		if (periods[i] && !periods[i]->is_timed && is_call_unknown(periods[i], c, head))
 			err = value_labels_add_unknown(&periods[i]->forms, list);
-		else if (is_known(head))
+		else if (periods[i] && has_values(&periods[i]->code, c, head))
 			*ret_known |= 1U << i;
 	}
 	call_table_unlock(labels->calls);
@@ -344,7 +365,7 @@ static int add_call(const struct value_labels *labels, size_t i, const struct la
 	const struct probed_code *code = &labels->code[i];
 	struct values v = values_of(labels, sample_call(c->named, (unsigned int)i));
 
-	if (!is_known(v.head)) {
+	if (!has_values(code, c, v.head)) {
 		if (c->walked)
 			return add_unseen(labels, code, c->walked, c->sample, list);
 		return v.head ? value_labels_add_unknown(&labels->lists[code->list], list) : 0;

@@ -52,8 +52,9 @@ enum place {
 	INSIDE,
 };
 
-static enum place place_of(const struct probed_code *code, const struct snapshot *snapshot,
-			   const struct frame *frame)
+/* *ret_number: of the function that it is inside. */
+static enum place find_place(const struct probed_code *code, const struct snapshot *snapshot,
+			     const struct frame *frame, size_t *ret_number)
 {
 	bool is_exact = frame_is_exact(frame);
 	uint64_t address = frame->address - !is_exact, in_file;
@@ -67,6 +68,7 @@ static enum place place_of(const struct probed_code *code, const struct snapshot
 	for (size_t i = 0; i < code->n; i++) {
 		uint64_t offset = in_file - code->starts[i];
 
+		*ret_number = i;
 		if (has(&code->places.of[i], offset, !is_exact))
 			return INSIDE;
 	}
@@ -74,6 +76,12 @@ static enum place place_of(const struct probed_code *code, const struct snapshot
 		if (in_file - code->maybe[i].offset < code->maybe[i].size)
 			return MAYBE_INSIDE;
 	return OUTSIDE;
+}
+
+static enum place place_of(const struct probed_code *code, const struct snapshot *snapshot,
+			   const struct frame *frame)
+{
+	return find_place(code, snapshot, frame, &(size_t){ 0 });
 }
 
 bool probed_code_may_run(const struct probed_code *code, const struct snapshot *snapshot,
@@ -101,11 +109,31 @@ bool probed_code_may_hide(const struct probed_code *code, const struct snapshot 
 	return place == MAYBE_INSIDE;
 }
 
+/* The number of the innermost frame in one of the functions, and that one's; sample->n_user: there is none. */
+static size_t innermost(const struct probed_code *code, const struct snapshot *snapshot,
+			const struct sample *sample, size_t *ret_place)
+{
+	size_t i = 0;
+
+	*ret_place = 0;
+	while (i < sample->n_user &&
+	       find_place(code, snapshot, &sample->user[i], ret_place) != INSIDE)
+		i++;
+	return i;
+}
+
 uint64_t probed_code_frame(const struct probed_code *code, const struct snapshot *snapshot,
 			   const struct sample *sample)
 {
-	for (size_t i = 0; i < sample->n_user; i++)
-		if (place_of(code, snapshot, &sample->user[i]) == INSIDE)
-			return sample->user[i].address;
-	return 0;
+	size_t i = innermost(code, snapshot, sample, &(size_t){ 0 });
+
+	return i < sample->n_user ? sample->user[i].address : 0;
+}
+
+uint64_t probed_code_cfa(const struct probed_code *code, const struct snapshot *snapshot,
+			 const struct sample *sample, const uint64_t *cfas, size_t *ret_place)
+{
+	size_t i = innermost(code, snapshot, sample, ret_place);
+
+	return i < sample->n_user ? cfas[i] : 0;
 }

@@ -54,5 +54,8 @@ bool probed_code_may_hide(const struct probed_code *code, const struct snapshot 
  */
 uint64_t probed_code_frame(const struct probed_code *code, const struct snapshot *snapshot,
 			   const struct sample *sample);
+/* The same frame's CFA, of those of all frames, and the number of its function. 0: there is none, or it is not known. */
+uint64_t probed_code_cfa(const struct probed_code *code, const struct snapshot *snapshot,
+			 const struct sample *sample, const uint64_t *cfas, size_t *ret_place);
 
 #endif

@@ -401,12 +401,13 @@ static void join_one(struct runtime_join *join, const struct snapshot *snapshot,
 void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
 			 const struct dp_runtime *runtime, struct sample *sample)
 {
-	const struct dp_runtime_frame *frames = (const void *)(runtime + 1), *last;
+	const struct dp_runtime_frame *frames, *last;
 	struct runtime_frames one;
 	uint64_t n_apart;
 
 	if (!runtime)
 		return;
+	frames = (const void *)(runtime + 1);
 	one = (struct runtime_frames){ .kind = runtime->kind & (DP_RUNTIME_TWO - 1),
 				       .outcome = runtime->outcome,
 				       .frames = frames,

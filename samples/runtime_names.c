@@ -36,7 +36,9 @@ struct entry {
 		uint64_t kind, code, tag, position;
 	} key;
 	uint64_t number;
+	uint32_t n_put; /* how often samples had it; protected by the lock */
 	bool is_located;
+	uint8_t n_missed;  /* how often it was looked for in vain */
 	uint64_t located;  /* for jit_find() */
 	uint64_t *inlined; /* owned: if there are several; `located` is not used then */
 	size_t n_inlined;
@@ -347,6 +349,16 @@ static int find_all(struct runtime_names *n, const struct known *known, struct e
 	return 0;
 }
 
+/*
+ * Memory that was slow to read may be there for the next sample. What is not found may be when a later
+ * sample has it: code may have been freed and made again. It is looked for when twice as many samples have
+ * had it, so that code that stays away costs nearly nothing.
+ */
+static bool is_time_to_look(const struct entry *e, uint32_t n_put)
+{
+	return !e->is_located || (e->n_missed > 0 && e->n_missed < 32 && n_put >> e->n_missed > 0);
+}
+
 static size_t located_of(const struct entry *e, const uint64_t **ret)
 {
 	*ret = e->inlined ?: &e->located;
@@ -357,12 +369,14 @@ static size_t names_locate(struct code_source *source, uint64_t number, const ui
 {
 	struct runtime_names *n = (struct runtime_names *)source;
 	struct entry *e = NULL;
+	uint32_t n_put = 0;
 	struct known known;
 	int err;
 
 	pthread_mutex_lock(&n->lock);
 	if (number > MAX_UNLOADED && number - MAX_UNLOADED <= n->n_numbered)
 		e = n->numbered[number - MAX_UNLOADED - 1];
+	n_put = e ? e->n_put : 0;
 	known.kind = e ? e->key.kind : number;
 	known.layout = known.kind < DP_N_RUNTIMES ? n->layouts[known.kind] : NULL;
 	pthread_mutex_unlock(&n->lock);
@@ -370,15 +384,15 @@ static size_t names_locate(struct code_source *source, uint64_t number, const ui
 		return 0;
 	known.runtime = runtime_source((unsigned int)known.kind);
 	e = e ?: &n->unloaded[known.kind];
-	if (e->is_located)
+	if (!is_time_to_look(e, n_put))
 		return located_of(e, ret);
 	err = e == &n->unloaded[known.kind] ? -ENOENT : find_all(n, &known, e);
 	if (err < 0) {
 		locate_unloaded(n, &known);
 		e->located = n->unloaded[known.kind].located;
 	}
-	/* Memory that was slow to read may be there for the next sample. */
 	e->is_located = err != -ETIMEDOUT && err != -EAGAIN;
+	e->n_missed = err == 0 ? 0 : (uint8_t)(e->n_missed + e->is_located);
 	return located_of(e, ret);
 }
 
@@ -438,8 +452,10 @@ static uint64_t put(struct runtime_names *n, const struct key *key)
 	struct entry *e;
 
 	HASH_FIND(hh, n->entries, key, sizeof(*key), e);
-	if (e)
+	if (e) {
+		e->n_put += e->n_put < UINT32_MAX;
 		return e->number;
+	}
 	if ((has_position && n->n_positions == MAX_POSITIONS) ||
 	    !jit_take_memory(n->module->jit, sizeof(*e) + sizeof(e)) ||
 	    array_reserve(n->numbered, n->n_numbered, n->numbered_size) < 0)
@@ -447,6 +463,7 @@ static uint64_t put(struct runtime_names *n, const struct key *key)
 	e = add(&n->entries, key);
 	if (!e)
 		return key->kind;
+	e->n_put = 1;
 	n->numbered[n->n_numbered++] = e;
 	n->n_positions += has_position;
 	return e->number = MAX_UNLOADED + n->n_numbered;

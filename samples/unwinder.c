@@ -19,6 +19,7 @@ struct unwinder {
 	void *memory;
 	bool beyond_copy; /* a read failed only because the copy is too short */
 	struct walk walk;
+	uint64_t cfas[DP_MAX_FRAMES];
 };
 
 struct stack_copy *stack_copy_free(struct stack_copy *copy)
@@ -136,6 +137,16 @@ void unwinder_rule(struct unwinder *r, uint64_t address, uint32_t cell, struct d
 	lookup_snapshot(&r->walk, cell, 0, address, ret);
 }
 
+/* The last frame was not left, so its CFA is not known. */
+static const uint64_t *take_cfas(struct unwinder *r)
+{
+	struct walk *w = &r->walk;
+
+	for (uint32_t i = 0; i < w->at.n_frames && i < DP_MAX_FRAMES; i++)
+		r->cfas[i] = i + 1 < w->at.n_frames ? walk_trail(w, i)->cfa : 0;
+	return r->cfas;
+}
+
 struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_regs *regs,
 					    uint64_t thread_base, bool in_syscall,
 					    unwinder_read *read, void *memory, uint64_t id,
@@ -164,6 +175,7 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 		.n_frames = w->at.n_frames,
 		.runtime = w->runtime.head.n > 0 ? &w->runtime.head : NULL,
 		.fault_address = w->out.sample.fault_address,
+		.cfas = take_cfas(r),
 	};
 }
 
@@ -223,6 +235,8 @@ struct unwinder_result unwinder_walk_caller(struct unwinder *r, const struct sta
 	r->walk.out.frames[0] = DP_FRAME_ADDRESS(copy->regs.reg[DP_REG_PC]) |
 				(__u64)DP_METHOD_STACK_TOP << DP_METHOD_SHIFT;
 	put_first(&r->walk, DP_FRAME_ADDRESS(called), &result); /* DP_METHOD_LEAF */
-	result.runtime = NULL; /* its frames have numbers, which no longer fit */
+	/* Their frames have numbers, which no longer fit. */
+	result.runtime = NULL;
+	result.cfas = NULL;
 	return result;
 }

@@ -59,6 +59,8 @@ struct unwinder_result {
 	size_t n_frames;
 	const struct dp_runtime *runtime; /* of these frames; NULL: none, or the sample's own */
 	uint64_t fault_address;           /* as in struct dp_sample */
+	/* Of each frame, as in the walker's trail, and 0 of the last; NULL: not known. Valid as the frames are. */
+	const uint64_t *cfas;
 	size_t n_landed; /* frames up to the last exception handler (return_check.h), or 0 */
 };
 

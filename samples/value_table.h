@@ -14,7 +14,10 @@
  */
 struct value_table;
 
-/* The label with the name of a sample's probe. */
+/*
+ * The label with the name of the probe that a sample is a hit of, whatever the program says. Those of others than
+ * root begin with `UID:`, as root's do not (added_probe.c).
+ */
 #define VALUE_TABLE_PROBE "probe"
 
 /* So long a number is not used again: samples with it may be on their way. */

@@ -9,7 +9,9 @@
 #include <utlist.h>
 
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "binaries/foreign_file.h"
+#include "cache/stored_file.h"
 #include "sandbox/process_user.h"
 
 const struct verify_mapping *verify_maps_find(const struct verify_maps *maps, uint64_t address)
@@ -72,6 +74,21 @@ static void file_take_bytes(struct verify_file *file, const struct binary *b)
 		file->n_bytes += b->n_bytes;
 }
 
+/* What is in memory is the kernel's. */
+static uid_t find_maker(const struct verify_file *file, const struct binary *b)
+{
+	struct stat st;
+
+	if (file->fd < 0 || b->module->fd < 0)
+		return 0;
+	if (file->is_foreign || file_stat(file->fd, &st) < 0)
+		return VERIFY_MAPS_ANYBODY;
+	if (st.st_uid == 0 &&
+	    ((st.st_mode & (S_IWGRP | S_IWOTH)) || stored_file_is_on_disk_of_user(file->fd)))
+		return VERIFY_MAPS_ANYBODY;
+	return st.st_uid;
+}
+
 static struct verify_file *file_new(struct binary *b)
 {
 	struct verify_file *file = calloc(1, sizeof(*file));
@@ -87,6 +104,7 @@ static struct verify_file *file_new(struct binary *b)
 	file->fd = -1;
 	file->is_foreign = b->is_foreign;
 	file_take_bytes(file, b);
+	file->maker = find_maker(file, b);
 	file->binary = b;
 	b->n_users++;
 	return file;
@@ -127,6 +145,17 @@ static void maps_free(struct verify_maps_store *store, struct verify_maps *maps)
 	free(maps);
 }
 
+static bool are_of_user(const struct verify_maps *maps, uid_t user)
+{
+	for (size_t i = 0; i < maps->n_mappings; i++) {
+		const struct verify_file *file = maps->mappings[i].file;
+
+		if (file && file->maker != 0 && file->maker != user)
+			return false;
+	}
+	return true;
+}
+
 static struct verify_maps *maps_new(struct verify_maps_store *store,
 				    const struct snapshot *snapshot)
 {
@@ -138,7 +167,7 @@ static struct verify_maps *maps_new(struct verify_maps_store *store,
 	maps->number = ++store->n_made;
 	maps->pid = snapshot->pid;
 	if (process_user(maps->pid, &maps->user) < 0)
-		maps->user = (uid_t)-1;
+		maps->user = VERIFY_MAPS_ANYBODY;
 	maps->snapshot = snapshot->id;
 	maps->mappings = calloc(n ? n : 1, sizeof(*maps->mappings));
 	for (size_t i = 0; maps->mappings && i < n; i++) {
@@ -154,6 +183,8 @@ static struct verify_maps *maps_new(struct verify_maps_store *store,
 		}
 		maps->n_mappings++;
 	}
+	if (!are_of_user(maps, maps->user))
+		maps->user = VERIFY_MAPS_ANYBODY;
 	if (maps->n_mappings == n && maps->mappings)
 		return maps;
 	maps_free(store, maps);

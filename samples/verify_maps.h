@@ -16,11 +16,14 @@
  * rings makes and frees all this, and frees nothing that it has handed over and not got back.
  */
 
+#define VERIFY_MAPS_ANYBODY ((uid_t)-1)
+
 struct verify_file {
 	uint64_t number;   /* of the binary, which identifies it */
 	bool has_segments; /* if not, no code of it can be found */
 	uint64_t start;    /* of the first segment, rounded down to its alignment */
 	int fd;            /* its own; -1: none */
+	uid_t maker;       /* whose words it has; VERIFY_MAPS_ANYBODY: perhaps anybody's */
 	/* For the thread that reads the rings only */
 	struct binary *binary; /* has a user in this; NULL: let go */
 	size_t n_maps;
@@ -39,7 +42,11 @@ struct verify_mapping {
 struct verify_maps {
 	uint64_t number; /* never used again, unlike the memory */
 	pid_t pid;
-	/* Whose the process was when they were made, perhaps after its next exec; (uid_t)-1: not known */
+	/*
+	 * Whose the process was when they were made; VERIFY_MAPS_ANYBODY: not known. That may be after its
+	 * next exec, of a program with the rights of another user: with a file that neither root nor that
+	 * user has made, it is not known either.
+	 */
 	uid_t user;
 	size_t n_mappings;
 	struct verify_mapping *mappings; /* sorted by start */

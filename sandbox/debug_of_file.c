@@ -11,6 +11,7 @@ struct whose {
 	struct parsers *parsers;
 	uid_t user;
 	int fd;
+	uint64_t cpu_ns;
 	int err; /* what has kept from a place where a debug file may be */
 };
 
@@ -19,7 +20,11 @@ static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	struct whose *w = arg;
 	const struct parse_request request = {
-		.kind = PARSE_DEBUG, .fd = w->fd, .other = fd, .user = w->user
+		.kind = PARSE_DEBUG,
+		.fd = w->fd,
+		.other = fd,
+		.user = w->user,
+		.cpu_ns = w->cpu_ns,
 	};
 	clockid_t clock = 0;
 	int err = parsers_ask(w->parsers, &request, &clock, &result);
@@ -40,9 +45,10 @@ static int open_debug_file(void *arg, const struct debug_place *place, int root)
 	return fd;
 }
 
-int debug_of_file(struct parsers *parsers, uid_t user, int fd, const struct parse_result *told)
+int debug_of_file(struct parsers *parsers, uid_t user, int fd, uint64_t cpu_ns,
+		  const struct parse_result *told)
 {
-	struct whose whose = { parsers, user, fd, 0 };
+	struct whose whose = { parsers, user, fd, cpu_ns, 0 };
 	const struct debug_reader reader = { is_debug_file, open_debug_file, &whose };
 	const struct debug_wanted wanted = { told->facts.origin.build_id, told->debug_link,
 					     told->debug_link_checksum };

@@ -6,11 +6,17 @@
 
 #include "base/array.h"
 
+static void close_all(const struct fetch_lost *lost, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (lost[i].when > 0 && lost[i].pidfd >= 0)
+			close(lost[i].pidfd);
+}
+
 void fetch_shares_done(struct fetch_shares *s)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(s->lost); i++)
-		if (s->lost[i].when > 0 && s->lost[i].pidfd >= 0)
-			close(s->lost[i].pidfd);
+	close_all(s->lost, ARRAY_SIZE(s->lost));
+	close_all(s->beyond, ARRAY_SIZE(s->beyond));
 	*s = (struct fetch_shares){ 0 };
 }
 
@@ -34,18 +40,45 @@ static bool still_counts(struct fetch_lost *lost, uint64_t now)
 	return lost->when > 0;
 }
 
-size_t fetch_shares_room(struct fetch_shares *s, uid_t user, uint64_t now, size_t *ret_all)
+static bool is_stuck(struct fetch_lost *beyond)
 {
-	size_t n_of_user = 0, n_of_all = 0, room;
+	if (beyond->when == 0)
+		return false;
+	if (has_ended(beyond->pidfd)) {
+		close(beyond->pidfd);
+		beyond->when = 0;
+	}
+	return beyond->when > 0;
+}
+
+bool fetch_payer_is(const struct fetch_payer *a, const struct fetch_payer *b)
+{
+	return a->user == b->user && a->device == b->device;
+}
+
+static size_t count_beyond(struct fetch_shares *s, const struct fetch_payer *payer)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(s->beyond); i++)
+		n += is_stuck(&s->beyond[i]) && fetch_payer_is(&s->beyond[i].payer, payer);
+	return n;
+}
+
+size_t fetch_shares_room(struct fetch_shares *s, const struct fetch_payer *payer, uint64_t now,
+			 size_t *ret_all)
+{
+	size_t n_of_payer = 0, n_of_all = 0, room;
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->lost); i++) {
 		if (!still_counts(&s->lost[i], now))
 			continue;
 		n_of_all++;
-		n_of_user += s->lost[i].user == user;
+		n_of_payer += fetch_payer_is(&s->lost[i].payer, payer);
 	}
+	n_of_payer += count_beyond(s, payer);
 	*ret_all = ARRAY_SIZE(s->lost) - n_of_all;
-	room = n_of_user < FETCHERS_PER_USER ? FETCHERS_PER_USER - n_of_user : 0;
+	room = n_of_payer < FETCHERS_PER_USER ? FETCHERS_PER_USER - n_of_payer : 0;
 	return room < *ret_all ? room : *ret_all;
 }
 
@@ -67,26 +100,42 @@ static struct fetch_waited *find_waited(struct fetch_shares *s, uid_t user)
 
 bool fetch_shares_allow(struct fetch_shares *s, uid_t user, uint64_t now)
 {
+	const struct fetch_payer payer = { .user = user };
 	const struct fetch_waited *w = find_waited(s, user);
 	uint64_t limit = s->waited_ns ? s->waited_ns : FETCHERS_WAITED_NS;
 	size_t in_all;
 
-	return fetch_shares_room(s, user, now, &in_all) > 0 &&
+	return fetch_shares_room(s, &payer, now, &in_all) > 0 &&
 	       (w->since == 0 || w->user != user || w->ns < limit ||
 		now >= w->since + FETCHERS_WAITED_IN_NS);
 }
 
-/* What is beyond a user's share does not take that of others. */
-void fetch_shares_lose(struct fetch_shares *s, uid_t user, uint64_t now, int pidfd)
+/* True if there is room for it. */
+static bool keep_beyond(struct fetch_shares *s, const struct fetch_payer *payer, uint64_t now,
+			int pidfd)
 {
-	size_t all, room = fetch_shares_room(s, user, now, &all);
+	if (count_beyond(s, payer) >= FETCHERS_BEYOND_OF_USER)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(s->beyond); i++)
+		if (!is_stuck(&s->beyond[i])) {
+			s->beyond[i] = (struct fetch_lost){ *payer, now, pidfd };
+			return true;
+		}
+	return false;
+}
+
+/* What is beyond a user's share does not take that of others. */
+void fetch_shares_lose(struct fetch_shares *s, const struct fetch_payer *payer, uint64_t now,
+		       int pidfd)
+{
+	size_t all, room = fetch_shares_room(s, payer, now, &all);
 
 	for (size_t i = 0; room > 0 && i < ARRAY_SIZE(s->lost); i++)
 		if (!still_counts(&s->lost[i], now)) {
-			s->lost[i] = (struct fetch_lost){ user, now, pidfd };
+			s->lost[i] = (struct fetch_lost){ *payer, now, pidfd };
 			return;
 		}
-	if (pidfd >= 0)
+	if (pidfd >= 0 && !keep_beyond(s, payer, now, pidfd))
 		close(pidfd);
 }
 

@@ -14,18 +14,29 @@
  */
 #define FETCHERS_PER_USER 2
 #define FETCHERS_IN_ALL 16
+/* That many more are known, as what users have left behind has to be closed whatever their share is. */
+#define FETCHERS_BEYOND 32
+#define FETCHERS_BEYOND_OF_USER 8
 #define FETCHERS_REFUSED_NS UINT64_C(60000000000)
 #define FETCHERS_WAITED_NS UINT64_C(200000000)
 #define FETCHERS_WAITED_IN_NS UINT64_C(10000000000)
+
+/* Whose file or memory it was. */
+struct fetch_payer {
+	uid_t user;
+	dev_t device; /* of a file system that this user alone has named; 0: what is the user's own */
+};
 
 /* Starts as zero; fetch_shares_done() ends it. */
 struct fetch_shares {
 	uint64_t waited_ns; /* of FETCHERS_WAITED_IN_NS; 0: FETCHERS_WAITED_NS */
 	struct fetch_lost {
-		uid_t user;
+		struct fetch_payer payer;
 		uint64_t when; /* 0: there is none */
 		int pidfd;     /* until it has ended, then -1 */
 	} lost[FETCHERS_IN_ALL];
+	struct fetch_lost
+		beyond[FETCHERS_BEYOND]; /* until they have ended, for their payers alone */
 	struct fetch_waited {
 		uid_t user;
 		uint64_t since; /* 0: there is none */
@@ -38,11 +49,15 @@ void fetch_shares_done(struct fetch_shares *shares);
 /* May this user's memory be read? */
 bool fetch_shares_allow(struct fetch_shares *shares, uid_t user, uint64_t now);
 
-/* How many helpers more this user may cost now, and all users together. */
-size_t fetch_shares_room(struct fetch_shares *shares, uid_t user, uint64_t now, size_t *ret_all);
+bool fetch_payer_is(const struct fetch_payer *a, const struct fetch_payer *b);
 
-/* A helper that was busy for this user was killed and may not end. Takes over its pidfd. */
-void fetch_shares_lose(struct fetch_shares *shares, uid_t user, uint64_t now, int pidfd);
+/* How many helpers more this one may cost now, and all together. */
+size_t fetch_shares_room(struct fetch_shares *shares, const struct fetch_payer *payer, uint64_t now,
+			 size_t *ret_all);
+
+/* A helper that was busy for this one was killed and may not end. Takes over its pidfd. */
+void fetch_shares_lose(struct fetch_shares *shares, const struct fetch_payer *payer, uint64_t now,
+		       int pidfd);
 
 /* So long was waited for this user's memory. */
 void fetch_shares_charge(struct fetch_shares *shares, uid_t user, uint64_t now, uint64_t ns);

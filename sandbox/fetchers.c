@@ -89,6 +89,7 @@ struct fetchers *fetchers_free(struct fetchers *f)
 static void give_up(struct fetchers *f)
 {
 	const struct pending *of = &f->pending[0];
+	const struct fetch_payer payer = { .user = of->user };
 
 	if (!f->has_warned)
 		log_warning(
@@ -97,7 +98,7 @@ static void give_up(struct fetchers *f)
 			of->pid);
 	f->has_warned = true;
 	spawned_kill(&f->process);
-	fetch_shares_lose(&f->shares, of->user, clock_now_ns(), f->process.pidfd);
+	fetch_shares_lose(&f->shares, &payer, clock_now_ns(), f->process.pidfd);
 	f->has_process = false;
 	f->n_pending = 0;
 }

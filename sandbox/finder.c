@@ -14,6 +14,7 @@
 #include "sandbox/message.h"
 #include "sandbox/opener.h"
 #include "symbols/jit_map.h"
+#include "symbols/source_file.h"
 
 static bool needs_file(const struct find_request *r)
 {
@@ -30,6 +31,9 @@ static int open_wanted(const struct find_request *r, int from)
 	case FIND_ADD:
 		return file_reopen(from);
 	case FIND_PATH:
+		if (r->no_links)
+			return linkless_file_open(r->place.has_root ? from : -1, r->place.path,
+						  r->inode);
 		return r->place.has_root ? rooted_file_open(from, r->place.path, r->inode) :
 					   regular_file_open(r->place.path, r->inode);
 	case FIND_DEBUG:
@@ -81,6 +85,8 @@ static int pass(const struct find_request *request, const int fds[MESSAGE_MAX_FD
 
 	if (request->kind == FIND_GIVEN)
 		return receive(request, fds);
+	if (request->kind == FIND_TEXT)
+		return source_file_copy(request->place.path, !request->no_links, fds[FIND_FROM]);
 	fd = open_wanted(request, fds[FIND_FROM]);
 	if (fd < 0)
 		return fd;
@@ -96,7 +102,7 @@ static int answer(const struct find_request *request, const int fds[MESSAGE_MAX_
 
 	*ret = (struct find_reply){ 0 };
 	if (request->kind == FIND_PASS || request->kind == FIND_ADD ||
-	    request->kind == FIND_GIVEN) {
+	    request->kind == FIND_GIVEN || request->kind == FIND_TEXT) {
 		ret->err = pass(request, fds);
 		return -1;
 	}

@@ -22,11 +22,12 @@ enum find_kind {
 	FIND_PASS,  /* as FILE; goes to a socket, and the reply has no file */
 	FIND_ADD,   /* as FILE; goes to who has tried to open it (opener_add()), likewise */
 	FIND_GIVEN, /* what a socket has: goes to another one (struct given), likewise */
-	FIND_KEEP,  /* nothing; it keeps its descriptors until it ends, without a reply */
+	FIND_TEXT, /* a source file by its path: its text goes to a file (source_file_copy()), likewise */
+	FIND_KEEP, /* nothing; it keeps its descriptors until it ends, without a reply */
 };
 
 /* Descriptors of a request: what is referred to, or the root of the path if it has one; PASS, GIVEN: the
- * socket; ADD: the listener. */
+ * socket; ADD: the listener; TEXT: where it goes, alone. */
 enum { FIND_FROM, FIND_TO, FIND_N_FDS };
 
 struct find_request {
@@ -35,12 +36,13 @@ struct find_request {
 	uint64_t id;    /* ADD: of the attempt; GIVEN: at most so many bytes */
 	pid_t pid;      /* MAP: in its own PID namespace, and its user */
 	uid_t user;
-	struct debug_place place; /* DEBUG; PATH: its path and root alone */
+	bool no_links;            /* PATH, TEXT: -ELOOP if there is a symbolic link on the way */
+	struct debug_place place; /* DEBUG; PATH, TEXT: its path and root alone */
 };
 
 /* Its descriptor is the file: open, or only referred to (O_PATH) if it is foreign. */
 struct find_reply {
-	int32_t err;     /* a negative errno; or ADD: the descriptor there */
+	int32_t err;     /* a negative errno; or ADD: the descriptor there; TEXT: how many bytes */
 	bool is_foreign; /* its file system may not answer (stored_file_is_foreign()) */
 	struct stat st;  /* of the file as it was opened */
 };

@@ -14,11 +14,13 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "cache/stored_file.h"
+#include "elf/mapped_file.h"
 #include "log/clock.h"
 #include "sandbox/finder.h"
 #include "sandbox/given.h"
 #include "sandbox/message.h"
 #include "sandbox/starter.h"
+#include "symbols/source_file.h"
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 4
@@ -32,8 +34,8 @@
 struct finder {
 	struct spawned process;
 	bool has_process, is_busy;
-	bool is_known; /* its file's file system is */
-	uid_t user;    /* for whom it is busy */
+	bool is_known;            /* its file's file system is */
+	struct fetch_payer payer; /* for whom it is busy */
 };
 
 /* The device of a file system that does answer, and that no user has mounted. */
@@ -59,7 +61,31 @@ struct question {
 	uid_t user;
 	dev_t device;     /* where the file is; 0: not known */
 	uint64_t time_ns; /* 0: FINDERS_TIME_NS */
+	dev_t near;       /* if it does not answer, this one is why; 0: as `device` */
+	struct fetch_payer payer;
 };
+
+/* In place of a device: what links lead to, whatever the path looks like. */
+#define BY_LINKS ((dev_t)-1)
+
+/* This process's own user names what others may have made. */
+static bool is_own(uid_t user)
+{
+	return user == geteuid();
+}
+
+static struct fetch_payer find_payer(uid_t user, dev_t device)
+{
+	uid_t server;
+
+	if (!is_own(user) || device == 0)
+		return (struct fetch_payer){ .user = user };
+	/* Those with a disk are root's. */
+	if (major(device) == 0 && stored_file_server("/proc/self/mountinfo", device, &server) &&
+	    server != user)
+		return (struct fetch_payer){ .user = server };
+	return (struct fetch_payer){ user, device };
+}
 
 int finders_new(struct starter *starter, struct finders **ret)
 {
@@ -131,17 +157,17 @@ static void remember(struct finders *f, const struct find_reply *reply)
 
 /* How many may be busy with what may not answer. */
 struct room {
-	size_t of_user, of_all;
+	size_t of_payer, of_all;
 };
 
 /*
  * An idle one, else one that is to be started, or the other way round; NULL: this user has to wait. The
  * lock is held.
  */
-static struct finder *find_free(struct finders *f, uid_t user, bool known, bool is_new,
-				const struct room *room)
+static struct finder *find_free(struct finders *f, const struct fetch_payer *payer, bool known,
+				bool is_new, const struct room *room)
 {
-	size_t n_of_user = 0, n_of_all = 0;
+	size_t n_of_payer = 0, n_of_all = 0;
 	struct finder *idle = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(f->all); i++) {
@@ -152,9 +178,9 @@ static struct finder *find_free(struct finders *f, uid_t user, bool known, bool 
 		if (!finder->is_busy || finder->is_known)
 			continue;
 		n_of_all++;
-		n_of_user += finder->user == user;
+		n_of_payer += fetch_payer_is(&finder->payer, payer);
 	}
-	return known || (n_of_user < room->of_user && n_of_all < room->of_all) ? idle : NULL;
+	return known || (n_of_payer < room->of_payer && n_of_all < room->of_all) ? idle : NULL;
 }
 
 static int wait_for_one(struct finders *f, const struct question *q, bool is_new, uint64_t until,
@@ -167,16 +193,16 @@ static int wait_for_one(struct finders *f, const struct question *q, bool is_new
 		bool known = is_known(f, q->device, now);
 		struct room room;
 
-		room.of_user = fetch_shares_room(&f->shares, q->user, now, &room.of_all);
+		room.of_payer = fetch_shares_room(&f->shares, &q->payer, now, &room.of_all);
 		if (f->is_broken)
 			return -ESHUTDOWN;
-		if (room.of_user == 0 && !known)
+		if (room.of_payer == 0 && !known)
 			return -EBUSY;
-		*ret = find_free(f, q->user, known, is_new, &room);
+		*ret = find_free(f, &q->payer, known, is_new, &room);
 		if (*ret) {
 			(*ret)->is_busy = true;
 			(*ret)->is_known = known;
-			(*ret)->user = q->user;
+			(*ret)->payer = q->payer;
 			return 0;
 		}
 		if (pthread_cond_timedwait(&f->freed, &f->lock, &end) == ETIMEDOUT)
@@ -222,15 +248,18 @@ static void give(struct finders *f, struct finder *finder, bool has_process)
 	pthread_mutex_unlock(&f->lock);
 }
 
-void finders_blame(struct finders *f, uid_t user, int pidfd)
+void finders_blame(struct finders *f, uid_t user, dev_t device, int pidfd)
 {
+	struct fetch_payer payer;
+
 	if (!f) {
 		if (pidfd >= 0)
 			close(pidfd);
 		return;
 	}
+	payer = find_payer(user, device);
 	pthread_mutex_lock(&f->lock);
-	fetch_shares_lose(&f->shares, user, clock_now_ns(), pidfd);
+	fetch_shares_lose(&f->shares, &payer, clock_now_ns(), pidfd);
 	pthread_mutex_unlock(&f->lock);
 }
 
@@ -295,24 +324,71 @@ static int ask_once(struct finders *f, const struct question *q, bool is_new,
 			spawned_kill(&finder->process);
 		else if (err < 0)
 			spawned_end(&finder->process);
-		if (err == -ETIME)
-			finders_blame(f, q->user, finder->process.pidfd);
+		if (err == -ETIME) {
+			/* Who was let in for it pays, whatever is mounted there by now. */
+			pthread_mutex_lock(&f->lock);
+			fetch_shares_lose(&f->shares, &q->payer, clock_now_ns(),
+					  finder->process.pidfd);
+			pthread_mutex_unlock(&f->lock);
+		}
 	}
 	give(f, finder, err == 0);
 	return err == -ETIME ? -ETIMEDOUT : err;
 }
 
 /* -ESHUTDOWN: this process has to do it. */
-static int ask(struct finders *f, const struct question *q, struct find_reply *ret, int *ret_fd)
+static int ask(struct finders *f, const struct question *asked, struct find_reply *ret, int *ret_fd)
 {
+	struct question q = *asked;
 	int err = -ECONNABORTED;
 
 	if (!f)
 		return -ESHUTDOWN;
+	q.near = q.near ?: q.device;
+	q.payer = find_payer(q.user, q.near);
 	/* Finders may be killed by somebody, or for lack of memory; then perhaps all that are idle. */
 	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
-		err = ask_once(f, q, i > 0, ret, ret_fd);
+		err = ask_once(f, &q, i > 0, ret, ret_fd);
 	return err == -ECONNABORTED ? -EAGAIN : err;
+}
+
+/*
+ * The same for a file that has a path. First without links, as only then it is known where one waits for it;
+ * those that need some have a share of their own.
+ */
+static int ask_named(struct finders *f, struct question *q, struct find_request *named,
+		     struct find_reply *ret, int *ret_fd)
+{
+	int root = named->place.has_root ? q->fds[FIND_FROM] : -1, err;
+
+	if (!f || !is_own(q->user))
+		return ask(f, q, ret, ret_fd);
+	named->no_links = true;
+	q->near = cached_file_device(root, named->place.path);
+	err = ask(f, q, ret, ret_fd);
+	named->no_links = false;
+	if (err < 0 || ret->err != -ELOOP)
+		return err;
+	q->near = BY_LINKS;
+	return ask(f, q, ret, ret_fd);
+}
+
+/* The file that was asked about: `err` is that of asking. Takes over fd. */
+static int take_file(struct finders *f, const struct question *q, int err, struct find_reply *reply,
+		     int fd, struct found_file *ret)
+{
+	if (err == -ESHUTDOWN)
+		fd = find_here(q->request, q->fds[FIND_FROM], reply);
+	else if (err < 0)
+		return err;
+	if (reply->err < 0)
+		return reply->err;
+	if (fd < 0)
+		return -EAGAIN;
+	if (f)
+		remember(f, reply);
+	*ret = (struct found_file){ fd, reply->is_foreign, reply->st };
+	return 0;
 }
 
 static int find(struct finders *f, const struct question *q, struct found_file *ret)
@@ -320,46 +396,50 @@ static int find(struct finders *f, const struct question *q, struct found_file *
 	struct find_reply reply;
 	int fd = -1, err = ask(f, q, &reply, &fd);
 
-	if (err == -ESHUTDOWN)
-		fd = find_here(q->request, q->fds[FIND_FROM], &reply);
-	else if (err < 0)
-		return err;
-	if (reply.err < 0)
-		return reply.err;
-	if (fd < 0)
-		return -EAGAIN;
-	if (f)
-		remember(f, &reply);
-	*ret = (struct found_file){ fd, reply.is_foreign, reply.st };
-	return 0;
+	return take_file(f, q, err, &reply, fd, ret);
 }
 
-static dev_t device_of(int fd)
+static int open_reference(struct finders *f, uid_t user, int reference, uint64_t time_ns,
+			  struct found_file *ret)
 {
-	struct stat st;
+	const struct find_request request = { .kind = FIND_FILE };
+	const struct question q = {
+		&request, { reference, -1 }, user, file_device(reference), time_ns
+	};
 
-	return file_stat(fd, &st) == 0 ? st.st_dev : 0;
+	return find(f, &q, ret);
 }
 
 int finders_open(struct finders *f, uid_t user, int reference, struct found_file *ret)
 {
-	const struct find_request request = { .kind = FIND_FILE };
-	const struct question q = { &request, { reference, -1 }, user, device_of(reference) };
+	return open_reference(f, user, reference, 0, ret);
+}
 
-	return find(f, &q, ret);
+static int set_path(struct find_request *request, const char *path)
+{
+	if (strlen(path) >= sizeof(request->place.path))
+		return -ENAMETOOLONG;
+	strcpy(request->place.path, path);
+	return 0;
 }
 
 static int look_up(struct finders *f, uid_t user, int root, const char *path, uint64_t inode,
 		   uint64_t time_ns, struct found_file *ret)
 {
 	struct find_request request = { .kind = FIND_PATH, .inode = inode };
-	const struct question q = { &request, { root, -1 }, user, 0, time_ns };
+	struct question q = { &request, { root, -1 }, user, 0, time_ns };
+	_cleanup_close_ int place = f && is_own(user) ? cached_file_find(root, path, inode) : -1;
+	struct find_reply reply;
+	int fd = -1, err;
 
+	if (place >= 0)
+		return open_reference(f, user, place, time_ns, ret);
 	request.place.has_root = root >= 0;
-	if (strlen(path) >= sizeof(request.place.path))
-		return -ENAMETOOLONG;
-	strcpy(request.place.path, path);
-	return find(f, &q, ret);
+	err = set_path(&request, path);
+	if (err < 0)
+		return err;
+	err = ask_named(f, &q, &request, &reply, &fd);
+	return take_file(f, &q, err, &reply, fd, ret);
 }
 
 int finders_look_up(struct finders *f, uid_t user, int root, const char *path, uint64_t inode,
@@ -368,10 +448,38 @@ int finders_look_up(struct finders *f, uid_t user, int root, const char *path, u
 	return look_up(f, user, root, path, inode, 0, ret);
 }
 
+int finders_copy_source(struct finders *f, uid_t user, const char *path, int to)
+{
+	struct find_request request = { .kind = FIND_TEXT };
+	struct question q = { &request, { to, -1 }, user, 0 };
+	struct find_reply reply;
+	_cleanup_close_ int none = -1;
+	int err = set_path(&request, path) ?: ask_named(f, &q, &request, &reply, &none);
+
+	if (err == -ESHUTDOWN)
+		return source_file_copy(path, true, to);
+	return err < 0 ? err : reply.err;
+}
+
+/* Whose file it is that names the debug file, with links on the way or without. */
+static uid_t find_debug_user(uid_t user, const struct debug_place *place)
+{
+	uid_t server;
+
+	if (!is_own(user) || place->owner == user)
+		return user;
+	return stored_file_server("/proc/self/mountinfo", place->device, &server) ? server :
+										    place->owner;
+}
+
 int finders_open_debug(struct finders *f, uid_t user, const struct debug_place *place, int root)
 {
 	const struct find_request request = { .kind = FIND_DEBUG, .place = *place };
-	const struct question q = { &request, { root, -1 }, user, 0 };
+	const struct question q = { &request,
+				    { root, -1 },
+				    find_debug_user(user, place),
+				    0,
+				    .near = f ? cached_file_device(root, place->path) : 0 };
 	struct found_file found;
 	int err = find(f, &q, &found);
 
@@ -392,7 +500,7 @@ int finders_open_dump(struct finders *f, uid_t user, int place, const char *path
 {
 	const struct find_request request = { .kind = FIND_FILE };
 	const struct question q = {
-		&request, { place, -1 }, user, device_of(place), FINDERS_SHORT_NS
+		&request, { place, -1 }, user, file_device(place), FINDERS_SHORT_NS
 	};
 	struct found_file found;
 	int err = path ? look_up(f, user, place, path, inode, FINDERS_SHORT_NS, &found) :
@@ -405,7 +513,7 @@ int finders_open_dump(struct finders *f, uid_t user, int place, const char *path
 static int send_on(struct finders *f, uid_t user, int reference, int to,
 		   const struct find_request *request)
 {
-	const struct question q = { request, { reference, to }, user, device_of(reference) };
+	const struct question q = { request, { reference, to }, user, file_device(reference) };
 	struct find_reply reply;
 	_cleanup_close_ int none = -1;
 	int err = ask(f, &q, &reply, &none);
@@ -481,5 +589,5 @@ void finders_close(struct finders *f, uid_t user, int socket)
 	if (user == 0)
 		close(process.pidfd);
 	else
-		finders_blame(f, user, process.pidfd);
+		finders_blame(f, user, 0, process.pidfd);
 }

@@ -13,7 +13,8 @@
 /*
  * Opens files by finders (finder.h), which threads share. One that does not answer is ended, or left to
  * itself if it cannot be. A user may cost two at a time, and all users 16 (fetch_shares.h); who has, waits
- * a minute, but for files of file systems that are known to answer.
+ * a minute, but for files of file systems that are known to answer. What the user of this program has named, or
+ * root's processes have, costs whoever serves its file system, else that file system alone.
  *
  * Where no finder can be started at all, this process opens the files, and waits for them. NULL everywhere
  * below: likewise.
@@ -58,6 +59,9 @@ int finders_open(struct finders *finders, uid_t user, int reference, struct foun
 int finders_look_up(struct finders *finders, uid_t user, int root, const char *path, uint64_t inode,
 		    struct found_file *ret);
 
+/* Does source_file_copy() for a user. Returns as that does, or with the errors above. */
+int finders_copy_source(struct finders *finders, uid_t user, const char *path, int to);
+
 /* Does debug_place_open() for a user. Returns as that does, or with the errors above. */
 int finders_open_debug(struct finders *finders, uid_t user, const struct debug_place *place,
 		       int root);
@@ -71,10 +75,10 @@ int finders_open_dump(struct finders *finders, uid_t user, int place, const char
 		      uint64_t inode);
 
 /*
- * A helper that has read such a file for a user was killed, and may not end: it costs the user as a finder
- * would. Takes over its pidfd; -1: it will end.
+ * A helper that has read such a file for a user, on this device (0: not known), was killed, and may not end: it
+ * costs what a finder would. Takes over its pidfd; -1: it will end.
  */
-void finders_blame(struct finders *finders, uid_t user, int pidfd);
+void finders_blame(struct finders *finders, uid_t user, dev_t device, int pidfd);
 
 /* Sends the opened file through a socket. The caller keeps both. Errors are as above. */
 int finders_pass(struct finders *finders, uid_t user, int reference, int socket);

@@ -66,7 +66,7 @@ static int serve(const char *kind)
 	(void)bus_guard_install();
 	confine_self(&confinement, is_namer ? &opens : NULL);
 	if (!say_hello(self, &confinement))
-		return EXIT_FAILURE;
+		_exit(EXIT_FAILURE);
 	if (strcmp(kind, HELPER_VERIFIER) == 0)
 		_exit(verifier_run(HELPER_SOCKET));
 	_exit(is_namer ? namer_run(HELPER_SOCKET, opens) : parser_run(HELPER_SOCKET));

@@ -243,6 +243,8 @@ static int take_reply(struct list_fetchers *f, struct list_fetcher *of, uint64_t
 
 static void give_up(struct list_fetchers *f, struct list_fetcher *of, uint64_t now)
 {
+	const struct fetch_payer payer = { .user = of->wanted.user };
+
 	if (!f->has_warned)
 		log_warning(
 			"mappings of process %d cannot be read: its stacks, and those of others of "
@@ -251,7 +253,7 @@ static void give_up(struct list_fetchers *f, struct list_fetcher *of, uint64_t n
 	f->has_warned = true;
 	unwatch(f, of->process.socket);
 	spawned_kill(&of->process);
-	fetch_shares_lose(&f->shares, of->wanted.user, now, of->process.pidfd);
+	fetch_shares_lose(&f->shares, &payer, now, of->process.pidfd);
 	of->has_process = false;
 	tell(f, &of->wanted, -ETIMEDOUT);
 	make_idle(of);
@@ -393,7 +395,8 @@ enum service { SERVED, USER_WAITS, ALL_WAIT };
 
 static enum service serve_one(struct list_fetchers *f, const struct wanted *w, uint64_t now)
 {
-	size_t of_all, of_user = fetch_shares_room(&f->shares, w->user, now, &of_all);
+	const struct fetch_payer payer = { .user = w->user };
+	size_t of_all, of_user = fetch_shares_room(&f->shares, &payer, now, &of_all);
 	struct list_fetcher *of = find_idle(f, true);
 	int err;
 

@@ -55,7 +55,8 @@ uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns)
 static void lose(struct namer_process *n)
 {
 	spawned_kill(&n->process);
-	finders_blame(n->opener.finders, n->opener.asker, n->process.pidfd);
+	finders_blame(n->opener.finders, n->opener.asker, n->opener.foreign_device,
+		      n->process.pidfd);
 	drop(n);
 }
 
@@ -148,7 +149,8 @@ static int send_question(struct namer_process *n, const struct namer_question *q
 
 	for (size_t i = 0; i < q->n_files; i++) {
 		fds[i] = passage_end(&q->files[i]);
-		n->opener.has_foreign |= q->files[i].to >= 0;
+		if (q->files[i].to >= 0)
+			opener_note_foreign(&n->opener, q->files[i].file);
 	}
 	err = message_send(n->process.socket, q->request, sizeof(*q->request), fds, q->n_files);
 	if (err < 0)

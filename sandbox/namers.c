@@ -119,6 +119,7 @@ static int start(struct namers *all, const struct owner *owner, bool is_mixed, u
 		err = starter_start(parsers_starter(all->parsers), SPAWNED_NAMER, &process);
 	if (err < 0)
 		return err;
+	names_go_last(all->names, process.pid);
 	*ret = least_used(all);
 	**ret = (struct namer_process){
 		.serial = ++all->last_serial,
@@ -311,7 +312,8 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	/* It may have been spent in many short look-ups. */
 	if (namer_cost_left(&r->cost, all->limit_ns) == 0) {
 		if (n->opener.has_foreign)
-			finders_blame(n->opener.finders, module->user, -1);
+			finders_blame(n->opener.finders, module->user, n->opener.foreign_device,
+				      -1);
 		return -ETIME;
 	}
 	n->used = ++all->clock;
@@ -494,6 +496,11 @@ static int open_file(void *arg, const char *path)
 	return err < 0 ? err : found.fd;
 }
 
+static int copy_source(void *arg, const char *path, int to)
+{
+	return finders_copy_source(parsers_finders(parsers_of(arg)), geteuid(), path, to);
+}
+
 static int read_build_id(void *arg, int fd, char ret[MODULE_BUILD_ID_SIZE])
 {
 	return module_parse_build_id(parsers_of(arg), fd, ret);
@@ -553,6 +560,7 @@ static const struct name_reader reader = {
 	.close = close_there,
 	.read_digest = read_digest,
 	.open_file = open_file,
+	.copy_source = copy_source,
 	.read_build_id = read_build_id,
 	.find_pages = find_pages,
 	.disassemble = disassemble_there,

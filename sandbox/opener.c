@@ -127,6 +127,12 @@ static int open_file(struct opener *o, const char *path)
 	return steal_fd(&fd);
 }
 
+void opener_note_foreign(struct opener *o, int fd)
+{
+	o->has_foreign = true;
+	o->foreign_device = file_device(fd);
+}
+
 /* Puts the file into the helper. Returns its descriptor there or a negative errno. */
 static int pass(struct opener *o, uint64_t id, int fd)
 {
@@ -135,7 +141,7 @@ static int pass(struct opener *o, uint64_t id, int fd)
 
 	if (!file_is_reference(fd))
 		return opener_add(o->listener, id, fd);
-	o->has_foreign = true;
+	opener_note_foreign(o, fd);
 	there = finders_add(o->finders, o->asker, fd, o->listener, id);
 	o->waited_ns += clock_now_ns() - began;
 	return there;

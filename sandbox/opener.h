@@ -37,11 +37,15 @@ struct opener {
 	uint64_t opened;          /* bytes of all files that were opened */
 	uint64_t waited_ns;       /* for file systems, by finders; not for servers of debug files */
 	bool has_foreign;         /* the helper has got a file that may not answer (passage.h) */
+	dev_t foreign_device;     /* of the last of these */
 	unsigned int n_forbidden; /* files that exist and may not be opened */
 };
 
 /* Answers one attempt, if there is one. Waits for a finder, which looks the file up. */
 void opener_answer(struct opener *opener);
+
+/* The helper gets a file that may not answer. */
+void opener_note_foreign(struct opener *opener, int fd);
 
 /* Puts a file into the helper. Returns its descriptor there or a negative errno. */
 int opener_add(int listener, uint64_t id, int fd);

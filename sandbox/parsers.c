@@ -311,10 +311,9 @@ int parsers_check(struct parsers *p, struct confinement *ret)
 	return 0;
 }
 
-int parsers_require(struct parsers *p, struct confinement *ret)
+void parsers_require(struct parsers *p)
 {
 	starter_require(p->starter);
-	return parsers_check(p, ret);
 }
 
 static int wait_for_answer(const struct spawned *parser, struct patience *patience)
@@ -487,22 +486,24 @@ static bool is_to_be_alone(const struct parse_request *request, const struct own
 					st.st_dev != owner->device || st.st_uid != owner->user));
 }
 
-/* Their file systems may not answer. */
-static bool are_foreign(const struct parse_request *request)
+/* The one whose file system may not answer; -1: there is none. */
+static int foreign_of(const struct parse_request *r)
 {
-	return file_is_reference(request->fd) ||
-	       (request->other >= 0 && file_is_reference(request->other));
+	if (r->other >= 0 && file_is_reference(r->other))
+		return r->other;
+	return file_is_reference(r->fd) ? r->fd : -1;
 }
 
 /* If it crashed, takes too long or is wrong, nobody knows what it does. */
-static void end_parser(struct parsers *p, const struct parser *parser, uid_t user, bool is_stuck)
+static void end_parser(struct parsers *p, const struct parser *parser,
+		       const struct parse_request *r, bool is_stuck)
 {
-	if (is_stuck) {
-		spawned_kill(&parser->process);
-		finders_blame(p->finders, user, parser->process.pidfd);
-	} else {
+	if (!is_stuck) {
 		spawned_end(&parser->process);
+		return;
 	}
+	spawned_kill(&parser->process);
+	finders_blame(p->finders, r->user, file_device(foreign_of(r)), parser->process.pidfd);
 }
 
 static int ask_once(struct parsers *p, const struct parse_request *request, const struct stat *st,
@@ -512,7 +513,7 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	const struct owner owner = { st->st_dev, st->st_uid, request->kind == PARSE_JIT };
 	uint64_t size = stored_size(st);
 	uint64_t patience = request->stuck_ns ? request->stuck_ns : PARSERS_STUCK * p->cpu_ns;
-	uint64_t stuck = are_foreign(request) ? patience : 0;
+	uint64_t stuck = foreign_of(request) >= 0 ? patience : 0;
 	bool is_alone = is_to_be_alone(request, &owner), answered, is_stuck = false;
 	struct parser_reply reply;
 	struct parser parser;
@@ -536,7 +537,7 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	if (answered && err != -EPROTO && !is_alone)
 		give(p, &parser);
 	else
-		end_parser(p, &parser, request->user, is_stuck);
+		end_parser(p, &parser, request, is_stuck);
 	return err;
 }
 

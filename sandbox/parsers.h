@@ -97,9 +97,9 @@ int parsers_check(struct parsers *parsers, struct confinement *ret);
 
 /*
  * Files are parsed only by parsers with all layers that they can have, else not at all. To be called
- * before the first request. Returns what parsers_check() does.
+ * before the first request.
  */
-int parsers_require(struct parsers *parsers, struct confinement *ret);
+void parsers_require(struct parsers *parsers);
 
 /*
  * Has a request answered, by this process if `parsers` is NULL. Callable from any thread; waits for

@@ -45,6 +45,8 @@ struct name_reader {
 	 * opening it. May be NULL.
 	 */
 	int (*open_file)(void *arg, const char *path);
+	/* As source_file_copy(), or -ETIMEDOUT or -EBUSY as above. May be NULL. */
+	int (*copy_source)(void *arg, const char *path, int to);
 	/*
 	 * Of a file that a module may get; "": it has none. 0, -ETIMEDOUT if its file system does not answer, or
 	 * another negative errno. May be NULL.

@@ -3,10 +3,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "symbols/debug_server.h"
 #include "symbols/module.h"
 #include "symbols/names_parts.h"
+
+/* Of what goes last: a busy machine's programs get ten times the time, and it still gets on. */
+#define LAST_NICE 10
 
 int names_new(const struct names_options *options, struct names **ret)
 {
@@ -45,6 +49,13 @@ void names_rest(struct names *n, uint64_t idle_ns)
 {
 	if (n && n->reader && n->reader->rest)
 		n->reader->rest(n->reader_arg, idle_ns);
+}
+
+void names_go_last(const struct names *n, pid_t task)
+{
+	/* As nice as it was told to be, if that is more. */
+	if (n->options.go_last && getpriority(PRIO_PROCESS, (id_t)task) < LAST_NICE)
+		(void)setpriority(PRIO_PROCESS, (id_t)task, LAST_NICE);
 }
 
 const struct names_options *names_options(const struct names *n)

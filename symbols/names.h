@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Names of code: how they are displayed, and everything kept to find them: the modules that were
@@ -36,6 +37,7 @@ struct names_options {
 	enum names_demangle demangle;
 	bool no_debuginfod;     /* no server is asked for debug files (debug_server.h) */
 	uint64_t debuginfod_ns; /* otherwise, time limit for all requests together */
+	bool go_last;           /* whoever looks them up does so when others leave time for it */
 };
 
 /* Copies the options. 0 or -ENOMEM. */
@@ -44,6 +46,9 @@ int names_new(const struct names_options *options, struct names **ret);
 struct names *names_free(struct names *names);
 
 const struct names_options *names_options(const struct names *names);
+
+/* What looks up names, a process or a thread of any, gets a low priority if the options say so. */
+void names_go_last(const struct names *names, pid_t task);
 
 /*
  * From now on keeps locations on disk for later runs. `where` must not be used by others, though

@@ -41,6 +41,15 @@ class Unit(unittest.TestCase):
         result = run("systemd-analyze", "verify", "--man=no", path)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
+    def test_it_is_started_again(self):
+        """However often it fails, in peace; but not by a configuration that is wrong."""
+        with open(UNIT) as file:
+            settings = dict(line.split("=", 1) for line in file.read().splitlines() if "=" in line)
+        self.assertEqual(settings["Restart"], "on-failure")
+        self.assertGreaterEqual(int(settings["RestartSec"]), 1)
+        self.assertEqual(settings["StartLimitIntervalSec"], "0")
+        self.assertEqual(settings["RestartPreventExitStatus"], "2")
+
     def test_the_user_and_directories(self):
         for directory in "etc", "var/lib", "var/cache":
             os.makedirs(os.path.join(self.root, directory))

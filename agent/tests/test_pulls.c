@@ -14,8 +14,27 @@ static void count(void *arg)
 	++*(int *)arg;
 }
 
-static struct report *new_report(struct pulls *pulls, struct names *names,
-				 const struct window *window)
+static struct window window = { .from_ns = 0, .until_ns = UINT64_MAX };
+static const struct pull_request request = { .duration_ns = 1000, .format = "pprof" };
+static const struct totals totals = { .duration_ns = 2000 };
+static struct names *names;
+static struct pulls *pulls;
+
+static void begin(void)
+{
+	cr_assert_eq(names_new(&(struct names_options){ .none = true }, &names), 0);
+	cr_assert_eq(pulls_new(ignore, NULL, &pulls), 0);
+}
+
+static void end(void)
+{
+	pulls_free(pulls);
+	names_free(names);
+}
+
+TestSuite(pulls, .init = begin, .fini = end);
+
+static struct report *new_report(void)
 {
 	const struct report_context context = {
 		.events = EVENT_BIT(DP_EVENT_CPU),
@@ -24,27 +43,20 @@ static struct report *new_report(struct pulls *pulls, struct names *names,
 	};
 	struct report *report;
 
-	cr_assert_eq(pulls_report_new(pulls, &context, window, &report), 0);
+	cr_assert_eq(pulls_report_new(pulls, &context, &window, &report), 0);
 	return report;
 }
 
 Test(pulls, a_run_that_never_served_leaves_them_alone)
 {
-	const struct pull_request request = { .duration_ns = 1000, .format = "pprof" };
-	struct window window = { .from_ns = 0, .until_ns = UINT64_MAX };
-	struct totals totals = { .duration_ns = 2000 };
-	struct names *names;
 	struct report *present, *next;
-	struct pulls *pulls;
 	struct pull *pull;
 	const char *text;
 	size_t size;
 	int n_done = 0;
 
-	cr_assert_eq(names_new(&(struct names_options){ .none = true }, &names), 0);
-	cr_assert_eq(pulls_new(ignore, NULL, &pulls), 0);
-	present = new_report(pulls, names, &window);
-	next = new_report(pulls, names, &window);
+	present = new_report();
+	next = new_report();
 	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done, &pull), 0);
 	cr_assert_eq(pulls_due(pulls), 0);
 	pulls_plan(present, 100, 100);
@@ -59,26 +71,17 @@ Test(pulls, a_run_that_never_served_leaves_them_alone)
 	cr_assert_gt(size, 0);
 	pull_free(pull);
 	pulls_report_free(present, &totals);
-	pulls_free(pulls);
-	names_free(names);
 }
 
 Test(pulls, closed_while_one_runs)
 {
-	const struct pull_request request = { .duration_ns = 1000, .format = "pprof" };
-	struct window window = { .from_ns = 0, .until_ns = UINT64_MAX };
-	struct totals totals = { .duration_ns = 2000 };
-	struct names *names;
 	struct report *report;
-	struct pulls *pulls;
 	struct pull *pull, *other;
 	const char *text;
 	size_t size;
 	int n_done = 0;
 
-	cr_assert_eq(names_new(&(struct names_options){ .none = true }, &names), 0);
-	cr_assert_eq(pulls_new(ignore, NULL, &pulls), 0);
-	report = new_report(pulls, names, &window);
+	report = new_report();
 	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done, &pull), 0);
 	pulls_plan(report, 100, 100);
 	cr_assert_eq(pulls_taken(report, report, &totals), 0);
@@ -89,6 +92,40 @@ Test(pulls, closed_while_one_runs)
 	pull_free(pull);
 	pulls_report_free(report, &totals);
 	cr_assert_eq(n_done, 1);
-	pulls_free(pulls);
-	names_free(names);
+}
+
+static bool is_counted(void *arg)
+{
+	return *(int *)arg < 0;
+}
+
+Test(pulls, nobody_waits_for_one)
+{
+	struct report *report;
+	struct pull *pull[PULLS_MAX], *more;
+	int n_done[PULLS_MAX + 1] = { 0 };
+	const char *text;
+	size_t size;
+
+	report = new_report();
+	for (int i = 0; i < PULLS_MAX; i++)
+		cr_assert_eq(pulls_ask(pulls, &request, count, &n_done[i], &pull[i]), 0);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done[PULLS_MAX], &more), -EBUSY);
+	pulls_plan(report, 100, 100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	n_done[3] = -1;
+	pulls_drop(pulls, is_counted);
+	for (int i = 0; i < PULLS_MAX; i++)
+		cr_assert_eq(n_done[i], 0);
+	cr_assert_eq(pull_result(pull[3], &text, &size), -ECANCELED);
+	pull_free(pull[3]);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done[PULLS_MAX], &more), 0);
+	pulls_report_free(report, &totals);
+	for (int i = 0; i < PULLS_MAX; i++) {
+		cr_assert_eq(n_done[i], i == 3 ? 0 : 1);
+		if (i != 3)
+			pull_free(pull[i]);
+	}
+	pulls_close(pulls);
+	pull_free(more);
 }

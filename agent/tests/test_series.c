@@ -7,6 +7,7 @@
 
 #include "agent/relabel.h"
 #include "agent/series.h"
+#include "agent/series_memory.h"
 #include "deliver/deliver.h"
 
 static struct series_options options;
@@ -353,6 +354,54 @@ Test(series, facts_have_room)
 	add(&list, "k8s.pod.uid", "1");
 	find_with(1, "a", &list);
 	cr_assert(has("service.name", "/c;1"));
+}
+
+/* A machine that runs one container after the other, each in an interval of its own. */
+Test(series, sets_are_limited_over_time)
+{
+	struct series_memory *memory;
+	char text[16];
+	int n = 0;
+
+	cr_assert_eq(series_memory_new(&memory), 0);
+	options.memory = memory;
+	for (int i = 0; i < 1000; i++) {
+		options.now_ns = (uint64_t)(1 + i) * 1000000000;
+		begin(false, 10);
+		snprintf(text, sizeof(text), "c%d", i);
+		n += find(1, text, NULL, NULL);
+		cr_assert_eq(n, i < 10 ? i + 1 : 10);
+		cr_assert(find(2, "c0", NULL, NULL)); /* goes on */
+		series_free(series);
+	}
+	/* What was not used makes room, and what was stays. */
+	options.now_ns = (uint64_t)10 * 1000000000 + SERIES_MEMORY_NS;
+	begin(false, 10);
+	for (int i = 0; i < 20; i++) {
+		snprintf(text, sizeof(text), "d%d", i);
+		n += find(1, text, NULL, NULL);
+	}
+	cr_assert_eq(n, 10 + 8);
+	cr_assert(find(1, "c0", NULL, NULL));
+	cr_assert(find(1, "c9", NULL, NULL));
+	cr_assert_not(find(1, "c8", NULL, NULL));
+	series = series_free(series);
+	series_memory_free(memory);
+}
+
+Test(series, forgotten_sets_of_a_service_make_room)
+{
+	struct series_memory *memory;
+
+	cr_assert_eq(series_memory_new(&memory), 0);
+	options.memory = memory;
+	for (int i = 0; i < 3; i++) {
+		options.now_ns = 1 + (uint64_t)i * (SERIES_MEMORY_NS + 1);
+		begin(true, 40);
+		cr_assert_eq(find_many("a", i % 2), 10);
+		series = series_free(series);
+	}
+	series_memory_free(memory);
 }
 
 /* Bytes that are kept for n sources, which the service or the thread tells apart. */

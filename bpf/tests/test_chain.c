@@ -12,7 +12,7 @@
 
 enum { FIRST = 24, STACK = 32, WORDS = 40 };
 enum { CODE = 0, POSITION = 16, FLAG = 24, NEXT = 32, FRAME_SIZE = 40 };
-enum { TYPE = 0, TAG = 8, OTHER_TAG = 24, BODY = 32 };
+enum { TYPE = 0, TAG = 8, OTHER_TAG = 24, BODY = 32, SCOPE = 48 };
 enum { ENTRY = 2, SKIP = 4, KINDS = 0xf0, NO_KIND = 0x90, NATIVE = 7 };
 
 /* In place of the image's rules: nothing is walked. */
@@ -297,34 +297,204 @@ Test(chain, what_is_no_method_is_no_function_in_c)
 	expect(DP_RUNTIME_READ_FAULT, 1);
 }
 
-/* The file, the number of instructions and the first line of function 1; and a string with a hash. */
-Test(chain, functions_without_names_have_files)
+/* In what follows function 1 may be gone soon. */
+enum { HASH = 8, SIZE = 16, TEXT = 24, FLEETING = 0x300 };
+#define FILE_NAME (WORLD_STACK + 0x3800)
+#define NAME_TEXT (WORLD_STACK + 0x3a00)
+#define CLASS (WORLD_STACK + 0x3c00)
+#define CLASS_TEXT (WORLD_STACK + 0x3e00)
+/* A string whose text would be behind all memory. */
+#define LAST_TEXT (WORLD_STACK + WORLD_STACK_PAGES * DP_USER_PAGE_SIZE - TEXT)
+#define STEPS FLAGS
+
+/* Its file, the number of its instructions and its first line; `name`: its first tag. */
+static void put_fleeting(uint64_t name)
 {
 	struct dp_chain *c = &layout()->chain;
-	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
-	uint64_t string = function_at(8), steps = FLAGS;
 
 	c->file = BODY + 1;
-	c->hash = 8;
+	c->hash = HASH;
 	c->n_steps = 40;
 	c->first_line = 44;
 	c->step_size = 16;
 	c->step_line = 4;
+	c->fleeting = FLEETING;
+	c->scope = SCOPE;
+	c->class_name = 16;
 	put_list();
-	world_poke(w, function_at(1) + TAG, 0);
-	world_poke(w, function_at(1) + OTHER_TAG, steps);
-	world_poke(w, function_at(1) + BODY, string);
-	world_poke(w, function_at(2) + BODY, string);
+	world_poke(w, function_at(1) + TAG, name);
+	world_poke(w, function_at(1) + OTHER_TAG, STEPS);
+	world_poke(w, function_at(1) + BODY, FILE_NAME);
+	world_poke(w, function_at(2) + BODY, FILE_NAME);
 	world_poke(w, function_at(1) + 40, 7ULL << 32 | 2);
-	world_poke(w, steps, 8ULL << 32);
-	world_poke(w, steps + 16, 9ULL << 32);
-	world_poke(w, steps + 32, 10ULL << 32);
-	world_poke(w, frame_at(1) + POSITION, steps + 16);
+	world_poke(w, STEPS, 8ULL << 32);
+	world_poke(w, STEPS + 16, 9ULL << 32);
+	world_poke(w, STEPS + 32, 10ULL << 32);
+	world_poke(w, frame_at(1) + POSITION, STEPS + 16);
 	world_poke(w, frame_at(1) + FLAG, ENTRY);
-	/* A string whose hash is not known does not stand for it. */
+}
+
+/* Of at most eight characters. */
+static uint64_t word_of(const char *text)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, text, strlen(text));
+	return word;
+}
+
+static void put_text(uint64_t at, const char *text)
+{
+	world_poke(w, at + SIZE, strlen(text));
+	world_poke(w, at + TEXT, word_of(text));
+}
+
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = chain_hash(strlen(text), word_of(text));
+
+	for (unsigned int i = 1; i < DP_CHAIN_TEXT_WORDS; i++)
+		hash = chain_hash(hash, 0);
+	return hash;
+}
+
+/* What eval() executes: PHP does not make the hash of its file's name. */
+Test(chain, files_without_a_hash_have_a_text)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	put_fleeting(0);
+	put_text(FILE_NAME, "a(12)");
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, FILE_NAME | DP_CHAIN_FILE | DP_CHAIN_TEXT);
+	cr_assert_eq(f->position, 9 | DP_RUNTIME_ENTRY);
+	cr_assert_eq(f->tag, hash_of("a(12)"));
+	put_text(FILE_NAME, "a(13)");
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->tag, hash_of("a(13)"));
+	/* Of what follows it, which may be anything, nothing counts. */
+	put_text(FILE_NAME + 8, "x");
+	put_text(FILE_NAME, "a(13)");
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->tag, hash_of("a(13)"));
+	/* Of what cannot be read there may be any other at these addresses. */
+	world_poke(w, function_at(1) + BODY, LAST_TEXT);
+	world_poke(w, LAST_TEXT + SIZE, 9);
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->code, function_at(1));
-	cr_assert_eq(f->tag, chain_tag(0, steps));
+	cr_assert_eq(f->tag, 0);
+}
+
+/* A closure: what is shown of it, but the line, is in its tag. */
+Test(chain, functions_that_may_be_gone_soon_have_what_is_shown)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+	uint64_t tag;
+
+	put_fleeting(NAME_TEXT);
+	put_text(NAME_TEXT, "f");
+	/* As long as it does not say so, it is like others. */
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->position, (STEPS + 16) | DP_RUNTIME_ENTRY);
+	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32);
+	world_poke(w, FILE_NAME + HASH, 99);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1) | DP_CHAIN_LINE);
+	cr_assert_eq(f->position, 9 | DP_RUNTIME_ENTRY);
+	cr_assert_eq(f->tag, chain_tag(99, chain_tag(hash_of("f"), 0)));
+	/* With the same addresses, it may be of any class. */
+	world_poke(w, function_at(1) + SCOPE, CLASS);
+	world_poke(w, CLASS + 16, CLASS_TEXT);
+	put_text(CLASS_TEXT, "C");
+	tag = chain_tag(hash_of("f"), hash_of("C"));
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->tag, chain_tag(99, tag));
+	world_poke(w, FILE_NAME + HASH, 0);
+	put_text(FILE_NAME, "a(12)");
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1) | DP_CHAIN_LINE | DP_CHAIN_TEXT);
+	cr_assert_eq(f->tag, chain_tag(hash_of("a(12)"), tag));
+	/* What is native code is there. */
+	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32 | NATIVE);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->tag, chain_tag(NAME_TEXT, STEPS));
+}
+
+/* Of a text of so many bytes, of which the first ones that are read are the same. */
+static uint64_t hash_of_long(uint64_t size)
+{
+	uint64_t hash = size;
+
+	for (unsigned int i = 0; i < DP_CHAIN_TEXT_WORDS; i++)
+		hash = chain_hash(hash, i + 1 < DP_CHAIN_TEXT_WORDS ? ~0ULL : ~0ULL >> 8);
+	return hash;
+}
+
+/* Such are names of closures in others, and of classes that have none, with paths. */
+Test(chain, long_texts_are_known_by_their_sizes_and_beginnings)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	put_fleeting(NAME_TEXT);
+	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32);
+	world_poke(w, FILE_NAME + HASH, 99);
+	for (unsigned int i = 0; i <= DP_CHAIN_TEXT_WORDS; i++)
+		world_poke(w, NAME_TEXT + TEXT + 8 * i, ~0ULL);
+	for (unsigned int i = 0; i < 3; i++) {
+		const uint64_t sizes[] = { DP_CHAIN_TEXT_SIZE, DP_CHAIN_TEXT_SIZE + 1, UINT64_MAX };
+
+		world_poke(w, NAME_TEXT + SIZE, sizes[i]);
+		expect(DP_RUNTIME_COMPLETE, 3);
+		cr_assert_eq(f->code, function_at(1) | DP_CHAIN_LINE);
+		cr_assert_eq(f->tag, chain_tag(99, chain_tag(hash_of_long(sizes[i]), 0)));
+	}
+}
+
+static void expect_left_alone(uint64_t name)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->position, (STEPS + 16) | DP_RUNTIME_ENTRY);
+	cr_assert_eq(f->tag, chain_tag(name, STEPS));
+}
+
+/* What of a shared memory only other processes have used is not mapped. */
+Test(chain, closures_are_left_alone_where_a_text_cannot_be_read)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+
+	put_fleeting(LAST_TEXT);
+	world_poke(w, function_at(1) + TYPE, 0x100ULL << 32);
+	world_poke(w, FILE_NAME + HASH, 99);
+	world_poke(w, LAST_TEXT + SIZE, 9);
+	expect_left_alone(LAST_TEXT);
+	world_poke(w, function_at(1) + TAG, 8);
+	expect_left_alone(8);
+	/* The class's. */
+	world_poke(w, function_at(1) + TAG, NAME_TEXT);
+	put_text(NAME_TEXT, "f");
+	world_poke(w, function_at(1) + SCOPE, 8);
+	expect_left_alone(NAME_TEXT);
+	world_poke(w, function_at(1) + SCOPE, CLASS);
+	world_poke(w, CLASS + 16, LAST_TEXT);
+	expect_left_alone(NAME_TEXT);
+	/* But not in what eval() executes: any other may have these addresses. */
+	world_poke(w, FILE_NAME + HASH, 0);
+	expect(DP_RUNTIME_COMPLETE, 3);
+	cr_assert_eq(f->code, function_at(1));
+	cr_assert_eq(f->tag, 0);
+}
+
+Test(chain, functions_without_names_have_files)
+{
+	const struct dp_runtime_frame *f = &w->walk.runtime.frames[1];
+	const uint64_t string = FILE_NAME, steps = STEPS;
+
+	put_fleeting(0);
 	world_poke(w, string + 8, 99);
 	expect(DP_RUNTIME_COMPLETE, 3);
 	cr_assert_eq(f->code, string | DP_CHAIN_FILE);

@@ -10,7 +10,7 @@
 
 enum { INTERPRETERS = 40, NEXT = 8, THREADS = 16, ID = 24, FRAME = 32 };
 enum { PREVIOUS = 0, CODE = 8, POSITION = 24, ENTRY = 33 };
-enum { NAME = 16, LINE = 28, HASH = 24 };
+enum { FILENAME = 8, NAME = 16, LINE = 28, HASH = 24 };
 /* Of builds without the lock: in a frame, and in a code object. */
 enum { COPY = 40, COPIES = 40 };
 
@@ -48,6 +48,7 @@ static void begin_runtime(void)
 		.name = NAME,
 		.line = LINE,
 		.hash = HASH,
+		.filename = FILENAME,
 	};
 	w->port.thread_base = SELF;
 	w->walk.runtime.mapping = 3;
@@ -201,14 +202,25 @@ Test(runtime, the_interpreters_own_code_is_in_no_line)
 {
 	uint64_t object = put_code(1, 10), own = put_code(2, 0);
 	uint64_t first = put_frame(put_frame(0, 0, 0, LINK), object, 0x100, 0);
+	uint64_t name = own + 64; /* see put_code() */
 
 	put_thread(put_interpreter(0), 0, SELF,
 		   put_frame(put_frame(first, own, 0x200, 0), object, 0x300, 0));
 	layout()->python.entry_kind = DP_PYTHON_ENTRY_LINK;
+	/* So is that of others, whose files have other names. */
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 3);
+	expect_frame(1, own, 0x200, python_tag(2, 0));
+	world_poke(w, own + FILENAME, name);
 	cr_assert(runtime_read(&w->walk));
 	expect(DP_RUNTIME_COMPLETE, 2);
 	expect_frame(0, object, 0x300, python_tag(1, 10));
 	expect_frame(1, object, 0x100 | DP_RUNTIME_ENTRY, python_tag(1, 10));
+	/* In a line, they may be the same. */
+	world_poke(w, own + LINE, 1);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_COMPLETE, 3);
+	world_poke(w, own + LINE, 0);
 	/* Earlier versions have none, but count each frame. */
 	layout()->python.entry_kind = DP_PYTHON_ENTRY_EACH;
 	world_poke(w, first + PREVIOUS, 0);
@@ -327,6 +339,30 @@ Test(runtime, what_is_noted_remains)
 	cr_assert(runtime_read_all(&w->walk));
 	r->head.n = 0;
 	cr_assert(!runtime_read_all(&w->walk));
+}
+
+/* Each has an outcome of its own, as if it were alone. */
+Test(runtime, the_second_one_may_fail)
+{
+	struct walk_runtime *r = &w->walk.runtime;
+
+	world_poke(w, RUNTIME + INTERPRETERS, 8);
+	r->head = (struct dp_runtime){ .kind = DP_RUNTIME_HOTSPOT, .n = 2 };
+	r->frames[1].code = 0x20;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_assert_eq(r->head.n, 3);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_HOTSPOT | DP_RUNTIME_TWO);
+	cr_expect_eq(r->head.outcome, DP_RUNTIME_COMPLETE);
+	expect_frame(1, 0x20, 0, 0);
+	expect_frame(2, 2, DP_RUNTIME_PYTHON | DP_RUNTIME_READ_FAULT << 8, 0);
+	/* So may both. */
+	r->head = (struct dp_runtime){ 0 };
+	r->mapping = r->other = 3;
+	cr_assert(runtime_read_all(&w->walk));
+	cr_assert_eq(r->head.n, 1);
+	cr_expect_eq(r->head.kind, DP_RUNTIME_PYTHON | DP_RUNTIME_TWO);
+	cr_expect_eq(r->head.outcome, DP_RUNTIME_READ_FAULT);
+	expect_frame(0, 0, DP_RUNTIME_PYTHON | DP_RUNTIME_READ_FAULT << 8, 0);
 }
 
 Test(runtime, a_thread_that_it_does_not_know)

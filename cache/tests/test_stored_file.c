@@ -63,6 +63,28 @@ Test(stored_file, is_of_an_overlay_that_is_mounted)
 	cr_expect(!stored_file_is_mounted(path, makedev(0, 23), "overlay"));
 }
 
+/* Who mounts it may name it as they like. */
+Test(stored_file, has_a_server)
+{
+	static const char text[] =
+		"22 27 0:21 / /a rw,relatime shared:5 - fuse.a,user_id=7 b,user_id=8 rw,user_id=1000,group_id=9\n"
+		"23 27 0:22 / /b,user_id=7 rw - fuse  rw,user_id=1001,group_id=9\n"
+		"24 27 0:23 / /c rw - overlay none rw,lowerdir=/l,user_id=7\n"
+		"25 27 0:24 / /d rw - fuse\n";
+	char path[] = "/tmp/stored_file.XXXXXX";
+	_cleanup_close_ int fd = mkstemp(path);
+	uid_t user = 0;
+
+	cr_assert(write(fd, text, sizeof(text) - 1) == sizeof(text) - 1);
+	cr_expect(stored_file_server(path, makedev(0, 21), &user) && user == 1000);
+	cr_expect(stored_file_server(path, makedev(0, 22), &user) && user == 1001);
+	cr_expect(!stored_file_server(path, makedev(0, 23), &user));
+	cr_expect(!stored_file_server(path, makedev(0, 24), &user));
+	cr_expect(!stored_file_server(path, makedev(0, 25), &user));
+	cr_assert_eq(unlink(path), 0);
+	cr_expect(!stored_file_server(path, makedev(0, 21), &user));
+}
+
 static char directory[] = "/tmp/stored_file.XXXXXX";
 
 /* In a mount namespace of its own, with a file in it. */

@@ -71,7 +71,7 @@ FULL = {
                       "ProbeManager.test_files_that_do_not_close", "ProbeManager.test_a_debug_file_that_does_not_open"),
     # Too many calls; the other one needs binutils.
     "values": ("Values.test_arguments_by_position", "Values.test_a_separate_debug_file"),
-    # Need a compiler, ten thousand samples repeatedly, or too much time.
+    # Need a compiler, thousands of samples repeatedly, or too much time.
     "lifecycle": ("Build.test_of_a_command", "Build.test_of_all_processes",
                   "Swap.test_what_the_kernel_tells_is_complete", "Swap.test_without_a_mark_it_is_complete_or_cut",
                   "Trouble.test_stopped_for_a_while"),
@@ -95,8 +95,8 @@ SHORT = {
 }
 
 # Short tests that a machine cannot run, and those that only it can. The kernel unmaps the stack
-# page of a spinning thread to see which node uses it. On the first one, a change is tested before
-# it lands: CPUs take longer there to go than all other tests, and all tests are run in it as well.
+# page of a spinning thread to see which node uses it. On the first one, CPUs take longer to go than
+# all other tests, which are run in it as well.
 NOT_ON = {"1 CPU": (CPUS["name"],), "2 CPUs": (CPUS["name"],), "two nodes of memory": ("dump",)}
 ONLY_ON = {"five levels of page tables": (HIGH["name"],)}
 

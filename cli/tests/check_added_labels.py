@@ -20,6 +20,8 @@ UNKNOWN = {key: "<unknown>" for key in KEYS}
 
 
 class AddedLabels(Added):
+    LONG = "test_of_another_compiler", "test_another_function_has_the_same_place", "test_off_cpu_samples"
+
     def recording(self, seconds, *options, target="spans-O2", is_early=False):
         """Of test-programs/spans.cc."""
         return self.recording_of(program(target), str(seconds), self.log, *(["early"] if is_early else []), options=options,
@@ -94,7 +96,7 @@ class AddedLabels(Added):
 
     def test_on_and_off_again_and_again(self):
         """What the kernel keeps of a call from before says nothing of a later one with the same place on the stack."""
-        with self.recording(20, "-F", "4999"):
+        with self.recording(10, "-F", "4999"):
             with self.times.change("on"):
                 probe = self.add()
             for _ in range(15):
@@ -164,6 +166,29 @@ class AddedLabels(Added):
         self.assertGreater(counts["off"]["missing"], 20)
         self.assertGreater(counts["on"]["right"], 20)
 
+    def test_forks_of_only_some_processes(self):
+        """Calls of the others are not kept: what they were forked in says nothing of later ones."""
+        for rounds in 24, 72, 216:
+            if self.forks_of_only_some(rounds) > 20:
+                return
+        self.fail("there was too little to see")
+
+    def forks_of_only_some(self, rounds):
+        """The number of samples of calls that others have begun."""
+        path, again = f"{self.log}-{rounds}", 0
+        with self.recording_of(program("forks"), str(rounds), path, "wait", options=("-F", "999")) as process:
+            self.do("add", "-p", str(process.pid), f"label:{program('forks')}:handle(number=arg1:s32)")
+            added = time.monotonic_ns()
+        log = Log(path)
+        with open(self.out) as file:
+            for sample in map(json.loads, file):
+                number = (sample["labels"] or {}).get("number")
+                wanted = log.at(sample["tid"], sample["time_ns"]) if sample["tid"] in log.times else CHANGING
+                again += sample["pid"] != process.pid and wanted > 1000 and sample["time_ns"] > added
+                if sample["pid"] != process.pid and wanted != CHANGING:
+                    self.assertNotIsInstance(number, int, sample)
+        return again
+
     def test_several_at_once(self):
         """Each is added and removed without the others."""
         with self.recording(8, "-F", "1999"):
@@ -227,7 +252,7 @@ class AddedLabels(Added):
         self.assertGreater(counts[False, True], 100)
 
     def test_errors(self):
-        with self.recording(10, "-F", "99"):
+        with self.recording(2, "-F", "99"):
             path = program("spans-O2")
             for why, probe in (("there must be values", f"label:{path}:handle"),
                                ("has no function handel", f"label:{path}:handel(x=arg1)"),

@@ -19,6 +19,8 @@ UNKNOWN = "<unknown>"
 
 
 class AddedSpans(Added):
+    LONG = "test_off_cpu_samples", "test_wall"
+
     def recording(self, seconds, *options, depth=5):
         """Of test-programs/timed.cc."""
         return self.recording_of(program("timed"), str(seconds), self.log, str(depth), options=options,

@@ -7,8 +7,10 @@ usage: check_agent_backends.py DWARFPROF PROGRAM-DIR
 """
 import base64
 import glob
+import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import sys
 import harness
 import otlp
 from agents import Agent, free_port
-from harness import dwarfprof, wait_for, wait_until_it_says
+from harness import dwarfprof, start, wait_for, wait_until_it_says
 
 # Passes connections on from one port to another.
 FORWARD = ("import socket, sys, threading\n"
@@ -94,10 +96,78 @@ class Deliveries(Agent):
         forward = subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(receiver.ports["http"])])
         self.addCleanup(forward.wait)
         self.addCleanup(forward.kill)
-        agent = self.agent(*args)
+        lost = "did not end by itself: the interval that was open is lost"
+        agent = self.agent(*args, said=[lost, "sampling"])
         wait_for(lambda: receiver.calls("push") >= len(calls), 120)
         self.end(agent)
         self.assertEqual(receiver.calls("push"), len(calls))
+        with start("agent", *args, stderr=subprocess.PIPE, text=True) as agent:
+            self.assertNotIn(lost, wait_until_it_says(agent, "sampling") + self.end(agent))
+
+
+    def test_what_is_lost_at_the_end_is_said(self):
+        """In memory, while nobody listens."""
+        address, url = f"127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+        caller = self.caller()
+        args = *self.of_calls(caller), "--deliver", "100ms", "--otlp", url, "--pull", address
+        for more, words in ((), "could not be delivered in time, and are lost"), \
+                (("--spool", self.out + ".spool"), f"wait in {self.out}.spool until an agent delivers there again"):
+            agent = self.agent(*args, *more)
+            wait_for(lambda: self.call(caller, 200) and self.figures(address)[f'spooled{{backend="{url}"}}'] > 2)
+            said = self.end_in_time(agent)
+            n = re.search(f"{url}: (\\d+) requests {words}", said)
+            self.assertTrue(n, said)
+            self.assertGreater(int(n.group(1)), 2)
+
+    def test_what_waits_for_a_backend_that_is_gone_is_said(self):
+        address, caller = f"127.0.0.1:{free_port()}", self.caller()
+        def configure(path):
+            with open(self.config, "w") as file:
+                file.write(f"spool = {self.out}.spool\ndeliver = 300ms\notlp = http://127.0.0.1:{free_port()}{path}\n")
+        configure("/one")
+        agent = self.agent(*self.of_calls(caller), "-c", self.config, "--pull", address)
+        self.call(caller, 500)
+        self.wait_until_written(address)
+        self.assertEqual(self.figures(address)["spooled_left"], 0)
+        configure("/two")
+        agent.send_signal(signal.SIGHUP)
+        said = wait_until_it_says(agent, "no agent delivers from")
+        self.assertRegex(said, rf"requests wait in {self.out}\.spool until an agent delivers there again")
+        figures = self.figures(address)
+        self.assertGreater(figures["spooled_left"], 0)
+        self.assertGreater(figures["spooled_left_bytes"], 0)
+        self.end(agent)
+        agent = self.agent(*self.of_calls(caller), "-c", self.config, "--pull", address,
+                           said=["no agent delivers from", "sampling"])
+        self.assertEqual(self.figures(address)["spooled_left"], figures["spooled_left"])
+        self.end(agent)
+
+    def test_a_full_disk_keeps_the_newest(self):
+        """Though the spool has not got the size that it may have."""
+        spool, address, url = self.out + ".spool", f"127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+        os.mkdir(spool)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64K", "tmpfs", spool], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", spool], check=True)
+        caller = self.caller()
+        agent = self.agent(*self.of_calls(caller), "--deliver", "100ms", "--spool", spool, "--otlp", url, "--pull", address)
+        dropped = f'delivery_dropped_total{{backend="{url}"}}'
+        wait_for(lambda: self.call(caller, 200) and self.figures(address)[dropped] > 5)
+        waiting = lambda: max(glob.glob(os.path.join(spool, "*/[0-9]*")))
+        newest = waiting()
+        wait_for(lambda: self.call(caller, 200) and waiting() > newest)
+        self.assertEqual(self.figures(address)["intervals_failed_total"], 0)
+        self.end(agent)
+
+
+    def test_what_waits_in_memory_is_little(self):
+        """An eighth of --memory for all backends together."""
+        address, urls = f"127.0.0.1:{free_port()}", [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
+        caller = self.caller()
+        self.agent(*self.of_calls(caller), "--deliver", "100ms", "--memory", "1M", "--otlp", urls[0], "--otlp", urls[1],
+                   "--pull", address)
+        figure = lambda name: [self.figures(address)[f'{name}{{backend="{url}"}}'] for url in urls]
+        wait_for(lambda: self.call(caller, 200) and min(figure("delivery_dropped_total")) > 0)
+        self.assertLessEqual(max(figure("spooled_bytes")), 1 << 16)
 
 
 class Kinds(Agent):
@@ -211,6 +281,35 @@ class Secured(Agent):
         pushed = [(r["labels"]["rack_row"], "X-New" in r["headers"]) for r in receiver.got() if r["by"] == "push"]
         self.assertEqual(set(pushed), {("b7", False), ("c8", True)})
 
+    def test_only_the_backend_gets_them(self):
+        """Not who reads recordings, profiles, metrics and messages."""
+        receiver = Receiver(self, self.path("received"))
+        caller = self.caller()
+        address = f"127.0.0.1:{free_port()}"
+        agent = self.agent(*self.of_calls(caller), "--pull", address, "--store", self.store, "--deliver", "300ms", "--pyroscope",
+                           f"http://127.0.0.1:{receiver.ports['http']}/push.v1.PusherService/Push?api_key=s3cret-1",
+                           "--header", "X-Key: s3cret-2", "--header=X-Other:s3cret-3",
+                           "--otlp", f"http://127.0.0.1:{free_port()}/v1development/profiles?api_key=s3cret-4")
+        calls = self.call(caller, 500)
+        said = wait_until_it_says(agent, "cannot be reached, its profiles wait")
+        wait_for(lambda: receiver.calls("push") == len(calls))
+        fetch = lambda *paths: subprocess.run(["curl", "-sS"] + [f"http://{address}/{path}" for path in paths], capture_output=True,
+                                              check=True, timeout=60).stdout
+        pages = fetch("status", "metrics")
+        pulled = gzip.decompress(fetch("debug/pprof/profile?seconds=1"))
+        said += self.end(agent)
+        self.assertEqual({(r["headers"]["X-Key"][0], r["headers"]["X-Other"][0]) for r in receiver.got() if r["by"] == "push"},
+                         {("s3cret-2", "s3cret-3")})
+        self.assertIn("push.v1.PusherService/Push?***", pages.decode(errors="replace"))
+        out = self.path("pprof")
+        self.assertIn(dwarfprof("convert", self.recordings()[0], "-o", out, "--format", "pprof").returncode, (0, 5))
+        with open(out, "rb") as file:
+            stored = gzip.decompress(file.read())
+        for profile in pulled, stored:
+            self.assertIn(b"--header X-Key: *** --header=X-Other: ***", profile)
+        for place in said.encode(), pages, pulled, stored:
+            self.assertNotIn(b"s3cret", place)
+
     def test_nobody_else_gets_them(self):
         """A backend with another certificate gets neither profiles nor credentials, until it is trusted."""
         receiver = self.receiver()
@@ -251,10 +350,14 @@ class Options(Agent):
                 (["--otlp", "https://h", "--cert-file", "/x"], "--cert-file and --key-file are given together"),
                 (["--pyroscope", "https://h", "--auth-password-file", "/x"], "is given with --auth-user"),
                 (["--otlp", "http://h", "--otlp", "http://h", "--label", "a=b"], "is given twice"),
+                (["--otlp", "http://h?key=s3cret-1", "--otlp", "http://h?key=s3cret-2"], "http://h?*** is given twice"),
+                (["--otlp", "me:s3cret@h"], "not '***@h'"),
+                (["--otlp", "http://me:s3cret@h", "--ca-file", "/x"], "http://***@h has no TLS"),
                 (["--backend", "x"], "lacks a URL")):
             result = dwarfprof("agent", "--check", *args)
             self.assertEqual(result.returncode, 2, args)
             self.assertIn(words, result.stderr)
+            self.assertNotIn("s3cret", result.stderr)
         self.assertEqual(dwarfprof("agent", "--check", *["--otlp", "http://h"] * 2).returncode, 0)
 
 

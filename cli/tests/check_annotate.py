@@ -105,6 +105,20 @@ class Annotate(unittest.TestCase):
                     self.assertNotIn("\x1b", result.stdout)
                     self.assertNotIn("secret", result.stdout)
 
+    def test_a_line_without_end(self):
+        with tempfile.TemporaryDirectory() as directory:
+            source, binary, recording = (os.path.join(directory, name) for name in ("long.c", "x", "x.dwarfprof"))
+            with open(source, "w") as file:
+                file.write("x" * 998 + "\u20ac" * 1000)
+            code = (f'volatile unsigned sink;\n#line 1 "{source}"\n'
+                    'int main(void) { for (unsigned i = 0; i < 400000000; i++) sink++; return 0; }\n')
+            subprocess.run(["gcc", "-g", "-O1", "-x", "c", "-", "-o", binary], input=code, text=True, check=True)
+            result = dwarfprof("-F", "499", "-o", recording, "--", binary)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            result = dwarfprof("annotate", "--no-cache", "main", recording)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"(?m)^ *100\.00 +1  x{998}$")
+
     def test_time_is_that_of_the_system_call(self):
         """Blocked, a thread is behind the instruction that entered the kernel."""
         code = ("#include <sys/syscall.h>\n#include <time.h>\n"

@@ -60,7 +60,13 @@ class Logged(unittest.TestCase):
 
 
 class Custom(Logged):
+    LONG = "test_many_cpu_samples",
+
     def test_cpu_samples(self):
+        self.check("custom-pie", 2, 3000, "-F", "4999")
+        self.check("custom-v0", 1, 1000, "-F", "4999")
+
+    def test_many_cpu_samples(self):
         self.check("custom-pie", 10, 20000, "-F", "4999")
         self.check("custom-v0", 5, 10000, "-F", "4999")
 

@@ -22,6 +22,8 @@ def names(sample):
 
 class Damaged(unittest.TestCase):
     """All scenarios that need the same options are sampled in one run."""
+    LONG = "test_depth",
+
     PLAIN = ("noncanonical", "heap", "itself", "vsyscall", "null", "code", "self-reference", "wild-pointer", "unmapped",
              "end-of-page", "handler", "jit")
     WITH_FRAME_POINTER = "self-reference", "cycle"

@@ -50,6 +50,8 @@ def read_text(text):
 
 
 class Doctor(unittest.TestCase):
+    LONG = "test_what_it_says_is_what_a_run_can",
+
     def doctor(self, *prefix, code=None, **kwargs):
         """The JSON report, after a comparison with the text."""
         text = run(*prefix, harness.DWARFPROF, "doctor", **kwargs)

@@ -42,6 +42,8 @@ COUNTERS = {"cycles": "0 0x0", "instructions": "0 0x1", "cache-references": "0 0
 
 
 class Events(unittest.TestCase):
+    LONG = "test_the_clock_instead_of_cycles",
+
     @classmethod
     def setUpClass(cls):
         target = busy()
@@ -74,8 +76,14 @@ class Events(unittest.TestCase):
         self.assertEqual(self.cycles_of_doctor(**on_machine()), ("ok", None))
         self.assertIn("by cycles, and each time a thread leaves its CPU\n", self.sample(0, "--wall", **on_machine())[0])
 
+    def test_the_clock_instead_of_cycles_that_do_not_exist(self):
+        self.check_falls_back({errno.ENOENT: NONE})
+
     def test_the_clock_instead_of_cycles(self):
-        for error, why in FALLS_BACK.items():
+        self.check_falls_back(FALLS_BACK)
+
+    def check_falls_back(self, errors):
+        for error, why in errors.items():
             with self.subTest(error=errno.errorcode[error]):
                 said, events = self.sample(0, **on_machine(cycles=error))
                 self.assertIn(f" at 99 Hz by cpu-clock ({why})\n", said)

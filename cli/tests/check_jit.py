@@ -144,6 +144,8 @@ LOOP_AT, LOOP_END = 9, 13
 
 
 class Dumps(Case):
+    LONG = "test_many_pieces_and_more_with_each_sample",
+
     def test_names_lines_moves_and_addresses_that_are_used_again(self):
         command = [harness.program("jitted"), "dump", "1", self.directory]
         result = harness.dwarfprof("-F", "1999", "-o", self.path("samples.jsonl"), "--", *command)

@@ -75,7 +75,7 @@ def names(sample):
 class Swap(unittest.TestCase):
     """Two libraries alternate at one address; the function called through it shows which one is
     mapped."""
-    WANTED = 10000
+    WANTED = 3000
     LONGEST_S = 150  # enough even where the machine gives a tenth of its CPU time
     RATE = 3999
     N_THREADS = 2
@@ -146,8 +146,13 @@ class Swap(unittest.TestCase):
     def test_what_the_kernel_does_not_tell_is_noticed(self):
         found = outcomes(self.swap("mremap", "through"))
         self.assertLessEqual(set(found), {"complete", "code_changed", "tables_changed"})
-        self.assertGreater(found["complete"], 1000)
-        self.assertGreater(found["code_changed"], 1000)
+        self.assertGreater(found["complete"], self.WANTED / 10)
+        self.assertGreater(found["code_changed"], self.WANTED / 10)
+
+
+class ManySwaps(Swap):
+    LONG = "test_what_the_kernel_tells_is_complete", "test_without_a_mark_it_is_complete_or_cut", "test_what_the_kernel_does_not_tell_is_noticed"
+    WANTED = 10000
 
 
 def make_sources(directory, n):
@@ -167,7 +172,7 @@ def make_sources(directory, n):
 class Build(unittest.TestCase):
     """Hundreds of short-lived compilers."""
     LONG = "test_of_a_command",
-    FILES = 100
+    FILES = 50
 
     def check(self, what, samples):
         """Are enough samples complete, and not too many lost?"""

@@ -383,6 +383,7 @@ class Wall(unittest.TestCase):
 
 class MaxRate(unittest.TestCase):
     """--max-rate: few samples, correct sums."""
+    LONG = "test_what_is_rare_is_taken_whole",
 
     def storm(self, *options, seconds=4):
         with tempfile.TemporaryDirectory() as directory:

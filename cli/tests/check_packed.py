@@ -27,6 +27,8 @@ WARNING = "runs {}, which is packed by UPX: its code is only in memory"
 
 
 class Packed(unittest.TestCase):
+    LONG = "test_processes",
+
     @classmethod
     def setUpClass(cls):
         directory = tempfile.TemporaryDirectory()

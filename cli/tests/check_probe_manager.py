@@ -262,6 +262,7 @@ class ProbeManager(unittest.TestCase):
                                ("is not an ELF file", ["add", f"uprobe:{__file__}:take"]),
                                ("has no parameter siez", ["add", f"uprobe:{path}:take(x=siez)"]),
                                ("what can be added is uprobe:PATH:NAME", ["add", "cpu"]),
+                               ("the name probe is taken", ["add", f"uprobe:{path}:take(probe=arg1)"]),
                                ("`time' is for -e uretprobe: alone", ["add", f"uretprobe:{path}:take(time)"]),
                                ("cannot read /nowhere", ["add", "uprobe:/nowhere:take"]),
                                ("there is no probe 7 of yours", ["remove", "7"]),
@@ -318,6 +319,7 @@ class ProbeManager(unittest.TestCase):
             self.assertIn("Permission denied", ask("list").stderr)
             os.chmod(self.socket, 0o666)
             by_root, = self.add(f"uprobe:{own}:take", "--name", "root's")
+            self.refuse("are those of other users' probes", "add", f"uprobe:{own}:take", "--name", f"{NOBODY}:root's")
             for why, words in (("only root may probe any process: give -p PID", [f"uprobe:{own}:take"]),
                                (f"you may not trace process {roots.pid}", [f"uprobe:{own}:take", "-p", str(roots.pid)]),
                                ("Permission denied", [f"uprobe:{hidden}:take", "-p", str(target.pid)]),
@@ -333,13 +335,17 @@ class ProbeManager(unittest.TestCase):
             target.go()
             roots.go()
             listed = self.list()
+            self.assertEqual((listed[probe]["name"], listed[by_root]["name"]), (f"{NOBODY}:uprobe:{own}:take", "root's"))
             self.assertEqual((listed[probe]["hits"], listed[probe]["traps"], listed[by_root]["hits"]), (200, 200, 400))
             self.assertEqual(ask("remove", "all").returncode, 0)
             self.assertEqual(set(self.list()), {by_root})
             self.do("enable", "all")  # is on
             self.do("disable", "all")
         self.assertEqual(re.findall("probe [0-9]+ is ([a-z]+) by user ([0-9]+)", said[0]), [("added", "0"), ("disabled", "0")])
-        self.assertEqual(sum(s["labels"]["probe"] != "root's" for s in self.samples() if s["event"] == "probe"), 200)
+        # Whose they are, and nobody else's could look so.
+        names = [s["labels"]["probe"] for s in self.samples() if s["event"] == "probe"]
+        self.assertEqual(set(names), {"root's", f"{NOBODY}:uprobe:{own}:take"})
+        self.assertEqual(sum(name != "root's" for name in names), 200)
 
     def test_a_process_that_executes_another_program(self):
         """Its user may trace it no more if that is set-user-ID, set-group-ID, or not for them to read."""

@@ -38,6 +38,8 @@ def resident(pid):
 
 
 class Metrics(unittest.TestCase):
+    LONG = "test_its_cost", "test_many_processes"
+
     def setUp(self):
         self.directory = self.enterContext(tempfile.TemporaryDirectory(dir=os.getcwd()))
         self.out = os.path.join(self.directory, "out.jsonl")

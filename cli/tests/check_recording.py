@@ -452,7 +452,7 @@ class NotWhole(Recording):
         with open(recording, "r+b") as file:
             file.seek(8)
             file.write(b"\x07")
-        self.refused(recording, "it is a recording of version 7, and this program reads version 1")
+        self.refused(recording, "it is a recording of version 7, and this program reads versions up to 2")
 
     def test_the_recording_itself_is_not_written_over(self):
         recording = self.recorded()

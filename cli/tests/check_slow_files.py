@@ -171,7 +171,7 @@ class SlowFiles(Files):
         path = os.path.join(self.directory, "samples.jsonl")
         said = os.path.join(self.directory, "said")
         with open(said, "w") as file:
-            profiler = start("-v", "--no-cache", "-F", "4999", "-p", f"{busy.pid},{slow.pid}", "-o", path, stderr=file)
+            profiler = start("-v", "--no-cache", "-F", "999", "-p", f"{busy.pid},{slow.pid}", "-o", path, stderr=file)
         self.addCleanup(profiler.kill)
         wait_for(lambda: "sampling " in harness.read(said))
         slow.stdin.write(b"\n")
@@ -182,7 +182,7 @@ class SlowFiles(Files):
         for process in (slow, busy):
             enough = cpu_time(process.pid) + 1
             wait_for(lambda process=process, enough=enough: cpu_time(process.pid) > enough)
-        # It writes hundreds of megabytes, for which these would leave no CPU.
+        # It writes much, for which these would leave no CPU.
         with harness.stopped([slow.pid, busy.pid]):
             profiler.send_signal(signal.SIGINT)
             self.assertEqual(profiler.wait(60), 0, harness.read(said))
@@ -455,47 +455,6 @@ while True:
             self.addCleanup(process.kill)
             self.assertGreaterEqual(process.wait(30), 0, command)
         self.assertTrue(self.are_locked(locked.pid))
-
-
-class HangingRecording(Files):
-    """A file that was recorded, and is not opened any more by who makes a report of it."""
-    # It waits for two seconds to open, or ten to read, and the other file's names are found.
-    PATIENCE = {OPEN: 2 + 4, READ: 10 + 4}
-
-    def report(self, recording):
-        """What it says and shows, and how long that takes."""
-        began = time.monotonic()
-        report = start("report", recording, "--no-cache", "--format", "folded", stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, text=True)
-        self.addCleanup(report.kill)  # it may not end before the file system does
-        folded, said = report.communicate(timeout=30)
-        self.assertEqual(report.returncode, 0, said)
-        return folded, said, time.monotonic() - began
-
-    def check(self, hang):
-        files = self.mount(harness.program("fibonacci"), ["hangs"], hangs=(hang,), is_deaf=True)
-        file, = files.paths()
-        recording = os.path.join(self.directory, "recording.dwarfprof")
-        with harness.Target(file, "3600") as hanging, harness.busy() as busy:
-            profiler = start("-F", "499", "-d", "1", "-p", f"{hanging},{busy}", "-o", recording, stderr=subprocess.DEVNULL)
-            self.addCleanup(profiler.kill)
-            self.assertEqual(profiler.wait(60), 0)
-        folded, said, _ = self.report(recording)
-        self.assertEqual(said, "")
-        self.assertRegex(folded, r"(?m)^hangs;.*;main;fibonacci")
-        files.hang_for(os.getpid())
-        folded, said, took = self.report(recording)
-        print(f"it was there after {took:.1f} s", flush=True)
-        self.assertLess(took, self.PATIENCE[hang])
-        self.assertIn(f"no names for {file}: its file system does not answer", said)
-        self.assertRegex(folded, r"(?m)^fibonacci;.*;main;fibonacci")
-        self.assertRegex(folded, r"(?m)^hangs;.*\[hangs\+0x")
-
-    def test_one_that_is_not_opened(self):
-        self.check(OPEN)
-
-    def test_one_that_is_not_read(self):
-        self.check(READ)
 
 
 class HangingMemory(Files):

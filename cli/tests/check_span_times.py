@@ -87,7 +87,7 @@ def is_at_copy(sample):
 
 
 class Spans(unittest.TestCase):
-    LONG = "test_wall", "test_without_values_and_time"
+    LONG = "test_off_cpu_samples", "test_wall", "test_without_values_and_time"
 
     def record(self, seconds, depth, *options, values="(number=arg1:s32)", minimum=f" min={MIN}", forms=("jsonl",), **kwargs):
         """Returns what dwarfprof wrote in each form, the program's log, and what dwarfprof said."""

@@ -170,6 +170,75 @@ class Labels(unittest.TestCase):
         """The thread has kept a call with the same CFA, which is another one."""
         self.counts({"right": 100, "unknown": 100}, "moved", 3, "-F", "999")
 
+    def forked(self, rounds, *options):
+        """The samples of test-programs/forks.c, and its log."""
+        with tempfile.TemporaryDirectory() as directory:
+            log, out, path = os.path.join(directory, "log"), os.path.join(directory, "out.jsonl"), program("forks")
+            result = dwarfprof("--probe", f"label:{path}:handle(number=arg1:s32)", "--no-symbols", "-o", out, *options, "--", path,
+                               str(rounds), log)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(out) as file:
+                return [json.loads(line) for line in file], Log(log)
+
+    def check_forked(self, *options):
+        """A process has the values of the call that has forked it, while it is in that; a thread's stack is its own."""
+        for rounds in 8, 24, 72:
+            counts, wrong = collections.Counter(), []
+            samples, log = self.forked(rounds, *options)
+            for s in samples:
+                wanted = log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else CHANGING
+                if wanted == CHANGING or not s["user_stack"]:
+                    continue
+                number = (s["labels"] or {}).get("number")
+                kind = ("process " if s["pid"] == s["tid"] else "thread ") + ("again" if wanted > 1000 else "in" if wanted else "out")
+                if number == (wanted or None):
+                    counts[kind] += 1
+                elif number == "<unknown>" and s["outcome"] != "complete":
+                    counts[kind + " unknown"] += 1
+                else:
+                    wrong.append((number, wanted, s["time_ns"], s["tid"], s["outcome"], s["late"]))
+            print(dict(counts), len(wrong), flush=True)
+            self.assertEqual(wrong[:5], [])
+            if all(counts[kind] > 20 for kind in ("process in", "process out", "process again", "thread out")):
+                return
+        self.fail("there was too little to see")
+
+    def test_forked_processes(self):
+        self.check_forked("-F", "999")
+        self.check_forked("-F", "999", "--probe", f"label:{program('forks')}:work_elsewhere(x=arg1:s32)")
+
+    def test_a_process_that_others_have_left(self):
+        """Until it is known, calls of it are not kept. One has the same place on the stack as that which it was forked in."""
+        for _ in range(3):  # a busy machine may have no sample of it in its time
+            numbers = self.left_process()
+            self.assertLessEqual(set(numbers), {"<unknown>"})
+            if numbers:
+                return
+        self.fail("there was too little to see")
+
+    def left_process(self):
+        with tempfile.TemporaryDirectory() as directory:
+            log, out, path = os.path.join(directory, "log"), os.path.join(directory, "out.jsonl"), program("forks")
+            with subprocess.Popen([path, "1", log, "leave"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+                profiler = start("-p", str(process.pid), "-F", "999", "--probe", f"label:{path}:handle(number=arg1:s32)",
+                                 "--no-symbols", "-o", out, stderr=subprocess.PIPE, text=True)
+                wait_until_it_says(profiler, "sampling")
+                with harness.stopped([profiler.pid]):
+                    process.stdin.write("\n")
+                    process.stdin.flush()
+                    harness.wait_for(lambda: 1101 in (number for numbers in Log(log).numbers.values() for number in numbers))
+                self.assertEqual(process.stdout.readline(), "done\n")
+                profiler.send_signal(signal.SIGINT)
+                said = profiler.communicate(timeout=180)[1]
+                self.assertEqual(profiler.returncode, 0, said)
+            log = Log(log)
+            with open(out) as file:
+                samples = [json.loads(line) for line in file]
+        numbers = collections.Counter((s["labels"] or {}).get("number") for s in samples
+                                      if s["user_stack"] and s["tid"] in log.times and log.at(s["tid"], s["time_ns"]) == 1101)
+        print(dict(numbers), flush=True)
+        return numbers
+
     def test_stacks_at_the_probe(self):
         """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
         instruction is executed as a copy, where no file is. A byte like a breakpoint may also be in a gap between functions."""

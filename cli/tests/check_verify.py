@@ -29,6 +29,7 @@ ENDS_EARLY = "_dl_runtime_resolve_"
 
 
 class Verify(unittest.TestCase):
+    LONG = "test_openssl", "test_perl"
 
     def profile(self, *args, code=0):
         """The samples, and the message about their verification."""

@@ -371,13 +371,32 @@ def chosen(is_long):
     return names
 
 
+class TimedResult(unittest.TextTestResult):
+    """Also says which tests took long, and the CPU time of their processes that have ended."""
+    LONG = 5
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.start, self.cpu = time.monotonic(), sum(os.times()[:4])
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        if (took := time.monotonic() - self.start) >= self.LONG:
+            name = unittest.TestCase.id(test)  # a test may have an id of its own
+            print(f"{name} took {took:.0f} s, and {sum(os.times()[:4]) - self.cpu:.0f} s of CPU", flush=True)
+
+
+class TimedRunner(unittest.TextTestRunner):
+    resultclass = TimedResult
+
+
 def run_tests(names=()):
     """Runs these tests of the main file, or all but LONG, or only LONG ("--long"); tells meson if one was skipped.
     Running none is a failure."""
     names = list(names)
     if names in ([], ["--long"]):
         names = chosen(bool(names)) or sys.exit("there are no such tests")
-    outcome = unittest.main(argv=[sys.argv[0], *names], exit=False).result
+    outcome = unittest.main(argv=[sys.argv[0], *names], exit=False, testRunner=TimedRunner).result
     if not outcome.wasSuccessful() or outcome.testsRun == 0:
         sys.exit(1)
     sys.exit(77 if outcome.skipped else 0)

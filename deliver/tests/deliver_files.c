@@ -47,6 +47,8 @@ static void set_option(struct deliver_options *o, char *argument)
 		o->protocol = strcmp(value, "pyroscope") == 0 ? DELIVER_PYROSCOPE : DELIVER_OTLP;
 	if (strcmp(argument, "bytes") == 0)
 		o->spool_bytes = strtoull(value, NULL, 10);
+	if (strcmp(argument, "patience_ms") == 0)
+		o->patience_ns = strtoull(value, NULL, 10) * 1000000;
 	if (strcmp(argument, "insecure") == 0)
 		o->insecure = true;
 	if (strcmp(argument, "header") == 0 && o->n_headers < ARRAY_SIZE(headers))

@@ -43,8 +43,8 @@ static enum answer_verdict grpc(int status, const char *more)
 
 Test(answer, of_http)
 {
-	static const long never[] = { 301, 400, 401, 403, 404, 408, 413, 500, 501 };
-	static const long later[] = { 429, 502, 503, 504 };
+	static const long never[] = { 301, 400, 404, 408, 413, 500, 501 };
+	static const long later[] = { 401, 403, 429, 502, 503, 504 };
 
 	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
 		cr_assert_eq(http(ANSWER_OTLP_HTTP, never[i]), ANSWER_NEVER);
@@ -63,7 +63,7 @@ Test(answer, of_http)
 Test(answer, of_grpc)
 {
 	for (int i = 0; i <= 16; i++) {
-		bool is_later = i == 1 || i == 4 || i == 10 || i == 11 || i == 14 || i == 15;
+		bool is_later = i == 1 || i == 4 || i == 7 || i == 10 || i == 11 || i >= 14;
 
 		cr_assert_eq(grpc(i, NULL), i == 0   ? ANSWER_DELIVERED :
 					    is_later ? ANSWER_LATER :
@@ -71,6 +71,44 @@ Test(answer, of_grpc)
 	}
 	cr_assert_eq(grpc(3, "Grpc-Message: 1%20%25 \xff%0a%\r\n"), ANSWER_NEVER);
 	cr_assert_str_eq(answer.text, "1 % ??%");
+}
+
+/* A token that has just been replaced. */
+Test(answer, may_deny)
+{
+	cr_assert_eq(http(ANSWER_CONNECT, 401), ANSWER_LATER);
+	cr_assert(answer_is_denied(&answer));
+	cr_assert_eq(http(ANSWER_OTLP_GRPC, 403), ANSWER_LATER);
+	cr_assert(answer_is_denied(&answer));
+	grpc(16, NULL);
+	cr_assert(answer_is_denied(&answer));
+	grpc(7, NULL);
+	cr_assert(answer_is_denied(&answer));
+	cr_assert(answer_blames_request(&answer)); /* or what it is about */
+	grpc(14, NULL);
+	cr_assert_not(answer_is_denied(&answer));
+}
+
+Test(answer, may_be_for_the_request_alone)
+{
+	http(ANSWER_CONNECT, 500);
+	cr_assert(answer_blames_request(&answer));
+	http(ANSWER_OTLP_HTTP, 429);
+	cr_assert_not(answer_blames_request(&answer));
+	http(ANSWER_OTLP_HTTP, 503);
+	cr_assert(answer_blames_request(&answer));
+	header("Retry-After: 7");
+	cr_assert(answer_blames_request(&answer));
+	http(ANSWER_CONNECT, 403);
+	cr_assert(answer_blames_request(&answer));
+	grpc(14, NULL);
+	cr_assert(answer_blames_request(&answer));
+	grpc(8, "Retry-After: 7");
+	cr_assert_not(answer_blames_request(&answer));
+	answer_init(&answer, ANSWER_OTLP_HTTP);
+	cr_assert_not(answer_blames_request(&answer)); /* it was not reached */
+	answer.was_sent = true;
+	cr_assert(answer_blames_request(&answer));
 }
 
 /* A google.rpc.Status of code 8 with a RetryInfo of 7.5 seconds. */

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +16,22 @@
 static char path[] = "/tmp/spool.XXXXXX";
 static struct spool *spool;
 static struct spool_counts counts;
+static unsigned int n_full;  /* so many files find no room on the disk */
+static bool is_counted_then; /* while the disk works */
+
+int __wrap_fdatasync(int fd);
+int __real_fdatasync(int fd);
+
+int __wrap_fdatasync(int fd)
+{
+	if (is_counted_then)
+		spool_counts(spool, &counts);
+	if (n_full == 0)
+		return __real_fdatasync(fd);
+	n_full--;
+	errno = ENOSPC;
+	return -1;
+}
 
 static int remove_one(const char *name, const struct stat *st, int flag, struct FTW *ftw)
 {
@@ -35,15 +53,20 @@ static void add(const char *text)
 	cr_assert_eq(spool_add(spool, text, strlen(text)), 0);
 }
 
-static void expect(const char *text)
+static void expect_at(size_t i, const char *text)
 {
 	void *data;
 	size_t size;
 
-	cr_assert_eq(spool_take(spool, &data, &size), 0);
+	cr_assert_eq(spool_take(spool, i, &data, &size), 0);
 	cr_assert_eq(size, strlen(text));
 	cr_assert_eq(memcmp(data, text, size), 0, "%.*s, not %s", (int)size, (char *)data, text);
 	free(data);
+}
+
+static void expect(const char *text)
+{
+	expect_at(0, text);
 }
 
 static void expect_nothing(void)
@@ -51,7 +74,7 @@ static void expect_nothing(void)
 	void *data;
 	size_t size;
 
-	cr_assert_eq(spool_take(spool, &data, &size), -ENOENT);
+	cr_assert_eq(spool_take(spool, 0, &data, &size), -ENOENT);
 }
 
 static void is_in_order(const char *where)
@@ -96,8 +119,112 @@ static void has_a_bound(const char *where)
 	spool_done(spool, true);
 	expect("abcd");
 	spool_done(spool, true);
-	cr_assert_eq(spool_take(spool, &data, &size), -ENOENT);
+	cr_assert_eq(spool_take(spool, 0, &data, &size), -ENOENT);
 	spool_free(spool);
+}
+
+/* Of three, the second is on its way while the others make room. */
+static void others_may_be_taken(const char *where)
+{
+	uint64_t oldest;
+
+	cr_assert_eq(spool_open(where, 8, &spool), 0);
+	cr_assert_eq(spool_oldest(spool), UINT64_MAX);
+	add("123");
+	add("45");
+	add("678");
+	oldest = spool_oldest(spool);
+	expect_at(1, "45");
+	spool_done(spool, false);
+	cr_assert_eq(spool_oldest(spool), oldest);
+	expect_at(1, "45");
+	add("abcde");
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 7 && counts.dropped == 2);
+	cr_assert_eq(spool_oldest(spool), oldest + 1);
+	spool_done(spool, true);
+	expect("abcde");
+	spool_done(spool, true);
+	expect_nothing();
+	spool_free(spool);
+}
+
+Test(spool, others_may_be_taken, .init = make_directory, .fini = remove_directory)
+{
+	others_may_be_taken(path);
+	others_may_be_taken(NULL);
+}
+
+/* Adds one of 5 bytes to three, of which one is on its way, while the disk has no room. */
+static void add_without_room(size_t taken, unsigned int n_files, int expected)
+{
+	static const char *const texts[] = { "123", "45", "678" };
+
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	for (size_t i = 0; i < 3; i++)
+		add(texts[i]);
+	expect_at(taken, texts[taken]);
+	n_full = n_files;
+	cr_assert_eq(spool_add(spool, "abcde", 5), expected);
+	cr_assert_eq(n_full, 0);
+}
+
+/* What is on its way stays, wherever it is, and is the one that is done then. */
+Test(spool, the_oldest_give_way_on_a_full_disk, .init = make_directory, .fini = remove_directory)
+{
+	for (size_t taken = 0; taken < 3; taken++) {
+		add_without_room(taken, 1, 0);
+		spool_done(spool, true);
+		expect("abcde");
+		spool_done(spool, true);
+		expect_nothing();
+		spool_counts(spool, &counts);
+		cr_assert(counts.n == 0 && counts.bytes == 0 && counts.dropped == 2);
+		spool_free(spool);
+		add_without_room(taken, 2, -ENOSPC);
+		spool_counts(spool, &counts);
+		cr_assert(counts.n == 1 && counts.dropped == 3);
+		spool_done(spool, true);
+		expect_nothing();
+		spool_free(spool);
+	}
+}
+
+/* A disk may hang, and whoever counts does not. */
+Test(spool, is_counted_while_it_is_written, .init = make_directory, .fini = remove_directory,
+     .timeout = 60)
+{
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	add("one");
+	is_counted_then = true;
+	add("second");
+	cr_assert(counts.n == 1 && counts.bytes == 3);
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 9);
+	spool_free(spool);
+}
+
+/* The oldest that is not on its way goes. */
+static void gets_another_bound(const char *where)
+{
+	cr_assert_eq(spool_open(where, 12, &spool), 0);
+	add("1234");
+	add("5678");
+	add("9abc");
+	expect("1234");
+	spool_set_limit(spool, 8);
+	spool_counts(spool, &counts);
+	cr_assert(counts.n == 2 && counts.bytes == 8 && counts.dropped == 1);
+	spool_done(spool, true);
+	expect("9abc");
+	spool_done(spool, true);
+	spool_free(spool);
+}
+
+Test(spool, gets_another_bound, .init = make_directory, .fini = remove_directory)
+{
+	gets_another_bound(path);
+	gets_another_bound(NULL);
 }
 
 Test(spool, is_in_order, .init = make_directory, .fini = remove_directory)
@@ -178,6 +305,32 @@ Test(spool, is_of_one_process, .init = make_directory, .fini = remove_directory)
 	spool_free(other);
 }
 
+static void *look_for_a_moment(void *arg)
+{
+	const int *lock = arg;
+
+	usleep(50000);
+	close(*lock);
+	return NULL;
+}
+
+Test(spool, waits_for_who_only_looks, .init = make_directory, .fini = remove_directory)
+{
+	pthread_t thread;
+	char name[64];
+	int lock;
+
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	spool_free(spool);
+	snprintf(name, sizeof(name), "%s/lock", path);
+	lock = open(name, O_WRONLY | O_CLOEXEC);
+	cr_assert_eq(flock(lock, LOCK_EX | LOCK_NB), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, look_for_a_moment, &lock), 0);
+	cr_assert_eq(spool_open(path, 100, &spool), 0);
+	pthread_join(thread, NULL);
+	spool_free(spool);
+}
+
 Test(spool, drops_what_cannot_be_read, .init = make_directory, .fini = remove_directory)
 {
 	char name[64];
@@ -189,7 +342,7 @@ Test(spool, drops_what_cannot_be_read, .init = make_directory, .fini = remove_di
 	add("two");
 	snprintf(name, sizeof(name), "%s/%020d", path, 0);
 	cr_assert_eq(unlink(name), 0);
-	cr_assert_eq(spool_take(spool, &data, &size), -EIO);
+	cr_assert_eq(spool_take(spool, 0, &data, &size), -EIO);
 	expect("two");
 	spool_counts(spool, &counts);
 	cr_assert_eq(counts.dropped, 1);

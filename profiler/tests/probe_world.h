@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernel/probe_slots.h"
+#include "kernel/uprobe_places.h"
 #include "sandbox/finders.h"
 #include "sandbox/given.h"
 #include "sandbox/parsers.h"
@@ -29,11 +32,19 @@ static unsigned int attached;
 static uint64_t coded;
 static unsigned int numbered;
 static int code_error;
-/* For whom a parser was asked last. */
-static uid_t asked_for;
+/* Had these the list of their functions? */
+static bool had_functions;
+/* For whom parsers were asked, in order, and what time the last one got. */
+static uid_t asked_for[8];
+static _Atomic size_t n_asked;
+static uint64_t asked_ns;
+/* A pipe: each of others than root waits for a byte; -1: it does not. */
+static int may_ask = -1;
 
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
 int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_eventfd(unsigned int value, int flags);
 int __real_eventfd(unsigned int value, int flags);
 int __wrap_probe_slots_new(const struct session *session, struct probe_slots **ret);
@@ -53,6 +64,13 @@ void __wrap_probe_slots_silence(const struct session *session);
 int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t size,
 			   struct given *ret, int *ret_first);
 
+void __wrap_finders_close(struct finders *f, uid_t user, int socket);
+/* Who pays if the last connection that was closed had something left. */
+static uid_t closed_for;
+
+/* Of CLOCK_MONOTONIC, what the test has left out. */
+static _Atomic time_t skipped_s;
+
 static void finish(pid_t pid)
 {
 	kill(pid, SIGKILL);
@@ -67,6 +85,15 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 
 	(void)setsockopt(peer, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	return peer;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int err = __real_clock_gettime(clock, ret);
+
+	if (clock == CLOCK_MONOTONIC)
+		ret->tv_sec += skipped_s;
+	return err;
 }
 
 int __wrap_eventfd(unsigned int value, int flags)
@@ -119,8 +146,8 @@ int __wrap_probe_slots_attach(struct probe_slots *s, enum probe_use use,
 {
 	(void)s;
 	(void)use;
-	(void)places;
 	(void)ret;
+	had_functions = places->functions.size > 0;
 	n_attached = n_pids;
 	if (n_pids > 0)
 		attached = pids[0];
@@ -171,7 +198,13 @@ int __wrap_parsers_ask(struct parsers *p, const struct parse_request *request, c
 int __wrap_parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
 		       struct parse_result *ret)
 {
-	asked_for = request->user;
+	char byte;
+
+	asked_for[n_asked % (sizeof(asked_for) / sizeof(asked_for[0]))] = request->user;
+	asked_ns = request->cpu_ns;
+	n_asked++;
+	if (request->user != 0 && may_ask >= 0)
+		(void)!read(may_ask, &byte, 1);
 	return __real_parsers_ask(p, request, clock, ret);
 }
 
@@ -182,6 +215,13 @@ int __wrap_finders_receive(struct finders *f, uid_t user, int socket, size_t siz
 	(void)f;
 	(void)user;
 	return given_receive(socket, size, ret, ret_first);
+}
+
+void __wrap_finders_close(struct finders *f, uid_t user, int socket)
+{
+	(void)f;
+	closed_for = user;
+	close(socket);
 }
 
 #endif

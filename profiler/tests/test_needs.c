@@ -263,14 +263,14 @@ Test(needs, are_part_of_a_session_s_options)
 	cr_assert_eq(session.needs.rings_per_cpu, 2);
 }
 
-/* A program's records arrive within a millisecond, of which few samples at a low rate are. */
+/* A program's records arrive within milliseconds, of which few samples at a low rate are. */
 Test(needs, let_records_wait_for_a_part_of_the_time_between_samples)
 {
 	static const struct {
 		unsigned int hz;
 		uint64_t ns;
-	} rates[] = { { 1, 1000000 },  { 20, 1000000 }, { 50, 400000 },
-		      { 100, 200000 }, { 199, 100502 }, { 200, 0 } };
+	} rates[] = { { 1, 3000000 },  { 20, 3000000 }, { 50, 1333333 },
+		      { 100, 666666 }, { 199, 335008 }, { 200, 0 } };
 	struct profiler_options options = options_of(&event_cpu);
 	struct needs needs;
 

@@ -182,6 +182,40 @@ Test(probe_peer, that_does_not_read_is_not_waited_for)
 	cr_assert_lt(probe_peer_go_on(&peer), 0);
 }
 
+Test(probe_peer, waits_with_a_whole_request)
+{
+	cr_assert(!probe_peer_waits(&peer));
+	send_text("{", 0);
+	cr_assert(!probe_peer_waits(&peer), "it has only begun");
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
+	cr_assert(!probe_peer_waits(&peer));
+	send_text("}", 1);
+	cr_assert(!probe_peer_waits(&peer));
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
+	send_text("\n", 0);
+	cr_assert(probe_peer_waits(&peer));
+	cr_assert_eq(probe_peer_read(&peer, NULL), 1);
+	probe_peer_next(&peer);
+	cr_assert(!probe_peer_waits(&peer));
+}
+
+Test(probe_peer, that_sends_half_a_request_is_not_waited_for)
+{
+	send_text("{", 0);
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
+	cr_assert(!probe_peer_is_slow(&peer, clock_now_ns()));
+	cr_assert(probe_peer_is_slow(&peer, clock_now_ns() + PROBE_PEER_TIME_NS));
+	send_text("}", 0);
+	peer.since_ns -= PROBE_PEER_TIME_NS;
+	cr_assert_eq(probe_peer_read(&peer, NULL), 0);
+	cr_assert(probe_peer_is_slow(&peer, clock_now_ns()), "more of it does not give it time");
+	send_text("\n", 0);
+	cr_assert(!probe_peer_is_slow(&peer, clock_now_ns()), "it is this side's turn");
+	cr_assert_eq(probe_peer_read(&peer, NULL), 1);
+	probe_peer_next(&peer);
+	cr_assert(!probe_peer_is_slow(&peer, clock_now_ns() + PROBE_PEER_TIME_NS));
+}
+
 /* It is there for poll(): whoever leaves it there is woken at once, without end. */
 Test(probe_peer, sends_an_urgent_byte)
 {

@@ -4,143 +4,19 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
 #include <jansson.h>
-#include <limits.h>
-#include <sched.h>
+#include <linux/sockios.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "log/clock.h"
-#include "profiler/profiler.h"
-#include "profiler/tests/probe_world.h"
-#include "samples/spans.h"
-#include "sandbox/tests/send_text.h"
-
-#define USER 65432
-#define GROUP 65431
-
-static char directory[] = "/tmp/probe_server.XXXXXX", path[sizeof(directory) + 2];
-static struct probe_server *server;
-
-static int listen_there(void)
-{
-	static struct value_labels labels;
-	static struct spans spans;
-	const struct profiler_options options = { .probe_socket = path };
-
-	return probe_server_open(NULL, NULL, &options, &labels, &spans, &server);
-}
-
-/* Where probes are set. */
-__attribute__((noinline)) int probed(int x);
-int probed(int x)
-{
-	return x + 1;
-}
-
-__attribute__((noinline)) int probed_too(int x);
-int probed_too(int x)
-{
-	return x + 2;
-}
-
-static int connect_to_it(void)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	strcpy(address.sun_path, path);
-	cr_assert_eq(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
-	return fd;
-}
-
-/* The caller drops the answer. */
-static json_t *ask(const char *text, const int *fds, size_t n_fds)
-{
-	_cleanup_close_ int fd = connect_to_it();
-	_cleanup_fclose_ FILE *from = fdopen(dup(fd), "r");
-	_cleanup_free_ char *line = NULL;
-	size_t room = 0;
-	json_t *answer;
-
-	send_text(fd, text, fds, n_fds);
-	cr_assert_gt(getline(&line, &room, from), 0);
-	answer = json_loads(line, 0, NULL);
-	cr_assert(json_is_object(answer), "%s", line);
-	return answer;
-}
-
-/* Adds a probe to this very program; more: members of the request; with the memory of a process. */
-static json_t *add_with(const char *probe, const char *name, const char *more, int memory)
-{
-	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	const int fds[] = { own, memory };
-	char own_path[PATH_MAX] = "", *text;
-	json_t *answer;
-
-	cr_assert_gt(readlink("/proc/self/exe", own_path, sizeof(own_path) - 1), 0);
-	cr_assert_gt(asprintf(&text,
-			      "{\"do\": \"add\", \"kind\": \"uprobe\", \"path\": \"%s\", "
-			      "\"probe\": \"%s\", \"name\": \"%s\"%s}\n",
-			      own_path, probe, name, more),
-		     0);
-	answer = ask(text, fds, memory < 0 ? 1 : 2);
-	free(text);
-	return answer;
-}
-
-static json_t *add(const char *probe, const char *name)
-{
-	return add_with(probe, name, "", -1);
-}
-
-static void add_one(const char *probe, const char *name)
-{
-	json_t *answer = add(probe, name);
-
-	cr_assert(json_object_get(answer, "id"), "%s",
-		  json_string_value(json_object_get(answer, "error")));
-	json_decref(answer);
-}
-
-static void check_error(json_t *answer, const char *why)
-{
-	const char *error = json_string_value(json_object_get(answer, "error"));
-
-	cr_assert(error && strstr(error, why), "%s", error);
-	json_decref(answer);
-}
-
-static void refuse(const char *why, const char *probe, const char *name)
-{
-	check_error(add(probe, name), why);
-}
-
-static void begin(void)
-{
-	cr_assert(probed(1) == 2 && probed_too(1) == 3);
-	cr_assert(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/s", directory);
-}
-
-static void end(void)
-{
-	server = probe_server_free(server);
-	cr_expect_eq(access(path, F_OK), -1);
-	rmdir(directory);
-}
+#include "profiler/probe_peer.h"
+#include "profiler/tests/probe_asks.h"
 
 TestSuite(probe_server, .init = begin, .fini = end, .timeout = 60);
 
@@ -198,6 +74,16 @@ Test(probe_server, does_not_wait_for_ever)
 	close(ends[1]);
 }
 
+/* Whoever has made the file chooses its size. */
+Test(probe_server, keeps_the_list_of_functions_only_for_calls)
+{
+	cr_assert_eq(listen_there(), 0);
+	add_one("probed", "x");
+	cr_assert(!had_functions);
+	check_done(add_with("probed", "y", ", \"kind\": \"span\"", -1));
+	cr_assert(had_functions);
+}
+
 Test(probe_server, tells_an_error_that_nobody_has_logged)
 {
 	json_t *answer;
@@ -240,6 +126,24 @@ Test(probe_server, serves_others_while_a_peer_does_not_read)
 	json_decref(answer);
 }
 
+Test(probe_server, ends_who_leaves_half_a_request)
+{
+	_cleanup_close_ int half = -1;
+	char answer[128] = "", more;
+	int left = 1;
+
+	cr_assert_eq(listen_there(), 0);
+	half = connect_to_it();
+	send_text(half, "{", NULL, 0);
+	while (left > 0)
+		cr_assert_eq(ioctl(half, SIOCOUTQ, &left), 0);
+	skipped_s = PROBE_PEER_TIME_NS / 1000000000;
+	for (size_t n = 0; n < sizeof(answer) - 1 && !strchr(answer, '\n'); n++)
+		cr_assert_eq(recv(half, answer + n, 1, 0), 1);
+	cr_assert(strstr(answer, "the rest of the request does not come"), "%s", answer);
+	cr_assert_eq(recv(half, &more, 1, 0), 0);
+}
+
 Test(probe_server, refuses_what_would_not_fit_into_a_list)
 {
 	char name[PROBE_MAX_NAME + 2], probe[PROBE_MAX_TEXT + 1];
@@ -255,10 +159,16 @@ Test(probe_server, refuses_what_would_not_fit_into_a_list)
 	refuse("the probe's name has control characters", "probed", "\\u202e");
 }
 
-static void check_done(json_t *answer)
+/* Others' probes have such names, and values of that name are not theirs. */
+Test(probe_server, refuses_what_would_tell_another_probe)
 {
-	cr_assert(!json_object_get(answer, "error"));
-	json_decref(answer);
+	cr_assert_eq(listen_there(), 0);
+	refuse("are those of other users' probes", "probed", "65432:x");
+	refuse("are those of other users' probes", "probed", "0:");
+	refuse("the name probe is taken", "probed(x=arg1:s32, probe=arg1:s32)", "x");
+	add_one("probed(probed=arg1:s32)", "65432 :x");
+	add_one("probed", "x1:65432:");
+	add_one("probed", ":");
 }
 
 static pid_t start_waiting(void)
@@ -396,173 +306,4 @@ Test(probe_server, removes_a_probe_that_is_disabled)
 	cr_assert_eq(n_closed, 1);
 	check_done(ask("{\"do\": \"disable\"}\n", NULL, 0));
 	cr_assert_eq(n_closed, 1);
-}
-
-static bool is_refused(json_t *answer, const char *why)
-{
-	const char *error = json_string_value(json_object_get(answer, "error"));
-
-	return error && strstr(error, why);
-}
-
-static const char *state_of_first(void)
-{
-	json_t *list = json_object_get(ask("{\"do\": \"list\"}\n", NULL, 0), "probes");
-
-	return json_string_value(json_object_get(json_array_get(list, 0), "state")) ?: "";
-}
-
-static void listen_to_users(void)
-{
-	if (geteuid() != 0)
-		cr_skip("it becomes another user");
-	cr_assert_eq(chmod(directory, 0755), 0);
-	cr_assert_eq(listen_there(), 0);
-	cr_assert_eq(chmod(path, 0666), 0);
-}
-
-/* Returns what `act` does. */
-static int as_user(int (*act)(pid_t parent), pid_t *ret)
-{
-	const pid_t parent = getpid();
-	int status;
-
-	*ret = fork();
-	if (*ret == 0)
-		_exit(setgroups(0, NULL) < 0 || setresgid(GROUP, GROUP, GROUP) < 0 ||
-				      setresuid(USER, USER, USER) < 0 ||
-				      prctl(PR_SET_DUMPABLE, 1) < 0 ?
-			      100 :
-			      act(parent));
-	cr_assert(waitpid(*ret, &status, 0) == *ret && WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
-/* Returns the number of what went wrong. */
-static int add_own(pid_t parent)
-{
-	char own[64], others[64], label[128];
-	int memory;
-
-	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	snprintf(own, sizeof(own), ", \"pids\": [%d]", (int)getpid());
-	snprintf(others, sizeof(others), ", \"pids\": [%d]", (int)parent);
-	if (!is_refused(add("probed", "x"), "only root may probe any process"))
-		return 2;
-	if (!is_refused(add_with("probed", "x", others, memory), "you may not trace"))
-		return 3;
-	if (!is_refused(add_with("probed", "x", own, -1), "you may not trace"))
-		return 4;
-	snprintf(label, sizeof(label), "%s, \"kind\": \"label\"", own);
-	if (!is_refused(add_with("probed(x=arg1:s32)", "x", label, memory),
-			"only root may add label and span probes"))
-		return 10;
-	if (is_refused(add_with("probed", "x", own, memory), ""))
-		return 5;
-	if (strcmp(state_of_first(), "on") != 0)
-		return 6;
-	/* As one that has executed a program with other rights. */
-	prctl(PR_SET_DUMPABLE, 0);
-	if (strcmp(state_of_first(), "off") != 0)
-		return 7;
-	if (!is_refused(ask("{\"do\": \"enable\"}\n", NULL, 0), "you may not trace"))
-		return 8;
-	prctl(PR_SET_DUMPABLE, 1);
-	if (is_refused(ask("{\"do\": \"enable\"}\n", NULL, 0), "") ||
-	    strcmp(state_of_first(), "on") != 0)
-		return 9;
-	return 0;
-}
-
-Test(probe_server, sets_probes_of_users_in_processes_that_they_may_trace)
-{
-	pid_t child;
-
-	listen_to_users();
-	cr_assert_eq(as_user(add_own, &child), 0);
-	cr_assert(n_attached == 1 && attached == (unsigned int)child);
-	cr_assert_eq(asked_for, USER);
-}
-
-/* As another user, of a namespace that USER has made. `ends`: somebody maps its users. */
-static int add_inside(const int ends[2])
-{
-	int memory;
-	char own[64], byte;
-
-	if (setresgid(GROUP, GROUP, GROUP) < 0 || setresuid(USER, USER, USER) < 0 ||
-	    prctl(PR_SET_DUMPABLE, 1) < 0 || unshare(CLONE_NEWUSER) < 0 ||
-	    write(ends[1], "x", 1) != 1 || read(ends[1], &byte, 1) != 1 || setresuid(0, 0, 0) < 0 ||
-	    prctl(PR_SET_DUMPABLE, 1) < 0)
-		return 1;
-	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	snprintf(own, sizeof(own), ", \"pids\": [%d]", (int)getpid());
-	return is_refused(add_with("probed", "x", own, memory), "in another user namespace") ? 0 :
-											       2;
-}
-
-Test(probe_server, refuses_users_of_namespaces)
-{
-	const char map[] = "0 65429 1\n";
-	int ends[2], file, status;
-	char map_path[64], byte;
-	pid_t child;
-
-	listen_to_users();
-	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	child = fork();
-	if (child == 0)
-		_exit(add_inside(ends));
-	close(ends[1]);
-	if (read(ends[0], &byte, 1) != 1)
-		cr_skip("this machine has no user namespaces");
-	snprintf(map_path, sizeof(map_path), "/proc/%d/uid_map", (int)child);
-	file = open(map_path, O_WRONLY | O_CLOEXEC);
-	cr_assert_eq(write(file, map, strlen(map)), (ssize_t)strlen(map));
-	close(file);
-	cr_assert_eq(write(ends[0], "x", 1), 1);
-	cr_assert_eq(waitpid(child, &status, 0), child);
-	cr_assert(WIFEXITED(status));
-	cr_assert_eq(WEXITSTATUS(status), 0);
-	close(ends[0]);
-}
-
-static bool is_served(int fd)
-{
-	const char text[] = "{\"do\": \"status\"}\n";
-	char byte;
-
-	return send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL) > 0 && recv(fd, &byte, 1, 0) == 1;
-}
-
-/* Returns how many connections are served: the last one first, when the server has seen all. */
-static int crowd(pid_t parent)
-{
-	int fds[20], n = 0;
-
-	(void)parent;
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		fds[i] = connect_to_it();
-	for (size_t i = ARRAY_SIZE(fds); i-- > 0;)
-		n += is_served(fds[i]);
-	return n;
-}
-
-/* Who connects often takes the places of their own connections. */
-Test(probe_server, serves_others_while_a_user_connects_often)
-{
-	_cleanup_close_ int first = -1, second = -1;
-	int all[8];
-	pid_t child;
-
-	listen_to_users();
-	first = connect_to_it();
-	cr_assert(is_served(first));
-	cr_assert_eq(as_user(crowd, &child), 3);
-	cr_assert(is_served(first));
-	/* Nor does root make room for them by others' connections than its own. */
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		cr_assert(is_served(all[i] = connect_to_it()));
-	cr_assert(!is_served(first) && is_served(all[0]));
-	cr_assert_eq(as_user(crowd, &child), 3);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kernel/permission.h"
 #include "log/clock.h"
 #include "profiler/outputs.h"
 #include "samples/tests/kernel_world.h"
@@ -34,10 +35,14 @@ static uint64_t added_ns; /* added to the clock: simulated waiting */
 static pid_t child;       /* the profiled process */
 static int n_rounds;      /* of reading the rings */
 static bool is_short;     /* the process ends after its sample */
+static int n_added;       /* how often targets have been looked up, */
+static int n_ahead;       /* and before the programs were loaded */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_session_open(struct session *ret, const struct session_options *options);
+int __wrap_session_load(struct session *session, const struct session_options *options);
+int __real_target_add(struct process_table *table, const struct target *target);
+int __wrap_target_add(struct process_table *table, const struct target *target);
 void __wrap_session_close(struct session *session);
 int __wrap_session_publish(struct session *session, pid_t pid, uint32_t cell);
 int __wrap_session_rings_fd(const struct session *session);
@@ -50,6 +55,7 @@ const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n);
 bool __wrap_sideband_gather(struct sideband *sideband, const struct process_table *table,
 			    uint64_t ns);
 int __wrap_uevent_open(void);
+struct run_stats __wrap_run_stats_of(const struct session *session);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
@@ -67,20 +73,29 @@ static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 	return 0;
 }
 
-int __wrap_session_open(struct session *ret, const struct session_options *options)
+int __wrap_session_load(struct session *session, const struct session_options *options)
 {
 	static char programs;
 
-	*ret = (struct session){ .bpf = (void *)&programs, .filter = options->filter };
-	pool_init(&ret->pool, add_segment, NULL);
+	session->bpf = (void *)&programs;
+	session->pool.add_segment = add_segment;
+	n_ahead = n_added;
 	return 0;
+}
+
+int __wrap_target_add(struct process_table *table, const struct target *target)
+{
+	int err = __real_target_add(table, target);
+
+	n_added += err == 0;
+	return err;
 }
 
 void __wrap_session_close(struct session *session)
 {
 	pool_done(&session->pool);
-	for (int i = 0; i < n_segments; i++)
-		free(segments[i]);
+	while (n_segments > 0)
+		free(segments[--n_segments]);
 }
 
 int __wrap_session_publish(struct session *session, pid_t pid, uint32_t cell)
@@ -121,6 +136,11 @@ const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n)
 {
 	*ret_n = 0;
 	return NULL;
+}
+
+struct run_stats __wrap_run_stats_of(const struct session *session)
+{
+	return (struct run_stats){ 0 };
 }
 
 /* The simulated kernel does not report CPUs of the machine. */
@@ -263,6 +283,26 @@ Test(record, reports_what_was_sampled)
 	text = content(fd);
 	cr_assert_eq(strstr(text, "comm;profiled_function 2\n"), text, "%s", text);
 	cr_assert(!strstr(content(messages), "cannot"), "%s", content(messages));
+}
+
+/* The kernel takes a tenth of a second to verify the programs, in which the targets' files are parsed. */
+Test(record, looks_for_targets_while_programs_are_loaded)
+{
+	cr_assert_eq(record_run(&options), EXIT_CODE_OK, "%s", content(messages));
+	cr_assert_eq(n_added, 1);
+	cr_assert_eq(n_ahead, permission_may_load());
+}
+
+/* What it refuses is told to the programs. */
+Test(record, looks_for_targets_later_if_there_is_a_filter)
+{
+	char why[FILTER_WHY_SIZE], user[16];
+
+	snprintf(user, sizeof(user), "%u", getuid());
+	cr_assert_eq(filter_set_user(&filter, user, why), 0);
+	cr_assert_eq(record_run(&options), EXIT_CODE_OK, "%s", content(messages));
+	cr_assert_eq(n_added, 1);
+	cr_assert_eq(n_ahead, 0);
 }
 
 /* One message, and the old report stays. */

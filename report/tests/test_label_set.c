@@ -112,6 +112,28 @@ Test(label_set, has_labels_of_one_key_in_the_order_of_their_values)
 	expect_next(&at, "path", "/logout");
 }
 
+Test(label_set, loses_all_labels_of_a_key)
+{
+	static const struct label labels[] = {
+		{ .key = "path", .text = "/logout" }, { .key = "size", .number = 7, .unit = "" },
+		{ .key = "path", .text = "" },        { .key = "pat", .text = "/" },
+		{ .key = "path", .text = "/log" },
+	};
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	size_t at = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+		cr_assert_eq(label_list_add(&list, &labels[i]), 0);
+	label_list_remove(&list, "size");
+	label_list_remove(&list, "path");
+	label_list_remove(&list, "none");
+	cr_assert_eq(label_list_add(&list, &labels[0]), 0);
+	cr_assert_eq(label_set_new(&list, &set), 0);
+	expect_next(&at, "pat", "/");
+	expect_next(&at, "path", "/logout");
+	cr_assert(!label_set_next(set, &at, &(struct label){ 0 }));
+}
+
 Test(label_set, has_the_first_label_of_each_key)
 {
 	struct label label;

@@ -4,6 +4,7 @@
  * sizes that receivers take. The tests `formats` and `otlp` read whole ones by the collector's code.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
 
 #include "report/report.h"
 #include "report/tests/labels.h"
@@ -29,8 +30,9 @@ static size_t file_size;
 /* What has been decoded of all requests. */
 static struct {
 	size_t requests, samples, times, largest, most, attributes;
-	char ids[64][16];
+	char ids[1024][16];
 	size_t n_ids;
+	int fails; /* so many times, taking one fails */
 } seen;
 
 static void begin(const struct report_parts *parts)
@@ -126,7 +128,7 @@ static int end_part(void *arg)
 	seen.requests++;
 	*begins = file_size;
 	otlp__export_profiles_service_request__free_unpacked(request, NULL);
-	return 0;
+	return seen.fails-- > 0 ? -ENOSPC : 0;
 }
 
 static void end(void)
@@ -168,6 +170,24 @@ Test(otlp, requests_have_a_limited_number_of_samples)
 	free(file);
 }
 
+/* The disk is full for a moment. */
+Test(otlp, requests_follow_one_that_cannot_be_taken)
+{
+	size_t begins = 0;
+	const struct report_parts parts = { 1 << 30, 100, end_part, &begins };
+
+	seen.fails = 1;
+	begin(&parts);
+	for (unsigned int i = 0; i < 450; i++)
+		add(i, NULL);
+	cr_assert_eq(report_finish(report, &totals), -ENOSPC);
+	fclose(report->to);
+	report_free(report);
+	cr_assert_eq(seen.times, 450);
+	cr_assert_eq(seen.requests, 5);
+	free(file);
+}
+
 Test(otlp, nothing_is_written_without_samples)
 {
 	size_t begins = 0;
@@ -194,6 +214,29 @@ static void add_with(unsigned int variant, const char *const labels[][2], size_t
 	add(variant, set);
 	label_set_free(set);
 	label_list_done(&list);
+}
+
+/* Containers, each with all that its runtime says of it. */
+Test(otlp, resources_count_as_well)
+{
+	size_t begins = 0;
+	const struct report_parts parts = { 100000, 100000, end_part, &begins };
+	char service[16], image[700];
+	const char *const labels[][2] = { { "service.name", service },
+					  { "container.image.name", image } };
+
+	memset(image, 'x', sizeof(image) - 1);
+	image[sizeof(image) - 1] = '\0';
+	begin(&parts);
+	for (unsigned int i = 0; i < 600; i++) {
+		snprintf(service, sizeof(service), "s%u", i);
+		add_with(0, labels, 2);
+	}
+	end();
+	cr_assert_eq(seen.samples, 600);
+	cr_assert_lt(seen.largest, 102000);
+	cr_assert_gt(seen.largest, 60000);
+	free(file);
 }
 
 static const char *find_attribute(const Otlp__Resource *resource, const char *key)

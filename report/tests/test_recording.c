@@ -345,8 +345,8 @@ Test(recording, of_something_else_is_refused)
 	refuses(text, strlen(text), "not a recording");
 	refuses(text, 3, "not a recording");
 	record(1, 10, 10);
-	file[RECORDING_MAGIC_SIZE]++;
-	refuses(file, file_size, "version 2");
+	file[RECORDING_MAGIC_SIZE] = RECORDING_VERSION_TIMED + 1;
+	refuses(file, file_size, "version 3");
 	free(file);
 	free(text);
 }

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -25,6 +26,7 @@ struct noted {
 	size_t n;
 	uint64_t times, addresses;
 	bool in_order;
+	int nice; /* of the thread */
 	const struct module *module;
 	bool found_open; /* the module, when the last sample was added */
 };
@@ -39,6 +41,7 @@ static int noted_add(struct report *report, const struct sample *sample,
 		(void)!read(noted->gate[0], &byte, 1);
 	noted->in_order &= sample->time_ns == noted->n;
 	noted->n++;
+	noted->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
 	noted->found_open = noted->module && noted->module->fd >= 0;
 	for (size_t i = 0; i < sample->n_user; i++)
 		noted->addresses += sample->user[i].address;
@@ -140,6 +143,29 @@ Test(report_queue, reports_copies_in_order)
 	cr_assert_eq(noted.addresses, 1000 * 111 + 500 * (1 + 3));
 	cr_assert_eq(n_verifications, 0);
 	report_queue_free(report_queue);
+}
+
+static int nice_of_thread_with(struct names *names)
+{
+	begin(false, 0);
+	report_queue_free(report_queue);
+	cr_assert_eq(report_queue_new(reports, 1, names, false, &report_queue), 0);
+	cr_assert_eq(add(0), 0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	report_queue_free(report_queue);
+	names_free(names);
+	return noted.nice;
+}
+
+/* It looks up names, and whoever adds samples stays as urgent as it was. */
+Test(report_queue, goes_last_if_told)
+{
+	int own = getpriority(PRIO_PROCESS, (id_t)gettid());
+
+	cr_assert_eq(nice_of_thread_with(names_with((struct names_options){ 0 })), own);
+	cr_assert_eq(nice_of_thread_with(names_with((struct names_options){ .go_last = true })),
+		     10);
+	cr_assert_eq(getpriority(PRIO_PROCESS, (id_t)gettid()), own);
 }
 
 /* The one who adds does not wait for a result, but all later samples do. */

@@ -10,6 +10,7 @@
 		.flags = 40,
 		.entry = 131072,
 		.native = 1,
+		.fleeting = 71303168,
 		.tags[0] = 8,
 		.tags[1] = 88,
 		.file = 153,
@@ -18,6 +19,8 @@
 		.first_line = 160,
 		.step_size = 32,
 		.step_line = 24,
+		.scope = 16,
+		.class_name = 8,
 	  }, .php = {
 		.api = 20220829,
 		.function = 8,
@@ -41,6 +44,7 @@
 		.flags = 40,
 		.entry = 131072,
 		.native = 1,
+		.fleeting = 71303168,
 		.tags[0] = 8,
 		.tags[1] = 104,
 		.file = 169,
@@ -49,6 +53,8 @@
 		.first_line = 176,
 		.step_size = 32,
 		.step_line = 24,
+		.scope = 16,
+		.class_name = 8,
 	  }, .php = {
 		.api = 20240924,
 		.function = 8,

@@ -36,6 +36,7 @@ int main(void)
 	AT(flags, zend_execute_data, This.u1.type_info);
 	IS(entry, ZEND_CALL_TOP);
 	IS(native, ZEND_INTERNAL_FUNCTION);
+	IS(fleeting, ZEND_ACC_CLOSURE | ZEND_ACC_HEAP_RT_CACHE);
 	AT(tags[0], zend_op_array, function_name);
 	AT(tags[1], zend_op_array, opcodes);
 	IS(file, offsetof(zend_op_array, filename) + 1);
@@ -44,6 +45,8 @@ int main(void)
 	AT(first_line, zend_op_array, line_start);
 	IS(step_size, sizeof(zend_op));
 	AT(step_line, zend_op, lineno);
+	AT(scope, zend_op_array, scope);
+	AT(class_name, zend_class_entry, name);
 	printf("\t  }, .php = {\n");
 	IS(api, ZEND_MODULE_API_NO);
 	AT(function, zend_op_array, function_name);

@@ -192,6 +192,7 @@ static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 	if (err < 0)
 		return err;
 	ret->python.runtime = f.marks[RUNTIME];
+	ret->python.filename = ret->names.filename;
 	/* The pieces of the loop first: of the others, there may be more than fit. */
 	elf_symbols_each(file, false, on_loop, &f);
 	elf_symbols_each(file, true, on_loop, &f);

@@ -6,7 +6,7 @@
 #include "runtimes/python/python.h"
 
 /* Pairs: bytes of instructions, and a signed difference of lines that holds behind them. */
-static unsigned int line_3_8(const uint8_t *table, size_t size, unsigned int first, int64_t offset)
+static unsigned int line_3_8(const uint8_t *table, size_t size, int first, int64_t offset)
 {
 	int64_t at = 0, line = first;
 
@@ -20,7 +20,7 @@ static unsigned int line_3_8(const uint8_t *table, size_t size, unsigned int fir
 }
 
 /* Pairs: bytes of instructions, and the difference of their line to that before; -128: no line. */
-static unsigned int line_3_10(const uint8_t *table, size_t size, unsigned int first, int64_t offset)
+static unsigned int line_3_10(const uint8_t *table, size_t size, int first, int64_t offset)
 {
 	int64_t at = 0, line = first;
 
@@ -63,7 +63,7 @@ static int64_t read_signed(const uint8_t *table, size_t size, size_t *at)
 enum { ONE_LINE_FIRST = 10, ONE_LINE_LAST = 12, NO_COLUMNS = 13, LONG = 14, NO_LINE = 15 };
 
 /* An entry's first byte has its kind and number of two-byte units; only first bytes have the top bit. */
-static unsigned int line_3_11(const uint8_t *table, size_t size, unsigned int first, int64_t offset)
+static unsigned int line_3_11(const uint8_t *table, size_t size, int first, int64_t offset)
 {
 	int64_t at = 0, line = first;
 
@@ -84,11 +84,11 @@ static unsigned int line_3_11(const uint8_t *table, size_t size, unsigned int fi
 	return 0;
 }
 
-unsigned int python_line(uint32_t version, const uint8_t *table, size_t size, unsigned int first,
+unsigned int python_line(uint32_t version, const uint8_t *table, size_t size, int first,
 			 int64_t offset)
 {
 	if (offset < 0)
-		return first;
+		return first > 0 ? (unsigned int)first : 0;
 	if (version >= 0x30b)
 		return line_3_11(table, size, first, offset);
 	return version == 0x30a ? line_3_10(table, size, first, offset) :

@@ -177,9 +177,9 @@ unsigned int python_code_line(const void *layout, const struct runtime_code *cod
 			      const struct dp_runtime_frame *frame)
 {
 	const struct dp_runtime_image *image = layout;
+	/* Without its table, it is where it begins. */
+	int64_t offset = code->lines_size > 0 ? offset_of(image, frame) : -1;
 
-	if (code->lines_size == 0)
-		return code->first_line;
-	return python_line(image->names.version, code->lines, code->lines_size, code->first_line,
-			   offset_of(image, frame));
+	return python_line(image->names.version, code->lines, code->lines_size,
+			   (int)code->first_line, offset);
 }

@@ -21,10 +21,10 @@ unsigned int python_code_line(const void *layout, const struct runtime_code *cod
 			      const struct dp_runtime_frame *frame);
 
 /*
- * The line of a byte of a code object's instructions, by its line table and first line; 0: it has none.
- * A negative offset is in front of the first instruction.
+ * The line of a byte of a code object's instructions, by its line table and first line, which need not
+ * be above 0, as made code has any; 0: it has none. A negative offset is in front of the first instruction.
  */
-unsigned int python_line(uint32_t version, const uint8_t *table, size_t size, unsigned int first,
+unsigned int python_line(uint32_t version, const uint8_t *table, size_t size, int first,
 			 int64_t offset);
 
 #endif

@@ -155,8 +155,9 @@ static int read_element(const struct reader *r, uint64_t array, uint64_t i, uint
 static int read_text(const struct reader *r, uint64_t names, uint64_t number,
 		     char ret[RUNTIME_NAME_SIZE])
 {
-	uint64_t array, text,
-		i = number <= r->names->last_operator ? number : number >> r->names->number_shift;
+	/* The layout was found by a parser, which somebody may have taken over. */
+	unsigned int shift = r->names->number_shift % 64;
+	uint64_t array, text, i = number <= r->names->last_operator ? number : number >> shift;
 	int err = memory_word(r->memory, names + r->names->texts, &array);
 
 	if (err == 0)

@@ -13,9 +13,10 @@ int main(void)
 {
 	static char hex[1 << 20];
 	static uint8_t table[sizeof(hex) / 2];
-	unsigned int version, first, n;
+	unsigned int version, n;
+	int first;
 
-	while (scanf("%x %u %u %1048575s", &version, &first, &n, hex) == 4) {
+	while (scanf("%x %d %u %1048575s", &version, &first, &n, hex) == 4) {
 		size_t size = strcmp(hex, "-") == 0 ? 0 : strlen(hex) / 2;
 
 		for (size_t i = 0; i < size; i++)

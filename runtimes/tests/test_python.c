@@ -119,6 +119,31 @@ Test(python, reads_a_code_object)
 	cr_assert_eq(line_at(-2), 7);
 }
 
+/* As compile() makes of a tree, and code.replace(). */
+static void begin_in_line(int line)
+{
+	put(CODE + 72, &line, sizeof(line));
+	frame.tag = python_tag(99, (uint32_t)line);
+	cr_assert_eq(read_code(), 0);
+}
+
+Test(python, code_may_begin_in_no_line)
+{
+	begin_in_line(0);
+	cr_assert_str_eq(code->function, "A.run");
+	cr_assert_str_eq(code->file, "/a/b.py");
+	cr_assert_eq(line_at(-2), 0);
+	cr_assert_eq(line_at(0), 0);
+	cr_assert_eq(line_at(6), 2);
+	begin_in_line(-1);
+	cr_assert_eq(line_at(-2), 0);
+	cr_assert_eq(line_at(0), 0);
+	cr_assert_eq(line_at(6), 1);
+	put_word(LINES + 16, 0);
+	cr_assert_eq(read_code(), 0);
+	cr_assert_eq(line_at(6), 0);
+}
+
 Test(python, names_become_utf8)
 {
 	const uint16_t two[] = { 'a', 0xfc, 0x20ac };

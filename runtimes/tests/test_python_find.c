@@ -54,6 +54,8 @@ Test(python_find, a_loop_may_only_call_instructions)
 	cr_assert_eq(runtime_python.find(&file, &image), 0);
 	cr_expect_eq(image.names.version, 0x30e);
 	cr_expect_eq(image.names.calls_each, 1);
+	cr_expect_neq(image.python.filename, 0);
+	cr_expect_eq(image.python.filename, image.names.filename);
 	cr_expect_eq(image.ranges[0].is_loop, 1);
 	cr_expect_eq(image.ranges[1].end, 0);
 }

@@ -161,10 +161,9 @@ int __wrap_session_consume(struct session *session)
 	return err == -EAGAIN ? 0 : err;
 }
 
-uint64_t __wrap_session_losses(const struct session *session, uint64_t *ret_time_ns)
+void __wrap_session_losses(const struct session *session, struct session_losses *ret)
 {
-	*ret_time_ns = 0;
-	return 0;
+	*ret = (struct session_losses){ 0 };
 }
 
 int __wrap_session_each_blocked(const struct session *session, uint64_t until_ns,

@@ -25,7 +25,7 @@ static ring_fn read_record;
 static void *read_arg;
 static struct record records[MAX_RECORDS];
 static size_t n_records, n_read;
-static uint64_t losses, lost_ns;
+static struct session_losses losses;
 static struct dp_blocked blocked[4];
 static uint64_t blocked_ns[4];
 static size_t n_blocked;
@@ -50,10 +50,9 @@ int __wrap_session_consume(struct session *session)
 	return err == -EAGAIN ? 0 : err;
 }
 
-uint64_t __wrap_session_losses(const struct session *session, uint64_t *ret_time_ns)
+void __wrap_session_losses(const struct session *session, struct session_losses *ret)
 {
-	*ret_time_ns = lost_ns;
-	return losses;
+	*ret = losses;
 }
 
 int __wrap_session_each_blocked(const struct session *session, uint64_t until_ns,

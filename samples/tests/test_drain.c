@@ -326,14 +326,17 @@ Test(drain, reports_who_is_still_blocked)
 	cr_assert_eq(n_reported, 1);
 	cr_assert_eq(reported[0].sample.value_ns, 300 * MS);
 	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 1 &&
-		  drain.totals.lost_ns == 21);
+		  drain.totals.lost_by[LOST_RINGS_FULL] == 1 && drain.totals.lost_ns == 21);
 }
 
 /* A slow reader of reports holds up nothing; the lost samples are counted. */
 Test(drain, counts_what_reports_have_no_room_for)
 {
-	losses = 5;
-	lost_ns = 1000;
+	const uint64_t *by = last_totals.lost_by;
+
+	losses = (struct session_losses){
+		.full = 5, .nested = 10, .missed = 20, .unreadable = 40, .time_ns = 1000
+	};
 	is_full = true;
 	add_sample(0, now - 100 * MS);
 	run(true);
@@ -341,7 +344,9 @@ Test(drain, counts_what_reports_have_no_room_for)
 	add_sample(0, now - 90 * MS);
 	run(true);
 	cr_assert_eq(n_reported, 1);
-	cr_assert(last_totals.lost == 6 && last_totals.lost_ns == 1020);
+	cr_assert(last_totals.lost == 76 && last_totals.lost_ns == 1020);
+	cr_assert(by[LOST_RINGS_FULL] == 5 && by[LOST_REPORTS_FULL] == 1 && by[LOST_NESTED] == 10 &&
+		  by[LOST_MISSED] == 20 && by[LOST_UNREADABLE] == 40);
 	cr_assert_eq(last_totals.samples, 1);
 }
 

@@ -163,6 +163,24 @@ Test(probed_code, is_in_a_frame)
 	cr_assert_eq(frame_of(0x40100, 0x50120), 0, "it has not begun");
 }
 
+Test(probed_code, has_the_frames_cfa)
+{
+	const uint64_t cfas[] = { 0x7010, 0x7040 };
+	size_t place;
+
+	code.n = 2;
+	code.starts[1] = 0x1300;
+	code.places.of[1].size = 16;
+	(void)frame_of(0x50101, 0x40120);
+	cr_assert_eq(probed_code_cfa(&code, &snapshot, &sample, cfas, &place), 0x7040);
+	cr_assert_eq(place, 0);
+	(void)frame_of(0x40301, 0x40120);
+	cr_assert_eq(probed_code_cfa(&code, &snapshot, &sample, cfas, &place), 0x7010);
+	cr_assert_eq(place, 1);
+	(void)frame_of(0x50101, 0x50120);
+	cr_assert_eq(probed_code_cfa(&code, &snapshot, &sample, cfas, &place), 0);
+}
+
 Test(probed_code, has_a_function_in_common)
 {
 	struct probed_code second = {

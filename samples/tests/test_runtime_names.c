@@ -215,6 +215,33 @@ Test(runtime_names, memory_is_gone)
 	cr_expect_str_eq(name_of(put(2, COMPILED | 1)), "[moved]:0");
 }
 
+/* Code that was freed is made again, where and as it was: a sample has it, so it is there. */
+Test(runtime_names, what_was_gone_may_be_there_again)
+{
+	uint64_t number = put(1, 2);
+
+	read_error = -ESTALE;
+	cr_expect_str_eq(name_of(number), "[moved]:0");
+	read_error = 0;
+	/* No other sample has it. */
+	cr_expect_str_eq(name_of(number), "[moved]:0");
+	cr_expect_eq(n_read, 1);
+	cr_expect_eq(put(1, 2), number);
+	cr_expect_str_eq(name_of(number), "f1:12");
+	cr_expect_eq(put(1, 2), number);
+	cr_expect_str_eq(name_of(number), "f1:12");
+	cr_expect_eq(n_read, 2);
+}
+
+/* What stays away is not looked for at each sample. */
+Test(runtime_names, what_is_gone_costs_little)
+{
+	read_error = -EFAULT;
+	for (unsigned int i = 0; i < 1000; i++)
+		cr_expect_str_eq(name_of(put(1, 2)), "[moved]:0");
+	cr_expect_eq(n_read, 10);
+}
+
 Test(runtime_names, what_is_inlined_is_gone)
 {
 	expand_error = -ESTALE;

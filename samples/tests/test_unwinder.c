@@ -80,6 +80,7 @@ Test(unwinder, walks_a_copied_stack)
 	add_chunk(stack, 4096, stack + 16 + 24, WORLD_IN(WORLD_CODE, 0));
 	r = walk();
 	cr_assert(r.outcome == DP_COMPLETE && r.n_frames == 2);
+	cr_assert(r.cfas[0] == stack + 16 + 32 && r.cfas[1] == 0);
 	cr_assert(DP_FRAME_ADDRESS(r.frames[1]) == WORLD_IN(WORLD_CODE, 0));
 	cr_assert(copy->tid == 5 && copy->n_parts == 1);
 }

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "samples/verify_maps.h"
@@ -72,6 +73,40 @@ Test(verify_maps, know_whose_the_process_was)
 	cr_assert_eq(verify_maps_get(&s, &own)->user, geteuid());
 	cr_assert_eq(verify_maps_get(&s, &gone)->user, (uid_t)-1);
 	verify_maps_done(&s);
+}
+
+/* In a process that is root's by now, from a file like this one. */
+static uid_t user_with(mode_t mode, uid_t owner)
+{
+	struct mapping mapping = { .start = 0x1000, .end = 0x2000, .binary = &binary };
+	const struct snapshot snapshot = {
+		.id = 1, .pid = getpid(), .n_mappings = 1, .mappings = &mapping
+	};
+	struct verify_maps_store s = { 0 };
+	uid_t user;
+
+	cr_assert_eq(fchmod(module.fd, mode), 0);
+	cr_assert_eq(fchown(module.fd, owner, 0), 0);
+	user = verify_maps_get(&s, &snapshot)->user;
+	verify_maps_done(&s);
+	return user;
+}
+
+/* Who has mapped a file may have executed a program of root's since. */
+Test(verify_maps, are_not_of_who_has_not_made_the_files)
+{
+	char path[] = "/tmp/dwarfprof-test-XXXXXX";
+
+	if (geteuid() != 0)
+		cr_skip("it takes root to give files away");
+	module.fd = mkstemp(path);
+	cr_assert(module.fd >= 0 && unlink(path) == 0);
+	cr_assert_eq(user_with(0755, 0), 0);
+	cr_assert_eq(user_with(0755, 65431), VERIFY_MAPS_ANYBODY);
+	cr_assert_eq(user_with(0775, 0), VERIFY_MAPS_ANYBODY);
+	cr_assert_eq(user_with(0757, 0), VERIFY_MAPS_ANYBODY);
+	binary.is_foreign = true;
+	cr_assert_eq(user_with(0755, 0), VERIFY_MAPS_ANYBODY);
 }
 
 Test(verify_maps, are_let_go_after_a_while)

@@ -8,7 +8,7 @@
 /* What the linker calls in place of the program's functions (--wrap, samples/meson.build). */
 int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg);
 int __wrap_session_consume(struct session *session);
-uint64_t __wrap_session_losses(const struct session *session, uint64_t *ret_time_ns);
+void __wrap_session_losses(const struct session *session, struct session_losses *ret);
 int __wrap_session_each_blocked(const struct session *session, uint64_t until_ns,
 				int (*fn)(void *arg, const struct dp_blocked *blocked,
 					  uint64_t time_ns),

@@ -29,8 +29,10 @@ int __wrap_names_new(const struct names_options *options, struct names **ret)
 	if (err < 0 || helper_is_one(program_invocation_name))
 		return err;
 	err = parsers_new(HELPER_SELF, &parsers);
-	if (err == 0)
-		err = parsers_require(parsers, &(struct confinement){ 0 });
+	if (err == 0) {
+		parsers_require(parsers);
+		err = parsers_check(parsers, &(struct confinement){ 0 });
+	}
 	if (err == 0)
 		err = namers_start(parsers, *ret, &namers);
 	parsers_drop(parsers);

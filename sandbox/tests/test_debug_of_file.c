@@ -12,6 +12,22 @@
 
 #include "base/cleanup.h"
 
+#define CPU_NS UINT64_C(1234567890)
+
+static uint64_t asked_ns;
+
+int __real_parsers_ask(struct parsers *parsers, const struct parse_request *request,
+		       clockid_t *clock, struct parse_result *ret);
+int __wrap_parsers_ask(struct parsers *parsers, const struct parse_request *request,
+		       clockid_t *clock, struct parse_result *ret);
+
+int __wrap_parsers_ask(struct parsers *parsers, const struct parse_request *request,
+		       clockid_t *clock, struct parse_result *ret)
+{
+	asked_ns = request->cpu_ns;
+	return __real_parsers_ask(parsers, request, clock, ret);
+}
+
 static char directory[] = "/tmp/dwarfprof-test-XXXXXX";
 
 static int make(const char *name, const char *text)
@@ -47,7 +63,8 @@ Test(debug_of_file, tells_what_kept_it_back, .init = begin, .fini = end)
 	const struct parse_result told = { .debug_link = "program.debug" };
 	_cleanup_close_ int program = make("program", "no ELF"), debug = -1;
 
-	cr_assert_eq(debug_of_file(NULL, geteuid(), program, &told), -ENOENT);
+	cr_assert_eq(debug_of_file(NULL, geteuid(), program, CPU_NS, &told), -ENOENT);
 	debug = make("program.debug", "\177ELF and so on");
-	cr_assert_eq(debug_of_file(NULL, geteuid(), program, &told), -ENOEXEC);
+	cr_assert_eq(debug_of_file(NULL, geteuid(), program, CPU_NS, &told), -ENOEXEC);
+	cr_assert_eq(asked_ns, CPU_NS, "whoever has made the files decides how long they take");
 }

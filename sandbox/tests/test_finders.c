@@ -221,6 +221,29 @@ Test(finders, open_what_is_there)
 	cr_assert_eq(n_said("warning"), 0);
 }
 
+/* A source file, which this process does not open. */
+Test(finders, copy_text)
+{
+	_cleanup_close_ int text = memfd_create("text", MFD_CLOEXEC);
+	char path[64], found[8] = "";
+	int file;
+
+	snprintf(path, sizeof(path), "%s/file", directory);
+	file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0);
+	cr_assert(file >= 0 && write(file, "text", 4) == 4);
+	close(file);
+	cr_assert_eq(chown(path, OTHER, OTHER), 0);
+	cr_assert_eq(finders_copy_source(finders, USER, path, text), 4);
+	cr_assert(pread(text, found, sizeof(found), 0) == 4 && strcmp(found, "text") == 0);
+	unlink(path);
+	cr_assert_eq(finders_copy_source(finders, USER, path, text), -ENOENT);
+	cr_assert_eq(mkfifo(path, 0666), 0);
+	cr_assert_eq(finders_copy_source(finders, USER, path, text), -ESTALE);
+	unlink(path);
+	cr_assert_eq(finders_copy_source(NULL, USER, path, text), -ENOENT);
+	cr_assert_gt(finder(), 0);
+}
+
 /* It costs the user who has mapped that file, for a while, and nobody else. */
 Test(finders, are_given_up)
 {
@@ -243,6 +266,43 @@ Test(finders, are_given_up)
 	cr_assert_eq(attempt_size(OTHER, ORDINARY), 0);
 	cr_assert_eq(attempt(USER, known), 0);
 	cr_assert_eq(n_said("warning"), 0); /* whoever wanted the file says so */
+}
+
+/* What the one who runs this program has named, whoever has made it, costs its file system alone. */
+Test(finders, are_given_up_for_a_file_system)
+{
+	_cleanup_close_ int elsewhere = refer_to("/proc/version");
+	pid_t first;
+
+	for (unsigned int i = 0; i < FETCHERS_PER_USER; i++)
+		cr_assert_eq(attempt_size(geteuid(), ENDLESS), -ETIMEDOUT);
+	while (count(&first) > 0)
+		usleep(1000); /* they are killed */
+	cr_assert_eq(attempt_size(geteuid(), ENDLESS), -EBUSY);
+	cr_assert_eq(attempt_size(geteuid(), ORDINARY), -EBUSY);
+	cr_assert_eq(attempt(geteuid(), elsewhere), 0);
+	cr_assert_eq(attempt_size(USER, ORDINARY), 0);
+}
+
+/* Links lead to any file system, and cost one another. */
+Test(finders, follow_links)
+{
+	char path[64], link[64], there[96];
+	struct found_file found;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/file", directory);
+	snprintf(link, sizeof(link), "%s/link", directory);
+	snprintf(there, sizeof(there), "%s/file", link);
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	cr_assert(stat(path, &st) == 0 && symlink(".", link) == 0);
+	cr_assert_eq(finders_look_up(finders, geteuid(), -1, there, st.st_ino, &found), 0);
+	cr_assert_eq(found.st.st_ino, st.st_ino);
+	close(found.fd);
+	cr_assert_eq(finders_look_up(finders, geteuid(), -1, there, st.st_ino + 1, &found),
+		     -ESTALE);
+	unlink(link);
+	unlink(path);
 }
 
 static void *open_endless(void *ret)

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -319,6 +320,27 @@ Test(namers, are_ended_if_idle)
 	cr_assert_gt(compare(a, b, at + 1, true), 0);
 	cr_assert_neq(namer(), first);
 	cr_assert_eq(namers_n_failed(namers), 0);
+}
+
+static int nice_of_namer_for(struct names *of)
+{
+	struct module *m = open_module(of, "/proc/self/exe");
+	const struct source_location *found;
+
+	cr_assert_gt(module_find_locations(m, offset_of((void *)main), true, &found), 0);
+	return getpriority(PRIO_PROCESS, (id_t)namer());
+}
+
+Test(namers, go_last_if_told)
+{
+	const struct names_options options = { .no_debuginfod = true, .go_last = true };
+	struct names *last;
+	struct namers *theirs;
+
+	cr_assert(names_new(&options, &last) == 0 && namers_start(parsers, last, &theirs) == 0);
+	cr_assert_eq(nice_of_namer_for(last), 10);
+	names_free(last);
+	cr_assert_eq(nice_of_namer_for(names), getpriority(PRIO_PROCESS, 0));
 }
 
 /* Only the binary that it computes for. */

@@ -323,7 +323,8 @@ class Found(Case):
             found = run(SHOW, "-u", "2", path, input=f"{address:x}\n",
                         env=server.environment(self.directory))
             self.assertEqual(found.splitlines()[1:], ["work", "??:0:0"])
-            self.assertEqual(len(server.asked), 1)
+            # libdebuginfod asks again, since 0.192 also a server that is silent.
+            self.assertIn(len(server.asked), (1, 3))
         # On an idle machine, half a second more than the limit; the usual limit is a minute.
         self.assertLess(time.monotonic() - start, 40)
 

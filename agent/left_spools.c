@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/left_spools.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/cleanup.h"
+#include "deliver/spool.h"
+#include "log/clock.h"
+#include "log/log.h"
+
+#define SECOND UINT64_C(1000000000)
+/* An agent that begins to deliver there waits for ten times as long. */
+#define HOLD_NS UINT64_C(100000000)
+
+struct look {
+	const struct left_spools *before;
+	const char *path;
+	uint64_t now_ns;
+	bool is_news;
+	int err; /* the first */
+	struct left_counts found;
+	struct left_spool known[LEFT_SPOOLS_MAX];
+	size_t n_known;
+};
+
+/* The spool that is looked at. */
+struct place {
+	int fd, lock;
+	uint64_t locked_ns;
+	bool may_remove; /* until something fails there */
+};
+
+/* Says what fails, unless it did before, too. */
+static void fail(struct look *look, const char *what, const char *name, int err)
+{
+	if (look->err != 0)
+		return;
+	look->err = err;
+	if (err != look->before->err)
+		log_warning("cannot %s %s in %s: %s", what, name, look->path, strerror(err));
+}
+
+static DIR *open_at(int directory, const char *name, int more_flags)
+{
+	int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | more_flags);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int err = errno;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	errno = err;
+	return dir;
+}
+
+/* Whoever delivers from it has it locked, and cannot begin to while it is locked here. */
+static bool lock_left(struct look *look, struct place *place, const char *name)
+{
+	place->lock = openat(place->fd, "lock", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (place->lock >= 0 && flock(place->lock, LOCK_EX | LOCK_NB) == 0) {
+		place->locked_ns = clock_now_ns();
+		return true;
+	}
+	/* ENOENT: it has never been delivered from. */
+	if (errno != EWOULDBLOCK && errno != ENOENT)
+		fail(look, "lock", name, errno);
+	return false;
+}
+
+static void unlock(struct place *place)
+{
+	cleanup_close(&place->lock);
+	place->lock = -1;
+}
+
+static struct left_spool find_known(const struct look *look, const struct stat *st)
+{
+	struct left_spool spool = { st->st_dev, st->st_ino, look->now_ns };
+
+	for (size_t i = 0; i < look->before->n_known; i++) {
+		const struct left_spool *known = &look->before->known[i];
+
+		if (known->device == st->st_dev && known->inode == st->st_ino)
+			spool.since_ns = known->since_ns;
+	}
+	return spool;
+}
+
+static bool is_old(const struct stat *st)
+{
+	int64_t now = (int64_t)(clock_real_ns() / SECOND);
+
+	return st->st_mtim.tv_sec < now - (int64_t)(LEFT_SPOOLS_AGE_NS / SECOND);
+}
+
+/* Returns if it is gone. */
+static bool remove_request(struct look *look, struct place *place, const char *name)
+{
+	if (unlinkat(place->fd, name, 0) == 0) {
+		look->found.removed++;
+		return true;
+	}
+	if (errno == ENOENT)
+		return true;
+	fail(look, "remove", name, errno);
+	place->may_remove = false;
+	return false;
+}
+
+static void look_at_file(struct look *look, struct place *place, const char *name)
+{
+	struct stat st;
+
+	if (!spool_is_request(name))
+		return;
+	if (fstatat(place->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			fail(look, "look at", name, errno);
+		return;
+	}
+	if (!S_ISREG(st.st_mode))
+		return;
+	if (!place->may_remove || clock_now_ns() - place->locked_ns > HOLD_NS)
+		unlock(place);
+	if (place->lock >= 0 && is_old(&st) && remove_request(look, place, name))
+		return;
+	look->found.n++;
+	look->found.bytes += (uint64_t)st.st_size;
+}
+
+/* The next entry, or NULL at the end and after an error. */
+static const struct dirent *next_entry(struct look *look, DIR *dir, const char *name)
+{
+	const struct dirent *e;
+
+	errno = 0;
+	e = readdir(dir);
+	if (!e && errno != 0)
+		fail(look, "read", name, errno);
+	return e;
+}
+
+static void look_at_locked(struct look *look, struct place *place, DIR *dir, const char *name)
+{
+	uint64_t n_before = look->found.n;
+	const struct dirent *e;
+	struct left_spool spool;
+	struct stat st;
+
+	if (fstat(place->fd, &st) < 0) {
+		fail(look, "look at", name, errno);
+		return;
+	}
+	spool = find_known(look, &st);
+	place->may_remove = !look->is_news && look->now_ns - spool.since_ns >= LEFT_SPOOLS_KNOWN_NS;
+	if (!place->may_remove)
+		unlock(place);
+	while ((e = next_entry(look, dir, name)))
+		look_at_file(look, place, e->d_name);
+	if (look->found.n > n_before && look->n_known < LEFT_SPOOLS_MAX)
+		look->known[look->n_known++] = spool;
+}
+
+static void look_at_spool(struct look *look, int parent, const char *name)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct place place = { .lock = -1 };
+
+	/* agent/backend.c. Other directories are not ours. */
+	if (strncmp(name, "otlp-", 5) != 0 && strncmp(name, "pyroscope-", 10) != 0)
+		return;
+	dir = open_at(parent, name, O_NOFOLLOW);
+	if (!dir) {
+		if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+			fail(look, "open", name, errno);
+		return;
+	}
+	place.fd = dirfd(dir);
+	if (lock_left(look, &place, name))
+		look_at_locked(look, &place, dir, name);
+	unlock(&place);
+}
+
+static void look_at_all(struct look *look)
+{
+	_cleanup_closedir_ DIR *dir = open_at(AT_FDCWD, look->path, 0);
+	const struct dirent *e;
+
+	if (!dir) {
+		if (errno != ENOENT)
+			fail(look, "open", "spools", errno);
+		return;
+	}
+	while ((e = next_entry(look, dir, "spools")))
+		look_at_spool(look, dirfd(dir), e->d_name);
+}
+
+static void say(const struct look *look, bool is_news)
+{
+	if (look->found.removed > 0)
+		log_warning("%" PRIu64
+			    " requests in %s, a week old, are removed: no agent delivers "
+			    "from there",
+			    look->found.removed, look->path);
+	if (is_news && look->found.n > 0)
+		log_warning("no agent delivers from spools in %s in which %" PRIu64
+			    " requests (%" PRIu64
+			    " bytes) wait; they are removed when they are a week old",
+			    look->path, look->found.n, look->found.bytes);
+}
+
+static void keep(struct left_spools *left, const struct look *look)
+{
+	left->n = look->found.n;
+	left->bytes = look->found.bytes;
+	left->removed += look->found.removed;
+	memcpy(left->known, look->known, sizeof(left->known));
+	left->n_known = look->n_known;
+	left->err = look->err;
+}
+
+void left_spools_look(struct left_spools *left, const struct agent_options *o, bool is_news)
+{
+	struct look look = {
+		.before = left, .path = o->spool, .now_ns = clock_now_ns(), .is_news = is_news
+	};
+
+	if (!is_news && look.now_ns - left->looked_ns < LEFT_SPOOLS_LOOK_NS)
+		return;
+	left->looked_ns = look.now_ns;
+	if (o->spool) {
+		look_at_all(&look);
+		say(&look, is_news);
+	}
+	keep(left, &look);
+}
+
+struct left_counts left_spools_counts(struct left_spools *left)
+{
+	return (struct left_counts){ .n = left->n, .bytes = left->bytes, .removed = left->removed };
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_KERNEL_RUN_STATS_H
+#define DP_KERNEL_RUN_STATS_H
+
+#include <stdint.h>
+
+struct session;
+
+/* What a session's programs have done, as far as the kernel counts it (kernel.bpf_stats_enabled). */
+struct run_stats {
+	uint64_t runs, time_ns;
+};
+
+struct run_stats run_stats_of(const struct session *session);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+
+#include "kernel/filter.h"
+#include "log/clock.h"
+#include "log/log.h"
+#include "process/sideband.h"
+#include "profiler/label_probe.h"
+#include "profiler/probe_server.h"
+#include "profiler/profiler_parts.h"
+#include "report/report_queue.h"
+#include "samples/unseen.h"
+#include "samples/verify_queue.h"
+#include "sandbox/fetchers.h"
+
+/* The longest time between two reads of the rings, */
+#define DRAIN_EVERY_NS UINT64_C(100000000)
+/* and if samples are few, and can wait. */
+#define REST_NS UINT64_C(1000000000)
+
+/* Ended threads, and jobs that hang, are looked for; copies that wait to be verified are many. */
+static uint64_t longest_wait(const struct profiler *p, uint64_t now)
+{
+	const struct profiler_options *o = p->options;
+	bool are_polled = o->target.n_tids > 0 || o->verify > 0 || p->stores.binaries.n_jobs > 0 ||
+			  p->stores.table.n_awaited > 0;
+	bool may_rest = needs_are_few(&p->needs) && !are_polled && drain_may_rest(&p->drain, now);
+
+	return may_rest ? REST_NS : DRAIN_EVERY_NS;
+}
+
+/* Milliseconds until the next periodic work. */
+static int time_to_wait(const struct profiler *p, uint64_t until)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t left = until > now ? until - now : 0, most = longest_wait(p, now);
+
+	if (drain_is_behind(&p->drain))
+		return 0;
+	return (int)(((left < most ? left : most) + 999999) / 1000000);
+}
+
+int profiler_run(struct profiler *p, uint64_t until_ns)
+{
+	int err = loop_run(&p->loop, time_to_wait(p, until_ns));
+
+	/* What came meanwhile has woken nobody yet, and need not. */
+	if (err == 0 && sideband_gather(p->sideband, &p->stores.table, needs_gather_ns(&p->needs)))
+		err = loop_run(&p->loop, 0);
+	return err < 0 ? err : drain_run(&p->drain, false);
+}
+
+bool profiler_has_targets(struct profiler *p)
+{
+	pid_t tid;
+
+	/* The number of a thread that has ended may be reused. */
+	while ((tid = watch_ended_thread(&p->watch, clock_now_ns())))
+		session_drop_thread(&p->session, tid);
+	return p->options->target.all || p->watch.n_running > 0;
+}
+
+int profiler_tick(struct profiler *p)
+{
+	uint64_t now = clock_now_ns();
+
+	p->drain.totals.duration_ns = now - p->started;
+	return report_queue_tick(p->report_queue, &p->drain.totals, now);
+}
+
+int profiler_take(struct profiler *p, size_t i, struct report *report, report_taken_fn fn,
+		  void *arg, uint64_t *ret_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	*ret_ns = now;
+	return drain_take(&p->drain, &(struct drain_boundary){ .time_ns = now,
+							       .duration_ns = now - p->started,
+							       .i = i,
+							       .next = report,
+							       .taken = fn,
+							       .arg = arg });
+}
+
+struct totals profiler_totals_of(const struct profiler *p, size_t i)
+{
+	return report_queue_totals(p->report_queue, i, &p->drain.totals);
+}
+
+uint64_t profiler_started(const struct profiler *p)
+{
+	return p->started;
+}
+
+const struct totals *profiler_totals(const struct profiler *p)
+{
+	return &p->drain.totals;
+}
+
+size_t profiler_n_unseen(const struct profiler *p)
+{
+	return p->n_unseen;
+}
+
+void profiler_stop(struct profiler *p)
+{
+	const struct profiler_options *o = p->options;
+
+	/* With a rate limit or a filter, a thread may have been seen and not sampled. */
+	if (p->needs.states && o->max_rate == 0 && !filter_is_set(o->target.filter))
+		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
+			     &p->n_unseen);
+	probe_server_end(p->probes);
+	session_stop(&p->session);
+	p->stopped = clock_now_ns();
+	p->drain.totals.duration_ns = p->stopped - p->started;
+}
+
+int profiler_finish(struct profiler *p)
+{
+	int err = drain_run(&p->drain, true);
+
+	p->drain.totals.pages_requested += fetchers_touched(p->stores.fetchers);
+	if (err == 0)
+		err = drain_finish_off_cpu(&p->drain, p->stopped);
+	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
+	if (err == 0 && p->verify)
+		verify_queue_finish(p->verify);
+	if (err == 0 && report_queue_size(p->report_queue) > 0)
+		log_progress("samples that wait for their names: %zu (Ctrl-C to leave these out)",
+			     report_queue_size(p->report_queue));
+	if (err == 0)
+		err = report_queue_finish(p->report_queue);
+	log_progress_clear();
+	cpu_watch_warn(&p->cpus, p->options->target.filter);
+	return err;
+}
