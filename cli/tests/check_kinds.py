@@ -166,6 +166,7 @@ class Coroutines(unittest.TestCase):
 class Compat(unittest.TestCase):
     """Stacks of 32-bit programs are not walked: the outcome says so, and other processes are
     unaffected."""
+    LONG = "test_off_cpu",
 
     def profile_all(self, *options):
         with tempfile.TemporaryDirectory() as directory:

@@ -23,7 +23,7 @@ KEYS = {"route", "number"}
 
 
 class Labels(unittest.TestCase):
-    LONG = "test_of_another_compiler",
+    LONG = "test_of_another_compiler", "test_off_cpu_samples", "test_several_probes"
 
     def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, path=None, **kwargs):
         """Returns what dwarfprof wrote, and the program's log."""

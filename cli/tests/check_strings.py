@@ -35,7 +35,7 @@ GO = (("main.handle", "route, name=request.Name, last, id=id"), ("main.handle", 
 
 
 class Strings(valued.ValuedTest):
-    LONG = ("test_cplusplus_at_a_line", "test_cplusplus_of_other_compilers", "test_rust", "test_rust_of_other_compilers",
+    LONG = ("test_cplusplus_at_a_line", "test_cplusplus_by_position", "test_cplusplus_of_other_compilers", "test_rust", "test_rust_of_other_compilers",
             "test_go_of_other_compilers", "test_results_of_other_compilers")
 
     def check_all(self, target, probes, n=N):

@@ -23,7 +23,7 @@ def labels_of(number):
 
 
 class Traces(unittest.TestCase):
-    LONG = "test_more_ways_to_link", "test_ways_to_link"
+    LONG = "test_more_ways_to_link", "test_off_cpu_samples", "test_ways_to_link"
 
     def record(self, target, seconds, *options, library=None, env=None):
         """Returns the samples, and the program's log."""

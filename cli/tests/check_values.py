@@ -53,6 +53,8 @@ def plain_bytes(path):
 
 
 class Values(valued.ValuedTest):
+    LONG = "test_arguments_by_position",
+
     def test_arguments_by_position(self):
         samples = self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", N, self.keys(ARGUMENTS))
         paths = {s["labels"]["path"][-1] for s in samples}
