@@ -13,6 +13,7 @@
 #include "binaries/load.h"
 #include "kernel/exception_probes.h"
 #include "kernel/proc_maps.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/finders.h"

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/write_all.h"
 #include "kernel/proc_stat.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "process/mapping_list.h"
 #include "sandbox/cpu_budget.h"

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "bpf/abi.h"
+#include "limits/limits.h"
 #include "sandbox/fetchers.h"
 
 static_assert(FETCH_PAGE == DP_USER_PAGE_SIZE, "a fetcher touches pages");
