@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "elf/go_program.h"
 #include "go/go_location.h"
+#include "limits/limits.h"
 
 /* What remains of a function after the file is closed. */
 struct function {
