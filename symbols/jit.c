@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "symbols/demangle.h"
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 
+#include "limits/limits.h"
 #include "symbols/jit.h"
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"
