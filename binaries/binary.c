@@ -132,7 +132,6 @@ void binary_store_done(struct binary_store *store)
  * them.
  */
 #define IDLE_NS (60 * UINT64_C(1000000000))
-#define MAX_IDLE 512
 #define LOOK_NS UINT64_C(1000000000)
 
 /* Other copies use the table that was built from it. */
@@ -212,7 +211,7 @@ static void let_idle_go(struct binary_store *store, uint64_t time)
 	}
 	HASH_ITER(hh, store->binaries, b, next) {
 		if (b->n_users > 0 || is_needed_by_copies(b) ||
-		    (n_idle <= MAX_IDLE && b->idle_from + IDLE_NS > time))
+		    (n_idle <= BINARIES_MAX_IDLE && b->idle_from + IDLE_NS > time))
 			continue;
 		binary_let_go(store, b);
 		n_idle--;

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/proc_stat.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "loop/loop.h"
@@ -17,10 +18,6 @@
 #include "process/sideband.h"
 #include "process/unrecorded.h"
 #include "sandbox/list_fetchers.h"
-
-/* What all records that wait may take, and how many may for one list: they are applied at once. */
-#define MAX_DEFERRED ((size_t)16 << 20)
-#define MAX_DEFERRED_OF_LIST 4096
 
 /* Until a list is asked for again that cannot be had now: its user is refused anyway. */
 #define RETRY_NS UINT64_C(5000000000)
@@ -240,8 +237,8 @@ int process_list_defer(struct process_table *table, struct process *p, const str
 	size_t size = record_size(r);
 	struct mmap_record copy = *r;
 
-	if (list->n_deferred >= MAX_DEFERRED_OF_LIST ||
-	    table->deferred_bytes + size > MAX_DEFERRED) {
+	if (list->n_deferred >= PROCESS_LIST_MAX_RECORDS ||
+	    table->deferred_bytes + size > PROCESS_LIST_MAX_BYTES) {
 		/* What is older is in the list. */
 		if (!list->is_again && r->time >= list->time) {
 			list->is_again = true;

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "elf/function_list.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/added_label.h"

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/signals.h"
 #include "kernel/proc_usage.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 
 /* How long process_metrics_free() waits for what is being read. */
