@@ -128,8 +128,8 @@ void binary_store_done(struct binary_store *store)
 #define MAKE_NS UINT64_C(5000000)
 
 /*
- * An unmapped binary is kept for a while, as its program may be restarted, but only so many of
- * them.
+ * An unmapped binary is kept for a while, as its program may be restarted, but only
+ * BINARIES_MAX_IDLE of them.
  */
 #define IDLE_NS (60 * UINT64_C(1000000000))
 #define LOOK_NS UINT64_C(1000000000)

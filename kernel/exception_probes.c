@@ -21,14 +21,13 @@
 #include "kernel/permission.h"
 #include "kernel/uprobe.h"
 #include "kernel/uprobe_places.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 
 /* Anyone can make many files: the others are named in debug messages. */
 #define SHOWN_FILES 10
 
-/* Threads that set probes at a time: each may wait for ever. */
-#define MAX_SETTERS 8
 /* How long the start and the end of sampling wait for such threads. */
 #define PATIENCE_NS UINT64_C(5000000000)
 
@@ -395,7 +394,7 @@ static int start_setter(struct exception_probes *p)
 {
 	int err;
 
-	if (p->n_setters == MAX_SETTERS)
+	if (p->n_setters == EXCEPTIONS_MAX_SETTERS)
 		return 0;
 	p->n_setters++;
 	p->n_users++;

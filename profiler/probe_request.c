@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peer.h"

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/signals.h"
 #include "kernel/probe_slots.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "loop/loop.h"
