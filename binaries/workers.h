@@ -23,9 +23,6 @@
 struct cpu_budget;
 struct workers;
 
-/* How long running jobs are waited for at the end. */
-#define WORKERS_END_NS UINT64_C(1000000000)
-
 struct job {
 	STAILQ_ENTRY(job) next; /* for the workers */
 	/*

@@ -28,9 +28,6 @@
 /* Anyone can make many files: the others are named in debug messages. */
 #define SHOWN_FILES 10
 
-/* How long the start and the end of sampling wait for such threads. */
-#define PATIENCE_NS UINT64_C(5000000000)
-
 enum state {
 	PROBE_WAITS,  /* to be set */
 	PROBE_IS_SET, /* or is being set, or could not be */
@@ -469,7 +466,7 @@ struct exception_probe *exception_probe_free(struct exception_probe *probe)
 /* With the lock held: until there are no such threads. False: that takes too long. */
 static bool wait_for(struct exception_probes *p, const size_t *n_threads)
 {
-	uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
+	uint64_t end_ns = clock_now_ns() + EXCEPTIONS_PATIENCE_NS;
 	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	int err = 0;
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "bpf/abi.h"
+#include "bpf/walk_state.h"
 #include "limits/limits.h"
 
 /* Three of the macros of limits.def are two values: how anybody learns of it, and the words. */

@@ -25,8 +25,7 @@
 /* If there are many lists, the rings are read after this time. */
 #define APPLY_NS UINT64_C(5000000)
 
-/* If no list comes for this long, those that are missing are not waited for. */
-#define PATIENCE_NS UINT64_C(500000000)
+/* Between looks for one, while lists are waited for. */
 #define WAIT_MS 50
 
 /* Files of earlier lines, by their inodes: most lines of a long list are of the same ones. */
@@ -371,7 +370,7 @@ void process_lists_settle(struct process_table *table)
 	uint64_t since = clock_now_ns();
 
 	while (table->n_awaited > 0 && !binary_store_is_cancelled(table->binaries) &&
-	       clock_now_ns() < since + PATIENCE_NS) {
+	       clock_now_ns() < since + PROCESS_LISTS_PATIENCE_NS) {
 		if (list_fetchers_wait(table->lists, WAIT_MS) || table->lists_left)
 			since = clock_now_ns();
 		(void)process_lists_apply(table);
