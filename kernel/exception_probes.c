@@ -21,16 +21,12 @@
 #include "kernel/permission.h"
 #include "kernel/uprobe.h"
 #include "kernel/uprobe_places.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 
 /* Anyone can make many files: the others are named in debug messages. */
 #define SHOWN_FILES 10
-
-/* Threads that set probes at a time: each may wait for ever. */
-#define MAX_SETTERS 8
-/* How long the start and the end of sampling wait for such threads. */
-#define PATIENCE_NS UINT64_C(5000000000)
 
 enum state {
 	PROBE_WAITS,  /* to be set */
@@ -395,7 +391,7 @@ static int start_setter(struct exception_probes *p)
 {
 	int err;
 
-	if (p->n_setters == MAX_SETTERS)
+	if (p->n_setters == EXCEPTIONS_MAX_SETTERS)
 		return 0;
 	p->n_setters++;
 	p->n_users++;
@@ -470,7 +466,7 @@ struct exception_probe *exception_probe_free(struct exception_probe *probe)
 /* With the lock held: until there are no such threads. False: that takes too long. */
 static bool wait_for(struct exception_probes *p, const size_t *n_threads)
 {
-	uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
+	uint64_t end_ns = clock_now_ns() + EXCEPTIONS_PATIENCE_NS;
 	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	int err = 0;
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "elf/function_list.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/added_label.h"
@@ -21,8 +22,6 @@
 #include "profiler/probe_server.h"
 #include "samples/value_table.h"
 #include "sandbox/parsers.h"
-
-#define MAX_PLACES_OF_USER 64
 
 /* Of this key, a sample has the name of its probe alone (label_values.c). */
 static int check_keys(const struct arguments *arguments)
@@ -261,12 +260,12 @@ static int check_number(const struct probe_wish *wish, const struct added_probe 
 {
 	const size_t n = p->places.n * p->counts.n_pids;
 
-	if (wish->user == 0 || n <= MAX_PLACES_OF_USER)
+	if (wish->user == 0 || n <= PROBE_PLACES_OF_USER)
 		return 0;
 	log_error(
 		"%s:%s:%s is at %zu places in all its processes; of others than root, a probe has "
 		"at most %d",
-		wish->kind, wish->path, wish->probe, n, MAX_PLACES_OF_USER);
+		wish->kind, wish->path, wish->probe, n, PROBE_PLACES_OF_USER);
 	log_detail("try:  a name that fewer functions have");
 	return -E2BIG;
 }

@@ -6,12 +6,10 @@
 
 #include "kernel/exception_lists.h"
 #include "kernel/session.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "profiler/event.h"
 #include "samples/type_names.h"
-
-/* One process that throws often must not fill the profile: a sample costs more than most throws. */
-#define MAX_RATE 1000
 
 static const char *const messages[DP_N_WHATS] = {
 #define X(name, class, message) message,
@@ -97,7 +95,7 @@ const struct event_source event_exceptions = {
 	.counts = "exceptions",
 	.user_only = true,
 	.has_exceptions = true,
-	.max_rate = MAX_RATE,
+	.max_rate = EXCEPTIONS_MAX_RATE,
 	.missing = "threw no C++ exceptions that can be seen",
 	.has_values = has_values,
 	.attach = attach,

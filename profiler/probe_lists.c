@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/uprobe_places.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/argument_place.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "limits/limits.h"
 #include "log/log.h"
 #include "report/json_value.h"
 #include "sandbox/parsers.h"

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peer.h"
@@ -21,6 +22,12 @@
 static int fail(const char *why)
 {
 	log_error("%s", why);
+	return -EINVAL;
+}
+
+static int fail_above(int rate)
+{
+	log_error("--max-rate of others than root is at most %d", rate);
 	return -EINVAL;
 }
 
@@ -116,7 +123,7 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 	if (max_rate < 1 || max_rate > MAX_RATE_LIMIT)
 		return fail("--max-rate takes a whole number from 1 to 1000000");
 	if (peer->who.uid != 0 && max_rate > PROBE_MAX_RATE)
-		return fail("--max-rate of others than root is at most 1000");
+		return fail_above(PROBE_MAX_RATE);
 	ret->max_rate = (unsigned int)max_rate;
 	ret->max_hits = (unsigned int)max_rate * PROBE_EXCESS;
 	return take_pids(pids, ret);

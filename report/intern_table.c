@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "symbols/jit.h"
 #include "symbols/jit_index.h"
 #include "symbols/module_file.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes a recording: raw samples, with everything needed to find names later. recording.h defines
- * it, recording_reader.c reads it. Records that are referred to are kept in encoded form, to
- * recognise them again.
+ * Writes a recording (recording.h): raw samples, with all that is needed to find names later. Records that
+ * are referred to are kept in encoded form, to recognise them again.
  */
 #include "report/recording.h"
 
@@ -15,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "report/block_stream.h"
 #include "report/bytes.h"
 #include "report/report.h"

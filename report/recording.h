@@ -75,13 +75,4 @@ enum recording_field {
 #define RECORDING_KEY_COUNTS "counts.%zu"
 #define RECORDING_KEY_SIZE 32
 
-/* Larger records are invalid. */
-#define RECORDING_MAX_RECORD (256 << 10)
-
-/*
- * Approximate memory of what was stated once, in the writer and in the reader. Beyond that it is
- * forgotten, and stated again when needed.
- */
-#define RECORDING_MEMORY ((size_t)48 << 20)
-
 #endif

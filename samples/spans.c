@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "samples/call_table.h"
 #include "samples/label_values.h"
 #include "samples/redaction.h"

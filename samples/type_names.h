@@ -9,9 +9,6 @@ struct report_queue;
 /* The label with the type of an exception: as in its std::type_info, until it is replaced. */
 #define TYPE_NAMES_KEY "exception.type"
 
-/* Of so many types, others are not demangled: each has a parser of its own, once. */
-#define TYPE_NAMES_MAX 4096
-
 /*
  * Replaces the type in the labels of samples by its name in the source. That has a parser do it,
  * which may take long; so the thread that makes the reports waits for it, not the one that reads

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 
 /* Who has to wait asks again after this time at most. */
 #define ASK_NS UINT64_C(100000000)
 
-/* The most users that are told apart; others are like one. */
-#define MAX_PAYERS 256
+/* Users that are not told apart (CPU_BUDGET_MAX_USERS). */
 #define OTHERS ((uid_t)-1)
 
 struct payer {
@@ -133,7 +133,7 @@ static struct payer *find_payer(struct cpu_budget *b, uid_t user, uint64_t now)
 	if (p)
 		return p;
 	forget_idle(b, now);
-	if (user != OTHERS && HASH_COUNT(b->payers) + 1 >= MAX_PAYERS)
+	if (user != OTHERS && HASH_COUNT(b->payers) + 1 >= CPU_BUDGET_MAX_USERS)
 		return find_payer(b, OTHERS, now);
 	p = calloc(1, sizeof(*p));
 	if (!p)

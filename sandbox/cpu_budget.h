@@ -16,10 +16,6 @@
 struct cpu_budget;
 
 #define CPU_BUDGET_SAVED_NS UINT64_C(10000000000)
-/* If other users have asked since then, who waits for one may do so for a part of the time. */
-#define CPU_BUDGET_OTHERS_NS UINT64_C(60000000000)
-#define CPU_BUDGET_WAITED_NS UINT64_C(2000000000)
-#define CPU_BUDGET_WAITED_IN_NS UINT64_C(10000000000)
 
 /* Sums, which may be those of several budgets one after the other. */
 struct cpu_budget_counts {

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "limits/limits.h"
 
 union control {
 	struct cmsghdr head; /* for its alignment */

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "limits/limits.h"
+
 /*
  * A part of a text that somebody has sent through a socket with descriptors. Who has received these has to close
  * them, which may never end: a file's server may not answer, a connection may linger (tcp(7)). So a finder
@@ -13,7 +15,6 @@
  */
 
 #define GIVEN_MAX_TEXT 16384
-#define GIVEN_MAX_FILES 17
 
 struct given_file {
 	uint64_t device, inode; /* as of struct stat */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "symbols/debug_text.h"
 #include "symbols/demangle.h"
 #include "symbols/names.h"
@@ -22,14 +23,6 @@ struct debug_function {
 	size_t n_calls, calls_size;
 	struct range_index index; /* of calls */
 };
-
-/*
- * Damaged entries may refer to each other as siblings and children so that visiting them takes
- * exponential time, or share one long list of ranges. Valid ones are nested, and each is visited
- * about as often as it is deep.
- */
-#define MAX_DEPTH 256
-#define MAX_PASSES 32
 
 /* Memory that libdw needs per line of a line table (a struct Dwarf_Line_s and a pointer). */
 #define LINE_MEMORY 64
@@ -142,7 +135,7 @@ static int read_functions(struct debug_unit *unit, Dwarf_Die *parent, bool deep,
 	Dwarf_Die die;
 	int err = 0;
 
-	if (depth == MAX_DEPTH || dwarf_child(parent, &die) != 0)
+	if (depth == DEBUG_UNIT_MAX_DEPTH || dwarf_child(parent, &die) != 0)
 		return 0;
 	while (err == 0) {
 		int tag = dwarf_tag(&die);
@@ -225,7 +218,7 @@ static int unit_read(struct debug_unit *unit, bool deep)
 	unit->read_deep = deep;
 	unit->is_c = is_c(&unit->inner);
 	unit->size = unit_size(&unit->inner);
-	unit->budget = MAX_PASSES * unit->size;
+	unit->budget = DEBUG_UNIT_MAX_PASSES * unit->size;
 	err = read_functions(unit, &unit->inner, deep, 0);
 	if (err < 0)
 		forget_functions(unit);
@@ -257,7 +250,7 @@ static int read_calls(struct debug_unit *unit, struct debug_function *f, Dwarf_D
 	Dwarf_Die die;
 	int err = 0;
 
-	if (depth == MAX_DEPTH || dwarf_child(parent, &die) != 0)
+	if (depth == DEBUG_UNIT_MAX_DEPTH || dwarf_child(parent, &die) != 0)
 		return 0;
 	while (err == 0) {
 		uint32_t inner = caller;

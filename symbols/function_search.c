@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "elf/elf_functions.h"
+#include "limits/limits.h"
 #include "log/suggestion.h"
 #include "symbols/function_ends.h"
 #include "symbols/function_parts.h"
 #include "symbols/function_pattern.h"
 #include "symbols/line_places.h"
-
-/* Names are compared for a suggestion only up to this many bytes: that takes a second. */
-#define MAX_GUESS_BYTES ((size_t)16 << 20)
 
 struct search {
 	struct function_pattern pattern;
@@ -76,7 +74,7 @@ static int compare(void *arg, const struct elf_function *f)
 	struct guess *g = arg;
 
 	g->bytes += strlen(f->symbol);
-	if (g->bytes > MAX_GUESS_BYTES)
+	if (g->bytes > FUNCTION_GUESS_MAX_BYTES)
 		return 1;
 	if (!name)
 		return -ENOMEM;

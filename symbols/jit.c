@@ -13,8 +13,10 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "symbols/demangle.h"
 #include "symbols/jit_dump.h"
+#include "symbols/jit_excess.h"
 #include "symbols/jit_index.h"
 #include "symbols/jit_map.h"
 #include "symbols/jit_reader.h"
@@ -23,9 +25,8 @@
 /* The minimum time between two reads of the files: if an address is not found, and if it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)
 #define AGAIN_FOUND_NS UINT64_C(100000000)
-/* How long who takes samples goes on reading with a reader: what is left has to wait for the next look-up. */
+/* How long who takes samples goes on reading with a reader, as the next look-up goes on; and who waits for all. */
 #define TURN_NS UINT64_C(100000000)
-/* And who waits for the rest. */
 #define END_NS UINT64_C(2000000000)
 
 /*
@@ -363,7 +364,9 @@ static bool read_source(struct jit *jit, size_t i, uint64_t until)
 	}
 	if (more == 0)
 		source->seen = st;
-	else if (more < 0 && more != -EAGAIN)
+	if (more == -EFBIG || more == -E2BIG)
+		jit_excess_tell(jit->names, source->fd);
+	if (more < 0 && more != -EAGAIN)
 		close_source(jit, i);
 	return more <= 0 && more != -EAGAIN;
 }

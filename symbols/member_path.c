@@ -6,12 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "limits/limits.h"
 #include "symbols/string_type.h"
-
-/* Damaged types may refer to themselves. */
-#define MAX_TYPES 64
-#define MAX_MEMBERS 65536
-#define MAX_NESTED 8
 
 static int fail(const struct typed_place *p, const char *format, const char *name, size_t n)
 {
@@ -30,7 +26,7 @@ bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	bool is_known = referred_type(die, ret);
 
-	for (int i = 0; is_known && i < MAX_TYPES; i++) {
+	for (int i = 0; is_known && i < TYPE_MAX_CHAIN; i++) {
 		switch (dwarf_tag(ret)) {
 		case DW_TAG_typedef:
 		case DW_TAG_const_type:
@@ -143,7 +139,7 @@ static bool find_member(Dwarf_Die *type, const char *name, size_t n, int depth, 
 	Dwarf_Die member, inner;
 	int more = dwarf_child(type, &member);
 
-	for (int i = 0; more == 0 && i < MAX_MEMBERS; i++) {
+	for (int i = 0; more == 0 && i < TYPE_MAX_MEMBERS; i++) {
 		int tag = dwarf_tag(&member);
 		uint64_t offset, inner_offset;
 
@@ -155,7 +151,7 @@ static bool find_member(Dwarf_Die *type, const char *name, size_t n, int depth, 
 				return true;
 			}
 			if ((tag == DW_TAG_inheritance || !dwarf_diename(&member)) &&
-			    depth < MAX_NESTED && type_of(&member, &inner) &&
+			    depth < TYPE_MAX_NESTED && type_of(&member, &inner) &&
 			    find_member(&inner, name, n, depth + 1, ret, &inner_offset)) {
 				*ret_offset = offset + inner_offset;
 				return true;

@@ -14,6 +14,7 @@
 #include "elf/code_lines.h"
 #include "elf/code_pages.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "symbols/code_source.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
@@ -22,9 +23,6 @@
 #include "symbols/name_reader.h"
 #include "symbols/name_source.h"
 #include "symbols/names_parts.h"
-
-/* More than a stack has in one binary. */
-#define MODULE_WANTED_MAX 4096
 
 void module_set_file(struct module *module, int fd)
 {

@@ -31,6 +31,7 @@ struct names {
 	void *jit_reader_arg;
 	_Atomic uint64_t jit_memory;    /* for generated code of all processes */
 	_Atomic unsigned int n_settled; /* number of calls of names_settle() */
+	_Atomic unsigned int n_excess;  /* files that were too large */
 };
 
 #endif

@@ -12,14 +12,10 @@
 #include "base/array.h"
 #include "elf/decompressed.h"
 #include "elf/elf_open.h"
+#include "limits/limits.h"
 #include "symbols/enumeration.h"
 #include "symbols/location_place.h"
 #include "symbols/passed.h"
-
-/* Damaged entries may refer to each other. */
-#define MAX_DEPTH 32
-#define MAX_ENTRIES (UINT64_C(1) << 26)
-#define MAX_CHILDREN 65536
 
 struct search {
 	uint64_t address;
@@ -48,7 +44,7 @@ static bool begins_at(Dwarf_Die *function, uint64_t address)
 static bool find_function(struct search *s, Dwarf_Die *parent, int depth)
 {
 	Dwarf_Die die;
-	int more = depth < MAX_DEPTH ? dwarf_child(parent, &die) : 1;
+	int more = depth < PARAMETERS_MAX_DEPTH ? dwarf_child(parent, &die) : 1;
 
 	while (more == 0 && s->budget > 0) {
 		int tag = dwarf_tag(&die);
@@ -84,7 +80,7 @@ struct place {
 	Dwarf *dwarf;
 	struct code_place at;
 	/* Of one within a function, the scopes around it, the innermost last; none where one is entered */
-	Dwarf_Die scopes[MAX_DEPTH];
+	Dwarf_Die scopes[PARAMETERS_MAX_DEPTH];
 	size_t n_scopes;
 };
 
@@ -97,7 +93,7 @@ static bool is_scope(int tag)
 static bool find_scopes(struct search *s, Dwarf_Die *parent, int depth, struct place *p)
 {
 	Dwarf_Die die;
-	int more = depth < MAX_DEPTH ? dwarf_child(parent, &die) : 1;
+	int more = depth < PARAMETERS_MAX_DEPTH ? dwarf_child(parent, &die) : 1;
 
 	for (; more == 0 && s->budget > 0; more = dwarf_siblingof(&die, &die)) {
 		int tag = dwarf_tag(&die);
@@ -186,7 +182,7 @@ static void place_done(struct place *p)
 /* Errors as of parameters_find(). place_done() frees *ret, always. */
 static int place_find(int fd, uint64_t address, struct place *ret)
 {
-	struct search search = { .address = address, .budget = MAX_ENTRIES };
+	struct search search = { .address = address, .budget = PARAMETERS_MAX_ENTRIES };
 
 	*ret = (struct place){ .elf = elf_open(fd), .at.address = address };
 	if (!ret->elf)
@@ -236,7 +232,8 @@ static bool find_named(Dwarf_Die *scope, const char *name, size_t n, bool with_v
 {
 	int more = dwarf_child(scope, ret);
 
-	for (int i = 0; more == 0 && i < MAX_CHILDREN; i++, more = dwarf_siblingof(ret, ret)) {
+	for (int i = 0; more == 0 && i < PARAMETERS_MAX_CHILDREN;
+	     i++, more = dwarf_siblingof(ret, ret)) {
 		const char *own = dwarf_diename(ret);
 		int tag = dwarf_tag(ret);
 
@@ -400,7 +397,7 @@ int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 	if (err < 0)
 		return err;
 	more = dwarf_child(&place.at.function, &die);
-	for (int i = 0; more == 0 && err == 0 && i < MAX_CHILDREN;
+	for (int i = 0; more == 0 && err == 0 && i < PARAMETERS_MAX_CHILDREN;
 	     i++, more = dwarf_siblingof(&die, &die)) {
 		char why[PARAMETER_WHY_SIZE];
 		struct typed_place value = { .why = why };

@@ -70,7 +70,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.described("TABLES"), self.helped("tables"))
 
     def test_lists_the_options_of_doctor(self):
-        self.assertEqual(len(self.helped("doctor")), 9)
+        self.assertEqual(len(self.helped("doctor")), 10)
         self.assertEqual(self.described("DOCTOR"), self.helped("doctor"))
 
     def test_lists_the_options_of_probe(self):

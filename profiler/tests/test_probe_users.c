@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "profiler/parameter_source.h"
 #include "profiler/tests/probe_asks.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "samples/probed_code.h"
 #include "samples/tests/spans_test.h"
 

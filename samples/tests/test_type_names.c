@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "report/report_queue.h"
 #include "samples/redaction.h"
 #include "samples/type_names.h"

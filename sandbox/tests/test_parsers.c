@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Parsers give the same results as this process. What they hold, what they may do, and what happens
- * when one is killed, stopped or takes too long. This program is also the helper.
+ * The same results as without parsers; what these hold and may do; and if they end or are slow. It is the helper, too.
  */
 #include "sandbox/parsers.h"
 
@@ -26,6 +25,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/helper.h"

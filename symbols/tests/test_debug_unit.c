@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "symbols/tests/some_names.h"
 
 /* The units in order: C++ and C. */

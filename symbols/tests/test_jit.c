@@ -4,6 +4,7 @@
  * pieces.
  */
 #include <criterion/criterion.h>
+#include <criterion/redirect.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,6 +18,7 @@
 
 #include "base/cleanup.h"
 
+#include "limits/limits.h"
 #include "symbols/jit.h"
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"
@@ -349,6 +351,48 @@ Test(jit, finds_what_programs_write_when_they_exit)
 	expect_name(jit, located, "late");
 	jit_free(jit);
 	cr_assert(unlink(path) == 0 && rmdir(tmp) == 0 && rmdir(directory) == 0);
+}
+
+/* Of a process with a map of that size, and one name. */
+static void find_in_map(const char *directory, pid_t pid, off_t size)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_fclose_ FILE *map = NULL;
+	struct jit *jit;
+
+	cr_assert(asprintf(&path, "%s/tmp/perf-%d.map", directory, pid) > 0);
+	map = fopen(path, "we");
+	cr_assert(map && fputs("1000 10 first\n", map) > 0 && fflush(map) == 0);
+	cr_assert(ftruncate(fileno(map), size) == 0);
+	cr_assert(jit_new(some_names(), &jit) == 0);
+	jit_set_root(jit, open(directory, O_PATH | O_CLOEXEC), pid, geteuid(), geteuid());
+	expect_name(jit, jit_locate(jit, 0x1008, now_ns()),
+		    size > (off_t)JIT_FILE_MAX ? NULL : "first");
+	jit_free(jit);
+	unlink(path);
+}
+
+/* The first one is told, others only with -v. */
+Test(jit, tells_of_a_file_that_is_too_large)
+{
+	char directory[] = "/tmp/jit.XXXXXX";
+	_cleanup_free_ char *tmp = NULL, *said = NULL;
+
+	cr_assert(mkdtemp(directory));
+	cr_assert(asprintf(&tmp, "%s/tmp", directory) > 0 && mkdir(tmp, 0700) == 0);
+	cr_redirect_stderr();
+	find_in_map(directory, 7, 14);
+	find_in_map(directory, 8, (off_t)JIT_FILE_MAX + 1);
+	find_in_map(directory, 9, (off_t)JIT_FILE_MAX + 1);
+	cr_assert(
+		asprintf(
+			&said,
+			"dwarfprof: warning: %s/perf-8.map is too large: it is read no further, and "
+			"generated code may lack names (-v names all such files)\n",
+			tmp) > 0);
+	fflush(stderr);
+	cr_expect_stderr_eq_str(said);
+	cr_assert(rmdir(tmp) == 0 && rmdir(directory) == 0);
 }
 
 Test(jit, memory_is_shared_until_it_is_free_again)
