@@ -571,6 +571,7 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 
 #include "bpf/begin_span.bpf.h"
 #include "bpf/crash.bpf.h"
+#include "bpf/exec_span.bpf.h"
 #include "bpf/fork_span.bpf.h"
 #include "bpf/off_cpu.bpf.h"
 #include "bpf/trace.bpf.h"

@@ -256,7 +256,8 @@ static const char *program_need(const char *name)
 		return ALL "samples by time";
 	if (strcmp(name, "dp_sample_uprobe") == 0)
 		return "-e uprobe:, uretprobe:, usdt:";
-	if (strcmp(name, "dp_begin_span") == 0 || strcmp(name, "dp_fork_span") == 0)
+	if (strcmp(name, "dp_begin_span") == 0 || strcmp(name, "dp_exec_span") == 0 ||
+	    strcmp(name, "dp_fork_span") == 0)
 		return "--probe";
 	if (strcmp(name, "dp_sample_trace") == 0)
 		return "-e tracepoint:, fentry:, kprobe:, wakeups";

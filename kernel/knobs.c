@@ -158,5 +158,6 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
 	bpf_program__set_autoload(bpf->progs.dp_sample_trace, loads(options, DP_EVENT_TRACE));
 	bpf_program__set_autoload(bpf->progs.dp_fork_span, inherits_calls(options));
+	bpf_program__set_autoload(bpf->progs.dp_exec_span, needs->label_probes > 0);
 	bpf_program__set_autoload(bpf->progs.dp_end_span, needs->has_span_times);
 }

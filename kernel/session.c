@@ -153,15 +153,20 @@ static int link_add(struct session *s, struct bpf_link *link)
 	return 0;
 }
 
-/* From the start: what labels samples may be added meanwhile. */
-static int follow_forks(struct session *s)
+static int attach_if_loaded(struct session *s, struct bpf_program *program)
 {
-	int err = bpf_program__autoload(s->bpf->progs.dp_fork_span) ?
-			  link_add(s, bpf_program__attach(s->bpf->progs.dp_fork_span)) :
-			  0;
+	return bpf_program__autoload(program) ? link_add(s, bpf_program__attach(program)) : 0;
+}
 
+/* From the start: what labels samples may be added meanwhile. */
+static int follow_processes(struct session *s)
+{
+	int err = attach_if_loaded(s, s->bpf->progs.dp_fork_span);
+
+	if (err == 0)
+		err = attach_if_loaded(s, s->bpf->progs.dp_exec_span);
 	if (err < 0)
-		permission_explain_perf("the forks of processes", err, 0);
+		permission_explain_perf("what processes start", err, 0);
 	return err;
 }
 
@@ -194,7 +199,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 		err = set_cgroup(s);
 	if (err == 0 && options->needs.has_exceptions)
 		err = make_exception_probes(s);
-	return err < 0 ? err : follow_forks(s);
+	return err < 0 ? err : follow_processes(s);
 }
 
 int session_load(struct session *s, const struct session_options *options)

@@ -240,6 +240,36 @@ class Labels(unittest.TestCase):
         print(dict(numbers), flush=True)
         return numbers
 
+    def test_a_process_that_executes_another_program(self):
+        """With code and stack where this one has them: it has the labels of no call."""
+        for rounds in 10, 40, 160:
+            counts = self.executed(rounds)
+            if counts["in"] > 50 and counts["not probed"] > 50:
+                return
+        self.fail("there was too little to see")
+
+    def executed(self, rounds):
+        """How many samples of test-programs/execs.c, and of a copy of it, are in calls."""
+        with tempfile.TemporaryDirectory() as directory:
+            out, (path, log, command) = os.path.join(directory, "out.jsonl"), harness.executing(directory, rounds)
+            result = dwarfprof("-F", "999", "--probe", f"label:{path}:handle(number=arg1:s32)", "--no-symbols", "-o", out, "--", *command)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            log, counts = Log(log), collections.Counter()
+            with open(out) as file:
+                for s in map(json.loads, file):
+                    wanted = log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else CHANGING
+                    if wanted == CHANGING or not s["user_stack"]:
+                        continue
+                    number = (s["labels"] or {}).get("number")
+                    # Which files it has mapped may not be known yet.
+                    if number == "<unknown>" and (s["outcome"] != "complete" or s["late"]):
+                        continue
+                    # Every other one is the copy.
+                    self.assertEqual(number, wanted if wanted % 2 == 0 else None, s)
+                    counts["in" if wanted % 2 == 0 else "not probed"] += 1
+        print(dict(counts), flush=True)
+        return counts
+
     def test_stacks_at_the_probe(self):
         """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
         instruction is executed as a copy, where no file is. A byte like a breakpoint may also be in a gap between functions."""

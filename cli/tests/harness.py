@@ -104,6 +104,15 @@ def record_logged(target, seconds, *options, more=(), env=None):
             return [json.loads(line) for line in file], Log(log)
 
 
+def executing(directory, rounds):
+    """The program that a run of test-programs/execs.c begins with, in a directory, its log, and the command. The other one is a copy
+    with the same addresses but not its build ID: of those, calls would be unknown."""
+    path, other, log = (os.path.join(directory, name) for name in ("one", "two", "log"))
+    shutil.copy(program("execs"), path)
+    subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", path, other], check=True)
+    return path, log, ["setarch", "-R", path, f"{rounds:04}", log, other]
+
+
 def wait_until_it_runs(pid, seconds=0.1):
     """Waits until a process has used that much CPU time from now on."""
     enough = cpu_time(pid) + seconds
