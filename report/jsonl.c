@@ -28,7 +28,8 @@ static json_t *json_user_frame(const struct report *report, const struct frame *
 		report->context.symbols && !is_named && frame_function_start(frame, &start) == 0;
 	bool in_binary = frame_is_in_binary(frame);
 	bool has_module = in_binary || (frame->module && location);
-	bool has_line = location && location->file && location->line > 0;
+	bool has_file = location && location->file;
+	bool has_line = has_file && location->line > 0;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "address", json_hex(frame->address));
@@ -39,7 +40,7 @@ static json_t *json_user_frame(const struct report *report, const struct frame *
 	json_object_set_new(json, "symbol", is_named ? json_text(location->function) : json_null());
 	json_object_set_new(json, "method", json_string(method_word(frame->method)));
 	json_object_set_new(json, "kind", json_string(frame_kind_word(frame_kind(frame))));
-	json_object_set_new(json, "file", has_line ? json_text(location->file) : json_null());
+	json_object_set_new(json, "file", has_file ? json_text(location->file) : json_null());
 	json_object_set_new(json, "line", has_line ? json_integer(location->line) : json_null());
 	json_object_set_new(json, "column",
 			    has_line && location->column > 0 ? json_integer(location->column) :

@@ -79,3 +79,13 @@ bool resolver_knows_code(struct process_table *table, const struct process *p,
 	now = process_find(p, address, TIME_NEVER - 1);
 	return !now || now->born != m->born || !process_cookie_differs(table, p, now);
 }
+
+bool resolver_has_all(const struct named_sample *sent, const struct unwinder_result *walk)
+{
+	size_t n = sent->sample.n_user, i = 0;
+
+	while (i < n && i < walk->n_frames &&
+	       DP_FRAME_ADDRESS(walk->frames[i]) == DP_FRAME_ADDRESS(sent->frames[i]))
+		i++;
+	return i == n;
+}

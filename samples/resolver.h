@@ -8,6 +8,7 @@
 #include "bpf/abi.h"
 
 struct frame;
+struct named_sample;
 struct process;
 struct process_table;
 struct return_check;
@@ -39,5 +40,11 @@ size_t resolver_frames(const struct resolver *resolver, const struct snapshot *s
 bool resolver_knows_code(struct process_table *table, const struct process *p,
 			 const struct dp_sample *raw, const struct unwinder_result *walk,
 			 const struct snapshot *snapshot);
+
+/*
+ * Whether a walk in user space has found all frames that the kernel has sent. It cannot read what the kernel
+ * finds a JVM's frames by, so it may end in front of them, or take others for their callers.
+ */
+bool resolver_has_all(const struct named_sample *sent, const struct unwinder_result *walk);
 
 #endif

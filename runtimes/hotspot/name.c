@@ -126,7 +126,7 @@ static int read_method(const struct reader *r, uint64_t constant, char ret[RUNTI
 	return append_pooled(r, pool, index, ret);
 }
 
-/* Whether a method has a table of lines, and a file. */
+/* Whether a method has a table of lines. */
 static int read_flags(const struct reader *r, uint64_t constant, bool *ret_has_lines)
 {
 	bool is_apart = hotspot_layout_has(r->layout, HOTSPOT_CONST_FLAGS_APART);
@@ -145,8 +145,6 @@ static int read_flags(const struct reader *r, uint64_t constant, bool *ret_has_l
 static bool knows_lines(const struct hotspot_layout *l)
 {
 	return l->const_size > 0 && hotspot_layout_has(l, HOTSPOT_CONST_SIZE) &&
-	       (hotspot_layout_has(l, HOTSPOT_POOL_FILE) ||
-		hotspot_layout_has(l, HOTSPOT_CLASS_FILE)) &&
 	       (hotspot_layout_has(l, HOTSPOT_CONST_FLAGS) ||
 		hotspot_layout_has(l, HOTSPOT_CONST_FLAGS_APART));
 }
@@ -184,8 +182,11 @@ static int read_file(const struct reader *r, uint64_t constant, char ret[RUNTIME
 	uint16_t index = 0;
 	bool is_in_pool = hotspot_layout_has(r->layout, HOTSPOT_POOL_FILE);
 	uint64_t pool, holder;
-	int err = read_member(r, constant, HOTSPOT_CONST_CONSTANTS, &pool);
+	int err;
 
+	if (!is_in_pool && !hotspot_layout_has(r->layout, HOTSPOT_CLASS_FILE))
+		return 0;
+	err = read_member(r, constant, HOTSPOT_CONST_CONSTANTS, &pool);
 	holder = pool;
 	if (err == 0 && !is_in_pool)
 		err = read_member(r, pool, HOTSPOT_POOL_HOLDER, &holder);
@@ -221,7 +222,15 @@ static int add_lines(const struct reader *r, uint64_t constant, struct runtime_c
 	*code = larger;
 	memcpy(larger->lines, lines, size);
 	larger->lines_size = size;
-	return read_file(r, constant, larger->file);
+	return 0;
+}
+
+/* What a ConstMethod tells of its method. */
+static int read_shown(const struct reader *r, uint64_t constant, struct runtime_code *code)
+{
+	int err = read_method(r, constant, code->function);
+
+	return err < 0 ? err : read_file(r, constant, code->file);
 }
 
 /* Whether the method's constant part is still that of the sample. */
@@ -234,7 +243,7 @@ static int read_interpreted(const struct reader *r, const struct dp_runtime_fram
 	if (err == 0 && constant != frame->tag)
 		return -ESTALE;
 	if (err == 0)
-		err = read_method(r, constant, (*code)->function);
+		err = read_shown(r, constant, *code);
 	return err < 0 ? err : add_lines(r, constant, code);
 }
 
@@ -256,7 +265,7 @@ static int read_blob_name(const struct reader *r, uint64_t blob, char ret[BLOB_N
 }
 
 static int read_compiled(const struct reader *r, const struct dp_runtime_frame *frame,
-			 char ret[RUNTIME_NAME_SIZE])
+			 struct runtime_code *code)
 {
 	bool is_own = hotspot_layout_has(r->layout, HOTSPOT_NMETHOD_METHOD);
 	char blob[BLOB_NAME_SIZE];
@@ -266,7 +275,7 @@ static int read_compiled(const struct reader *r, const struct dp_runtime_frame *
 	if (err < 0)
 		return err;
 	if (strcmp(blob, method_blob) != 0 && strcmp(blob, native_blob) != 0) {
-		snprintf(ret, RUNTIME_NAME_SIZE, "[%s]", blob);
+		snprintf(code->function, sizeof(code->function), "[%s]", blob);
 		return blob[0] == '\0' ? -ESTALE : 0;
 	}
 	err = check_id(r, frame);
@@ -277,7 +286,7 @@ static int read_compiled(const struct reader *r, const struct dp_runtime_frame *
 	if (err == 0)
 		err = read_member(r, method, HOTSPOT_METHOD_CONST, &constant);
 	if (err == 0)
-		err = read_method(r, constant, ret);
+		err = read_shown(r, constant, code);
 	if (err == 0 && r->memory->forget)
 		r->memory->forget(r->memory->arg);
 	/* Until here it may have become another one's. */
@@ -364,7 +373,7 @@ static int read_code(const void *layout, const struct dp_runtime_frame *frame,
 	if (frame->position & DP_HOTSPOT_INTERPRETED)
 		err = read_interpreted(&r, frame, &code);
 	else
-		err = read_compiled(&r, frame, code->function);
+		err = read_compiled(&r, frame, code);
 	if (err == 0)
 		*ret = steal_ptr(code);
 	return err;
