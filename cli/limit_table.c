@@ -17,7 +17,9 @@ static void write_row(const struct limit *limit, int name_width, FILE *to)
 	fprintf(to, "  %-*s  %s: %s\n", name_width, limit->name, value, limit->what);
 	fprintf(to, "    beyond: %s", limit->beyond);
 	if (limit->words[0])
-		fprintf(to, " (%s: %s)", limit_told_word(limit->told), limit->words);
+		fprintf(to, " (%s: \"%s\")", limit_told_word(limit->told), limit->words);
+	else
+		fprintf(to, " (%s)", limit_told_word(limit->told));
 	fputc('\n', to);
 }
 
@@ -43,25 +45,28 @@ int limit_table_write_text(FILE *to, bool wide)
 	return terminal_end(&terminal);
 }
 
-static json_t *json_of(const struct limit *limit, const char *group)
+/* Negative if there is no memory. */
+static int add_row(json_t *list, const struct limit *limit, const char *group)
 {
 	json_t *json = json_object();
+	int err = 0;
 
-	json_object_set_new(json, "group", json_string(group));
-	json_object_set_new(json, "name", json_string(limit->name));
-	json_object_set_new(json, "value", json_integer((json_int_t)limit->value));
-	json_object_set_new(json, "unit", json_string(limit->unit));
-	json_object_set_new(json, "what", json_string(limit->what));
-	json_object_set_new(json, "told", json_string(limit_told_word(limit->told)));
-	json_object_set_new(json, "words", json_string(limit->words));
-	json_object_set_new(json, "beyond", json_string(limit->beyond));
-	return json;
+	err |= json_object_set_new(json, "group", json_string(group));
+	err |= json_object_set_new(json, "name", json_string(limit->name));
+	err |= json_object_set_new(json, "value", json_integer((json_int_t)limit->value));
+	err |= json_object_set_new(json, "unit", json_string(limit->unit));
+	err |= json_object_set_new(json, "what", json_string(limit->what));
+	err |= json_object_set_new(json, "told", json_string(limit_told_word(limit->told)));
+	err |= json_object_set_new(json, "words", json_string(limit->words));
+	err |= json_object_set_new(json, "beyond", json_string(limit->beyond));
+	return err | json_array_append_new(list, json);
 }
 
 int limit_table_write_json(FILE *to)
 {
 	json_t *json = json_object(), *list = json_array();
 	const char *group = "";
+	int err = 0;
 	size_t n;
 	const struct limit *rows = limits_list(&n);
 	_cleanup_free_ char *text = NULL;
@@ -70,12 +75,13 @@ int limit_table_write_json(FILE *to)
 		if (rows[i].group)
 			group = rows[i].group;
 		else
-			json_array_append_new(list, json_of(&rows[i], group));
+			err |= add_row(list, &rows[i], group);
 	}
-	json_object_set_new(json, "limits", list);
-	text = json_dumps(json, JSON_INDENT(1));
+	err |= json_object_set_new(json, "limits", list);
+	text = err == 0 ? json_dumps(json, JSON_INDENT(1)) : NULL;
 	json_decref(json);
 	if (!text)
 		return -ENOMEM;
+	errno = EIO;
 	return fprintf(to, "%s\n", text) < 0 ? -errno : 0;
 }

@@ -47,8 +47,8 @@ class Limits(unittest.TestCase):
             self.assertEqual(int(value) * FACTORS.get(unit if limit["unit"] in ("ns", "bytes") else "", 1), limit["value"])
             if limit["unit"] not in ("ns", "bytes"):
                 self.assertEqual(unit, limit["unit"])
-            told = f" ({limit['told']}: {limit['words']})" if limit["words"] else ""
-            self.assertEqual(lines.pop(0), f"    beyond: {limit['beyond']}{told}")
+            told = f'{limit["told"]}: "{limit["words"]}"' if limit["words"] else limit["told"]
+            self.assertEqual(lines.pop(0), f"    beyond: {limit['beyond']} ({told})")
             if lines and not lines[0]:
                 lines.pop(0)
         self.assertEqual(lines, [])

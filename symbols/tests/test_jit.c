@@ -353,8 +353,8 @@ Test(jit, finds_what_programs_write_when_they_exit)
 	cr_assert(unlink(path) == 0 && rmdir(tmp) == 0 && rmdir(directory) == 0);
 }
 
-/* Of a process with a map of that size, and one name. */
-static void find_in_map(const char *directory, pid_t pid, off_t size)
+/* Of a process with a map of that size, and one name, which is found or not. */
+static void find_in_map(const char *directory, pid_t pid, off_t size, const char *found)
 {
 	_cleanup_free_ char *path = NULL;
 	_cleanup_fclose_ FILE *map = NULL;
@@ -366,8 +366,7 @@ static void find_in_map(const char *directory, pid_t pid, off_t size)
 	cr_assert(ftruncate(fileno(map), size) == 0);
 	cr_assert(jit_new(some_names(), &jit) == 0);
 	jit_set_root(jit, open(directory, O_PATH | O_CLOEXEC), pid, geteuid(), geteuid());
-	expect_name(jit, jit_locate(jit, 0x1008, now_ns()),
-		    size > (off_t)JIT_FILE_MAX ? NULL : "first");
+	expect_name(jit, jit_locate(jit, 0x1008, now_ns()), found);
 	jit_free(jit);
 	unlink(path);
 }
@@ -381,9 +380,9 @@ Test(jit, tells_of_a_file_that_is_too_large)
 	cr_assert(mkdtemp(directory));
 	cr_assert(asprintf(&tmp, "%s/tmp", directory) > 0 && mkdir(tmp, 0700) == 0);
 	cr_redirect_stderr();
-	find_in_map(directory, 7, 14);
-	find_in_map(directory, 8, (off_t)JIT_FILE_MAX + 1);
-	find_in_map(directory, 9, (off_t)JIT_FILE_MAX + 1);
+	find_in_map(directory, 7, 14, "first");
+	find_in_map(directory, 8, (off_t)JIT_FILE_MAX + 1, NULL);
+	find_in_map(directory, 9, (off_t)JIT_FILE_MAX + 1, NULL);
 	cr_assert(
 		asprintf(
 			&said,
@@ -392,6 +391,30 @@ Test(jit, tells_of_a_file_that_is_too_large)
 			tmp) > 0);
 	fflush(stderr);
 	cr_expect_stderr_eq_str(said);
+	cr_assert(rmdir(tmp) == 0 && rmdir(directory) == 0);
+}
+
+/* What others have taken is not the file's fault. */
+Test(jit, tells_that_others_have_taken_the_memory)
+{
+	char directory[] = "/tmp/jit.XXXXXX";
+	struct jit *others[JIT_MEMORY_ALL / JIT_MEMORY];
+	_cleanup_free_ char *tmp = NULL;
+
+	cr_assert(mkdtemp(directory));
+	cr_assert(asprintf(&tmp, "%s/tmp", directory) > 0 && mkdir(tmp, 0700) == 0);
+	cr_redirect_stderr();
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		cr_assert(jit_new(some_names(), &others[i]) == 0);
+		cr_assert(jit_take_memory(others[i], JIT_MEMORY));
+	}
+	find_in_map(directory, 8, 14, "first"); /* the last one that is kept */
+	find_in_map(directory, 9, 14, "first");
+	fflush(stderr);
+	cr_expect_stderr_eq_str(
+		"dwarfprof: warning: no memory is left for more names of generated code\n");
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		jit_free(others[i]);
 	cr_assert(rmdir(tmp) == 0 && rmdir(directory) == 0);
 }
 
