@@ -83,7 +83,8 @@ static bool is_in_same_domain(const struct probe_target *t)
 
 	if (security_domain_read(t->pid, &now) < 0)
 		return false;
-	return now && t->domain ? strcmp(now, t->domain) == 0 : now == t->domain;
+	/* One that may not be read may be any. */
+	return t->domain ? now && *now && strcmp(now, t->domain) == 0 : !now;
 }
 
 bool probe_target_is_of(const struct probe_target *t, uid_t user, gid_t group)

@@ -4,7 +4,7 @@
 
 /*
  * By which rules of a security module, such as SELinux or AppArmor, a process is bound: as the kernel names them
- * in /proc/PID/attr/current. *ret NULL: by none; "": that may not be read. 0 or -ENOMEM; the caller frees *ret.
+ * in /proc/PID/attr/current. *ret NULL: by none; "": that may not be read, and is no domain. 0 or -ENOMEM; the caller frees *ret.
  */
 int security_domain_read(unsigned int pid, char **ret);
 

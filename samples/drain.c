@@ -311,8 +311,8 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 		walk = *walked;
 		process_table_doubt(p, q->time);
 	}
-	/* What the kernel has found of runtimes is for its frames. */
-	if (!walk.runtime && sample_runtime(q->sample) && !resolver_has_all(q->sample, &walk))
+	/* What the kernel has found of some runtimes is for its frames. */
+	if (!walk.runtime && !resolver_has_all(q->sample, &walk))
 		walk = *walked;
 	if (p && walked->outcome == DP_TABLES_CHANGED)
 		process_table_miss_cookie(d->table, p, q->sample->sample.snapshot);

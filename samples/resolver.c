@@ -82,8 +82,12 @@ bool resolver_knows_code(struct process_table *table, const struct process *p,
 
 bool resolver_has_all(const struct named_sample *sent, const struct unwinder_result *walk)
 {
+	const struct dp_runtime *runtime = sample_runtime(sent);
 	size_t n = sent->sample.n_user, i = 0;
 
+	if (!runtime || (!(runtime->kind & DP_RUNTIME_TWO) && runtime->kind != DP_RUNTIME_HOTSPOT &&
+			 runtime->kind != DP_RUNTIME_V8))
+		return true;
 	while (i < n && i < walk->n_frames &&
 	       DP_FRAME_ADDRESS(walk->frames[i]) == DP_FRAME_ADDRESS(sent->frames[i]))
 		i++;

@@ -42,8 +42,9 @@ bool resolver_knows_code(struct process_table *table, const struct process *p,
 			 const struct snapshot *snapshot);
 
 /*
- * Whether a walk in user space has found all frames that the kernel has sent. It cannot read what the kernel
- * finds a JVM's frames by, so it may end in front of them, or take others for their callers.
+ * Whether a walk in user space has found all frames that the kernel has sent, if it has sent functions of
+ * HotSpot or V8, which belong to native frames by their numbers. It cannot read what the kernel finds a
+ * JVM's frames by, so it may end in front of them, or take others for their callers.
  */
 bool resolver_has_all(const struct named_sample *sent, const struct unwinder_result *walk);
 

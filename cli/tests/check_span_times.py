@@ -214,7 +214,7 @@ class Spans(unittest.TestCase):
         """How many samples of test-programs/execs.c are known to be in no call that took long."""
         with tempfile.TemporaryDirectory() as directory:
             out, (path, log, command) = os.path.join(directory, "out.jsonl"), harness.executing(directory, rounds)
-            result = dwarfprof("-F", "999", "--probe", f"span:{path}:handle(number=arg1:s32) min=1s", "-o", out, "--", *command)
+            result = dwarfprof("-F", "999", "--probe", f"span:{path}:handle(number=arg1:s32) min=60s", "-o", out, "--", *command)
             self.assertIn(result.returncode, (0, NO_SAMPLES), result.stderr)
             log, counts = harness.Log(log), collections.Counter()
             with open(out) as file:

@@ -225,12 +225,19 @@ static int add_lines(const struct reader *r, uint64_t constant, struct runtime_c
 	return 0;
 }
 
-/* What a ConstMethod tells of its method. */
+/* What a ConstMethod tells of its method. A class may say nothing sensible of its file. */
 static int read_shown(const struct reader *r, uint64_t constant, struct runtime_code *code)
 {
 	int err = read_method(r, constant, code->function);
 
-	return err < 0 ? err : read_file(r, constant, code->file);
+	if (err < 0)
+		return err;
+	err = read_file(r, constant, code->file);
+	if (err == -ESTALE) {
+		code->file[0] = '\0';
+		return 0;
+	}
+	return err;
 }
 
 /* Whether the method's constant part is still that of the sample. */
