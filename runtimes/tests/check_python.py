@@ -261,9 +261,9 @@ def python_frames(sample):
 
 def is_same_frame(frame, wanted):
     name, file, line = wanted
-    # A file is written with a line only.
+    # CPython has 0 for code that is in no line.
     if not line:
-        return frame == [name, None, None]
+        return frame == [name, file, None]
     at = line if isinstance(line, list) else [line, line]
     return frame[0] == name and frame[1] == file and frame[2] is not None and at[0] <= frame[2] <= at[1]
 
@@ -289,7 +289,7 @@ def is_part(frames, wanted):
 def give_line(frames, leaf):
     """If the innermost function is in no line: a copy with its first one."""
     name, file, lines = leaf
-    return [[name, file, lines[0]], *frames[1:]] if frames[:1] == [[name, None, None]] else frames
+    return [[name, file, lines[0]], *frames[1:]] if frames[:1] == [[name, file, None]] else frames
 
 
 def count(samples, results, show, may_lack_lines):
