@@ -42,7 +42,7 @@ Test(text, tells_a_person_where_it_was_made)
 
 /* Functions are binaries without symbols: a stack of n of them, from the root `f0` on. */
 static struct module binaries[60];
-static char names[60][8];
+static char names[60][24];
 static struct frame chain[60];
 
 static struct sample sample_of_chain(size_t n)

@@ -318,7 +318,7 @@ Test(jit, knows_what_took_the_place_of_other_code)
 	put(writer, &good_header, sizeof(good_header));
 	jit_set_dump(jit, dup(writer), getuid());
 	for (int i = 0; i < 1000; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "n%d", i);
 		put_load(writer, now_ns(), 0x1000, 16, name);
