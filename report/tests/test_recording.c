@@ -316,7 +316,7 @@ Test(recording, is_read_up_to_where_it_is_damaged)
 		n_whole[i] = read_bytes(file, blocks[i], 4, 1000);
 		close_bytes();
 	}
-	for (size_t at = blocks[0]; at < file_size; at += 1 + at % 499) {
+	for (size_t at = blocks[0]; at < file_size; at += 1 + at % 997) {
 		size_t block = 0, n;
 
 		while (block + 1 < n_blocks && blocks[block + 1] <= at)
@@ -566,7 +566,16 @@ static int count_sample(void *arg, const struct sample *sample, const struct tot
 	return 0;
 }
 
-/* Most of a million stacks differ, so known records must be forgotten again and again. */
+/*
+ * Most of a million stacks differ, so known records must be forgotten again and again.
+ * AddressSanitizer, with which memory says nothing, sees the same with fewer.
+ */
+#ifdef __SANITIZE_ADDRESS__
+#define N_MANY 100000
+#else
+#define N_MANY 1000000
+#endif
+
 Test(recording, takes_no_more_memory_with_more_samples, .timeout = 300)
 {
 	struct random_samples *r = malloc(sizeof(*r));
@@ -579,7 +588,7 @@ Test(recording, takes_no_more_memory_with_more_samples, .timeout = 300)
 	random_init(r, 9, 10000000);
 	r->shallow = true;
 	cr_assert(report_new(report_format_by_name("recording"), &context, to, &report) == 0);
-	for (size_t i = 0; i < 1000000; i++) {
+	for (size_t i = 0; i < N_MANY; i++) {
 		random_sample(r);
 		cr_assert(report_add(report, &r->sample, &r->totals) == 0);
 	}
@@ -591,7 +600,7 @@ Test(recording, takes_no_more_memory_with_more_samples, .timeout = 300)
 	cr_assert_eq(recording_reader_new(to, &options, &reader, why), 0);
 	cr_assert_eq(recording_reader_run(reader, count_sample, &n), 0);
 	cr_assert_null(recording_reader_fault(reader));
-	cr_assert_eq(n, 1000000);
+	cr_assert_eq(n, N_MANY);
 	cr_assert_eq(recording_reader_totals(reader)->time_ns, r->totals.time_ns);
 	recording_reader_free(reader);
 	check_memory(before);
