@@ -46,7 +46,8 @@ def build(home, directory):
 def profile(dwarfprof, home, directory):
     """Pairs of a sample and the functions that it has to have, leaf first."""
     libraries, output = build(home, directory), f"{directory}/samples"
-    java = [f"{home}/bin/java", "-cp", directory, "Late", *libraries]
+    # Between safepoints, what is inlined next to a place may stand in for it.
+    java = [f"{home}/bin/java", "-XX:-Inline", "-cp", directory, "Late", *libraries]
     said = []
     # Names are looked up while it is there.
     with subprocess.Popen(java, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
