@@ -301,22 +301,20 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 	const struct dp_crash *crash = sample_crash(q->sample);
 	struct unwinder_result walk = *walked;
 	struct snapshot *snapshot = NULL;
+	bool late = false;
 	int err;
 
 	d->hurried_ns = d->read_ns;
-	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0)
+	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0) {
 		walk = crash ? crash_walk(d->unwinder, crash, q->copy, snapshot) :
 			       unwinder_walk(d->unwinder, q->copy, snapshot);
-	if (snapshot && !resolver_knows_code(d->table, p, &q->sample->sample, &walk, snapshot)) {
-		walk = *walked;
-		process_table_doubt(p, q->time);
+		late = resolver_is_certain(d->table, p, q->sample, &walk, snapshot);
 	}
-	/* What the kernel has found of some runtimes is for its frames. */
-	if (!walk.runtime && !resolver_has_all(q->sample, &walk))
+	if (!late)
 		walk = *walked;
 	if (p && walked->outcome == DP_TABLES_CHANGED)
 		process_table_miss_cookie(d->table, p, q->sample->sample.snapshot);
-	err = report_sample(d, q, snapshot, NULL, &walk, snapshot != NULL);
+	err = report_sample(d, q, snapshot, NULL, &walk, late);
 	snapshot_free(&d->table->snapshots, snapshot);
 	return err;
 }

@@ -34,18 +34,11 @@ size_t resolver_frames(const struct resolver *resolver, const struct snapshot *s
 		       const struct dp_sample *raw, struct frame *ret);
 
 /*
- * The kernel found other code than it knew, or no cookie, at the frame after those it sent. Has a
- * record explained that? walk: the finished one, with these mappings.
+ * Whether a walk in user space, with the mappings of the sample's time, is surely that of the sample which
+ * the kernel has sent: no code has changed since, and what was found of runtimes keeps its frames.
  */
-bool resolver_knows_code(struct process_table *table, const struct process *p,
-			 const struct dp_sample *raw, const struct unwinder_result *walk,
+bool resolver_is_certain(struct process_table *table, struct process *p,
+			 const struct named_sample *sent, const struct unwinder_result *walk,
 			 const struct snapshot *snapshot);
-
-/*
- * Whether a walk in user space has found all frames that the kernel has sent, if it has sent functions of
- * HotSpot or V8, which belong to native frames by their numbers. It cannot read what the kernel finds a
- * JVM's frames by, so it may end in front of them, or take others for their callers.
- */
-bool resolver_has_all(const struct named_sample *sent, const struct unwinder_result *walk);
 
 #endif

@@ -329,15 +329,33 @@ static unsigned int number_attribute(Dwarf_Die *die, unsigned int name)
 	return (unsigned int)value;
 }
 
-/* Sets where an inlined call was made. */
-static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct source_location *ret)
+static void set_numbered_file(struct debug_unit *unit, Dwarf_Word file, struct source_location *ret)
 {
-	unsigned int file = number_attribute(call, DW_AT_call_file);
 	Dwarf_Files *files;
 	size_t n;
 
 	if (!unit->no_files && dwarf_getsrcfiles(&unit->inner, &files, &n) == 0 && file < n)
 		set_file(unit, dwarf_filesrc(files, file, NULL, NULL), ret);
+}
+
+/*
+ * Sets where a function or an inlined one is declared. Link time optimization refers to another unit, which has
+ * its own numbers of files.
+ */
+static void set_declared_file(struct debug_unit *unit, Dwarf_Die *die, struct source_location *ret)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word file;
+
+	if (dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_file, &attribute), &file) == 0 &&
+	    attribute.cu == unit->inner.cu)
+		set_numbered_file(unit, file, ret);
+}
+
+/* Sets where an inlined call was made. */
+static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct source_location *ret)
+{
+	set_numbered_file(unit, number_attribute(call, DW_AT_call_file), ret);
 	ret->line = number_attribute(call, DW_AT_call_line);
 	ret->column = number_attribute(call, DW_AT_call_column);
 }
@@ -406,12 +424,19 @@ static int find_function(struct debug_unit *unit, uint64_t address, struct debug
 	return err;
 }
 
+/* The innermost call that contains an address, or the function itself. */
+static uint32_t find_call(struct debug_function *f, uint64_t address)
+{
+	const struct range *range = range_index_find(&f->index, address);
+
+	return range ? range->id : 0;
+}
+
 /* The calls that contain an address, innermost first. */
 static int find_calls(struct debug_unit *unit, struct debug_function *f, uint64_t address,
 		      bool lines, struct source_location *locations)
 {
-	const struct range *range = range_index_find(&f->index, address);
-	uint32_t i = range ? range->id : 0;
+	uint32_t i = find_call(f, address);
 	int n = 0;
 
 	while (i > 0 && n < LOCATION_MAX - 1) {
@@ -443,5 +468,8 @@ int debug_unit_find(struct debug_unit *unit, uint64_t address, bool lines,
 		n = find_calls(unit, f, address, lines, locations);
 	if (lines)
 		set_line(unit, address, &locations[0]);
+	/* Code of no line is often in a row of what was inlined before it, with that file. */
+	if (lines && f && locations[0].line == 0)
+		set_declared_file(unit, &f->calls[find_call(f, address)].die, &locations[0]);
 	return n == 0 && locations[0].file ? 1 : n;
 }

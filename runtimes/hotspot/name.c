@@ -240,18 +240,34 @@ static int read_shown(const struct reader *r, uint64_t constant, struct runtime_
 	return err;
 }
 
-/* Whether the method's constant part is still that of the sample. */
-static int read_interpreted(const struct reader *r, const struct dp_runtime_frame *frame,
-			    struct runtime_code **code)
+/* -ESTALE: the method's constant part is not that of the sample. */
+static int check_constant(const struct reader *r, const struct dp_runtime_frame *frame)
 {
 	uint64_t constant;
 	int err = read_member(r, frame->code, HOTSPOT_METHOD_CONST, &constant);
 
-	if (err == 0 && constant != frame->tag)
-		return -ESTALE;
+	return err == 0 && constant != frame->tag ? -ESTALE : err;
+}
+
+/* What is read from here on is how it is now. */
+static void forget(const struct reader *r)
+{
+	if (r->memory->forget)
+		r->memory->forget(r->memory->arg);
+}
+
+static int read_interpreted(const struct reader *r, const struct dp_runtime_frame *frame,
+			    struct runtime_code **code)
+{
+	int err = check_constant(r, frame);
+
 	if (err == 0)
-		err = read_shown(r, constant, *code);
-	return err < 0 ? err : add_lines(r, constant, code);
+		err = read_shown(r, frame->tag, *code);
+	if (err == 0)
+		err = add_lines(r, frame->tag, code);
+	forget(r);
+	/* Until here it may have become another one's. */
+	return err < 0 ? err : check_constant(r, frame);
 }
 
 /* -ESTALE: the blob is that of another method, or none of a method any more. */
@@ -294,8 +310,7 @@ static int read_compiled(const struct reader *r, const struct dp_runtime_frame *
 		err = read_member(r, method, HOTSPOT_METHOD_CONST, &constant);
 	if (err == 0)
 		err = read_shown(r, constant, code);
-	if (err == 0 && r->memory->forget)
-		r->memory->forget(r->memory->arg);
+	forget(r);
 	/* Until here it may have become another one's. */
 	return err < 0 ? err : check_id(r, frame);
 }

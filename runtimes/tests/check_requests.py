@@ -17,6 +17,8 @@ import http.client
 import json
 import os
 import random
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -30,9 +32,10 @@ SHARE = 0.9
 N_CLASSES = 4
 # In all, and of what executes for long.
 MIN_SAMPLES, MIN_LAST = 150, 60
-# Seconds of each part; the longer ones are for busy machines.
-SECONDS = (2, 6, 20)
-LONG = 60  # a request's timeout
+# How many times as many are awaited: the first ones may have no names on a busy machine.
+ROUNDS = (1, 8)
+# Seconds of what takes so long only if something hangs: of a request, and until there are enough samples.
+TIMEOUT = 60
 UNLOADED = "[php, unloaded]"
 
 KINDS = {"file": 'require __DIR__ . "/class$v.php";', "eval": 'eval("class K$v { use Maker; }");'}
@@ -65,31 +68,46 @@ def write(folder):
             file.write(text)
 
 
+def wait_for(is_done, process, what, log):
+    """Ends the test if the process ends meanwhile, or if it takes too long."""
+    end = time.monotonic() + TIMEOUT
+    while not is_done():
+        if process.poll() is not None or time.monotonic() > end:
+            state = "hangs" if process.returncode is None else f"has ended with {process.returncode}"
+            process.kill()
+            sys.exit(f"{what} {state}:\n{read(log)[-2000:]}")
+        time.sleep(0.02)
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
 class Server:
-    def __init__(self, options, folder):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.process = subprocess.Popen(["php", *options, "-S", f"127.0.0.1:{self.port}", "-t", folder],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def __init__(self, options, folder, log):
+        self.log = log
+        # It says which port it has: "... Development Server (http://127.0.0.1:43210) started".
+        with open(log, "w", encoding="utf-8") as file:
+            self.process = subprocess.Popen(["php", *options, "-S", "127.0.0.1:0", "-t", folder],
+                                            stdout=subprocess.DEVNULL, stderr=file)
 
     def __enter__(self):
-        for _ in range(1000):
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return self
-            except OSError:
-                time.sleep(0.02)
-        sys.exit("PHP's server does not answer")
+        wait_for(lambda: "started" in read(self.log), self.process, "PHP's server", self.log)
+        self.port = int(re.search(r"http://127.0.0.1:(\d+)", read(self.log))[1])
+        return self
 
     def __exit__(self, *_):
-        self.process.terminate()
+        self.process.kill()
         self.process.wait()
 
     def request(self, kind, variant, seconds):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
-        connection.request("GET", f"/{kind}.php?v={variant}&seconds={seconds}")
-        said = connection.getresponse().read()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
+        try:
+            connection.request("GET", f"/{kind}.php?v={variant}&seconds={seconds}")
+            said = connection.getresponse().read()
+        except OSError as error:
+            sys.exit(f"PHP's server: {error}:\n{read(self.log)[-2000:]}")
         connection.close()
         if said:
             sys.exit(said.decode())
@@ -108,42 +126,53 @@ def judge(frame, variant, folder):
 
 
 def count(output, folder, show):
+    """The verdicts of the samples so far. The last line may not be whole yet."""
     counts = collections.Counter()
-    with open(output, encoding="utf-8") as file:
-        for sample in map(json.loads, file):
-            frames = [f for f in sample["user_stack"] if f["kind"] == "php"]
-            for called, caller in zip(frames, frames[1:]):
-                if called["symbol"].startswith("work_"):
-                    verdict = judge(caller, called["symbol"][-1], folder)
-                    counts[verdict] += 1
-                    if verdict == "wrong" and show:
-                        print(verdict, *[(f["symbol"], f["file"], f["line"]) for f in frames])
+    for line in read(output).split("\n")[:-1]:
+        frames = [f for f in json.loads(line)["user_stack"] if f["kind"] == "php"]
+        for called, caller in zip(frames, frames[1:]):
+            if called["symbol"].startswith("work_"):
+                verdict = judge(caller, called["symbol"][-1], folder)
+                counts[verdict] += 1
+                if verdict == "wrong" and show:
+                    print(verdict, *[(f["symbol"], f["file"], f["line"]) for f in frames])
     return counts
 
 
-def sample(dwarfprof, server, seconds, requests, folder, show):
-    """The verdicts of samples while requests are sent."""
-    output = f"{folder}/samples"
-    command = [dwarfprof, "-F", HZ, "--format", "jsonl", "-o", output, "-d", str(seconds), "-p", str(server.process.pid)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as profiler:
-        while profiler.poll() is None:
-            requests()
-    if profiler.returncode:
-        sys.exit(f"dwarfprof: {profiler.returncode}")
+def sample(dwarfprof, server, request, n, folder, show):
+    """The verdicts of samples while requests are sent, until there are so many."""
+    output, log = f"{folder}/samples", f"{folder}/log"
+    command = [dwarfprof, "-F", HZ, "--format", "jsonl", "-o", output, "-p", str(server.process.pid)]
+    with open(log, "w", encoding="utf-8") as file:
+        profiler = subprocess.Popen(command, stderr=file)
+
+    def has_enough():
+        end = time.monotonic() + 0.5  # all samples are read again
+        while time.monotonic() < end:
+            request()
+        return sum(count(output, folder, False).values()) >= n
+
+    wait_for(lambda: "dwarfprof: sampling" in read(log), profiler, "dwarfprof", log)
+    wait_for(has_enough, profiler, f"dwarfprof, which should have {n} samples,", log)
+    profiler.send_signal(signal.SIGINT)
+    try:
+        if profiler.wait(TIMEOUT):
+            sys.exit(f"dwarfprof: {profiler.returncode}:\n{read(log)[-2000:]}")
+    finally:
+        profiler.kill()
     return count(output, folder, show)
 
 
 def check(dwarfprof, kind, options, show):
-    soon, last = collections.Counter(), collections.Counter()
-    with tempfile.TemporaryDirectory() as folder, Server(options, os.path.realpath(folder)) as server:
+    with tempfile.TemporaryDirectory() as folder, Server(options, os.path.realpath(folder), f"{folder}/php") as server:
         folder = os.path.realpath(folder)
         write(folder)
-        for seconds in SECONDS:
-            soon = sample(dwarfprof, server, seconds, lambda: server.request(kind, random.randrange(N_CLASSES), 0), folder, show)
-            last = sample(dwarfprof, server, seconds, lambda: server.request(kind, 1, 1), folder, show)
-            n, n_last = sum(soon.values()), sum(last.values())
+        for factor in ROUNDS:
+            soon = sample(dwarfprof, server, lambda: server.request(kind, random.randrange(N_CLASSES), 0),
+                          MIN_SAMPLES * factor, folder, show)
+            last = sample(dwarfprof, server, lambda: server.request(kind, 1, 1), MIN_LAST * factor, folder, show)
             is_wrong = soon["wrong"] or last["wrong"]
-            is_good = n >= MIN_SAMPLES and n_last >= MIN_LAST and last["named"] >= SHARE * n_last
+            is_good = last["named"] >= SHARE * sum(last.values())
             if is_good or is_wrong:
                 break
     for what, counts in (("freed soon", soon), ("that stay", last)):

@@ -181,10 +181,13 @@ Test(drain, keeps_frames_of_java_that_it_cannot_find)
 	cr_assert_eq(reported[0].sample.n_user, 2);
 	cr_assert_eq(reported[0].user[1].address, 0x1020);
 	cr_assert_eq(reported[0].sample.outcome, DP_NO_MAPPING);
+	cr_assert(!reported[0].sample.late);
 	/* What is behind them is found all the same. */
 	cr_assert_eq(reported[1].sample.n_user, 3);
 	cr_assert_eq(reported[1].user[2].address, 0x1036);
 	cr_assert_eq(reported[1].sample.outcome, DP_CHAIN_END);
+	cr_assert(reported[1].sample.late);
+	cr_assert_eq(last_totals.finished_late, 1);
 }
 
 /* Others' are reported meanwhile. */
