@@ -55,6 +55,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_LIMITS:
 		o->limits = true;
 		return 0;
+	case ARGP_KEY_END:
+		if (o->limits && o->btf)
+			argp_error(state, "--limits are not the kernel's: leave out --btf");
+		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s': this command takes none", arg);
 		return 0;
@@ -68,8 +72,8 @@ static const struct argp argp = {
 	.doc = "Show what dwarfprof can profile with its present permissions: which capabilities, "
 	       "settings and kernel features it needs, which of them it has, and what to type for "
 	       "those that are missing.\v"
-	       "Exit codes: 0 all processes can be profiled; 1 something needed for that is "
-	       "missing; 2 wrong usage.",
+	       "Exit codes: 0 all processes can be profiled, or with --limits, these are shown; 1 "
+	       "something needed for that is missing; 2 wrong usage.",
 };
 
 /* Width of the label column of one-line findings. */

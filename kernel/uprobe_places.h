@@ -11,9 +11,6 @@
 #include "base/cleanup.h"
 #include "symbols/function_search.h"
 
-/* Functions at which one event may be set: before Linux 6.6, each takes a descriptor. */
-#define UPROBE_MAX_PLACES 1024
-
 #define UPROBE_LINK_SIZE 32
 
 /*

@@ -414,8 +414,10 @@ int added_probe_enable(const struct added_means *means, struct added_probe *p)
 		return err;
 	}
 	err = attach(means, p);
-	if (err == 0)
+	if (err == 0) {
 		p->state = ADDED_ON;
+		p->foreign = 0;
+	}
 	return err;
 }
 
@@ -440,8 +442,33 @@ static void take_counts(struct added_probe *p, const struct dp_probe *now)
 	p->counts.n_thinned = now->n_thinned;
 }
 
+bool added_probe_explain(const struct added_probe *p, char ret[ADDED_WHY_SIZE])
+{
+	if (p->state == ADDED_OVER)
+		snprintf(ret, ADDED_WHY_SIZE, "it had more than %u hits in a second",
+			 p->counts.max_hits);
+	else if (p->foreign)
+		snprintf(ret, ADDED_WHY_SIZE,
+			 "process %u has other rights than its user, or another security domain "
+			 "than when it was added, or these cannot be read",
+			 p->foreign);
+	return p->state == ADDED_OVER || p->foreign;
+}
+
+static void end_foreign(const struct added_means *means, struct added_probe *p,
+			const struct probe_target *target, enum log_level level)
+{
+	char why[ADDED_WHY_SIZE];
+
+	added_probe_disable(means, p, ADDED_OFF);
+	p->foreign = target->pid;
+	if (added_probe_explain(p, why))
+		log_message(level, "probe %u (%s) is disabled: %s", p->id, p->name, why);
+}
+
 void added_probe_look(const struct added_means *means, struct added_probe *p)
 {
+	const struct probe_target *foreign;
 	const bool was_thinned = p->counts.n_thinned > 0;
 	/* Others than root cannot fill the log: they see it in the list. */
 	const enum log_level level = p->user == 0 ? LOG_WARNING : LOG_DEBUG;
@@ -458,8 +485,9 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 	if (p->counts.is_over == DP_PROBE_ENDED)
 		return;
 	if (!p->counts.is_over) {
-		if (find_foreign(p))
-			added_probe_disable(means, p, ADDED_OFF);
+		foreign = find_foreign(p);
+		if (foreign)
+			end_foreign(means, p, foreign, level);
 		return;
 	}
 	added_probe_disable(means, p, ADDED_OVER);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/uprobe_places.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"

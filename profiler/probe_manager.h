@@ -38,5 +38,7 @@ int probe_manager_change(struct probe_manager *manager, enum probe_change change
 
 /* Those that the user may change, as an array of objects; NULL: out of memory. */
 json_t *probe_manager_list(struct probe_manager *manager, uid_t user);
+/* Likewise, those that have ended though nobody disabled them: their numbers, and why. */
+json_t *probe_manager_list_ended(const struct probe_manager *manager, uid_t user);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "profiler/security_domain.h"
+#include "sandbox/security_domain.h"
 
 int probe_target_open(unsigned int pid, struct probe_target *ret)
 {

@@ -7,12 +7,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "report/report.h"
 #include "report/signal_word.h"
 #include "report/stack_lines.h"
 
-/* A program that crashes and is started again must not drown everything else. */
-#define MAX_PER_SECOND 10
 #define SECOND_NS UINT64_C(1000000000)
 /* Of a stack: infinite recursion is of no use to the end. */
 #define MAX_LINES 100
@@ -170,9 +169,9 @@ static void put_labels(const struct crashes *crashes, const struct sample *sampl
 
 static void put_left_out(struct crashes *crashes)
 {
-	if (crashes->n > MAX_PER_SECOND)
+	if (crashes->n > CRASHES_MAX_PER_SECOND)
 		fprintf(crashes->report.to, "\nCrashes not described in that second: %zu\n",
-			crashes->n - MAX_PER_SECOND);
+			crashes->n - CRASHES_MAX_PER_SECOND);
 }
 
 /* Counts a crash. True if there have been few within a second. */
@@ -183,7 +182,7 @@ static bool are_few(struct crashes *crashes, const struct sample *sample)
 		crashes->second_ns = sample->time_ns;
 		crashes->n = 0;
 	}
-	return ++crashes->n <= MAX_PER_SECOND;
+	return ++crashes->n <= CRASHES_MAX_PER_SECOND;
 }
 
 static int crashes_add(struct report *report, const struct sample *sample,

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "limits/limits.h"
 #include "report/value.h"
 
 /* Longer ones are cut, and counted together if they then are equal. */

@@ -8,9 +8,6 @@
 
 /* The total value of each label in samples' sets, for reports that people read. */
 
-/* The most labels that are counted; there may be one for each request. Others are ignored. */
-#define LABEL_COUNTS_MAX 10000
-
 struct label_count {
 	const char *text; /* "route=/login", printable on a terminal */
 	uint64_t value;   /* value_measured() */

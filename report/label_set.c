@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "limits/limits.h"
 
 /*
  * A label in a set: its zero-terminated key, its kind, and its value: a text, or a number and its

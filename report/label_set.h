@@ -49,9 +49,6 @@ struct label_list {
 	bool is_cut;
 };
 
-/* The largest set. A label without room is left out, and the set is cut. */
-#define LABEL_SET_MAX ((size_t)16 << 10)
-
 void label_list_done(struct label_list *list);
 
 /* Copies its arguments. Bytes that are not UTF-8 become question marks. 0 or -ENOMEM. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes a recording (recording.h): raw samples, with all that is needed to find names later. Records that
- * are referred to are kept in encoded form, to recognise them again.
+ * Writes a recording: raw samples, with all that is needed to find names later. recording.h defines it,
+ * recording_reader.c reads it. Records that are referred to are kept in encoded form, to know them again.
  */
 #include "report/recording.h"
 

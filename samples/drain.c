@@ -42,9 +42,6 @@
 /* Interval of that wait. */
 #define WAIT_MS 10
 
-/* The most stack copies that wait to be verified: if samples arrive faster, fewer are verified. */
-#define MAX_VERIFY_WAITING 1024
-
 void drain_done(struct drain *d)
 {
 	queue_done(&d->queue);
@@ -109,7 +106,7 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 	/* The first sample with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
-	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= MAX_VERIFY_WAITING)
+	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= VERIFY_MAX_WAITING)
 		copy = stack_copy_free(copy);
 	if (note_unknown_pid(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
 		return -ENOMEM;

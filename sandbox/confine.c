@@ -168,7 +168,10 @@ static const int calls_of_libdw[] = {
 static const int calls_of_fetcher[] = { SCMP_SYS(getrusage), SCMP_SYS(process_vm_readv) };
 
 /* openat2() can only be allowed as a whole. Who has no right to write cannot open for writing. */
-static const int calls_of_finder[] = { SCMP_SYS(fstatfs), SCMP_SYS(openat2), SCMP_SYS(statx) };
+static const int calls_of_finder[] = {
+	SCMP_SYS(fstatfs),  SCMP_SYS(openat2),    SCMP_SYS(statx),
+	SCMP_SYS(readlink), SCMP_SYS(readlinkat), /* whose memory a file is */
+};
 
 /* Whether openat() is allowed at all, or who answers it listens at a descriptor. */
 enum opening { OPENS_NOTHING, OPENS_BY_OTHERS, OPENS_FOR_READING, OPENS_AND_ADDS };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "limits/limits.h"
+#include "sandbox/security_domain.h"
 
 union control {
 	struct cmsghdr head; /* for its alignment */
@@ -57,14 +59,36 @@ static int refer_to(int fd)
 	return reference < 0 ? -errno : reference;
 }
 
-/* Who may open /proc/PID/mem may trace the process (proc_mem_open(), fs/proc/base.c). After its end, that is empty. */
-static bool has_memory(int fd, const struct stat *st)
+/* Whose /proc/PID/mem it is. */
+static bool is_of_process(int fd, const struct stat *st, unsigned int *ret)
 {
-	struct stat own;
+	char link[32], path[64] = "", same[64];
+	struct stat found;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (readlink(link, path, sizeof(path) - 1) < 0 || sscanf(path, "/proc/%u/mem", ret) != 1)
+		return false;
+	snprintf(same, sizeof(same), "/proc/%u/mem", *ret);
+	return strcmp(path, same) == 0 && stat(path, &found) == 0 && found.st_dev == st->st_dev &&
+	       found.st_ino == st->st_ino;
+}
+
+/*
+ * Who may open /proc/PID/mem may trace the process (proc_mem_open(), fs/proc/base.c), as it was bound then: what it
+ * has executed since may be bound otherwise, but has other memory, and that which was opened is empty. Who has it
+ * open can read and write it, too, if the process has changed its domain by itself.
+ */
+static void know_memory(int fd, const struct stat *st, struct given_file *ret)
+{
+	_cleanup_free_ char *domain = NULL;
+	unsigned int pid;
 	char byte;
 
-	return stat("/proc/self/mem", &own) == 0 && own.st_dev == st->st_dev &&
-	       pread(fd, &byte, 1, 1) != 0;
+	if (!ret->is_readable || !is_of_process(fd, st, &pid) ||
+	    security_domain_read(pid, &domain) < 0)
+		return;
+	security_domain_digest(domain, ret->domain);
+	ret->has_memory = pread(fd, &byte, 1, 1) != 0;
 }
 
 static struct given_file look_at(int fd)
@@ -78,7 +102,7 @@ static struct given_file look_at(int fd)
 		return (struct given_file){ 0 };
 	file.device = st.st_dev;
 	file.inode = st.st_ino;
-	file.has_memory = file.is_readable && has_memory(fd, &st);
+	know_memory(fd, &st, &file);
 	return file;
 }
 

@@ -25,8 +25,9 @@
 /* The minimum time between two reads of the files: if an address is not found, and if it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)
 #define AGAIN_FOUND_NS UINT64_C(100000000)
-/* How long who takes samples goes on reading with a reader, as the next look-up goes on; and who waits for all. */
+/* How long who takes samples goes on reading with a reader: what is left has to wait for the next look-up. */
 #define TURN_NS UINT64_C(100000000)
+/* And who waits for the rest. */
 #define END_NS UINT64_C(2000000000)
 
 /*

@@ -137,8 +137,14 @@ class Limits(unittest.TestCase):
         self.expect("FRAMES is also defined in bpf/", self.TABLE + "#define FRAMES 3\n")
         self.expect("DEPTH has no number, here or in bpf/", self.TABLE + 'LIMIT(DEPTH, "", "", SEEN, "")\n', elf_c="DEPTH")
         self.expect("DEPTH has no user", self.TABLE + '#define DEPTH 1\nLIMIT(DEPTH, "", "", SEEN, "")\n')
+        self.expect('"many files" may stand anywhere: give 3 words', self.TABLE.replace("too many", "many"))
         self.expect('no text has the words "too few files"', self.TABLE.replace("too many", "too few"))
-        self.expect('no text has the words "many apples"', self.TABLE.replace("too many files", "many apples"), elf_c='f("many", "apples")')
+        self.expect('no text has the words "so many apples"', self.TABLE.replace("too many files", "so many apples"), elf_c='f("so many", "apples")')
+
+    def test_times_elsewhere(self):
+        names = "READER_PATIENCE_NS", "ATTEMPTS", "HELPER_START_NS", "HELPER_STARTS_NS", "FILE_CPU_NS", "END_NS", "LOOK_NS", "PAUSE_MS"
+        code = {"runtimes/a/b.c": "".join(f"#define {name} 4\n" for name in names)}
+        self.assertEqual([fault.split()[1] for fault in self.limits.check_others(code, {})], sorted(names[:6]))
 
     def test_limits_elsewhere(self):
         code = {"elf/a.c": "#define ELF_MAX_SIZE 4\n", "cli/b.c": "#define MAX_ROWS 4\n", "go/c.h": "enum {\n\tMAX_TREES = 1,\n};"}

@@ -53,6 +53,11 @@ class Limits(unittest.TestCase):
                 lines.pop(0)
         self.assertEqual(lines, [])
 
+    def test_what_has_nothing_to_do_with_them(self):
+        result = run("--btf", "/dev/null", stdout=subprocess.PIPE)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("leave out --btf", result.stderr)
+
     def test_what_cannot_be_written(self):
         with open("/dev/full", "w") as full:
             for options in (), ("--json",):

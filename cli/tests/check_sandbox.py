@@ -197,7 +197,7 @@ class Sandbox(unittest.TestCase):
         rate = ("-F", "199") if seconds else ()  # all that is left to be written is written at the end
         profiler = self.start(*rate, "-p", str(os.getpid()))  # and what it starts from now on
         n_signals = n_started = 0
-        self.parsers, self.starving = set(), []
+        self.parsers, self.starving, self.starved = set(), [], {}
         began = time.monotonic()
         with harness.busy() as busy, self.builds() if seconds else contextlib.nullcontext():
             while n_signals < N_SIGNALS or n_started < N_SIGNALS // 2 or time.monotonic() < began + seconds:
@@ -248,8 +248,12 @@ class Sandbox(unittest.TestCase):
         pid, number = chance.choice([(pid, n) for pid in parsers for n in (signal.SIGKILL, signal.SIGSTOP)] +
                                     [(pid, 0) for pid in parsers if starves] + [(pid, signal.SIGKILL) for pid in spawners])
         if number == 0:
+            # Two would keep it stopped for longer than one that is starved.
+            if self.starved.get(pid) and self.starved[pid].is_alive():
+                return 0
             self.starving.append(threading.Thread(target=self.starve, args=(pid,)))
             self.starving[-1].start()
+            self.starved[pid] = self.starving[-1]
             return 1
         try:
             os.kill(pid, number)

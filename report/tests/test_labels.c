@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "report/group.h"
 #include "report/label_counts.h"
 #include "report/own_label.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The same results as without parsers; what these hold and may do; and if they end or are slow. It is the helper, too.
+ * The same results as without parsers; what these hold and may do; and if they end or are slow. This program is also the helper.
  */
 #include "sandbox/parsers.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The names of what security modules bind processes by: as the kernel says. */
-#include "profiler/security_domain.h"
+#include "sandbox/security_domain.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -39,4 +39,20 @@ Test(security_domain, is_that_of_no_process)
 	cr_assert_eq(waitpid(child, NULL, 0), child);
 	cr_assert_eq(security_domain_read((unsigned int)child, &domain), 0);
 	cr_assert_null(domain);
+}
+
+Test(security_domain, has_a_digest)
+{
+	static const uint8_t zeros[SECURITY_DOMAIN_DIGEST_SIZE];
+	uint8_t none[sizeof(zeros)], unread[sizeof(zeros)], some[sizeof(zeros)],
+		same[sizeof(zeros)];
+
+	security_domain_digest(NULL, none);
+	security_domain_digest("", unread);
+	security_domain_digest("unconfined\n", some);
+	security_domain_digest("unconfined\n", same);
+	cr_assert(memcmp(none, zeros, sizeof(zeros)) == 0);
+	cr_assert(memcmp(unread, zeros, sizeof(zeros)) != 0);
+	cr_assert(memcmp(some, unread, sizeof(some)) != 0);
+	cr_assert(memcmp(some, same, sizeof(some)) == 0);
 }
