@@ -136,6 +136,25 @@ class Fetches(Agent):
         with open(os.path.join(kept, "debuginfo"), "rb") as file:
             self.assertEqual(file.read(4), b"\x7fELF")
 
+    def test_a_server_that_lies(self):
+        """What it sends is no ELF file, or another program's: it is requested once, and names stay missing."""
+        wrong = os.path.join(self.directory, "wrong")
+        with open(wrong, "wb") as file:
+            file.write(b"no ELF file" * 1000)
+        for path in wrong, harness.program("fibonacci"):
+            with self.subTest(path):
+                sent = {build_id: path for build_id in self.files}
+                with debug_files.Server(sent) as server:
+                    self.use(server)
+                    shutil.rmtree(os.path.join(self.directory, "fetched"), ignore_errors=True)
+                    agent = self.agent(*self.args(self.target()), "--debuginfod")
+                    wait_for(lambda: self.figures(self.address)["debug_files_found_total"] == 1)
+                    n = len(self.receiver.got())
+                    wait_for(lambda: len(self.receiver.got()) >= n + 10)
+                    self.end(agent)
+                    self.assertFalse(MIXERS & self.delivered())
+                    self.assertEqual(server.asked.count(f"/buildid/{debug_files.build_id(self.path)}/debuginfo"), 1)
+
     def test_nobody_is_asked(self):
         pid = self.target()
         with debug_files.Server(self.files) as server:
