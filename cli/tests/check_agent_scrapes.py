@@ -44,7 +44,9 @@ class Scrapes(Agent):
         self.assertEqual(answer["period_type"], "cpu/nanoseconds")
         self.assertEqual(answer["period"], 10 ** 9 // 100)
         self.assertEqual(answer["totals"][1], answer["totals"][0] * answer["period"])
-        self.assertAlmostEqual(answer["duration"], seconds, delta=0.5)
+        # It lasts longer if the machine is busy, but not than who asked has waited.
+        self.assertGreaterEqual(answer["duration"], seconds - 0.5)
+        self.assertLessEqual(answer["duration"], answer["seconds"] + 0.5)
         self.assertGreaterEqual(answer["seconds"], seconds)
         return answer["samples"] > 0 and any("fibonacci" in name for name in answer["functions"]) and \
             any(os.path.basename(path) == self.comm for path in answer["files"])
