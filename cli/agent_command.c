@@ -14,6 +14,7 @@
 #include "base/write_all.h"
 #include "cli/agent_options.h"
 #include "cli/command.h"
+#include "cli/fetch_options.h"
 #include "elf/bus_guard.h"
 #include "log/log.h"
 #include "sandbox/helper.h"
@@ -23,6 +24,7 @@ struct agent_command {
 	char **argv;
 	struct agent_settings *settings; /* those that the agent asked for last */
 	char *config;                    /* the path of its file; NULL: none */
+	char *urls;                      /* of servers of debug files, at the start */
 	bool has_begun;
 	int fd; /* of signals */
 };
@@ -106,17 +108,33 @@ static int check_elsewhere(const struct agent_command *c, int config_fd)
 	return run_self(words, config_fd);
 }
 
+/* libdebuginfod takes them from the environment, which does not change while there are threads. */
+static int check_urls(const struct agent_command *c, const struct agent_settings *settings)
+{
+	if (!settings->debuginfod || strcmp(settings->debuginfod, c->urls) == 0)
+		return 0;
+	log_error("debuginfod: other servers can only be asked after a restart");
+	return -EINVAL;
+}
+
+DEFINE_CLEANUP(struct agent_settings *, agent_settings_free)
+
 static int load_anew(struct agent_command *c)
 {
+	_cleanup_(agent_settings_freep) struct agent_settings *settings = NULL;
 	_cleanup_close_ int config_fd = -1;
 	int err = c->config ? copy_config(c->config, &config_fd) : 0;
 
 	if (err == 0)
 		err = check_elsewhere(c, config_fd);
 	if (err == 0)
-		err = agent_settings_new(c->argc, c->argv, config_fd, &c->settings);
+		err = agent_settings_new(c->argc, c->argv, config_fd, &settings);
+	if (err == 0)
+		err = check_urls(c, settings);
 	if (err < 0)
 		log_error("the configuration is not taken");
+	else
+		c->settings = steal_ptr(settings);
 	return err;
 }
 
@@ -172,8 +190,11 @@ static int agent_command(int argc, char **argv)
 	log_set_priorities(log_is_journal());
 	err = take_signals(&c);
 	/* The settings go with the next ones. */
+	c.urls = strdup(c.settings->debuginfod ? c.settings->debuginfod : "");
 	if (err == 0 && c.settings->config && !(c.config = strdup(c.settings->config)))
 		err = -ENOMEM;
+	if (err == 0)
+		err = c.urls ? fetch_options_apply(c.urls) : -ENOMEM;
 	if (err == 0) {
 		control.fd = c.fd;
 		code = agent_run(&control);
@@ -184,6 +205,7 @@ static int agent_command(int argc, char **argv)
 	if (c.fd >= 0)
 		close(c.fd);
 	free(c.config);
+	free(c.urls);
 	return code;
 }
 

@@ -16,6 +16,8 @@
 struct cpu_budget;
 
 #define CPU_BUDGET_SAVED_NS UINT64_C(10000000000)
+/* Who pays for requests for debug files, whoever's processes they are for: no real user. */
+#define CPU_BUDGET_FETCHES ((uid_t)-2)
 
 /* Sums, which may be those of several budgets one after the other. */
 struct cpu_budget_counts {
@@ -40,6 +42,8 @@ void cpu_budget_lift(struct cpu_budget *budget);
 
 /* A time after which to ask again; 0: a step for this user may begin. */
 uint64_t cpu_budget_pause_ns(struct cpu_budget *budget, uid_t user);
+/* The same for work that nobody waits for: that it waits is no reason for others to wait less. */
+uint64_t cpu_budget_rest_ns(struct cpu_budget *budget, uid_t user);
 /*
  * Waits until a step may begin, for one who serves all users. False: it may not, and others are not to
  * wait any longer for this user.

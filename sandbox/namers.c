@@ -54,8 +54,8 @@ struct namers {
 	bool is_starting;       /* the last one has got no file yet */
 	bool has_answered, is_broken, is_missing;
 	unsigned int n_failed;
-	const struct module *asked; /* during a request */
-	pthread_mutex_t lock;       /* protects what follows */
+	struct module *asked; /* during a request */
+	pthread_mutex_t lock; /* protects what follows */
 	struct name_reading *forgotten;
 };
 
@@ -64,7 +64,7 @@ static int fetch(void *arg, const unsigned char *build_id, size_t size)
 	struct namers *all = arg;
 
 	return all->asked ? debug_server_fetch(names_debug_server(all->names), build_id, size,
-					       all->asked->path) :
+					       all->asked->path, &all->asked->awaited) :
 			    -1;
 }
 

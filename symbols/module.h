@@ -62,6 +62,7 @@ struct module {
 	struct debug_info *debug;     /* closed when all modules' together exceed the limit */
 	bool no_debug;                /* it has none */
 	bool servers_tried;           /* servers were asked, or need not be */
+	uint32_t awaited;             /* the last request for its debug files; 0: none waits */
 	struct name_reading *reading; /* what its reader knows (name_reader.h); NULL: nothing */
 	bool has_symbols;             /* the reader has kept them when the file was closed */
 	uint64_t *wanted;             /* addresses that module_want() was called for */

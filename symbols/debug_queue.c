@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/debug_queue.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/signals.h"
+#include "limits/limits.h"
+#include "symbols/debug_kept.h"
+#include "symbols/debug_library.h"
+#include "symbols/names.h"
+
+enum state { WAITS, FOUND, ABSENT };
+
+struct request {
+	enum state state;
+	unsigned int n_failures;
+	uint64_t answered_ns;
+	char *path; /* FOUND */
+	size_t size;
+	unsigned char build_id[];
+};
+
+struct debug_queue {
+	struct debug_queue_limits limits;
+	atomic_bool ends;
+	pthread_mutex_t lock; /* protects what follows */
+	pthread_cond_t changed;
+	unsigned int n_users;
+	bool has_ended;            /* the thread */
+	const struct names *names; /* until `ends` */
+	struct request **list;     /* request number i is at i - n_forgotten - 1 */
+	size_t n, size;
+	uint32_t n_forgotten;
+	unsigned int n_refused; /* requests in succession that no server has answered */
+	uint64_t rests_until_ns;
+	struct debug_server_totals totals;
+};
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void forget_all(struct debug_queue *q)
+{
+	for (size_t i = 0; i < q->n; i++) {
+		free(q->list[i]->path);
+		free(q->list[i]);
+	}
+	q->n_forgotten += (uint32_t)q->n;
+	q->n = 0;
+}
+
+/* Called with the lock, which it releases. */
+static void drop(struct debug_queue *q)
+{
+	bool is_last = --q->n_users == 0;
+
+	pthread_mutex_unlock(&q->lock);
+	if (!is_last)
+		return;
+	forget_all(q);
+	free(q->list);
+	if (q->limits.drop)
+		q->limits.drop(q->limits.arg);
+	pthread_cond_destroy(&q->changed);
+	pthread_mutex_destroy(&q->lock);
+	free(q);
+}
+
+/* NULL: it was forgotten. */
+static struct request *by_number(const struct debug_queue *q, uint32_t number)
+{
+	size_t i = number - q->n_forgotten - 1;
+
+	return number > q->n_forgotten && i < q->n ? q->list[i] : NULL;
+}
+
+/* Its number; 0: there is none. */
+static uint32_t find(const struct debug_queue *q, const unsigned char *build_id, size_t size)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (q->list[i]->size == size && memcmp(q->list[i]->build_id, build_id, size) == 0)
+			return q->n_forgotten + 1 + (uint32_t)i;
+	return 0;
+}
+
+/* 0: memory is short. */
+static uint32_t add(struct debug_queue *q, const unsigned char *build_id, size_t size)
+{
+	struct request *r;
+
+	if (q->n == DEBUG_QUEUE_MAX)
+		forget_all(q);
+	r = calloc(1, sizeof(*r) + size);
+	if (!r || array_reserve(q->list, q->n, q->size) < 0) {
+		free(r);
+		return 0;
+	}
+	r->size = size;
+	memcpy(r->build_id, build_id, size);
+	q->list[q->n++] = r;
+	q->totals.n_asked++;
+	return q->n_forgotten + (uint32_t)q->n;
+}
+
+static void ask_again(struct request *r)
+{
+	free(r->path);
+	*r = (struct request){ .state = WAITS, .size = r->size };
+}
+
+int debug_queue_fetch(struct debug_queue *q, const unsigned char *build_id, size_t size,
+		      uint32_t *awaited)
+{
+	struct request *r;
+	uint32_t number;
+	int fd = -1;
+
+	pthread_mutex_lock(&q->lock);
+	number = find(q, build_id, size);
+	if (number == 0)
+		number = add(q, build_id, size);
+	r = by_number(q, number);
+	if (r && r->state == FOUND) {
+		fd = open(r->path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0) /* it was removed from the disk */
+			ask_again(r);
+	} else if (r && r->state == ABSENT &&
+		   read_clock(CLOCK_MONOTONIC) > r->answered_ns + DEBUG_QUEUE_ABSENT_NS) {
+		ask_again(r);
+	}
+	if (r && r->state == WAITS) {
+		if (awaited)
+			*awaited = number;
+		pthread_cond_broadcast(&q->changed);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return fd;
+}
+
+bool debug_queue_is_awaited(struct debug_queue *q, uint32_t number, bool *ret_found)
+{
+	const struct request *r;
+	bool waits;
+
+	pthread_mutex_lock(&q->lock);
+	r = by_number(q, number);
+	waits = r && r->state == WAITS;
+	*ret_found = !r || r->state == FOUND;
+	pthread_mutex_unlock(&q->lock);
+	return waits;
+}
+
+struct debug_server_totals debug_queue_totals(struct debug_queue *q)
+{
+	struct debug_server_totals totals;
+
+	pthread_mutex_lock(&q->lock);
+	totals = q->totals;
+	pthread_mutex_unlock(&q->lock);
+	return totals;
+}
+
+/* Those that have failed come last. */
+static uint32_t next(const struct debug_queue *q)
+{
+	uint32_t best = 0;
+	unsigned int least = DEBUG_QUEUE_ATTEMPTS;
+
+	for (size_t i = 0; i < q->n; i++) {
+		if (q->list[i]->state != WAITS || q->list[i]->n_failures >= least)
+			continue;
+		least = q->list[i]->n_failures;
+		best = q->n_forgotten + 1 + (uint32_t)i;
+	}
+	return best;
+}
+
+static uint64_t rest_ns(const struct debug_queue *q, uint64_t now)
+{
+	uint64_t pause = q->limits.pause_ns ? q->limits.pause_ns(q->limits.arg) : 0;
+
+	return now < q->rests_until_ns ? q->rests_until_ns - now : pause;
+}
+
+static void wait_for_change(struct debug_queue *q, uint64_t until_ns)
+{
+	const struct timespec until = { (time_t)(until_ns / 1000000000),
+					(long)(until_ns % 1000000000) };
+
+	if (until_ns == UINT64_MAX)
+		pthread_cond_wait(&q->changed, &q->lock);
+	else
+		(void)pthread_cond_timedwait(&q->changed, &q->lock, &until);
+}
+
+/* What a server has answered is no failure. */
+static void note_servers(struct debug_queue *q, int err, uint64_t now)
+{
+	uint64_t rest = DEBUG_QUEUE_REST_NS;
+
+	q->totals.server_err = err;
+	if (err == 0) {
+		q->n_refused = 0;
+		return;
+	}
+	for (unsigned int i = 0; i < q->n_refused && rest < DEBUG_QUEUE_MAX_REST_NS; i++)
+		rest *= 2;
+	if (rest > DEBUG_QUEUE_MAX_REST_NS)
+		rest = DEBUG_QUEUE_MAX_REST_NS;
+	q->rests_until_ns = now + rest;
+	q->n_refused++;
+}
+
+/* Called with the lock. Takes over the path. */
+static void note(struct debug_queue *q, uint32_t number, int err, char *path)
+{
+	struct debug_queue_counts *counts = q->limits.counts;
+	uint64_t now = read_clock(CLOCK_MONOTONIC);
+	struct request *r = by_number(q, number);
+	bool is_answered = err == 0 || err == -ENOENT || err == -EFBIG;
+
+	note_servers(q, is_answered ? 0 : err, now);
+	q->totals.n_found += err == 0;
+	atomic_fetch_add(err == 0    ? &counts->found :
+			 is_answered ? &counts->absent :
+				       &counts->failed,
+			 1);
+	if (!r) {
+		free(path);
+		return;
+	}
+	r->answered_ns = now;
+	r->path = path;
+	if (err == 0)
+		r->state = FOUND;
+	else if (is_answered || ++r->n_failures == DEBUG_QUEUE_ATTEMPTS)
+		r->state = ABSENT;
+}
+
+struct attempt {
+	const struct debug_queue *queue;
+	uint64_t end_ns;
+	bool is_too_large;
+};
+
+static bool goes_on(void *arg, long done)
+{
+	struct attempt *a = arg;
+
+	a->is_too_large |= done > 0 && (uint64_t)done > a->queue->limits.max_size;
+	return !a->is_too_large && !atomic_load(&a->queue->ends) &&
+	       read_clock(CLOCK_MONOTONIC) < a->end_ns;
+}
+
+static int ask(const struct debug_queue *q, const unsigned char *build_id, size_t size,
+	       char **ret_path)
+{
+	struct attempt a = { q, read_clock(CLOCK_MONOTONIC) + q->limits.request_ns, false };
+	int fd = debug_library_find(build_id, size, goes_on, &a, ret_path);
+
+	if (fd >= 0) {
+		close(fd);
+		debug_kept_limit(*ret_path, q->limits.max_kept);
+		return 0;
+	}
+	*ret_path = NULL;
+	return a.is_too_large ? -EFBIG : fd;
+}
+
+/* Called with the lock, which it releases meanwhile. */
+static void send_request(struct debug_queue *q, uint32_t number)
+{
+	const struct request *r = by_number(q, number);
+	unsigned char build_id[64];
+	size_t size = r->size < sizeof(build_id) ? r->size : sizeof(build_id);
+	uint64_t began = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	char *path = NULL;
+	int err;
+
+	memcpy(build_id, r->build_id, size);
+	pthread_mutex_unlock(&q->lock);
+	err = ask(q, build_id, size, &path);
+	if (q->limits.spend)
+		q->limits.spend(q->limits.arg, read_clock(CLOCK_THREAD_CPUTIME_ID) - began);
+	pthread_mutex_lock(&q->lock);
+	if (atomic_load(&q->ends))
+		free(path);
+	else
+		note(q, number, err, path);
+}
+
+static void *send_requests(void *arg)
+{
+	const char *directory = getenv("DEBUGINFOD_CACHE_PATH");
+	struct debug_queue *q = arg;
+
+	if (directory)
+		debug_kept_make(directory);
+	pthread_mutex_lock(&q->lock);
+	if (!atomic_load(&q->ends)) {
+		names_go_last(q->names, gettid());
+		q->totals.error = debug_library_error();
+	}
+	while (!atomic_load(&q->ends)) {
+		uint64_t now = read_clock(CLOCK_MONOTONIC), rest;
+		uint32_t number = q->totals.error ? 0 : next(q);
+
+		rest = number ? rest_ns(q, now) : 0;
+		if (number && rest == 0)
+			send_request(q, number);
+		else
+			wait_for_change(q, number ? now + rest : UINT64_MAX);
+	}
+	q->has_ended = true;
+	pthread_cond_broadcast(&q->changed);
+	drop(q);
+	return NULL;
+}
+
+static int start_thread(struct debug_queue *q)
+{
+	pthread_attr_t detached;
+	pthread_t thread;
+	sigset_t old;
+	int err;
+
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	signals_block(&old);
+	err = -pthread_create(&thread, &detached, send_requests, q);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&detached);
+	return err;
+}
+
+int debug_queue_new(const struct names *names, const struct debug_queue_limits *limits,
+		    struct debug_queue **ret)
+{
+	struct debug_queue *q = calloc(1, sizeof(*q));
+	pthread_condattr_t monotonic;
+	int err;
+
+	*ret = NULL;
+	if (!q) {
+		if (limits->drop)
+			limits->drop(limits->arg);
+		return -ENOMEM;
+	}
+	q->limits = *limits;
+	q->names = names;
+	q->n_users = 2;
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&q->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	err = start_thread(q);
+	if (err == 0) {
+		*ret = q;
+		return 0;
+	}
+	pthread_mutex_lock(&q->lock);
+	q->n_users = 1;
+	drop(q);
+	return err;
+}
+
+void debug_queue_stop(struct debug_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	atomic_store(&q->ends, true);
+	pthread_cond_broadcast(&q->changed);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void debug_queue_end(struct debug_queue *q)
+{
+	uint64_t until = read_clock(CLOCK_MONOTONIC) + DEBUG_QUEUE_END_NS;
+
+	if (!q)
+		return;
+	debug_queue_stop(q);
+	pthread_mutex_lock(&q->lock);
+	while (!q->has_ended && read_clock(CLOCK_MONOTONIC) < until)
+		wait_for_change(q, until);
+	drop(q);
+}
