@@ -53,7 +53,7 @@ def plain_bytes(path):
 
 
 class Values(valued.ValuedTest):
-    LONG = "test_arguments_by_position",
+    LONG = "test_arguments_by_position", "test_many_calls_of_a_static_probe"
 
     def test_arguments_by_position(self):
         samples = self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", N, self.keys(ARGUMENTS))
@@ -167,10 +167,13 @@ class Values(valued.ValuedTest):
                    preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
 
     def test_static_probes(self):
-        for target, n in (("valued_usdt", N), ("valued_usdt-O0", 1000), ("valued_usdt-no-pie", 1000),
+        for target, n in (("valued_usdt", 10000), ("valued_usdt-O0", 1000), ("valued_usdt-no-pie", 1000),
                           ("valued_usdt-clang", 1000)):
             with self.subTest(target=target):
                 self.check(f"usdt:{program(target)}:valued:hit({STATIC})", n, self.keys(STATIC), target=target)
+
+    def test_many_calls_of_a_static_probe(self):
+        self.check(f"usdt:{program('valued_usdt')}:valued:hit({STATIC})", N, self.keys(STATIC), target="valued_usdt")
 
     def test_static_probes_one_by_one(self):
         self.check(f"usdt:{program('valued_usdt')}:val*:c?ll(id=arg1)", 1000, ["id"], target="valued_usdt",
