@@ -85,20 +85,20 @@ class Labels(unittest.TestCase):
         self.assertLess(counts["unknown"], counts["right"] / 4)
 
     def test_cpu_samples(self):
-        self.check("spans-O2", 10, 5000, "-F", "4999")
+        self.check("spans-O2", 3, 5000, "-F", "4999")
 
     def test_of_another_compiler(self):
         self.check("spans-O1", 4, 500, "-F", "1999")
 
     def test_values_by_name(self):
         """As debug information has them: a `const char *` is a text."""
-        self.check("spans-O2", 2, 200, "-F", "999", values="route=route, number")
+        self.check("spans-O2", 1, 200, "-F", "999", values="route=route, number")
 
     def test_off_cpu_samples(self):
         self.check("spans-O2", 4, 200, "--wall", "-F", "199")
 
     def test_without_links_for_many_functions(self):
-        self.check("spans-O2", 2, 200, "-F", "999", preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
+        self.check("spans-O2", 1, 200, "-F", "999", preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
 
     def check_several(self, seconds, *options):
         """Each has the values of its own innermost call; nested calls of one leave those of the others."""
@@ -129,7 +129,7 @@ class Labels(unittest.TestCase):
 
     def test_walks_that_end_before(self):
         """Nothing is said of calls that the walk did not get to."""
-        counts = self.counts({"unknown": 100}, "spans-O2", 3, "-F", "999", "--max-stack", "2")
+        counts = self.counts({"unknown": 100}, "spans-O2", 1, "-F", "999", "--max-stack", "2")
         self.assertEqual(counts["none"], 0)
 
     def check_early(self, *options, **kwargs):
@@ -146,7 +146,7 @@ class Labels(unittest.TestCase):
                 elif number != CHANGING:
                     self.assertNotIn("route", s["labels"] or {}, s)
             return min(counts["unknown"], counts["none"]) > 20
-        self.until(look, "spans-O2", 3, *options, is_early=True, **kwargs)
+        self.until(look, "spans-O2", 1, *options, is_early=True, **kwargs)
 
     def test_calls_that_began_before(self):
         self.check_early("-F", "999")
@@ -163,13 +163,13 @@ class Labels(unittest.TestCase):
             try:
                 path = os.path.join(merged, "spans-O2")
                 self.check_early("-F", "999", path=path)
-                self.check("spans-O2", 2, 200, "-F", "999", path=path)
+                self.check("spans-O2", 1, 200, "-F", "999", path=path)
             finally:
                 harness.unmount(merged)
 
     def test_calls_that_another_thread_began(self):
         """The thread has kept a call with the same CFA, which is another one."""
-        self.counts({"right": 100, "unknown": 100}, "moved", 3, "-F", "999")
+        self.counts({"right": 100, "unknown": 100}, "moved", 1, "-F", "999")
 
     def forked(self, rounds, *options):
         """The samples of test-programs/forks.c, and its log."""
@@ -183,7 +183,7 @@ class Labels(unittest.TestCase):
 
     def check_forked(self, *options):
         """A process has the values of the call that has forked it, while it is in that; a thread's stack is its own."""
-        for rounds in 8, 24, 72:
+        for rounds in 3, 12, 72:
             counts, wrong = collections.Counter(), []
             samples, log = self.forked(rounds, *options)
             for s in samples:
@@ -274,7 +274,7 @@ class Labels(unittest.TestCase):
         """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
         instruction is executed as a copy, where no file is. A byte like a breakpoint may also be in a gap between functions."""
         # Seconds: the longer ones are for busy machines.
-        for seconds in 4, 12, 36:
+        for seconds in 2, 8, 32:
             if self.stacks_at_the_probe(str(seconds)) > 200:
                 return
         self.fail("too few samples")
@@ -305,7 +305,7 @@ class Labels(unittest.TestCase):
             found = set(map(int, re.findall(r"/r/(\d+)", written)))
             self.assertLessEqual(found, {number for numbers in log.numbers.values() for number in numbers})
             return len(found) > 50
-        self.until(look, "spans-O2", 3, "-F", "999", "--by", "label:route", form="folded")
+        self.until(look, "spans-O2", 1, "-F", "999", "--by", "label:route", form="folded")
 
     def test_what_is_wrong(self):
         path = program("spans-O2")
