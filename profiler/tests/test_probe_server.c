@@ -35,6 +35,7 @@ Test(probe_server, leaves_what_another_one_has_there)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "w");
 
+	cr_assert(file);
 	cr_assert_eq(listen_there(), -EADDRINUSE);
 	cr_assert_eq(unlink(path), 0);
 }

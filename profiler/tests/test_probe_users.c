@@ -371,7 +371,7 @@ static int crowd(pid_t parent)
 /* Who connects often takes the places of their own connections. */
 Test(probe_users, serves_others_while_a_user_connects_often)
 {
-	_cleanup_close_ int first = -1, second = -1;
+	_cleanup_close_ int first = -1;
 	int all[8];
 	pid_t child;
 
