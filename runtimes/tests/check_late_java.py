@@ -7,7 +7,8 @@ usage: check_late_java.py [--show] DWARFPROF
 A program loads N_LIBRARIES libraries, each of which calls Java at once. The kernel stops at the library then, behind
 the functions that it has called; user space, which walks again, has the library's table, but no memory of the
 JVM. In each sample, Java's functions have to be some of those that the JVM itself lists, in their order. SHARE of
-at least MIN_SAMPLES that met new code must have all that the library has called; what has called it may have no names.
+at least MIN_SAMPLES that met new code, in as many as MAX_RUNS programs, must have all that the library has called;
+what has called it may have no names.
 """
 import json
 import os
@@ -22,6 +23,8 @@ import check_hotspot
 HZ = "1999"
 N_LIBRARIES = 40
 MIN_SAMPLES = 40
+# A fast machine may have a table before the second sample of its code.
+MAX_RUNS = 8
 SHARE = 0.95
 # Innermost first.
 CALLED = ["Late.spin", *["Late.recursion"] * 4, "Late.called"]
@@ -71,7 +74,8 @@ def profile(dwarfprof, home, directory):
                     yield sample, frames
 
 
-def check(dwarfprof, home, show):
+def count(dwarfprof, home, show):
+    """Samples, wrong ones, those that met new code, and those of them with what it has called."""
     n = new = kept = wrong = 0
     with tempfile.TemporaryDirectory() as directory:
         for sample, wanted in profile(dwarfprof, home, os.path.realpath(directory)):
@@ -84,6 +88,15 @@ def check(dwarfprof, home, show):
             kept += is_new and frames[:len(CALLED)] == CALLED
             if show and (is_wrong or (is_new and frames != CALLED)):
                 print(sample["late"], sample["outcome"], frames)
+    return n, wrong, new, kept
+
+
+def check(dwarfprof, home, show):
+    n = wrong = new = kept = 0
+    for _ in range(MAX_RUNS):
+        n, wrong, new, kept = map(sum, zip((n, wrong, new, kept), count(dwarfprof, home, show)))
+        if new >= MIN_SAMPLES:
+            break
     print(f"{check_hotspot.version_of(home)}: {n} samples, {wrong} wrong; {new} met new code, {kept} of them with what it has "
           "called", flush=True)
     return new >= MIN_SAMPLES and kept >= SHARE * new and not wrong
