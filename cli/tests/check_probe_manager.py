@@ -270,7 +270,8 @@ class ProbeManager(unittest.TestCase):
                 with self.subTest(why=why):
                     self.refuse(why, *words)
             self.assertEqual(self.list(), {})
-            self.assertEqual(json.loads(self.do("status", "--json")), {"pid": target_of(self.socket), "probes": 0, "limit": 64})
+            status = {"pid": target_of(self.socket), "probes": 0, "limit": 64, "ended": []}
+            self.assertEqual(json.loads(self.do("status", "--json")), status)
             self.assertEqual(self.do("remove", "all"), "")
             result = dwarfprof("-p", str(target.pid), "-d", "100ms", "--probe-socket", self.socket)
             self.assertEqual(result.returncode, 1)
