@@ -394,18 +394,26 @@ static const struct probe_target *find_foreign(const struct added_probe *p)
 	return NULL;
 }
 
-int added_probe_enable(const struct added_means *means, struct added_probe *p)
+static int refuse_foreign(const struct added_probe *p)
 {
 	const struct probe_target *foreign = find_foreign(p);
+
+	if (!foreign)
+		return 0;
+	log_error("you may not trace process %u", foreign->pid);
+	return -EPERM;
+}
+
+int added_probe_enable(const struct added_means *means, struct added_probe *p)
+{
 	struct dp_probe again = p->counts;
 	int err;
 
 	if (p->state == ADDED_ON)
 		return 0;
-	if (foreign) {
-		log_error("you may not trace process %u", foreign->pid);
-		return -EPERM;
-	}
+	err = refuse_foreign(p);
+	if (err < 0)
+		return err;
 	again.is_over = 0;
 	again.n_second = 0;
 	err = probe_slots_set(means->slots, p->slot, &again);
@@ -414,19 +422,26 @@ int added_probe_enable(const struct added_means *means, struct added_probe *p)
 		return err;
 	}
 	err = attach(means, p);
-	if (err == 0) {
-		p->state = ADDED_ON;
-		p->foreign = 0;
-	}
+	if (err < 0)
+		return err;
+	p->state = ADDED_ON;
+	p->foreign = 0;
+	/* It may have executed another program meanwhile. */
+	err = refuse_foreign(p);
+	if (err < 0)
+		added_probe_disable(means, p, ADDED_OFF);
 	return err;
 }
 
 void added_probe_disable(const struct added_means *means, struct added_probe *p,
 			 enum added_state state)
 {
-	if (p->state != ADDED_ON)
+	if (p->state == ADDED_ON)
+		detach(means, p);
+	else if (state != ADDED_OFF)
 		return;
-	detach(means, p);
+	/* Who disables one that had ended knows why. */
+	p->foreign = 0;
 	p->state = state;
 }
 
@@ -455,15 +470,16 @@ bool added_probe_explain(const struct added_probe *p, char ret[ADDED_WHY_SIZE])
 	return p->state == ADDED_OVER || p->foreign;
 }
 
+/* Only other users' probes have such; their users see it in the list. */
 static void end_foreign(const struct added_means *means, struct added_probe *p,
-			const struct probe_target *target, enum log_level level)
+			const struct probe_target *target)
 {
 	char why[ADDED_WHY_SIZE];
 
 	added_probe_disable(means, p, ADDED_OFF);
 	p->foreign = target->pid;
 	if (added_probe_explain(p, why))
-		log_message(level, "probe %u (%s) is disabled: %s", p->id, p->name, why);
+		log_debug("probe %u (%s) is disabled: %s", p->id, p->name, why);
 }
 
 void added_probe_look(const struct added_means *means, struct added_probe *p)
@@ -487,7 +503,7 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 	if (!p->counts.is_over) {
 		foreign = find_foreign(p);
 		if (foreign)
-			end_foreign(means, p, foreign, level);
+			end_foreign(means, p, foreign);
 		return;
 	}
 	added_probe_disable(means, p, ADDED_OVER);

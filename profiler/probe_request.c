@@ -71,7 +71,7 @@ static int check_file(const struct probe_peer *peer)
 
 /*
  * Who may open /proc/PID/mem may trace the process. Was this very file given, and did the process still execute
- * the program that it did when it was opened, bound as it is now?
+ * the program that it did when it was opened, or was its memory at least still used, bound as it is now?
  */
 static bool is_memory_of(const struct given_file *given, const struct probe_target *target)
 {
@@ -81,8 +81,9 @@ static bool is_memory_of(const struct given_file *given, const struct probe_targ
 
 	security_domain_digest(target->domain, domain);
 	snprintf(path, sizeof(path), "/proc/%u/mem", target->pid);
-	return given->has_memory && stat(path, &file) == 0 && file.st_dev == given->device &&
-	       file.st_ino == given->inode && memcmp(domain, given->domain, sizeof(domain)) == 0;
+	return given->has_memory && given->pid == target->pid && stat(path, &file) == 0 &&
+	       file.st_dev == given->device && file.st_ino == given->inode &&
+	       memcmp(domain, given->domain, sizeof(domain)) == 0;
 }
 
 /* Others than root have to prove that they may trace each process. */

@@ -22,6 +22,7 @@ struct given_file {
 	bool is_readable;       /* open for reading */
 	/* It is /proc/PID/mem, and can be read, or may not be: it is not at its end. */
 	bool has_memory;
+	uint32_t pid; /* as its path says; 0: it is none */
 	/* By what the process is bound: security_domain_digest(). It was read before, so that no program was executed since. */
 	uint8_t domain[SECURITY_DOMAIN_DIGEST_SIZE];
 };

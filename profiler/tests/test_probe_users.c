@@ -164,7 +164,7 @@ Test(probe_users, refuses_processes_that_change_their_domain_meanwhile)
 	pid_t child;
 
 	listen_to_users();
-	for (unsigned int i = 1; i <= 3; i++) {
+	for (unsigned int i = 1; i <= 4; i++) {
 		domain_changes = n_domains_read + i;
 		cr_assert_eq(as_user(add_changing, &child), 0, "after %u", i);
 	}
