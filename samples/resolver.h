@@ -35,7 +35,8 @@ size_t resolver_frames(const struct resolver *resolver, const struct snapshot *s
 
 /*
  * Whether a walk in user space, with the mappings of the sample's time, is surely that of the sample which
- * the kernel has sent: no code has changed since, and what was found of runtimes keeps its frames.
+ * the kernel has sent: no code has changed since, and what was found of runtimes keeps its frames. Changed code makes
+ * the process's table doubtful (process_table_doubt()).
  */
 bool resolver_is_certain(struct process_table *table, struct process *p,
 			 const struct named_sample *sent, const struct unwinder_result *walk,

@@ -106,7 +106,7 @@ class Pages(unittest.TestCase):
 
     def test_are_asked_for(self):
         with Target(program("paged")) as pid:
-            samples, said = profile(pid, hz="1999")
+            samples, said = profile(pid, hz="1999", seconds="3")
         user = [s for s in samples if "spin" in names(s)]
         self.assertEqual(set(outcomes(user)), {"read_fault", "complete"})
         # The stack has 200 KiB, and 64 KiB are requested at a time: it takes some rounds.

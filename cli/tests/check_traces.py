@@ -135,7 +135,7 @@ class Traces(unittest.TestCase):
         """What is recorded has the same labels."""
         with tempfile.TemporaryDirectory() as directory:
             out, log = os.path.join(directory, "run.dwarfprof"), os.path.join(directory, "log")
-            result = harness.dwarfprof("-F", "999", "-o", out, "--", "sh", "-c", 'echo | "$0" 1 "$1" > /dev/null',
+            result = harness.dwarfprof("-F", "999", "-o", out, "--", "sh", "-c", 'echo | "$0" 2 "$1" > /dev/null',
                                        program("traces-pie"), log)
             self.assertEqual(result.returncode, 0, result.stderr)
             shown = harness.dwarfprof("convert", "--format", "jsonl", "-o", "-", out)

@@ -29,7 +29,7 @@ import time
 
 import check_node
 
-TIMEOUT = 60
+TIMEOUT = 300
 SHARE = 0.7
 INLINES = ("default", "inlined")
 # Builtins, which the inspector leaves out.
