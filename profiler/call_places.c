@@ -257,8 +257,9 @@ int call_ends_find(const struct probe_parts *parts, const struct uprobe_places *
 			"that",
 			parts->name, parts->path);
 	else if (err == -E2BIG)
-		log_error("calls of %s in %s return at more than %d places", parts->name,
-			  parts->path, UPROBE_MAX_PLACES);
+		log_error(
+			"calls of %s in %s return at too many places; at most %d can be sampled at once",
+			parts->name, parts->path, UPROBE_MAX_PLACES);
 	else
 		log_debug("calls of %s return at %zu places", parts->name, ret->places.n);
 	return err;
