@@ -198,8 +198,8 @@ static void put_fetches(const struct debug_queue_counts *fetched, FILE *to)
 	    fetched->found);
 	put(to, "debug_files_absent", COUNTER, NULL, "Those for files that no server has.",
 	    fetched->absent);
-	put(to, "debug_files_failed", COUNTER, NULL, "Those that no server has answered in time.",
-	    fetched->failed);
+	put(to, "debug_files_failed", COUNTER, NULL,
+	    "Those that have failed, such as for lack of an answer.", fetched->failed);
 }
 
 void figures_write_metrics(const struct figures *f, FILE *to)

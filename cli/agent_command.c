@@ -24,7 +24,6 @@ struct agent_command {
 	char **argv;
 	struct agent_settings *settings; /* those that the agent asked for last */
 	char *config;                    /* the path of its file; NULL: none */
-	char *urls;                      /* of servers of debug files, at the start */
 	bool has_begun;
 	int fd; /* of signals */
 };
@@ -108,10 +107,18 @@ static int check_elsewhere(const struct agent_command *c, int config_fd)
 	return run_self(words, config_fd);
 }
 
-/* libdebuginfod takes them from the environment, which does not change while there are threads. */
-static int check_urls(const struct agent_command *c, const struct agent_settings *settings)
+/* NULL: no servers are to be asked; "": those that are set. */
+static const char *urls_of(const struct agent_settings *settings)
 {
-	if (!settings->debuginfod || strcmp(settings->debuginfod, c->urls) == 0)
+	return settings->options.names.options.no_debuginfod ? NULL : settings->debuginfod;
+}
+
+/* libdebuginfod takes them from the environment, which does not change while there are threads. */
+static int check_urls(const struct agent_settings *settings)
+{
+	const char *set = getenv("DEBUGINFOD_URLS"), *urls = urls_of(settings);
+
+	if (!urls || !*urls || (set && strcmp(urls, set) == 0))
 		return 0;
 	log_error("debuginfod: other servers can only be asked after a restart");
 	return -EINVAL;
@@ -130,7 +137,7 @@ static int load_anew(struct agent_command *c)
 	if (err == 0)
 		err = agent_settings_new(c->argc, c->argv, config_fd, &settings);
 	if (err == 0)
-		err = check_urls(c, settings);
+		err = check_urls(settings);
 	if (err < 0)
 		log_error("the configuration is not taken");
 	else
@@ -190,11 +197,10 @@ static int agent_command(int argc, char **argv)
 	log_set_priorities(log_is_journal());
 	err = take_signals(&c);
 	/* The settings go with the next ones. */
-	c.urls = strdup(c.settings->debuginfod ? c.settings->debuginfod : "");
 	if (err == 0 && c.settings->config && !(c.config = strdup(c.settings->config)))
 		err = -ENOMEM;
 	if (err == 0)
-		err = c.urls ? fetch_options_apply(c.urls) : -ENOMEM;
+		err = fetch_options_apply(urls_of(c.settings));
 	if (err == 0) {
 		control.fd = c.fd;
 		code = agent_run(&control);
@@ -205,7 +211,6 @@ static int agent_command(int argc, char **argv)
 	if (c.fd >= 0)
 		close(c.fd);
 	free(c.config);
-	free(c.urls);
 	return code;
 }
 

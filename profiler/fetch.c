@@ -30,13 +30,6 @@ void fetch_begin(struct names *names)
 				   show_progress);
 }
 
-static void say_error(const struct debug_server_totals *totals)
-{
-	if (totals->error)
-		log_warning("DEBUGINFOD_URLS is set, but %s: no debug files are fetched",
-			    totals->error);
-}
-
 void fetch_end(struct names *names)
 {
 	struct debug_server *server = names_debug_server(names);
@@ -44,7 +37,9 @@ void fetch_end(struct names *names)
 
 	debug_server_end(server);
 	log_progress_clear();
-	say_error(&totals);
+	if (totals.error)
+		log_warning("DEBUGINFOD_URLS is set, but %s: no debug files are fetched",
+			    totals.error);
 	if (totals.n_asked > 0)
 		log_info("debuginfod: %u of %u debug files found", totals.n_found, totals.n_asked);
 	if (totals.n_left_out > 0)
@@ -74,6 +69,7 @@ int fetch_begin_meanwhile(struct names *names, struct cpu_budget *budget,
 {
 	const struct debug_queue_limits limits = {
 		.request_ns = names_options(names)->debuginfod_ns,
+		.absent_ns = DEBUG_QUEUE_ABSENT_NS,
 		.max_size = DEBUG_FILE_MAX,
 		.max_kept = DEBUG_FILES_MAX_KEPT,
 		.pause_ns = rest_ns,
@@ -91,9 +87,13 @@ void fetch_look(struct names *names, struct fetch_said *said)
 	struct debug_server_totals totals = debug_server_totals(names_debug_server(names));
 	bool fails = totals.server_err < 0;
 
-	if (totals.error && !said->lacks_library)
-		say_error(&totals);
-	said->lacks_library |= totals.error != NULL;
+	if (totals.error && !said->cannot)
+		log_warning("debuginfod is set, but %s: no debug files are fetched", totals.error);
+	said->cannot |= totals.error != NULL;
+	if (totals.file_err != said->file_err)
+		log_warning("debuginfod: a debug file cannot be had: %s",
+			    strerror(-totals.file_err));
+	said->file_err = totals.file_err;
 	if (fails && !said->fails)
 		log_warning("debuginfod: no server answers (%s): names that only debug files have "
 			    "are missing",

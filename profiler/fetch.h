@@ -24,7 +24,8 @@ int fetch_begin_meanwhile(struct names *names, struct cpu_budget *budget,
 
 /* What was said of the servers so far. */
 struct fetch_said {
-	bool lacks_library, fails;
+	bool cannot, fails;
+	int file_err;
 };
 
 /* Says, once in a while called, what has changed. */

@@ -16,7 +16,7 @@
 struct cpu_budget;
 
 #define CPU_BUDGET_SAVED_NS UINT64_C(10000000000)
-/* Who pays for requests for debug files, whoever's processes they are for: no real user. */
+/* Who pays for requests for debug files, whoever's processes they are for. Hardly any user has this number. */
 #define CPU_BUDGET_FETCHES ((uid_t)-2)
 
 /* Sums, which may be those of several budgets one after the other. */

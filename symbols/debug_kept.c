@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbols/debug_kept.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -13,6 +15,9 @@
 
 /* While it is received, it has a suffix, and keeps that if the process is killed. */
 #define FILE_NAME "debuginfo"
+
+/* What libdebuginfod's cache_miss_s is, unless somebody has changed it. */
+#define ABSENT_S 600
 
 struct kept {
 	char *name; /* relative to the directory */
@@ -54,19 +59,27 @@ static void add(struct list *l, int directory, const char *build_id, const char 
 	l->total += l->items[l->n - 1].size;
 }
 
-static void add_all(struct list *l, int directory, const char *build_id)
+/* NULL: it is no build id's. */
+static DIR *open_own(int directory, const char *build_id)
 {
-	_cleanup_closedir_ DIR *own = NULL;
 	size_t length = strlen(build_id);
-	const struct dirent *d;
+	DIR *own;
 	int fd;
 
 	if (length == 0 || strspn(build_id, "0123456789abcdef") != length)
-		return;
+		return NULL;
 	fd = openat(directory, build_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	own = fd < 0 ? NULL : fdopendir(fd);
 	if (fd >= 0 && !own)
 		close(fd);
+	return own;
+}
+
+static void add_all(struct list *l, int directory, const char *build_id)
+{
+	_cleanup_closedir_ DIR *own = open_own(directory, build_id);
+	const struct dirent *d;
+
 	while (own && (d = readdir(own)))
 		if (strncmp(d->d_name, FILE_NAME, strlen(FILE_NAME)) == 0)
 			add(l, directory, build_id, d->d_name);
@@ -86,8 +99,11 @@ static void remove_oldest(struct list *l, int directory, const char *but, uint64
 	for (size_t i = 0; i < l->n && l->total > limit; i++) {
 		if (strcmp(l->items[i].name, but) == 0)
 			continue;
-		if (unlinkat(directory, l->items[i].name, 0) == 0)
-			l->total -= l->items[i].size;
+		if (unlinkat(directory, l->items[i].name, 0) < 0)
+			continue;
+		l->total -= l->items[i].size;
+		l->items[i].name[strcspn(l->items[i].name, "/")] = '\0';
+		(void)unlinkat(directory, l->items[i].name, AT_REMOVEDIR); /* unless it has more */
 	}
 }
 
@@ -113,14 +129,86 @@ void debug_kept_limit(const char *path, uint64_t limit)
 		remove_oldest(&list, dirfd(directory), path + (slash - parent) + 1, limit);
 }
 
-void debug_kept_make(const char *directory)
+int debug_kept_make(const char *directory)
 {
 	_cleanup_free_ char *parent = strdup(directory);
 	char *slash = parent ? strrchr(parent, '/') : NULL;
 
-	if (!slash || slash == parent)
-		return;
+	if (!parent)
+		return -ENOMEM;
+	if (!slash)
+		return 0; /* libdebuginfod makes it */
 	*slash = '\0';
-	(void)mkdir(parent, 0700);
-	(void)mkdir(directory, 0700);
+	if (*parent)
+		(void)mkdir(parent, 0700);
+	return mkdir(directory, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* Its directory's name: all build ids that are requested are shorter. */
+struct name {
+	char text[2 * 64 + 1];
+};
+
+static struct name name_of(const unsigned char *build_id, size_t size)
+{
+	struct name name = { "" };
+
+	for (size_t i = 0; i < size && i < 64; i++)
+		snprintf(name.text + 2 * i, sizeof(name.text) - 2 * i, "%02x", build_id[i]);
+	return name;
+}
+
+uint64_t debug_kept_size(const char *directory, const unsigned char *build_id, size_t size)
+{
+	const struct name name = name_of(build_id, size);
+	_cleanup_closedir_ DIR *all = opendir(directory);
+	_cleanup_closedir_ DIR *own = all ? open_own(dirfd(all), name.text) : NULL;
+	const struct dirent *d;
+	uint64_t most = 0;
+	struct stat st;
+
+	while (own && (d = readdir(own)))
+		if (strncmp(d->d_name, FILE_NAME, strlen(FILE_NAME)) == 0 &&
+		    fstatat(dirfd(own), d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode) && (uint64_t)st.st_size > most)
+			most = (uint64_t)st.st_size;
+	return most;
+}
+
+/* Those that are not written to since a time in seconds since 1970. */
+static void forget_absent(int directory, const char *build_id, time_t since)
+{
+	_cleanup_closedir_ DIR *own = open_own(directory, build_id);
+	struct stat st;
+
+	if (!own)
+		return;
+	if (fstatat(dirfd(own), FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_size == 0 && st.st_mtime <= since && unlinkat(dirfd(own), FILE_NAME, 0) == 0)
+		(void)unlinkat(directory, build_id, AT_REMOVEDIR); /* unless it has more */
+}
+
+void debug_kept_forget_absent(const char *directory, const unsigned char *build_id, size_t size)
+{
+	const struct name name = name_of(build_id, size);
+	_cleanup_closedir_ DIR *all = opendir(directory);
+
+	if (all)
+		forget_absent(dirfd(all), name.text, time(NULL));
+}
+
+void debug_kept_forget_old(const char *directory)
+{
+	_cleanup_closedir_ DIR *all = opendir(directory);
+	const struct dirent *d;
+
+	while (all && (d = readdir(all)))
+		forget_absent(dirfd(all), d->d_name, time(NULL) - ABSENT_S);
+}
+
+void debug_kept_touch(int fd)
+{
+	const struct timespec times[] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
+
+	(void)futimens(fd, times);
 }

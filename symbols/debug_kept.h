@@ -2,6 +2,7 @@
 #ifndef DP_SYMBOLS_DEBUG_KEPT_H
 #define DP_SYMBOLS_DEBUG_KEPT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -11,7 +12,22 @@
  */
 void debug_kept_limit(const char *path, uint64_t limit);
 
-/* Makes the directory that libdebuginfod keeps them in, and the one above: it makes only one itself. */
-void debug_kept_make(const char *directory);
+/* Makes the directory that libdebuginfod keeps them in, and the one above. 0 or a negative errno. */
+int debug_kept_make(const char *directory);
+
+/* The size of a build id's file, of which there may be only a part yet. */
+uint64_t debug_kept_size(const char *directory, const unsigned char *build_id, size_t size);
+
+/*
+ * An empty file says for some minutes that no server has one. libdebuginfod also makes it if its caller gives
+ * a request up: this removes it.
+ */
+void debug_kept_forget_absent(const char *directory, const unsigned char *build_id, size_t size);
+
+/* Removes all of them that libdebuginfod believes no more. */
+void debug_kept_forget_old(const char *directory);
+
+/* The file is in use: libdebuginfod gives it the time of the server's. */
+void debug_kept_touch(int fd);
 
 #endif

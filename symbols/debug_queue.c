@@ -7,15 +7,23 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/signals.h"
 #include "limits/limits.h"
 #include "symbols/debug_kept.h"
 #include "symbols/debug_library.h"
 #include "symbols/names.h"
+
+/* Longer build ids are refused by libdebuginfod. */
+#define MAX_BUILD_ID 64
+/* Between looks at the disk, and files that no server has between looks at all of these. */
+#define LOOK_NS UINT64_C(100000000)
+#define LOOK_ABSENT 64
 
 enum state { WAITS, FOUND, ABSENT };
 
@@ -31,7 +39,9 @@ struct request {
 struct debug_queue {
 	struct debug_queue_limits limits;
 	atomic_bool ends;
-	pthread_mutex_t lock; /* protects what follows */
+	const char *directory; /* the thread's; NULL: libdebuginfod knows */
+	unsigned int n_absent; /* the thread's */
+	pthread_mutex_t lock;  /* protects what follows */
 	pthread_cond_t changed;
 	unsigned int n_users;
 	bool has_ended;            /* the thread */
@@ -121,6 +131,13 @@ static void ask_again(struct request *r)
 	*r = (struct request){ .state = WAITS, .size = r->size };
 }
 
+/* That it was is forgotten in time. */
+static bool is_absent(const struct debug_queue *q, const struct request *r)
+{
+	return r->state == ABSENT &&
+	       read_clock(CLOCK_MONOTONIC) - r->answered_ns < q->limits.absent_ns;
+}
+
 int debug_queue_fetch(struct debug_queue *q, const unsigned char *build_id, size_t size,
 		      uint32_t *awaited)
 {
@@ -128,6 +145,8 @@ int debug_queue_fetch(struct debug_queue *q, const unsigned char *build_id, size
 	uint32_t number;
 	int fd = -1;
 
+	if (size == 0 || size >= MAX_BUILD_ID)
+		return -1;
 	pthread_mutex_lock(&q->lock);
 	number = find(q, build_id, size);
 	if (number == 0)
@@ -137,28 +156,27 @@ int debug_queue_fetch(struct debug_queue *q, const unsigned char *build_id, size
 		fd = open(r->path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0) /* it was removed from the disk */
 			ask_again(r);
-	} else if (r && r->state == ABSENT &&
-		   read_clock(CLOCK_MONOTONIC) > r->answered_ns + DEBUG_QUEUE_ABSENT_NS) {
+		else
+			debug_kept_touch(fd);
+	} else if (r && r->state == ABSENT && !is_absent(q, r)) {
 		ask_again(r);
 	}
-	if (r && r->state == WAITS) {
-		if (awaited)
-			*awaited = number;
+	if (r && r->state == WAITS)
 		pthread_cond_broadcast(&q->changed);
-	}
+	if (r && r->state != FOUND && awaited)
+		*awaited = number;
 	pthread_mutex_unlock(&q->lock);
 	return fd;
 }
 
-bool debug_queue_is_awaited(struct debug_queue *q, uint32_t number, bool *ret_found)
+bool debug_queue_is_awaited(struct debug_queue *q, uint32_t number)
 {
 	const struct request *r;
 	bool waits;
 
 	pthread_mutex_lock(&q->lock);
 	r = by_number(q, number);
-	waits = r && r->state == WAITS;
-	*ret_found = !r || r->state == FOUND;
+	waits = r && (r->state == WAITS || is_absent(q, r));
 	pthread_mutex_unlock(&q->lock);
 	return waits;
 }
@@ -224,6 +242,21 @@ static void note_servers(struct debug_queue *q, int err, uint64_t now)
 	q->n_refused++;
 }
 
+/* Others are of the file, this machine's disk, or how it is set up. */
+static bool is_servers(int err)
+{
+	switch (-err) {
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ETIME:
+	case ETIMEDOUT:
+		return true;
+	}
+	return false;
+}
+
 /* Called with the lock. Takes over the path. */
 static void note(struct debug_queue *q, uint32_t number, int err, char *path)
 {
@@ -232,7 +265,10 @@ static void note(struct debug_queue *q, uint32_t number, int err, char *path)
 	struct request *r = by_number(q, number);
 	bool is_answered = err == 0 || err == -ENOENT || err == -EFBIG;
 
-	note_servers(q, is_answered ? 0 : err, now);
+	if (is_answered || is_servers(err))
+		note_servers(q, is_answered ? 0 : err, now);
+	else
+		q->totals.file_err = err;
 	q->totals.n_found += err == 0;
 	atomic_fetch_add(err == 0    ? &counts->found :
 			 is_answered ? &counts->absent :
@@ -246,46 +282,96 @@ static void note(struct debug_queue *q, uint32_t number, int err, char *path)
 	r->path = path;
 	if (err == 0)
 		r->state = FOUND;
-	else if (is_answered || ++r->n_failures == DEBUG_QUEUE_ATTEMPTS)
+	else if (!is_servers(err) || ++r->n_failures == DEBUG_QUEUE_ATTEMPTS)
 		r->state = ABSENT;
 }
 
 struct attempt {
 	const struct debug_queue *queue;
-	uint64_t end_ns;
-	bool is_too_large;
+	const unsigned char *build_id;
+	size_t size;
+	uint64_t end_ns, look_ns;
+	int err; /* why it was given up */
 };
+
+/* What is sent may be compressed: then more is on the disk. */
+static bool is_too_large(struct attempt *a, uint64_t done, uint64_t now)
+{
+	const struct debug_queue *q = a->queue;
+
+	if (done <= q->limits.max_size && q->directory && now >= a->look_ns) {
+		a->look_ns = now + LOOK_NS;
+		done = debug_kept_size(q->directory, a->build_id, a->size);
+	}
+	return done > q->limits.max_size;
+}
 
 static bool goes_on(void *arg, long done)
 {
 	struct attempt *a = arg;
+	uint64_t now = read_clock(CLOCK_MONOTONIC);
 
-	a->is_too_large |= done > 0 && (uint64_t)done > a->queue->limits.max_size;
-	return !a->is_too_large && !atomic_load(&a->queue->ends) &&
-	       read_clock(CLOCK_MONOTONIC) < a->end_ns;
+	if (is_too_large(a, done > 0 ? (uint64_t)done : 0, now))
+		a->err = -EFBIG;
+	else if (atomic_load(&a->queue->ends))
+		a->err = -ECANCELED;
+	else if (now >= a->end_ns)
+		a->err = -ETIMEDOUT;
+	return a->err == 0;
 }
 
-static int ask(const struct debug_queue *q, const unsigned char *build_id, size_t size,
-	       char **ret_path)
+static int keep(const struct debug_queue *q, int fd, const char *path)
 {
-	struct attempt a = { q, read_clock(CLOCK_MONOTONIC) + q->limits.request_ns, false };
-	int fd = debug_library_find(build_id, size, goes_on, &a, ret_path);
+	struct stat st;
+	int err = fstat(fd, &st) < 0 ? -errno : 0;
 
-	if (fd >= 0) {
-		close(fd);
-		debug_kept_limit(*ret_path, q->limits.max_kept);
-		return 0;
+	if (err == 0 && (uint64_t)st.st_size > q->limits.max_size) {
+		err = -EFBIG;
+		(void)unlink(path);
 	}
-	*ret_path = NULL;
-	return a.is_too_large ? -EFBIG : fd;
+	debug_kept_touch(fd);
+	close(fd);
+	if (err == 0)
+		debug_kept_limit(path, q->limits.max_kept);
+	return err;
+}
+
+/* For libdebuginfod, who gives up is answered that no server has the file. */
+static int give_up(const struct attempt *a)
+{
+	if (a->queue->directory)
+		debug_kept_forget_absent(a->queue->directory, a->build_id, a->size);
+	return a->err;
+}
+
+static int ask(struct debug_queue *q, const unsigned char *build_id, size_t size, char **ret_path)
+{
+	struct attempt a = {
+		.queue = q,
+		.build_id = build_id,
+		.size = size,
+		.end_ns = read_clock(CLOCK_MONOTONIC) + q->limits.request_ns,
+	};
+	_cleanup_free_ char *path = NULL;
+	int fd = debug_library_find(build_id, size, goes_on, &a, &path), err = fd;
+
+	if (fd >= 0)
+		err = keep(q, fd, path);
+	else if (a.err < 0)
+		err = give_up(&a);
+	if (err == 0)
+		*ret_path = steal_ptr(path);
+	if (err == -ENOENT && q->directory && q->n_absent++ % LOOK_ABSENT == 0)
+		debug_kept_forget_old(q->directory);
+	return err;
 }
 
 /* Called with the lock, which it releases meanwhile. */
 static void send_request(struct debug_queue *q, uint32_t number)
 {
 	const struct request *r = by_number(q, number);
-	unsigned char build_id[64];
-	size_t size = r->size < sizeof(build_id) ? r->size : sizeof(build_id);
+	unsigned char build_id[MAX_BUILD_ID];
+	size_t size = r->size;
 	uint64_t began = read_clock(CLOCK_THREAD_CPUTIME_ID);
 	char *path = NULL;
 	int err;
@@ -302,18 +388,27 @@ static void send_request(struct debug_queue *q, uint32_t number)
 		note(q, number, err, path);
 }
 
+/* Why no server can be asked; NULL: one can. */
+static const char *begin(struct debug_queue *q)
+{
+	q->directory = getenv("DEBUGINFOD_CACHE_PATH");
+	if (q->directory && debug_kept_make(q->directory) < 0)
+		return "the directory for them, DEBUGINFOD_CACHE_PATH, cannot be made";
+	return debug_library_error();
+}
+
 static void *send_requests(void *arg)
 {
-	const char *directory = getenv("DEBUGINFOD_CACHE_PATH");
 	struct debug_queue *q = arg;
+	const char *error;
 
-	if (directory)
-		debug_kept_make(directory);
 	pthread_mutex_lock(&q->lock);
-	if (!atomic_load(&q->ends)) {
+	if (!atomic_load(&q->ends))
 		names_go_last(q->names, gettid());
-		q->totals.error = debug_library_error();
-	}
+	pthread_mutex_unlock(&q->lock);
+	error = begin(q);
+	pthread_mutex_lock(&q->lock);
+	q->totals.error = error;
 	while (!atomic_load(&q->ends)) {
 		uint64_t now = read_clock(CLOCK_MONOTONIC), rest;
 		uint32_t number = q->totals.error ? 0 : next(q);

@@ -10,8 +10,8 @@
 
 /*
  * Requests for debug files that a thread sends one after the other, so that nobody who looks up names
- * waits for the network. A file that no server has is not requested again for DEBUG_QUEUE_ABSENT_NS, unless
- * more than DEBUG_QUEUE_MAX others were. If servers do not answer, they are left alone for
+ * waits for the network. A file that no server has is worth requesting again after some time, or if more than
+ * DEBUG_QUEUE_MAX others were. If servers do not answer, they are left alone for
  * DEBUG_QUEUE_REST_NS, and after each further failure for twice as long, up to DEBUG_QUEUE_MAX_REST_NS.
  */
 struct debug_queue;
@@ -23,6 +23,7 @@ struct debug_queue_counts {
 
 struct debug_queue_limits {
 	uint64_t request_ns; /* that one request may take */
+	uint64_t absent_ns;  /* for which a file counts as one that no server has */
 	uint64_t max_size;   /* of a file; larger ones count as absent */
 	uint64_t max_kept;   /* of all files on disk: then the least recently used are removed */
 	/* When to ask again whether a request may begin; 0: now. And the CPU time that one has taken. */
@@ -40,7 +41,7 @@ int debug_queue_new(const struct names *names, const struct debug_queue_limits *
 /* As debug_server_fetch(), debug_server_is_awaited() and debug_server_totals(). */
 int debug_queue_fetch(struct debug_queue *queue, const unsigned char *build_id, size_t size,
 		      uint32_t *awaited);
-bool debug_queue_is_awaited(struct debug_queue *queue, uint32_t number, bool *ret_found);
+bool debug_queue_is_awaited(struct debug_queue *queue, uint32_t number);
 struct debug_server_totals debug_queue_totals(struct debug_queue *queue);
 
 void debug_queue_stop(struct debug_queue *queue);

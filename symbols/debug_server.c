@@ -82,9 +82,9 @@ int debug_server_allow_meanwhile(struct debug_server *server,
 	return debug_queue_new(server->names, limits, &server->queue);
 }
 
-bool debug_server_is_awaited(struct debug_server *server, uint32_t number, bool *ret_found)
+bool debug_server_is_awaited(struct debug_server *server, uint32_t number)
 {
-	return debug_queue_is_awaited(server->queue, number, ret_found);
+	return debug_queue_is_awaited(server->queue, number);
 }
 
 void debug_server_stop(struct debug_server *server)

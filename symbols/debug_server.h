@@ -28,6 +28,7 @@ struct debug_server_totals {
 	unsigned int n_left_out;       /* of n_asked, because time was up */
 	const char *error;             /* why no server can be asked; NULL: it can */
 	int server_err; /* why no server has answered of late (debug_queue.h); 0: one has */
+	int file_err;   /* why else a file could not be had, the last time; 0: none was */
 };
 
 /*
@@ -44,8 +45,8 @@ void debug_server_allow(struct debug_server *server, uint64_t time_ns,
 int debug_server_allow_meanwhile(struct debug_server *server,
 				 const struct debug_queue_limits *limits);
 
-/* Then, whether a request is not yet answered; else *ret_found: it is worth asking again. */
-bool debug_server_is_awaited(struct debug_server *server, uint32_t number, bool *ret_found);
+/* Then, whether it is not yet worth asking again. */
+bool debug_server_is_awaited(struct debug_server *server, uint32_t number);
 
 /* Then, sends no more, and ends the present one soon. */
 void debug_server_stop(struct debug_server *server);
@@ -54,8 +55,8 @@ void debug_server_stop(struct debug_server *server);
 bool debug_server_is_allowed(struct debug_server *server);
 
 /*
- * Returns a descriptor of the debug file with a build id; -1: there is none, requests are not allowed, or
- * one is sent meanwhile: then *awaited is its number, above 0.
+ * Returns a descriptor of the debug file with a build id; -1: there is none, or requests are not allowed.
+ * Where a thread sends them, *awaited is then the number of one, above 0.
  */
 int debug_server_fetch(struct debug_server *server, const unsigned char *build_id, size_t size,
 		       const char *path, uint32_t *awaited);

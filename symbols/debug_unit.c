@@ -298,9 +298,10 @@ static int function_read(struct debug_unit *unit, struct debug_function *f)
 
 static void set_file(struct debug_unit *unit, const char *file, struct source_location *ret)
 {
+	if (!file)
+		return;
 	ret->file = file;
-	if (file && file[0] != '/')
-		ret->dir = debug_text(&unit->die, DW_AT_comp_dir);
+	ret->dir = file[0] == '/' ? NULL : debug_text(&unit->die, DW_AT_comp_dir);
 }
 
 /*
@@ -329,12 +330,23 @@ static unsigned int number_attribute(Dwarf_Die *die, unsigned int name)
 	return (unsigned int)value;
 }
 
+/* Before DWARF 5, 0 is no file. */
+static bool is_file(const struct debug_unit *unit, Dwarf_Word file)
+{
+	Dwarf_Half version;
+
+	return file > 0 ||
+	       (dwarf_cu_info(unit->inner.cu, &version, NULL, NULL, NULL, NULL, NULL, NULL) == 0 &&
+		version >= 5);
+}
+
 static void set_numbered_file(struct debug_unit *unit, Dwarf_Word file, struct source_location *ret)
 {
 	Dwarf_Files *files;
 	size_t n;
 
-	if (!unit->no_files && dwarf_getsrcfiles(&unit->inner, &files, &n) == 0 && file < n)
+	if (!unit->no_files && is_file(unit, file) &&
+	    dwarf_getsrcfiles(&unit->inner, &files, &n) == 0 && file < n)
 		set_file(unit, dwarf_filesrc(files, file, NULL, NULL), ret);
 }
 

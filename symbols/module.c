@@ -311,13 +311,12 @@ static size_t limit_inlines(const struct module *module, struct source_location 
 static bool servers_have_news(struct module *module)
 {
 	struct debug_server *server = module->names->server;
-	bool is_found;
 
 	if (module->awaited) {
-		if (debug_server_is_awaited(server, module->awaited, &is_found))
+		if (debug_server_is_awaited(server, module->awaited))
 			return false;
 		module->awaited = 0;
-		return is_found;
+		return true;
 	}
 	if (module->servers_tried || !debug_server_is_allowed(server))
 		return false;

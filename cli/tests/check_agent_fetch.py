@@ -112,6 +112,41 @@ class Fetches(Agent):
             self.end_in_time(agent)
             self.assertEqual(len(server.asked), 1)
 
+    def test_a_server_that_never_answers_is_said(self):
+        pid = self.target()
+        with debug_files.Server({}, silent=True) as server:
+            self.use(server)
+            agent = self.agent(*self.args(pid), "--debuginfod", "--debuginfod-timeout=1s")
+            wait_until_it_says(agent, "debuginfod: no server answers")
+            figures = self.figures(self.address)
+            self.assertEqual((figures["debug_files_failed_total"], figures["debug_files_absent_total"]), (1, 0))
+            self.end(agent)
+            self.assertEqual(glob.glob(os.path.join(self.directory, "fetched", "*", "*")), [])
+
+    def test_a_reload_loses_no_file(self):
+        """What is just requested is requested again: libdebuginfod counts a request that is given up as answered."""
+        pid = self.target()
+        with debug_files.Server(self.files, silent=True) as server:
+            self.use(server)
+            self.configure("debuginfod = yes\n")
+            agent = self.agent(*self.args(pid), "-c", self.config)
+            wait_for(lambda: server.asked)
+            agent.send_signal(signal.SIGHUP)
+            wait_for(lambda: len(server.asked) > 1)
+            server.answers.set()
+            wait_for(lambda: MIXERS <= self.delivered())
+            self.end(agent)
+
+    def test_without_the_library(self):
+        libraries = os.path.join(self.directory, "libraries")
+        os.mkdir(libraries)
+        with open(os.path.join(libraries, "libdebuginfod.so.1"), "wb"):
+            pass
+        with unittest.mock.patch.dict(os.environ, {"LD_LIBRARY_PATH": libraries}):
+            agent = self.agent(*self.args(self.target()), "--debuginfod=http://127.0.0.1:1")
+        wait_until_it_says(agent, "debuginfod is set, but libdebuginfod.so.1 is not installed: no debug files are fetched")
+        self.end(agent)
+
     def test_a_server_that_is_away_is_said(self):
         pid = self.target()
         agent = self.agent(*self.args(pid), f"--debuginfod=http://127.0.0.1:{free_port()}")
@@ -179,9 +214,25 @@ class Fetches(Agent):
             said = wait_until_it_says(agent, "the configuration is not taken")
             self.assertIn("other servers can only be asked after a restart", said)
             self.assertEqual(server.asked, [])
+            self.configure("debuginfod = http://127.0.0.1:1\nno-debuginfod = yes\n")
+            agent.send_signal(signal.SIGHUP)
+            wait_until_it_says(agent, "sampling goes on with the new configuration")
             self.configure("debuginfod = yes\n")
             agent.send_signal(signal.SIGHUP)
             wait_for(lambda: MIXERS <= self.delivered())
+            self.end(agent)
+
+    def test_it_can_be_turned_off_and_on(self):
+        pid = self.target()
+        with debug_files.Server(self.files) as server:
+            urls = self.use(server)
+            del os.environ["DEBUGINFOD_URLS"]
+            self.configure(f"debuginfod = {urls}\n")
+            agent = self.agent(*self.args(pid), "-c", self.config)
+            for text in "debuginfod = http://127.0.0.1:1\nno-debuginfod = yes\n", "debuginfod = yes\n", f"debuginfod = {urls}\n":
+                self.configure(text)
+                agent.send_signal(signal.SIGHUP)
+                wait_until_it_says(agent, "sampling goes on with the new configuration")
             self.end(agent)
 
     def test_what_is_wrong(self):

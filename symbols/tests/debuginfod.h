@@ -12,6 +12,8 @@
 extern _Atomic int debuginfod_n_asked, debuginfod_n_given_up;
 /* The negative errno of all requests, or 0; and whether they get no answer meanwhile. */
 extern _Atomic int debuginfod_err, debuginfod_is_silent;
+/* The size of its files on the disk; 1000 bytes are sent. */
+extern _Atomic long debuginfod_size;
 
 /* debuginfod_begin(3), debuginfod_find_debuginfo(3) */
 void *debuginfod_begin(void);

@@ -19,6 +19,14 @@ lineless:
 undeclared:
 	nops 4
 .Lundeclared_end:
+	.globl nowhere
+nowhere:
+	nops 4
+.Lnowhere_end:
+	.globl elsewhere
+elsewhere:
+	nops 4
+.Lelsewhere_end:
 
 	.section .debug_abbrev, "", @progbits
 .Labbrev:
@@ -64,7 +72,7 @@ undeclared:
 	.uleb128 1
 	.byte 4				# DW_LANG_C_plus_plus
 	.asciz "unit.cc"
-	.asciz "/src"
+	.asciz "."
 	.long .Lline
 .Linner:
 	.uleb128 2
@@ -85,6 +93,18 @@ undeclared:
 	.asciz "undeclared"
 	.quad undeclared
 	.quad .Lundeclared_end - undeclared
+	.uleb128 3
+	.asciz "nowhere"
+	.byte 0				# no file
+	.quad nowhere
+	.quad .Lnowhere_end - nowhere
+	.byte 0
+	.uleb128 3
+	.asciz "elsewhere"
+	.byte 2
+	.quad elsewhere
+	.quad .Lelsewhere_end - elsewhere
+	.byte 0
 	.byte 0
 .Lunit_end:
 
@@ -102,6 +122,8 @@ undeclared:
 	.uleb128 0, 0, 0
 	.asciz "/src/unit.cc"
 	.uleb128 0, 0, 0
+	.asciz "relative.h"
+	.uleb128 0, 0, 0
 	.byte 0
 .Lrows:
 	.byte 0, 9, 2			# DW_LNE_set_address
@@ -114,7 +136,10 @@ undeclared:
 	.byte 4, 1
 	.byte 2, 4
 	.byte 1
+	.byte 4, 3
 	.byte 2, 4
+	.byte 1
+	.byte 2, 8
 	.byte 0, 1, 1			# DW_LNE_end_sequence
 .Lline_end:
 	.section .note.GNU-stack, "", @progbits

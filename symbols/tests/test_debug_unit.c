@@ -160,6 +160,13 @@ Test(debug_unit, knows_files_of_code_without_lines)
 	find(UNIT_LINELESS, address_of("undeclared"));
 	cr_assert_eq(n_locations, 1);
 	expect(0, "undeclared", "/elsewhere/header.h", 0, 0);
+	find(UNIT_LINELESS, address_of("nowhere"));
+	cr_assert_eq(n_locations, 1);
+	expect(0, "nowhere", "././relative.h", 0, 0);
+	/* The row's directory goes with its file. */
+	find(UNIT_LINELESS, address_of("elsewhere"));
+	cr_assert_eq(n_locations, 1);
+	expect(0, "elsewhere", "/src/unit.cc", 0, 0);
 }
 
 /* In C, a linkage name is an alternative name of the function unless it is mangled. */
