@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What scrapers get of an agent: by Go's HTTP client and pprof's own code (ci/backends/scrape), with the headers,
-parameters and timeouts of Parca and Grafana Alloy.
+"""What scrapers get of an agent: by Go's HTTP client and pprof's own code (ci/backends/scrape), with the headers
+and parameters of Parca and Grafana Alloy.
 
 usage: check_agent_scrapes.py DWARFPROF PROGRAM-DIR
 """
@@ -35,7 +35,9 @@ class Scrapes(Agent):
         return f"http://{self.address}/debug/pprof/{path}?{query}"
 
     def scrape(self, *args, **kwargs):
-        result = subprocess.run([otlp.backend("scrape"), *args], capture_output=True, text=True, check=True, timeout=120, **kwargs)
+        # Scrapers wait for a few seconds more than they ask for, which may be too little on a busy machine.
+        patience = () if "-timeout" in args else ("-timeout", "60s")
+        result = subprocess.run([otlp.backend("scrape"), *patience, *args], capture_output=True, text=True, check=True, timeout=120, **kwargs)
         return [json.loads(line) for line in result.stdout.splitlines()]
 
     def is_right(self, answer, seconds):
@@ -81,8 +83,9 @@ class Scrapes(Agent):
     def test_a_client_that_gives_up(self):
         """By itself, or because a timeout is shorter than the profile: others are answered, also the next of the same."""
         self.agent("--pull", self.address, "-F", "100")
-        for args in ("-cancel", "300ms"), ("-timeout", "300ms"):
-            answers = self.scrape("-n", "20", *args, self.url("seconds=60"))
+        # Fewer than are served at once, as the agent may notice late; in all, more.
+        for args in 2 * [("-cancel", "300ms"), ("-timeout", "300ms")]:
+            answers = self.scrape("-n", "4", *args, self.url("seconds=60"))
             self.assertEqual({a["status"] for a in answers}, {0}, answers)
             self.assertTrue(all("cancel" in a["error"] or "exceeded" in a["error"] for a in answers), answers)
             # What they took is free again.
