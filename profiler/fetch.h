@@ -28,7 +28,7 @@ struct fetch_said {
 	int file_err;
 };
 
-/* Says, once in a while called, what has changed. */
+/* Logs what has changed of the servers since the last call. */
 void fetch_look(struct names *names, struct fetch_said *said);
 
 #endif

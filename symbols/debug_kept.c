@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "symbols/debug_library.h"
 
 /* While it is received, it has a suffix, and keeps that if the process is killed. */
 #define FILE_NAME "debuginfo"
@@ -146,14 +147,14 @@ int debug_kept_make(const char *directory)
 
 /* Its directory's name: all build ids that are requested are shorter. */
 struct name {
-	char text[2 * 64 + 1];
+	char text[2 * DEBUG_LIBRARY_ID_SIZE + 1];
 };
 
 static struct name name_of(const unsigned char *build_id, size_t size)
 {
 	struct name name = { "" };
 
-	for (size_t i = 0; i < size && i < 64; i++)
+	for (size_t i = 0; i < size && i < DEBUG_LIBRARY_ID_SIZE; i++)
 		snprintf(name.text + 2 * i, sizeof(name.text) - 2 * i, "%02x", build_id[i]);
 	return name;
 }

@@ -10,6 +10,9 @@
  * disk. It is loaded once per process, at the first use, and stays loaded.
  */
 
+/* Build ids of so many bytes and more are refused. */
+#define DEBUG_LIBRARY_ID_SIZE 64
+
 /* Why no server can be asked; NULL: one can. */
 const char *debug_library_error(void);
 

@@ -15,12 +15,11 @@
 #include "base/cleanup.h"
 #include "base/signals.h"
 #include "limits/limits.h"
+#include "log/clock.h"
 #include "symbols/debug_kept.h"
 #include "symbols/debug_library.h"
 #include "symbols/names.h"
 
-/* Longer build ids are refused by libdebuginfod. */
-#define MAX_BUILD_ID 64
 /* Between looks at the disk, and files that no server has between looks at all of these. */
 #define LOOK_NS UINT64_C(100000000)
 #define LOOK_ABSENT 64
@@ -53,14 +52,6 @@ struct debug_queue {
 	uint64_t rests_until_ns;
 	struct debug_server_totals totals;
 };
-
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static void forget_all(struct debug_queue *q)
 {
@@ -134,8 +125,7 @@ static void ask_again(struct request *r)
 /* That it was is forgotten in time. */
 static bool is_absent(const struct debug_queue *q, const struct request *r)
 {
-	return r->state == ABSENT &&
-	       read_clock(CLOCK_MONOTONIC) - r->answered_ns < q->limits.absent_ns;
+	return r->state == ABSENT && clock_now_ns() - r->answered_ns < q->limits.absent_ns;
 }
 
 int debug_queue_fetch(struct debug_queue *q, const unsigned char *build_id, size_t size,
@@ -145,7 +135,7 @@ int debug_queue_fetch(struct debug_queue *q, const unsigned char *build_id, size
 	uint32_t number;
 	int fd = -1;
 
-	if (size == 0 || size >= MAX_BUILD_ID)
+	if (size == 0 || size >= DEBUG_LIBRARY_ID_SIZE)
 		return -1;
 	pthread_mutex_lock(&q->lock);
 	number = find(q, build_id, size);
@@ -261,7 +251,7 @@ static bool is_servers(int err)
 static void note(struct debug_queue *q, uint32_t number, int err, char *path)
 {
 	struct debug_queue_counts *counts = q->limits.counts;
-	uint64_t now = read_clock(CLOCK_MONOTONIC);
+	uint64_t now = clock_now_ns();
 	struct request *r = by_number(q, number);
 	bool is_answered = err == 0 || err == -ENOENT || err == -EFBIG;
 
@@ -309,7 +299,7 @@ static bool is_too_large(struct attempt *a, uint64_t done, uint64_t now)
 static bool goes_on(void *arg, long done)
 {
 	struct attempt *a = arg;
-	uint64_t now = read_clock(CLOCK_MONOTONIC);
+	uint64_t now = clock_now_ns();
 
 	if (is_too_large(a, done > 0 ? (uint64_t)done : 0, now))
 		a->err = -EFBIG;
@@ -350,7 +340,7 @@ static int ask(struct debug_queue *q, const unsigned char *build_id, size_t size
 		.queue = q,
 		.build_id = build_id,
 		.size = size,
-		.end_ns = read_clock(CLOCK_MONOTONIC) + q->limits.request_ns,
+		.end_ns = clock_now_ns() + q->limits.request_ns,
 	};
 	_cleanup_free_ char *path = NULL;
 	int fd = debug_library_find(build_id, size, goes_on, &a, &path), err = fd;
@@ -370,9 +360,9 @@ static int ask(struct debug_queue *q, const unsigned char *build_id, size_t size
 static void send_request(struct debug_queue *q, uint32_t number)
 {
 	const struct request *r = by_number(q, number);
-	unsigned char build_id[MAX_BUILD_ID];
+	unsigned char build_id[DEBUG_LIBRARY_ID_SIZE];
 	size_t size = r->size;
-	uint64_t began = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t began = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	char *path = NULL;
 	int err;
 
@@ -380,7 +370,7 @@ static void send_request(struct debug_queue *q, uint32_t number)
 	pthread_mutex_unlock(&q->lock);
 	err = ask(q, build_id, size, &path);
 	if (q->limits.spend)
-		q->limits.spend(q->limits.arg, read_clock(CLOCK_THREAD_CPUTIME_ID) - began);
+		q->limits.spend(q->limits.arg, clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 	pthread_mutex_lock(&q->lock);
 	if (atomic_load(&q->ends))
 		free(path);
@@ -410,7 +400,7 @@ static void *send_requests(void *arg)
 	pthread_mutex_lock(&q->lock);
 	q->totals.error = error;
 	while (!atomic_load(&q->ends)) {
-		uint64_t now = read_clock(CLOCK_MONOTONIC), rest;
+		uint64_t now = clock_now_ns(), rest;
 		uint32_t number = q->totals.error ? 0 : next(q);
 
 		rest = number ? rest_ns(q, now) : 0;
@@ -483,13 +473,13 @@ void debug_queue_stop(struct debug_queue *q)
 
 void debug_queue_end(struct debug_queue *q)
 {
-	uint64_t until = read_clock(CLOCK_MONOTONIC) + DEBUG_QUEUE_END_NS;
+	uint64_t until = clock_now_ns() + DEBUG_QUEUE_END_NS;
 
 	if (!q)
 		return;
 	debug_queue_stop(q);
 	pthread_mutex_lock(&q->lock);
-	while (!q->has_ended && read_clock(CLOCK_MONOTONIC) < until)
+	while (!q->has_ended && clock_now_ns() < until)
 		wait_for_change(q, until);
 	drop(q);
 }

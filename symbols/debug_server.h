@@ -56,7 +56,7 @@ bool debug_server_is_allowed(struct debug_server *server);
 
 /*
  * Returns a descriptor of the debug file with a build id; -1: there is none, or requests are not allowed.
- * Where a thread sends them, *awaited is then the number of one, above 0.
+ * Where a thread sends them, *awaited is then the number of one, above 0, unless none can be sent.
  */
 int debug_server_fetch(struct debug_server *server, const unsigned char *build_id, size_t size,
 		       const char *path, uint32_t *awaited);
