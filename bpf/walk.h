@@ -17,6 +17,7 @@
 
 #include "bpf/memo.h"
 #include "bpf/frame.h"
+#include "bpf/landing.h"
 #include "bpf/program.h"
 #include "bpf/fast_path.h"
 
@@ -336,7 +337,9 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	int place = walk_look_up(w, walk_lookup_pc(w));
 	const struct dp_rule *rule;
 	enum dp_outcome why;
+	int has_landed = 0;
 	__u32 mapping;
+	__u64 pc;
 
 	if (place < 0)
 		return walk_out_of_date(w);
@@ -359,6 +362,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 			w->at.method = DP_METHOD_LANDING_PAD;
 			return DP_WALKING;
 		}
+		has_landed = w->at.lands && rule->cfa_reg != DP_REG_FP ? walk_has_landed(w) : 0;
 	}
 	if (w->at.n_frames >= w->in.max_frames)
 		return DP_DEPTH_LIMIT;
@@ -366,9 +370,11 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	w->at.mapping = mapping;
 	if (w->in.unwind == DP_UNWIND_FP && why != DP_NO_MAPPING)
 		return walk_by_frame_pointer(w, DP_BAD_FRAME_POINTER, mapping);
-	if (why == DP_WALKING)
-		return walk_by_rule(w, rule);
-	return walk_without_rule(w, why, mapping);
+	if (why != DP_WALKING)
+		return walk_without_rule(w, why, mapping);
+	pc = w->at.pc;
+	why = walk_by_rule(w, rule);
+	return has_landed && why == DP_WALKING ? (enum dp_outcome)walk_from_landing(w, pc) : why;
 }
 
 static long walk_loop_step(__u32 i, void *ctx)
