@@ -90,10 +90,11 @@ Test(usdt, probes_are_those_of_the_notes)
 {
 	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	_cleanup_free_ struct usdt_place *places = NULL;
+	volatile int few = 1;
 	size_t n = 0;
 	uint8_t code;
 
-	hit(1, "");
+	hit(few, "");
 	cr_assert_eq(usdt_find(fd, &places, &n), 0);
 	cr_assert_eq(n, 2);
 	cr_assert_str_eq(places[0].provider, "dwarfprof_test");
