@@ -140,9 +140,7 @@ struct walk_position {
 	__u32 cost;    /* of the walk so far: walk_is_over() */
 	/* The last frame whose registers are all known: they are in walk_input.regs */
 	__u32 fresh;
-	__u32 n_pages;    /* of the stack, read so far */
-	__u32 has_landed; /* a landing function is at its end (landing.h) */
-	__u32 zero;
+	__u32 n_pages; /* of the stack, read so far */
 };
 
 /* The mappings that walks have passed through. */
