@@ -17,11 +17,10 @@
  */
 static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 {
-	__u32 offset, size;
+	__u32 size;
 
 	from &= ~63ULL; /* whole cache lines */
-	offset = port_index((__u32)from & (DP_USER_PAGE_SIZE - 1), DP_USER_PAGE_SIZE);
-	size = DP_USER_PAGE_SIZE - offset;
+	size = DP_USER_PAGE_SIZE - ((__u32)from & (DP_USER_PAGE_SIZE - 1));
 	if (size > w->stack.reach)
 		size = (__u32)w->stack.reach;
 	size = port_opaque(size);
@@ -34,7 +33,7 @@ static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 		w->at.cost += WALK_COST_READ;
 	if (walk_is_over(w))
 		return -1;
-	if (port_read_user(w, w->stack.page + offset, size, from) < 0)
+	if (port_read_user(w, w->stack.page, size, from) < 0)
 		return -1;
 	w->stack.start = from;
 	w->stack.n_words = size - sizeof(__u64) + 1;
@@ -49,7 +48,7 @@ static __always_inline __u32 walk_in_window(const struct walk *w, __u64 address)
 /* Returns the word at an address inside the window. */
 static __always_inline __u64 walk_window_word(const struct walk *w, __u64 address)
 {
-	__u32 offset = (__u32)address & (DP_USER_PAGE_SIZE - 1);
+	__u32 offset = (__u32)(address - w->stack.start) & (DP_USER_PAGE_SIZE - 1);
 
 	return port_u64(w->stack.page + port_index(offset, DP_USER_PAGE_SIZE));
 }

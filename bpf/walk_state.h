@@ -200,16 +200,16 @@ struct walk_program {
 };
 
 /*
- * The part of the stack that was read last. It lies in one page, at its offset in the page: the
- * words that start at `start`, or less than n_words bytes above it. The verifier requires room for
- * a whole page at any offset.
+ * The part of the stack that was read last: the words that start at `start`, or less than n_words
+ * bytes above it. It is always at the same place, so that all reads of a walk fill the same few
+ * cache lines. The verifier requires room for a word at any offset.
  */
 struct walk_stack {
 	__u64 start, n_words;
 	__u64 reach; /* size of the next read */
 	__u64 fault; /* the last address that could not be read */
 	__u64 word;  /* result of walk_fetch() */
-	__u8 page[2 * DP_USER_PAGE_SIZE];
+	__u8 page[DP_USER_PAGE_SIZE + sizeof(__u64)];
 };
 
 /*
@@ -373,7 +373,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     0.3 K   mapped           each frame     all
  *     0.1 K   memo             each frame     all
  *     0.3 K   search, program  a few rules    recovered
- *     8 K     stack            each frame
+ *     4 K     stack            each frame
  *     44 K    out              each frame
  *     3 K     labels           each sample
  *     208 K   trail to rules   each frame     all
