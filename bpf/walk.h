@@ -444,15 +444,15 @@ static __always_inline void walk_run(struct walk *w)
 	w->at.left_sp = 0;
 	w->program.is_elsewhere = 0;
 	w->at.method = DP_METHOD_LEAF;
+	w->stack.start = w->at.sp;
 	w->stack.n_words = 0;
-	w->stack.reach = WALK_WINDOW;
 	w->in.trampoline = port_trampoline(w);
 	w->in.number++;
 	w->mapped.last = 0;
 	memo_begin(w);
 	w->out.sample.outcome = DP_WALKING;
 	/* Nearly every walk needs it. If it cannot be read, the walk finds out later. */
-	walk_read_stack(w, w->at.sp);
+	walk_read_part(w, w->at.sp, w->at.sp + 1);
 	/*
 	 * One step per frame to read the stack and one to leave it; the last one meets the limit.
 	 */

@@ -25,10 +25,13 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 #define WALK_COOKIES 8
 
 /*
- * Bytes of the stack in the first read; further reads take a page. Short walks do not copy what
- * they do not need.
+ * Bytes of the stack in one read. What is not needed costs a line of the program's memory, and one
+ * of ours, for every 64 bytes.
  */
 #define WALK_WINDOW 2048
+#define WALK_WINDOW_APART 512 /* of the first read that lies apart from the one before, */
+#define WALK_WINDOW_GAP 256   /* by more than this */
+#define WALK_WINDOW_LEAST 256 /* a power of two */
 
 /*
  * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
@@ -169,7 +172,7 @@ struct walk_memo {
 	__u32 same_from; /* frames from here to the one before same_to are the same */
 	__u32 same_to;
 	__u32 same_end; /* limit of same_to */
-	__u32 zero;
+	__u32 top;      /* low half of the stack pointer of the previous walk's last frame */
 };
 
 /* The last recovery of a callee-saved register, so that no frame is searched for it twice. */
@@ -202,15 +205,16 @@ struct walk_program {
 /*
  * The part of the stack that was read last: the words that start at `start`, or less than n_words
  * bytes above it. It is always at the same place, so that all reads of a walk fill the same few
- * cache lines. The verifier requires room for a word at any offset.
+ * cache lines. The verifier requires room for a word at any offset in a page.
  */
 struct walk_stack {
 	__u64 start, n_words;
-	__u64 reach; /* size of the next read */
 	__u64 fault; /* the last address that could not be read */
 	__u64 word;  /* result of walk_fetch() */
 	__u8 page[DP_USER_PAGE_SIZE + sizeof(__u64)];
 };
+DP_ASSERT(WALK_WINDOW_LEAST >= 64 + 8 * WALK_MAX_BELOW + sizeof(__u64),
+	  "one read has what a frame of the common form saved, from any word of a line");
 
 /*
  * The output: the sample, with its names. The kernel's frames follow the user's, then labels and
