@@ -99,11 +99,11 @@ struct walk_cookie {
 	__u32 zero;
 };
 
-/* The part of a cache entry that few frames need. */
+/* The part of a cache entry that few frames need, in a cache line. */
 struct walk_rule {
 	struct dp_rule rule;
 	__u32 called; /* the instruction before the address is known to be a call */
-	__u32 zero;
+	__u32 zero[5];
 };
 
 /*
@@ -211,7 +211,8 @@ struct walk_stack {
 	__u64 start, n_words;
 	__u64 fault; /* the last address that could not be read */
 	__u64 word;  /* result of walk_fetch() */
-	__u8 page[DP_USER_PAGE_SIZE + sizeof(__u64)];
+	__u64 zeros[4];
+	__u8 page[DP_USER_PAGE_SIZE + 64];
 };
 DP_ASSERT(WALK_WINDOW_LEAST >= 64 + 8 * WALK_MAX_BELOW + sizeof(__u64),
 	  "one read has what a frame of the common form saved, from any word of a line");
@@ -221,6 +222,7 @@ DP_ASSERT(WALK_WINDOW_LEAST >= 64 + 8 * WALK_MAX_BELOW + sizeof(__u64),
  * a runtime's frames.
  */
 struct walk_output {
+	__u64 zeros[3];
 	__u32 n_same; /* number of outermost frames in common with the previous walk; set at the
 	               * end */
 	__u32 span;   /* the calls that label the sample: spans.bpf.h */
@@ -380,7 +382,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     4 K     stack            each frame
  *     44 K    out              each frame
  *     3 K     labels           each sample
- *     208 K   trail to rules   each frame     all
+ *     224 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one
  *     0.6 K   hotspot to v8    JIT code
  *     0.1 K   tls              runtimes, contexts
@@ -412,6 +414,11 @@ struct walk {
 	struct walk_tls tls;
 	struct walk_perl perl;
 };
+
+#define WALK_IS_LINE(member) (__builtin_offsetof(struct walk, member) % 64 == 0)
+DP_ASSERT(WALK_IS_LINE(stack.page) && WALK_IS_LINE(out.frames) && WALK_IS_LINE(trail) &&
+		  WALK_IS_LINE(cache) && WALK_IS_LINE(rules) && sizeof(struct walk_rule) == 64,
+	  "what is read, written or looked up lies in as few cache lines as can be");
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)
 {
