@@ -99,8 +99,8 @@ PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 	}
 	/* What a frame needs is above its stack pointer, and mostly beside its return address. */
 	from = w->at.sp;
-	if (address - from > 8 * WALK_MAX_BELOW)
-		from = address - 8 * WALK_MAX_BELOW;
+	if (address - from > 256)
+		from = address - 256;
 	if (from - page >= DP_USER_PAGE_SIZE)
 		from = page;
 	if (walk_read_stack(w, from) < 0) {

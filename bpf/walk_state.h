@@ -31,7 +31,7 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 #define WALK_WINDOW 2048
 #define WALK_WINDOW_APART 512 /* of the first read that lies apart from the one before, */
 #define WALK_WINDOW_GAP 256   /* by more than this */
-#define WALK_WINDOW_LEAST 256 /* a power of two */
+#define WALK_WINDOW_LEAST 512 /* a power of two */
 
 /*
  * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
@@ -214,8 +214,8 @@ struct walk_stack {
 	__u64 zeros[4];
 	__u8 page[DP_USER_PAGE_SIZE + 64];
 };
-DP_ASSERT(WALK_WINDOW_LEAST >= 64 + 8 * WALK_MAX_BELOW + sizeof(__u64),
-	  "one read has what a frame of the common form saved, from any word of a line");
+DP_ASSERT(WALK_WINDOW_LEAST >= 64 + 256 + sizeof(__u64),
+	  "one read has a word and what walk_fetch() reads below it");
 
 /*
  * The output: the sample, with its names. The kernel's frames follow the user's, then labels and

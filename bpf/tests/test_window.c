@@ -53,8 +53,8 @@ Test(window, ends_where_the_walk_before_ended)
 	walk(from, 9);
 	cr_assert(n_reads == 1 && n_bytes == WALK_WINDOW_LEAST, "%lu bytes", n_bytes);
 	/* A deeper stack is read further. */
-	lay_out(from, 17, 16);
-	walk(from, 17);
+	lay_out(from, 40, 16);
+	walk(from, 40);
 	cr_assert(n_reads == 2 && n_bytes == WALK_WINDOW_LEAST + WALK_WINDOW, "%u, %lu", n_reads,
 		  n_bytes);
 }
