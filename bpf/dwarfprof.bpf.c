@@ -109,7 +109,6 @@ struct scratch {
 	__u32 unverified; /* samples since the last verified one */
 	struct dp_chunk chunk;
 	__u8 bytes[DP_CHUNK_SIZE];
-	__u64 zeros[5];
 };
 DP_ASSERT(sizeof(struct scratch) % 64 == 0, "each CPU's begins at the same place of a cache line");
 
