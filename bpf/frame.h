@@ -222,10 +222,24 @@ static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 	return (int)place;
 }
 
-/* The same for rare uses: a global function, which is verified once. */
+/* The same, as a global function, which is there and verified once. */
 PORT_GLOBAL int walk_look_up_apart(struct walk *w, __u64 pc)
 {
 	return w ? walk_look_up(w, pc) : -1;
+}
+
+/* The same, with a call only for what is not in the cache, or in a mapping that is not checked. */
+static __always_inline int walk_find(struct walk *w, __u64 pc)
+{
+	__u32 place = walk_cache_index(w, pc), mapping;
+
+	if (!walk_is_at(w, &w->cache[place], pc))
+		place++;
+	mapping = WALK_MAPPING(w->cache[port_index(place, WALK_CACHE_SIZE)].link);
+	if (walk_is_at(w, &w->cache[port_index(place, WALK_CACHE_SIZE)], pc) &&
+	    (mapping == 0 || walk_is_checked(w, mapping)))
+		return (int)place;
+	return walk_look_up_apart(w, pc);
 }
 
 /*

@@ -334,7 +334,7 @@ PORT_GLOBAL int walk_out_of_code(struct walk *w)
 /* Adds the frame at pc and goes to its caller. */
 static __always_inline enum dp_outcome walk_step(struct walk *w)
 {
-	int place = walk_look_up(w, walk_lookup_pc(w));
+	int place = walk_find(w, walk_lookup_pc(w));
 	const struct dp_rule *rule;
 	enum dp_outcome why;
 	int has_landed = 0;
