@@ -156,6 +156,8 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 			w->stack.fault += sizeof(values) - sizeof(*values);
 		return DP_READ_FAULT;
 	}
+	if (w->at.fresh == 0)
+		w->innermost = w->in.regs;
 	for (__u32 i = 0; i < DP_N_REGISTERS; i++)
 		w->in.regs.reg[order[i]] = values[i];
 	walk_leave(w, w->in.regs.reg[DP_REG_SP], WALK_SAVES_UNKNOWN, DP_METHOD_SIGNAL);
