@@ -23,7 +23,8 @@ KEYS = {"route", "number"}
 
 
 class Labels(unittest.TestCase):
-    LONG = "test_of_another_compiler", "test_off_cpu_samples", "test_several_probes"
+    LONG = ("test_many_cpu_samples", "test_many_samples_of_fibers", "test_of_another_compiler", "test_off_cpu_samples",
+            "test_several_probes")
 
     def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, path=None, **kwargs):
         """Returns what dwarfprof wrote, and the program's log."""
@@ -86,6 +87,9 @@ class Labels(unittest.TestCase):
 
     def test_cpu_samples(self):
         self.check("spans-O2", 3, 5000, "-F", "4999")
+
+    def test_many_cpu_samples(self):
+        self.check("spans-O2", 15, 20000, "-F", "4999")
 
     def test_of_another_compiler(self):
         self.check("spans-O1", 4, 500, "-F", "1999")
@@ -170,6 +174,18 @@ class Labels(unittest.TestCase):
     def test_calls_that_another_thread_began(self):
         """The thread has kept a call with the same CFA, which is another one."""
         self.counts({"right": 100, "unknown": 100}, "moved", 1, "-F", "999")
+
+    def test_fibers(self):
+        """They go on in another thread, where calls that began before are not known: none has another one's values."""
+        self.counts({"right": 200, "none": 20, "unknown": 100}, "fibers", 1, "-F", "1999")
+
+    def test_many_samples_of_fibers(self):
+        self.counts({"right": 20000, "none": 1000, "unknown": 10000}, "fibers", 15, "-F", "4999")
+
+    def test_coroutines(self):
+        """What has suspended itself is on the stack of no call."""
+        counts = self.counts({"right": 200, "none": 100}, "coroutines", 2, "-F", "1999")
+        self.assertLess(counts["unknown"], counts["right"] / 4)
 
     def forked(self, rounds, *options):
         """The samples of test-programs/forks.c, and its log."""
