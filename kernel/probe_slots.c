@@ -159,7 +159,7 @@ int probe_slots_attach(struct probe_slots *s, enum probe_use use,
 		       const struct uprobe_places *places, const unsigned int *pids, size_t n_pids,
 		       struct probe_links *ret)
 {
-	const size_t n_each = s->is_multi ? 1 : places->n;
+	const size_t n_each = s->is_multi ? 1 : places->n + places->n_more;
 	const size_t n = n_pids > 0 ? n_each * n_pids : n_each;
 	int err = 0;
 

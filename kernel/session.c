@@ -326,7 +326,7 @@ static int attach_each(struct session *s, const struct bpf_program *program,
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = places->are_returns);
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < places->n; i++) {
+	for (size_t i = 0; err == 0 && i < places->n + places->n_more; i++) {
 		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
 		opts.ref_ctr_offset = places->counters ? places->counters[i] : 0;
 		err = link_add(s, bpf_program__attach_uprobe_opts(program, -1, places->link,

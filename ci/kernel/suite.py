@@ -60,9 +60,9 @@ FULL = {
                "MaxRate.test_counts_of_a_storm", "MaxRate.test_what_is_rare_is_taken_whole",
                "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
     "resting": (),
-    # Needs overlayfs; the others take long.
+    # Needs overlayfs; the last ones need compilers, the others take long.
     "spans": ("Labels.test_a_file_of_an_overlay", "Labels.test_many_cpu_samples", "Labels.test_many_samples_of_fibers",
-              "Labels.test_of_another_compiler"),
+              "Labels.test_of_another_compiler", "Languages.test_go", "Languages.test_rust"),
     # Perf is of another kernel.
     "tracepoints": ("Tracepoints.test_as_many_as_perf_counts",),
     # Needs FUSE.
