@@ -22,6 +22,7 @@
 #include "kernel/ring_size.h"
 #include "kernel/segments.h"
 #include "kernel/uprobe.h"
+#include "kernel/uprobe_refusal.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "symbols/kallsyms.h"
@@ -342,7 +343,7 @@ static int attach_places(struct session *s, const struct bpf_program *program,
 				    attach_each(s, program, places);
 
 	if (err < 0)
-		permission_explain_uprobe(err);
+		uprobe_explain_refusal(bpf_program__fd(program), s->uprobe_multi, places, err);
 	else if (s->uprobe_multi)
 		*ret_fd = err;
 	return err < 0 ? err : 0;
