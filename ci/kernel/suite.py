@@ -63,6 +63,20 @@ FULL = {
     # Needs overlayfs; the last ones need compilers, the others take long.
     "spans": ("Labels.test_a_file_of_an_overlay", "Labels.test_many_cpu_samples", "Labels.test_many_samples_of_fibers",
               "Labels.test_of_another_compiler", "Languages.test_go", "Languages.test_rust"),
+    # Rates.
+    "added-labels": ("AddedLabels.test_a_budget", "AddedLabels.test_of_another_compiler"),
+    "added-spans": ("AddedSpans.test_a_budget",),
+    # Too many samples.
+    "custom": ("Custom.test_many_cpu_samples",),
+    # Too many throws, and a rate.
+    "exceptions": ("Exceptions.test_types_and_messages", "Exceptions.test_the_rate"),
+    "span-times": (),
+    # Need compilers, or have too many calls.
+    "strings": ("Strings.test_cplusplus_by_position", "Strings.test_cplusplus_of_other_compilers", "Strings.test_go",
+                "Strings.test_go_of_other_compilers", "Strings.test_results_of_other_compilers", "Strings.test_rust",
+                "Strings.test_rust_of_other_compilers"),
+    # Needs a compiler; the others take long.
+    "traces": ("Traces.test_another_c_library", "Traces.test_cpu_samples", "Traces.test_more_ways_to_link"),
     # Perf is of another kernel.
     "tracepoints": ("Tracepoints.test_as_many_as_perf_counts",),
     # Needs FUSE.
