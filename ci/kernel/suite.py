@@ -84,8 +84,8 @@ FULL = {
     # Rates; the other two need FUSE.
     "probe-manager": ("ProbeManager.test_a_budget", "ProbeManager.test_an_urgent_byte",
                       "ProbeManager.test_files_that_do_not_close", "ProbeManager.test_a_debug_file_that_does_not_open"),
-    # Too many calls; the other one needs binutils.
-    "values": ("Values.test_arguments_by_position", "Values.test_a_separate_debug_file"),
+    # Too many calls; the second one needs binutils.
+    "values": ("Values.test_arguments_by_position", "Values.test_a_separate_debug_file", "Values.test_many_calls_of_cplusplus"),
     # Need a compiler, thousands of samples repeatedly, or too much time.
     "lifecycle": ("Build.test_of_a_command", "Build.test_of_all_processes",
                   "Swap.test_what_the_kernel_tells_is_complete", "Swap.test_without_a_mark_it_is_complete_or_cut",
