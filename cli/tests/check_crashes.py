@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
@@ -319,6 +320,23 @@ class Crashes(unittest.TestCase):
             self.assertEqual(s["outcome"], "complete")
             self.expect_lines(s["user_stack"][:5], ["at_null", *OUTER])
         self.assertEqual(sum(f"Crash of crash (PID {pid})" in said for pid in pids), 5)
+
+    def test_the_words_follow_at_once(self):
+        """The stack is taken while the process is there, which nothing holds up: it may be gone when the words are written."""
+        profiler, path = self.watch("-a", "--comm", "^crash$")
+        gone, late = {}, []
+        for _ in range(5):
+            process = subprocess.Popen([program("crash"), "null"], cwd=self.directory)
+            process.wait()
+            gone[process.pid] = time.monotonic_ns()
+            wait_until_it_says(profiler, f"Crash of crash (PID {process.pid})")
+            late.append((time.monotonic_ns() - gone[process.pid]) / 1e9)
+        samples = [s for s in self.stop(profiler, path)[1] if s["pid"] in gone]
+        print(f"words are there {statistics.median(late):.3f} s later", flush=True)
+        self.assertEqual(len(samples), len(gone))
+        for s in samples:
+            self.assertLess(s["time_ns"], gone[s["pid"]])
+        self.assertLess(statistics.median(late), 2)
 
     def test_signal_of_another_process(self):
         directory = self.enterContext(tempfile.TemporaryDirectory())

@@ -18,6 +18,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import tomllib
 import unittest
 
 import harness
@@ -158,10 +159,12 @@ class ProbeManager(unittest.TestCase):
                 self.assertEqual(len(hits) + self.lost(said[0]), 500)
 
     def test_several_from_a_file(self):
-        file = os.path.join(self.directory, "probes.ini")
+        file, path = os.path.join(self.directory, "probes.toml"), program("valued")
         with open(file, "w") as to:
-            to.write(f"[probe in]\nprobe = uprobe:{program('valued')}:take(id=arg4->0:u64)\nmax-rate = 100000\n"
-                     f"; its result\n[probe out]\nprobe = uretprobe:{program('valued')}:take(ret:s32)\nmax-rate = 100000\n")
+            to.write(f'[probe.in]\nprobe = "uprobe:{path}:take(id=arg4->0:u64)" # its number\nmax-rate = 100000 # all of them\n'
+                     f"# its result\n[probe.\"out\"]\nprobe = 'uretprobe:{path}:take(ret:s32)'\nmax-rate = 100000\n")
+        with open(file, "rb") as written:
+            self.assertEqual(tomllib.load(written)["probe"]["out"], {"probe": f"uretprobe:{path}:take(ret:s32)", "max-rate": 100000})
         with self.program(1000) as target:
             with self.recording("-p", str(target.pid)) as said:
                 first, second = self.add("@" + file)

@@ -70,6 +70,18 @@ class Uprobes(unittest.TestCase):
         self.assertEqual({s["outcome"] for s in samples}, {"complete"})
         self.assertEqual(collections.Counter(s["user_stack"][0]["symbol"] for s in samples), calls)
 
+    def test_functions_that_the_kernel_refuses(self):
+        path = program("refused")
+        for name, found, what in (("begins_with_lock", "begins_with_lock", "this instruction, f0 ff 07 c3"),
+                                  ("begins_with_breakpoint", "begins_with_breakpoint", "a breakpoint of the program, cc c3"),
+                                  ("begins_with_halt", "begins_with_halt", "this instruction, f4 c3"),
+                                  ("begins_*", "begins_with_lock", "this instruction, f0 ff 07 c3")):
+            with self.subTest(name=name):
+                result = dwarfprof("-e", f"uprobe:{path}:{name}", "-d", "1", "--", path)
+                self.assertEqual(result.returncode, 1)
+                self.assertRegex(result.stderr, rf"cannot set the uprobe at {found}, 0x[0-9a-f]+ of {re.escape(path)}: "
+                                                rf"the kernel does not probe {what}")
+
     def test_functions_of_cplusplus(self):
         for name, calls in (("shapes::Circle::grow", GROW), ("shapes::Circle::grow(int)", {"shapes::Circle::grow(int)": N}),
                             ("shapes::Circle::*", CIRCLE), ("shapes::*", CPLUSPLUS), ("shapes::twice<*>", TWICE),

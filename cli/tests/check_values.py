@@ -53,7 +53,8 @@ def plain_bytes(path):
 
 
 class Values(valued.ValuedTest):
-    LONG = "test_arguments_by_position", "test_many_calls_of_a_static_probe"
+    LONG = ("test_arguments_by_position", "test_many_calls_of_a_static_probe", "test_many_calls_of_cplusplus",
+            "test_parameters_of_cplusplus_otherwise_optimized")
 
     def test_arguments_by_position(self):
         samples = self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", N, self.keys(ARGUMENTS))
@@ -66,13 +67,26 @@ class Values(valued.ValuedTest):
                 with self.subTest(target=target):
                     self.check(f"uprobe:{program(target)}:take({NAMES})", 1000, self.keys(NAMES), target=target)
 
-    def test_parameters_of_cplusplus(self):
-        for optimize in ("-O0", "-O2"):
+    def check_cplusplus(self, *optimizations, n=1000):
+        for optimize in optimizations:
             target = "valued_cplusplus" + optimize
             for function, values in (("Server::handle", MEMBERS), ("make", "route=route, code=code, id=id"),
-                                     ("Server::handl*", MEMBERS)):
+                                     ("Server::handl*", MEMBERS),
+                                     ("Shelf<short>::put", "small=value, small_before=this->last, id=id"),
+                                     ("Shelf<long>::put", "large=value, large_before=this->last, id=id")):
                 with self.subTest(target=target, function=function):
-                    self.check(f"uprobe:{program(target)}:{function}({values})", 1000, self.keys(values), target=target)
+                    self.check(f"uprobe:{program(target)}:{function}({values})", n, self.keys(values), target=target)
+
+    def test_parameters_of_cplusplus(self):
+        self.check_cplusplus("-O0", "-O2")
+
+    def test_parameters_of_cplusplus_otherwise_optimized(self):
+        self.check_cplusplus("-O1", "-O3")
+
+    def test_many_calls_of_cplusplus(self):
+        for optimize in "-O0", "-O3":
+            self.check(f"uprobe:{program('valued_cplusplus' + optimize)}:Server::handle({MEMBERS})", N, self.keys(MEMBERS),
+                       target="valued_cplusplus" + optimize)
 
     def test_variables_at_a_line(self):
         """In call(), behind what it has logged."""
