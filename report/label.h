@@ -14,6 +14,8 @@ struct label {
 	const char *text; /* NULL: a number */
 	int64_t number;
 	const char *unit; /* of a number: "bytes", "nanoseconds"; "": none */
+	/* The number, from 1, of the probe of whose call it is a value (struct frame); 0: of none */
+	unsigned char probe;
 };
 
 /* Those of the span that a sample belongs to, which differ in nearly each sample. */

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import dwarfprof, program, start, wait_until_it_says
+from harness import dwarfprof, program, start, values_beside, wait_until_it_says
 
 N = 100000
 EVERY = ["--max-rate", "1000000"]
@@ -182,6 +182,7 @@ class Exceptions(unittest.TestCase):
         numbers = []
         for s in samples:
             numbers.append(s["labels"].pop("i"))
+            self.assertEqual(values_beside(s), [{"i": numbers[-1]}] * (numbers[-1] != "<unknown>"))
         self.check_all(samples, logged, said)
         known = [n for n in numbers if n != "<unknown>"]
         self.assertGreater(len(known), len(samples) * 0.95)

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import CHANGING, Log, dwarfprof, program, refuse, start, wait_until_it_says
+from harness import CHANGING, Log, dwarfprof, program, refuse, start, values_beside, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 VALUES = "route=arg1:str, number=arg2:s32"
@@ -66,6 +66,9 @@ class Labels(unittest.TestCase):
                 counts["unknown"] += 1
             elif labels == ({"route": f"/r/{wanted}", "number": wanted} if wanted else {}):
                 counts["right" if wanted else "none"] += 1
+                beside = values_beside(s, KEYS)
+                self.assertIn(beside, ([], [labels] if wanted else []), s)
+                counts["beside"] += len(beside)
             else:
                 counts["wrong"] += 1
                 print(f"{labels} is wrong: {wanted} at {s['time_ns']}, thread {s['tid']}, {s['outcome']}", flush=True)
@@ -83,6 +86,7 @@ class Labels(unittest.TestCase):
     def check(self, target, seconds, n, *options, **kwargs):
         counts = self.counts({"right": n, "none": n / 50}, target, seconds, *options, **kwargs)
         self.assertLess(counts["unknown"], counts["right"] / 4)
+        self.assertGreater(counts["beside"], counts["right"] * 0.9)
 
     def test_cpu_samples(self):
         self.check("spans-O2", 3, 5000, "-F", "4999")

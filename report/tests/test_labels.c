@@ -82,6 +82,37 @@ static void expect_json(const json_t *sample)
 	cr_assert(json_is_true(json_object_get(sample, "labels_cut")));
 }
 
+/* Values are beside the last function of their call's frame, too. */
+Test(labels, of_calls_are_beside_their_frame)
+{
+	const struct label of_calls[] = {
+		{ .key = "route", .text = "/login", .probe = 2 },
+		{ .key = "size", .number = 3, .unit = "bytes", .probe = 1 },
+		{ .key = "trace", .text = "4711" }
+	};
+	struct frame probed[] = { frames[0], frames[1], frames[2] };
+	struct sample sample = sample_of(DP_COMPLETE);
+	json_t *json, *stack;
+
+	probed[1].probe = 1;
+	probed[2].probe = 2;
+	set = labels_of(of_calls, 3, false);
+	sample.labels = set;
+	sample.user = probed;
+	begin("jsonl");
+	add(sample);
+	finish();
+	json = json_loads(text, 0, NULL);
+	stack = json_object_get(json, "user_stack");
+	cr_assert_null(json_object_get(json_array_get(stack, 0), "values"));
+	cr_assert(json_equal(json_object_get(json_array_get(stack, 1), "values"),
+			     json_pack("{s:i}", "size", 3)));
+	cr_assert(json_equal(json_object_get(json_array_get(stack, 2), "values"),
+			     json_pack("{s:s}", "route", "/login")));
+	cr_assert_eq(json_object_size(json_object_get(json, "labels")), 3);
+	json_decref(json);
+}
+
 static void expect_no_labels(const json_t *sample)
 {
 	cr_assert(json_is_null(json_object_get(sample, "labels")));
