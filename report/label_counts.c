@@ -55,6 +55,18 @@ static int add_text(struct label_counts *counts, const char *text, size_t key_si
 	return 0;
 }
 
+int label_counts_add_text(struct label_counts *counts, const char *text, uint64_t value)
+{
+	return add_text(counts, text, 0, value);
+}
+
+const char *label_counts_single(const struct label_counts *counts, uint64_t value)
+{
+	const struct label_counts_entry *e = counts->entries;
+
+	return e && !e->hh.next && e->value == value ? e->text : NULL;
+}
+
 static int add_label(struct label_counts *counts, const struct label *label, uint64_t value)
 {
 	_cleanup_free_ char *text = NULL;

@@ -52,6 +52,7 @@ struct text {
 	struct value value; /* of the shares; with several events, of one after the other */
 	struct hot_list functions;
 	struct hottest hottest;
+	struct frame_values values;             /* of the functions of stacks */
 	uint64_t sum;                           /* of the values of all stacks */
 	struct label_counts labels[VALUES_MAX]; /* by event */
 	struct hints hints;
@@ -71,11 +72,14 @@ static int text_add(struct report *report, const struct sample *sample, const st
 {
 	struct text *text = (struct text *)report;
 	size_t i = value_event_number(&report->context, sample);
+	uint32_t stack;
 	int err = label_counts_add(&text->labels[i], &report->context, sample);
 
 	if (err == 0)
 		err = make_profile(text);
-	return err == 0 ? profile_add(text->profile, sample) : err;
+	if (err == 0)
+		err = profile_add_numbered(text->profile, sample, &stack);
+	return err == 0 ? frame_values_add(&text->values, sample, stack) : err;
 }
 
 static int count_stack(const struct stack *stack, void *arg)
@@ -91,8 +95,8 @@ static int count_stack(const struct stack *stack, void *arg)
 		err = hints_add(&text->hints, &text->functions.symbolized, value);
 	if (err < 0)
 		return err;
-	return hottest_add(&text->hottest, &text->report, stack->common.comm,
-			   &text->functions.symbolized, value);
+	return hottest_add(&text->hottest, &text->report, stack, &text->functions.symbolized,
+			   &text->value, &text->values);
 }
 
 static int print_plain(const char *text, FILE *to)
@@ -276,19 +280,36 @@ static size_t count_same(const struct hottest_function *functions, size_t n)
 	return same;
 }
 
-/* Prints a function that occurs `times` times in a row. */
+/* Of a recursion, those of its innermost call that has any. */
+static void describe_values(const struct hottest_function *f, size_t times,
+			    char buffer[VALUE_TEXTS_SIZE])
+{
+	buffer[0] = '\0';
+	for (size_t i = times; i-- > 0 && buffer[0] == '\0';)
+		if (f[i].texts)
+			value_texts_describe(f[i].texts, buffer);
+}
+
+/* Prints a function that occurs `times` times in a row, and the values of its calls. */
 static int print_row(const struct text *text, const struct hottest_function *f, size_t times,
 		     double all)
 {
 	_cleanup_free_ char *name = strdup(f->name);
 	const struct colours *c = text->colours;
 	FILE *to = text->terminal.to;
+	size_t columns = text->terminal.columns > 0 ? text->terminal.columns - ROW_WIDTH : 0;
+	char values[VALUE_TEXTS_SIZE];
 
 	if (!name)
 		return -ENOMEM;
 	text_make_plain(name);
-	if (text->terminal.columns > 0)
-		terminal_shorten(name, text->terminal.columns - ROW_WIDTH);
+	describe_values(f, times, values);
+	if (columns > 0 && *values) {
+		terminal_shorten(values, columns / 2);
+		columns -= terminal_width(values, strlen(values)) + 2;
+	}
+	if (columns > 0)
+		terminal_shorten(name, columns);
 	fprintf(to, "%9s", "");
 	print_share(c, percent(f->value, all), to);
 	fprintf(to, "  %s", name);
@@ -299,6 +320,8 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 	if (times > 1)
 		fprintf(to, "%s (%zu times, down to %.1f %%)%s", c->dim, times,
 			percent(f[times - 1].value, all), c->normal);
+	if (*values)
+		fprintf(to, "  %s%s%s", c->good, values, c->normal);
 	fputc('\n', to);
 	return 0;
 }
@@ -477,6 +500,7 @@ static void text_free(struct report *report)
 
 	hot_list_done(&text->functions);
 	hottest_done(&text->hottest);
+	frame_values_done(&text->values);
 	for (size_t i = 0; i < VALUES_MAX; i++)
 		label_counts_done(&text->labels[i]);
 	hints_done(&text->hints);
