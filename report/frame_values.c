@@ -166,16 +166,24 @@ int frame_values_add(struct frame_values *values, const struct sample *sample, u
 	return err;
 }
 
-int frame_values_take_away(const struct label_set *labels, struct label_set **ret)
+static bool has_frame(const struct sample *sample, unsigned int probe)
 {
-	_cleanup_(label_list_done) struct label_list list = { .is_cut = labels && labels->is_cut };
+	for (size_t i = 0; probe > 0 && i < sample->n_user; i++)
+		if (sample->user[i].probe == probe)
+			return true;
+	return false;
+}
+
+int frame_values_take_away(const struct sample *sample, struct label_set **ret)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
 	struct label label;
 	size_t at = 0;
 	int err = 0;
 
 	*ret = NULL;
-	while (err == 0 && label_set_next(labels, &at, &label))
-		if (label.probe == 0)
+	while (err == 0 && label_set_next(sample->labels, &at, &label))
+		if (!has_frame(sample, label.probe))
 			err = label_list_add(&list, &label);
 	return err < 0 || list.n == 0 ? err : label_set_new(&list, ret);
 }

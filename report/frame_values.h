@@ -20,8 +20,8 @@ void frame_values_done(struct frame_values *values);
 /* Counts those of a sample, by the number of its stack (profile_add_numbered()). 0 or -ENOMEM. */
 int frame_values_add(struct frame_values *values, const struct sample *sample, uint32_t stack);
 
-/* A copy without them. 0 or -ENOMEM; the caller frees *ret. */
-int frame_values_take_away(const struct label_set *labels, struct label_set **ret);
+/* A copy of the labels without those that have a frame; NULL: there are none. 0 or -ENOMEM; the caller frees *ret. */
+int frame_values_take_away(const struct sample *sample, struct label_set **ret);
 
 /* The values of one function in whatever is shown, and of how much any are known. */
 struct value_texts {
