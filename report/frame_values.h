@@ -36,8 +36,8 @@ int frame_values_sum(const struct frame_values *values, const struct stack *stac
 		     const struct value *value, struct value_texts *to);
 
 /*
- * Writes the heaviest, with their shares: "route=/login, size=3 61.2 %, route=/ 20.1 %"; of a single one, no
- * share. "" if there are none.
+ * Writes the heaviest, with their shares: "route=/login 61.2 %, route=/ 20.1 %, and 3 more"; of a single one,
+ * no share. "" if there are none.
  */
 #define VALUE_TEXTS_SIZE 512
 void value_texts_describe(struct value_texts *texts, char buffer[VALUE_TEXTS_SIZE]);

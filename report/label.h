@@ -22,6 +22,10 @@ struct label {
 #define LABEL_TRACE_ID "trace_id"
 #define LABEL_SPAN_ID "span_id"
 
+/* Of exceptions: the type that was thrown, and the text of what(). */
+#define LABEL_EXCEPTION_TYPE "exception.type"
+#define LABEL_EXCEPTION_MESSAGE "exception.message"
+
 static inline bool label_is_of_span(const char *key)
 {
 	return strcmp(key, LABEL_TRACE_ID) == 0 || strcmp(key, LABEL_SPAN_ID) == 0;

@@ -60,6 +60,11 @@ int label_counts_add_text(struct label_counts *counts, const char *text, uint64_
 	return add_text(counts, text, 0, value);
 }
 
+size_t label_counts_n(const struct label_counts *counts)
+{
+	return HASH_COUNT(counts->entries);
+}
+
 const char *label_counts_single(const struct label_counts *counts, uint64_t value)
 {
 	const struct label_counts_entry *e = counts->entries;

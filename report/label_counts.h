@@ -26,6 +26,9 @@ int label_counts_add(struct label_counts *counts, const struct report_context *c
 /* Counts a text, which is printable and no label, like those of a single key. 0 or -ENOMEM. */
 int label_counts_add_text(struct label_counts *counts, const char *text, uint64_t value);
 
+/* How many different ones are counted. */
+size_t label_counts_n(const struct label_counts *counts);
+
 /* The text, if there is only one, of that value; or NULL. */
 const char *label_counts_single(const struct label_counts *counts, uint64_t value);
 

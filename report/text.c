@@ -11,6 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/exceptions.h"
+#include "report/group.h"
 #include "report/hints.h"
 #include "report/hot_list.h"
 #include "report/hottest.h"
@@ -52,7 +54,8 @@ struct text {
 	struct value value; /* of the shares; with several events, of one after the other */
 	struct hot_list functions;
 	struct hottest hottest;
-	struct frame_values values;             /* of the functions of stacks */
+	struct frame_values values; /* of the functions of stacks */
+	struct exceptions exceptions;
 	uint64_t sum;                           /* of the values of all stacks */
 	struct label_counts labels[VALUES_MAX]; /* by event */
 	struct hints hints;
@@ -60,12 +63,17 @@ struct text {
 	struct terminal terminal;
 };
 
-/* Events are told apart by their label. */
-static int make_profile(struct text *text)
+/* Events and exceptions are told apart by their label. */
+static int add_to_profile(struct text *text, const struct sample *sample, uint32_t *ret)
 {
-	if (text->profile)
-		return 0;
-	return profile_new(text->report.context.n_several > 0 ? PROFILE_LABELS : 0, &text->profile);
+	const struct group by_type = { .key = LABEL_EXCEPTION_TYPE };
+	const char *event = text->report.context.n_several > 0 ? REPORT_EVENT : NULL;
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	struct sample alike = *sample;
+	int err = group_labels_new(&by_type, event, sample, &labels);
+
+	alike.labels = labels;
+	return err == 0 ? profile_add_numbered(text->profile, &alike, ret) : err;
 }
 
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
@@ -76,9 +84,9 @@ static int text_add(struct report *report, const struct sample *sample, const st
 	int err = label_counts_add(&text->labels[i], &report->context, sample);
 
 	if (err == 0)
-		err = make_profile(text);
+		err = exceptions_add(&text->exceptions, sample);
 	if (err == 0)
-		err = profile_add_numbered(text->profile, sample, &stack);
+		err = add_to_profile(text, sample, &stack);
 	return err == 0 ? frame_values_add(&text->values, sample, stack) : err;
 }
 
@@ -93,6 +101,10 @@ static int count_stack(const struct stack *stack, void *arg)
 	err = hot_list_add(&text->functions, stack);
 	if (err == 0)
 		err = hints_add(&text->hints, &text->functions.symbolized, value);
+	if (err == 0 && !text->value.event)
+		err = exceptions_add_stack(&text->exceptions, &text->report, stack,
+					   &text->functions.symbolized, &text->value,
+					   &text->values);
 	if (err < 0)
 		return err;
 	return hottest_add(&text->hottest, &text->report, stack, &text->functions.symbolized,
@@ -407,7 +419,10 @@ static int print_profile(struct text *text, size_t event, double all)
 		return err;
 	(void)label_counts_for_each(&text->labels[event], TEXT_KEYS, TEXT_LABELS, print_label,
 				    &(struct label_rows){ text, all, false });
-	return print_hottest(text, all);
+	err = print_hottest(text, all);
+	if (err == 0 && !text->value.event)
+		exceptions_print(&text->exceptions, text->terminal.to);
+	return err;
 }
 
 static int sum_stack(const struct stack *stack, void *arg)
@@ -484,9 +499,7 @@ static int text_finish(struct report *report, const struct totals *totals)
 
 	text->value = value_measured(&report->context);
 	text->colours = choose_colours(report->to);
-	err = make_profile(text);
-	if (err == 0)
-		err = terminal_begin(&text->terminal, report->to, report->context.wide);
+	err = terminal_begin(&text->terminal, report->to, report->context.wide);
 	if (err < 0)
 		return err;
 	err = write_report(text, totals);
@@ -501,6 +514,7 @@ static void text_free(struct report *report)
 	hot_list_done(&text->functions);
 	hottest_done(&text->hottest);
 	frame_values_done(&text->values);
+	exceptions_done(&text->exceptions);
 	for (size_t i = 0; i < VALUES_MAX; i++)
 		label_counts_done(&text->labels[i]);
 	hints_done(&text->hints);
@@ -514,6 +528,10 @@ int report_text_new(struct report **ret)
 
 	if (!text)
 		return -ENOMEM;
+	if (profile_new(PROFILE_LABELS, &text->profile) < 0) {
+		free(text);
+		return -ENOMEM;
+	}
 	text->report.add = text_add;
 	text->report.finish = text_finish;
 	text->report.free = text_free;
