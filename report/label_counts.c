@@ -109,6 +109,17 @@ static int compare(const struct label_counts_entry *a, const struct label_counts
 	return strcmp(a->text, b->text);
 }
 
+const char *label_counts_heaviest(const struct label_counts *counts, uint64_t *ret_value)
+{
+	const struct label_counts_entry *best = counts->entries;
+
+	for (const struct label_counts_entry *e = best; e; e = e->hh.next)
+		if (compare(e, best) < 0)
+			best = e;
+	*ret_value = best ? best->value : 0;
+	return best ? best->text : NULL;
+}
+
 static bool has_same_key(const struct label_counts_entry *a, const struct label_counts_entry *b)
 {
 	return a->key_size == b->key_size && memcmp(a->text, b->text, a->key_size) == 0;

@@ -29,6 +29,9 @@ int label_counts_add_text(struct label_counts *counts, const char *text, uint64_
 /* How many different ones are counted. */
 size_t label_counts_n(const struct label_counts *counts);
 
+/* The heaviest text and its value; NULL: there is none. */
+const char *label_counts_heaviest(const struct label_counts *counts, uint64_t *ret_value);
+
 /* The text, if there is only one, of that value; or NULL. */
 const char *label_counts_single(const struct label_counts *counts, uint64_t value);
 

@@ -244,6 +244,41 @@ Test(labels, are_on_a_line_of_top)
 	expect_text("\nlabels: phase=warm;up 25.0 %, request_size=4096 bytes 25.0 %\n");
 }
 
+/* With --by, of each function: the value of most of the time in it. */
+Test(labels, are_a_column_of_top)
+{
+	static struct group group;
+	const char *const routes[] = { "/a", "/long\x1b[31m/route/of/a/request", "/a" };
+	struct report_context context = { .target = "prog",
+					  .event = "cpu-clock",
+					  .events = EVENT_BIT(DP_EVENT_CPU),
+					  .by = &group,
+					  .names = program.names = some_names() };
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	cr_assert_eq(group_parse("label:route", &group), 0);
+	cr_assert_eq(report_new(&report_top, &context, open_memstream(&text, &text_size), &report),
+		     0);
+	for (size_t i = 0; i < 4; i++) {
+		const struct label route = { .key = "route", .text = i < 3 ? routes[i] : "" };
+
+		set = label_set_free(set);
+		set = labels_of(&route, 1, false);
+		sample.labels = i < 3 ? set : NULL;
+		sample.user = i == 1 ? frames + 2 : frames;
+		sample.n_user = i == 1 ? 1 : 3;
+		sample.weight = i == 1 ? 4 : 1;
+		add(sample);
+	}
+	finish();
+	expect_text("  function                                           route                "
+		    "binary\n");
+	expect_text("%  [prog]                                              67 % /a             "
+		    "prog\n");
+	expect_text("%  [unknown]                                           57 % /l...a/request "
+		    "?\n");
+}
+
 Test(labels, are_in_the_head_of_a_picture)
 {
 	write_labelled("svg");
