@@ -329,18 +329,6 @@ static void set_spans(const struct profiler_options *o, const struct event_text 
 	ret->times.min_ns = ret->min_ns;
 }
 
-static void list_keys(struct event_text *event)
-{
-	event->keys.n = 0;
-	for (size_t i = 0; event->n_lists > 0 && i < event->n_code; i++) {
-		const struct value_forms *list = &event->lists[event->code[i].list];
-
-		for (size_t j = 0; j < list->n; j++)
-			if (!list->of[j].is_length)
-				event->keys.of[event->keys.n++] = list->of[j].name;
-	}
-}
-
 /* The events. CPUs' come last, so that samples do not pile up before the reader starts. */
 static int attach_events(struct session *session, struct parsers *parsers,
 			 const struct profiler_options *o, struct event_text *ret)
@@ -374,7 +362,6 @@ int label_probe_attach(struct session *session, struct parsers *parsers,
 		ret->n_code = probe.n_code;
 		ret->lists = probe.lists;
 		ret->n_lists = probe.n_lists;
-		list_keys(ret);
 		memcpy(ret->called, probe.called, sizeof(ret->called));
 	}
 	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);

@@ -17,6 +17,8 @@
 #include "limits/limits.h"
 #include "report/block_stream.h"
 #include "report/bytes.h"
+#include "report/recording_context.h"
+#include "report/recording_probes.h"
 #include "report/report.h"
 #include "report/span_times.h"
 #include "report/value.h"
@@ -135,22 +137,6 @@ static void forget_all(struct recording *r)
 	r->memory = 0;
 }
 
-static void put_pair(struct bytes *b, const char *key, const char *value)
-{
-	if (!value)
-		return;
-	bytes_put_text(b, key);
-	bytes_put_text(b, value);
-}
-
-static void put_number_pair(struct bytes *b, const char *key, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	put_pair(b, key, text);
-}
-
 static int put_context(struct recording *r)
 {
 	const struct report_context *context = &r->report.context;
@@ -158,29 +144,29 @@ static int put_context(struct recording *r)
 	struct bytes *b = &r->record;
 
 	b->size = 0;
-	put_pair(b, "target", context->target);
-	put_pair(b, "event", context->event);
-	put_pair(b, "counts", context->counts);
+	recording_put_text(b, "target", context->target);
+	recording_put_text(b, "event", context->event);
+	recording_put_text(b, "counts", context->counts);
 	for (size_t i = 0; i < context->n_several; i++) {
 		char key[RECORDING_KEY_SIZE];
 
 		snprintf(key, sizeof(key), RECORDING_KEY_EVENT, i);
-		put_pair(b, key, context->several[i].name);
+		recording_put_text(b, key, context->several[i].name);
 		snprintf(key, sizeof(key), RECORDING_KEY_COUNTS, i);
-		put_pair(b, key, context->several[i].counts);
+		recording_put_text(b, key, context->several[i].counts);
 	}
-	put_pair(b, "command", context->command);
-	put_pair(b, "host", context->host);
-	put_pair(b, "kernel", context->kernel);
-	put_pair(b, "version", DP_VERSION);
-	put_number_pair(b, "hz", context->hz);
-	put_number_pair(b, "period", context->period);
-	put_number_pair(b, "events", context->events);
+	recording_put_text(b, "command", context->command);
+	recording_put_text(b, "host", context->host);
+	recording_put_text(b, "kernel", context->kernel);
+	recording_put_text(b, "version", DP_VERSION);
+	recording_put_number(b, "hz", context->hz);
+	recording_put_number(b, "period", context->period);
+	recording_put_number(b, "events", context->events);
 	/* For readers that do not know `events`. */
-	put_number_pair(b, "time", value_is_time(&measured));
-	put_number_pair(b, "wall", value_other_event(context) != NULL);
-	put_number_pair(b, "started_ns", context->started_ns);
-	put_number_pair(b, "started_real_ns", context->started_real_ns);
+	recording_put_number(b, "time", value_is_time(&measured));
+	recording_put_number(b, "wall", value_other_event(context) != NULL);
+	recording_put_number(b, "started_ns", context->started_ns);
+	recording_put_number(b, "started_real_ns", context->started_real_ns);
 	return put_record(r, RECORDING_CONTEXT, b);
 }
 
@@ -478,6 +464,8 @@ static void put_fields(struct bytes *b, const struct sample *s, const struct sam
 		bytes_put_number(b, refs->labels);
 	if (fields & RECORDING_HAS_NUMBERS)
 		bytes_put_number(b, refs->numbers);
+	if (fields & RECORDING_HAS_PROBES)
+		recording_put_probes(b, s);
 }
 
 static uint64_t fields_of(const struct sample *s)
@@ -488,7 +476,8 @@ static uint64_t fields_of(const struct sample *s)
 	       (s->outcome != DP_COMPLETE ? RECORDING_HAS_OUTCOME : 0) |
 	       (s->fault_address ? RECORDING_HAS_FAULT : 0) |
 	       (s->kernel_error ? RECORDING_HAS_KERNEL_ERROR : 0) |
-	       (s->late ? RECORDING_IS_LATE : 0);
+	       (s->late ? RECORDING_IS_LATE : 0) |
+	       (recording_has_probes(s) ? RECORDING_HAS_PROBES : 0);
 }
 
 static int put_sample(struct recording *r, const struct sample *s)

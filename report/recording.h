@@ -65,6 +65,7 @@ enum recording_field {
 	RECORDING_IS_LATE = 64, /* no field */
 	RECORDING_HAS_LABELS = 128,
 	RECORDING_HAS_NUMBERS = 256,
+	RECORDING_HAS_PROBES = 512, /* recording_probes.h */
 };
 
 /* The first number of a frame is its slot times this plus its method. */

@@ -12,6 +12,7 @@
 #include "report/intern_table.h"
 #include "report/recording.h"
 #include "report/recording_context.h"
+#include "report/recording_probes.h"
 #include "report/recording_start.h"
 #include "report/span_times.h"
 #include "symbols/kallsyms.h"
@@ -323,6 +324,8 @@ static int read_sample(struct recording_reader *r, struct view *v)
 	read_fields(v, &s, fields);
 	if (err == 0)
 		err = read_labels(r, v, &s, fields);
+	if (err == 0 && (fields & RECORDING_HAS_PROBES))
+		recording_read_probes(v, r->user, s.n_user, s.labels ? r->labels : NULL);
 	if (err < 0 || v->failed)
 		return err < 0 ? err : -EBADMSG;
 	r->n_read++;

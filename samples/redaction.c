@@ -102,7 +102,7 @@ static bool replace(const regex_t *regex, const char *text, struct output *out)
 static int add(const struct redaction *r, const struct label *label, struct label_list *list)
 {
 	struct output out = { .n = 0 };
-	struct label redacted = { .key = label->key, .text = out.text };
+	struct label redacted = { .key = label->key, .text = out.text, .probe = label->probe };
 	char number[32];
 
 	if (label->text)

@@ -261,9 +261,11 @@ class Crashes(unittest.TestCase):
                                         r"SIGSEGV, address not mapped \(SEGV_MAPERR\), address 0x10\n#0   0x0000[0-9a-f]{12}  at_null at ")
 
     def test_values_beside_their_frame(self):
-        probe = f"label: {program('crash')}:handle(kind=arg1:str, length=arg2:s32)"
-        crash = Crash(program("crash"), "division", options=["--probe", probe], waits=True)
+        probes = [f"label: {program('crash')}:{values}" for values in ("handle(kind=arg1:str, length=arg2:s32)", "inner(run=arg1:ptr)")]
+        crash = Crash(program("crash"), "division", options=["--probe", probes[0], "--probe", probes[1]], waits=True)
         self.assertEqual((crash.labels["kind"], crash.labels["length"]), ("division", 8))
+        self.assertEqual([f.get("values") for f in crash.frames[:4]], [None, {"run": crash.labels["run"]}, None, {"kind": "division", "length": 8}])
+        self.assertRegex(crash.words, r"#1 +0x[0-9a-f]+  inner at .*crash\.c:\d+ \[crash\]  run=0x[0-9a-f]+\n")
         self.assertRegex(crash.words, r"#3 +0x[0-9a-f]+  handle at .*crash\.c:\d+ \[crash\]  kind=division, length=8\n")
         self.assertEqual(crash.words.count("kind=division"), 1)
 

@@ -16,7 +16,7 @@ import unittest
 
 import check_languages
 import harness
-from harness import CHANGING, Log, dwarfprof, program, refuse, start, wait_until_it_says
+from harness import CHANGING, Log, dwarfprof, program, refuse, start, values_beside, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/languages")
@@ -69,6 +69,9 @@ class Labels(unittest.TestCase):
                 counts["unknown"] += 1
             elif labels == ({"route": f"/r/{wanted}", "number": wanted} if wanted else {}):
                 counts["right" if wanted else "none"] += 1
+                beside = values_beside(s, KEYS)
+                self.assertIn(beside, ([], [labels] if wanted else []), s)
+                counts["beside"] += len(beside)
             else:
                 counts["wrong"] += 1
                 print(f"{labels} is wrong: {wanted} at {s['time_ns']}, thread {s['tid']}, {s['outcome']}", flush=True)
@@ -86,6 +89,7 @@ class Labels(unittest.TestCase):
     def check(self, target, seconds, n, *options, **kwargs):
         counts = self.counts({"right": n, "none": n / 50}, target, seconds, *options, **kwargs)
         self.assertLess(counts["unknown"], counts["right"] / 4)
+        self.assertGreater(counts["beside"], counts["right"] * 0.9)
 
     def test_cpu_samples(self):
         self.check("spans-O2", 3, 5000, "-F", "4999")
