@@ -213,6 +213,10 @@ static int read_base(struct reader *r, struct argument *a)
 	number = strtoll(r->at + 3, NULL, 10);
 	if (number < 1 || number > (r->kind == PROBE_STATIC ? USDT_MAX_ARGUMENTS : MAX_NUMBER))
 		return fail(r, r->kind == PROBE_STATIC ? NUMBERED : VALUES);
+	if (r->kind == PROBE_CALL && path_length(r->at) > n) {
+		a->number = (unsigned int)number;
+		return read_path(r, a);
+	}
 	r->at += n;
 	if (r->kind == PROBE_STATIC)
 		a->number = (unsigned int)number;

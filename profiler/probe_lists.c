@@ -23,7 +23,8 @@ static int explain(const struct parameter_source *s, uint64_t offset, int err)
 	else
 		log_error("cannot look up parameters in %s: %s", s->path, parsers_explain(err));
 	if (err == -ENODATA)
-		log_detail("try:  arg1, arg2, ... instead of names");
+		log_detail(
+			"try:  install its debug file, or arg1, arg2->OFFSET:TYPE, ... instead of names and members");
 	return err;
 }
 

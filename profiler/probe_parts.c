@@ -57,8 +57,9 @@ static bool are_by_name(const struct arguments *arguments)
 	for (size_t i = 0; i < arguments->n; i++) {
 		const struct argument *a = &arguments->of[i];
 
-		if (!a->path[0] || (a->form.type == VALUE_BYTES && !a->length.path[0] &&
-				    a->length.how.base != DP_BASE_CONSTANT))
+		if (!a->path[0] || a->number || a->length.number ||
+		    (a->form.type == VALUE_BYTES && !a->length.path[0] &&
+		     a->length.how.base != DP_BASE_CONSTANT))
 			return false;
 	}
 	return true;

@@ -32,6 +32,9 @@ ARGUMENTS = ("size=arg1:u64, path=arg2:str, small=arg3:s8, hex=arg1:x16, flag=ar
 NAMES = ("size=size, path:str, small=small, hex=size:x16, flag=flag, letter=letter, seventh=seventh, eighth=eighth, "
          "status=request->status, kind=request->kind, kind_number=request->kind:u32, level=request->level, version=request->header->version, "
          "method=request->header->method, host=request->header->host, id=request->id")
+# The same members by the numbers of parameters.
+NUMBERS = ("version=arg4->header.version, host=arg4->header->host, kind=arg4->kind, kind_number=arg4->kind:u32, status=arg4->status:s32, "
+           "id=arg4->id")
 # Of the probe in valued_usdt.c: a wider type than an argument's does not add to it.
 STATIC = ("id=arg1, path=arg2:str, status=arg3, version=arg4, level=arg5, element=arg6, byte=arg7, constant=arg8, "
           "hex=arg3:x64, wide=arg4:u64")
@@ -66,6 +69,12 @@ class Values(valued.ValuedTest):
                 with self.subTest(target=target):
                     self.check(f"uprobe:{program(target)}:take({NAMES})", 1000, self.keys(NAMES), target=target)
 
+    def test_members_by_number(self):
+        for target in ("valued", "valued-O0", "valued-clang"):
+            if os.path.exists(program(target)):
+                with self.subTest(target=target):
+                    self.check(f"uprobe:{program(target)}:take({NUMBERS})", 1000, self.keys(NUMBERS), target=target)
+
     def test_parameters_of_cplusplus(self):
         for optimize in ("-O0", "-O2"):
             target = "valued_cplusplus" + optimize
@@ -91,14 +100,18 @@ class Values(valued.ValuedTest):
             subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", program("valued"), stripped], check=True)
             self.check(f"uprobe:{stripped}:take({NAMES})", 100, self.keys(NAMES), target=stripped)
             os.unlink(debug)
-            result = dwarfprof("-e", f"uprobe:{stripped}:take({NAMES})", "--", "true")
-            self.assertEqual(result.returncode, 1)
-            self.assertIn("has no debug information of the function", result.stderr)
+            for values in (NAMES, NUMBERS):
+                result = dwarfprof("-e", f"uprobe:{stripped}:take({values})", "--", "true")
+                self.assertEqual(result.returncode, 1)
+                self.assertIn("has no debug information of the function", result.stderr)
+                self.assertIn("or arg1, arg2->OFFSET:TYPE, ... instead of names and members", result.stderr)
 
     def test_parameters_that_are_not_there(self):
         for function, values, said in (("take", "path:str, x=siez", "cannot read siez in the function at 0x"),
                                        ("take", "x=siez", "the function has no parameter siez"),
                                        ("take", "x=request->stauts", "there is no member stauts"),
+                                       ("take", "x=arg9->status", "the function has no parameter arg9"),
+                                       ("take", "x=arg4->stauts", "there is no member stauts"),
                                        ("take", "x=size->id", "what has the member id is no pointer"),
                                        ("take", "x=request.header.version.low", "what has the member low is no struct"),
                                        ("Server::handle", "x=this->shared", "there is no member shared"),

@@ -44,7 +44,8 @@ Test(probe_parts, of_static_probes_have_a_provider)
 Test(probe_parts, of_lines_have_names)
 {
 	static const char *const wrong[] = { "x:f.c:12(a=arg1)", "x:f.c:12(a=b:bytes[arg2])",
-					     "x:f.c:12(b, a=arg1)" };
+					     "x:f.c:12(b, a=arg1)", "x:f.c:12(a=arg1->b)",
+					     "x:f.c:12(a=b:bytes[arg2->n])" };
 
 	cr_assert_eq(probe_parts_split("x:f.c:12(b:u8, a=b->c:bytes[d])", PROBE_CALL, &parts, why),
 		     0);

@@ -120,6 +120,19 @@ FUNCTION Packed packed(long number)
 	return { 'a', number };
 }
 
+/* Also inlined, as no other library can replace it: its own code is a copy of an abstract function. */
+extern "C" __attribute__((visibility("protected"))) unsigned long both(Pair *pair, double ratio,
+								       const Wide *wide)
+{
+	sum += (unsigned long)((double)pair->first * ratio);
+	return sum + wide->name.size();
+}
+
+FUNCTION unsigned long of_both(Pair *pair, const Wide *wide)
+{
+	return both(pair, 0.5, wide) + 1;
+}
+
 /* Lines of their own, so that tests know their numbers. */
 #line 1000 "scopes.cc"
 FUNCTION long add_up(const Pair *pairs, long n)

@@ -124,6 +124,25 @@ Test(parameters, are_views_in_two_registers)
 	}
 }
 
+/* As in the source: the second takes two registers, or another one. */
+Test(parameters, are_numbered)
+{
+	IN_EACH(library)
+	{
+		find_in(library, "by_reference", "arg3->first", VALUE_N_TYPES, "");
+		cr_assert_eq(found.type, VALUE_S32, "%s", found.why);
+		EXPECT_WORD(found.how, DP_RCX, 0);
+		find_in(library, "by_reference", "arg2._M_len", VALUE_U8, "");
+		cr_assert_eq(found.type, VALUE_U8, "%s", found.why);
+		EXPECT_WORD(found.how, DP_RSI);
+		find_in(library, "both", "arg3->name", VALUE_N_TYPES, "");
+		expect_text(VALUE_STD_STRING);
+		EXPECT_WORD(found.how, DP_RSI, 8);
+		find_in(library, "both", "arg4->name", VALUE_N_TYPES, "");
+		cr_assert_str_eq(found.why, "the function has no parameter arg4");
+	}
+}
+
 /* A view is not split: with one register left, it is in none. */
 Test(parameters, are_on_the_stack)
 {
