@@ -14,6 +14,7 @@ struct label {
 	const char *text; /* NULL: a number */
 	int64_t number;
 	const char *unit; /* of a number: "bytes", "nanoseconds"; "": none */
+	bool is_decimal;  /* the text is a number that need not be an integer: "0.5", "1e+20" */
 };
 
 /* Those of the span that a sample belongs to, which differ in nearly each sample. */
