@@ -16,6 +16,7 @@
  */
 enum label_kind {
 	LABEL_TEXT = 't',
+	LABEL_DECIMAL = 'd', /* a text, too */
 	LABEL_NUMBER = 'n',
 };
 
@@ -58,7 +59,8 @@ static size_t label_read(const char *bytes, size_t from, struct label *ret)
 	at += strlen(at) + 1;
 	kind = *at++;
 	ret->probe = (unsigned char)*at++;
-	if (kind == LABEL_TEXT) {
+	ret->is_decimal = kind == LABEL_DECIMAL;
+	if (kind != LABEL_NUMBER) {
 		ret->text = at;
 	} else {
 		memcpy(&ret->number, at, sizeof(ret->number));
@@ -127,7 +129,7 @@ int label_list_add(struct label_list *list, const struct label *label)
 {
 	const char *last = label->text ? label->text : label->unit;
 	size_t size = strlen(label->key) + strlen(last) + sizeof(label->number) + 4;
-	char kind = label->text ? LABEL_TEXT : LABEL_NUMBER;
+	char kind = !label->text ? LABEL_NUMBER : label->is_decimal ? LABEL_DECIMAL : LABEL_TEXT;
 
 	if (size > LABEL_SET_MAX - list->size) {
 		list->is_cut = true;
@@ -286,7 +288,7 @@ static int compare_labels(const void *a, const void *b, void *bytes)
 	if (order == 0)
 		order = !x.text - !y.text;
 	if (order == 0 && x.text)
-		order = strcmp(x.text, y.text);
+		order = strcmp(x.text, y.text) ?: x.is_decimal - y.is_decimal;
 	if (order == 0 && !x.text)
 		order = (x.number > y.number) - (x.number < y.number);
 	return order || x.text ? order : strcmp(x.unit, y.unit);

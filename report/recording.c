@@ -18,6 +18,7 @@
 #include "report/block_stream.h"
 #include "report/bytes.h"
 #include "report/recording_context.h"
+#include "report/recording_labels.h"
 #include "report/recording_probes.h"
 #include "report/report.h"
 #include "report/span_times.h"
@@ -394,37 +395,34 @@ static int tell_task(struct recording *r, const struct sample *sample, uint64_t 
 
 /* The numbers of the records to which a sample refers. */
 struct sample_refs {
-	uint64_t task, stack, placement, kernel, labels, numbers;
+	uint64_t task, stack, placement, kernel, labels, numbers, decimals;
 	uint64_t fields; /* enum recording_field, or'ed: its optional fields */
 };
 
-/* Numeric labels are in a record of their own, which older readers do not know. */
+/* Adds the labels of one kind, if there are any. */
+static int tell_some(struct recording *r, const struct label_set *labels, enum recording_tag tag,
+		     uint64_t field, struct sample_refs *refs, uint64_t *ret)
+{
+	recording_labels_put(labels, tag, &r->part);
+	if (r->part.size == 0)
+		return 0;
+	refs->fields |= field;
+	return tell(r, tag, &r->part, ret);
+}
+
+/* Numeric labels are in records of their own, which older readers do not know. */
 static int tell_labels(struct recording *r, const struct label_set *labels,
 		       struct sample_refs *refs)
 {
-	struct bytes *texts = &r->record, *numbers = &r->part;
-	struct label label;
-	size_t at = 0;
-	int err;
+	int err = tell_some(r, labels, RECORDING_LABELS, RECORDING_HAS_LABELS, refs, &refs->labels);
 
-	texts->size = numbers->size = 0;
-	bytes_put_number(texts, labels->is_cut);
-	while (label_set_next(labels, &at, &label)) {
-		if (label.text) {
-			bytes_put(texts, label.key, strlen(label.key) + 1);
-			bytes_put(texts, label.text, strlen(label.text) + 1);
-			continue;
-		}
-		bytes_put_text(numbers, label.key);
-		bytes_put_text(numbers, label.unit);
-		bytes_put_signed(numbers, label.number);
-	}
-	refs->fields |= RECORDING_HAS_LABELS;
-	err = tell(r, RECORDING_LABELS, texts, &refs->labels);
-	if (err < 0 || numbers->size == 0)
-		return err;
-	refs->fields |= RECORDING_HAS_NUMBERS;
-	return tell(r, RECORDING_NUMBERS, numbers, &refs->numbers);
+	if (err == 0)
+		err = tell_some(r, labels, RECORDING_NUMBERS, RECORDING_HAS_NUMBERS, refs,
+				&refs->numbers);
+	if (err == 0)
+		err = tell_some(r, labels, RECORDING_DECIMALS, RECORDING_HAS_DECIMALS, refs,
+				&refs->decimals);
+	return err;
 }
 
 static int put_lost(struct recording *r, const struct totals *totals)
@@ -464,6 +462,8 @@ static void put_fields(struct bytes *b, const struct sample *s, const struct sam
 		bytes_put_number(b, refs->labels);
 	if (fields & RECORDING_HAS_NUMBERS)
 		bytes_put_number(b, refs->numbers);
+	if (fields & RECORDING_HAS_DECIMALS)
+		bytes_put_number(b, refs->decimals);
 	if (fields & RECORDING_HAS_PROBES)
 		recording_put_probes(b, s);
 }

@@ -408,7 +408,8 @@ static int report_sample(void *arg, const struct sample *sample, const struct to
 	return report_add(arg, sample, totals_then);
 }
 
-Test(labels, are_in_recordings)
+/* The report in jsonl of the recording that was written. */
+static void read_recording(void)
 {
 	struct recording_options options = { .names = some_names() };
 	struct recording_reader *reader;
@@ -416,7 +417,6 @@ Test(labels, are_in_recordings)
 	size_t size;
 	FILE *from;
 
-	write_labelled("recording");
 	recording = text;
 	size = text_size;
 	from = fmemopen(recording, size, "r");
@@ -425,10 +425,63 @@ Test(labels, are_in_recordings)
 	cr_assert_eq(recording_reader_run(reader, report_sample, report), 0);
 	cr_assert_null(recording_reader_fault(reader));
 	finish();
-	expect_lines(text);
 	recording_reader_free(reader);
 	fclose(from);
 	free(recording);
+}
+
+Test(labels, are_in_recordings)
+{
+	write_labelled("recording");
+	read_recording();
+	expect_lines(text);
+}
+
+static void write_decimals(const char *format)
+{
+	static const struct label decimals[] = {
+		{ .key = "a", .text = "0.25", .is_decimal = true },
+		{ .key = "b", .text = "-1e+20", .is_decimal = true },
+		{ .key = "c", .text = "0.25" },
+		{ .key = "d", .text = "inf", .is_decimal = true },
+	};
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	label_set_free(set);
+	free(text);
+	totals = (struct totals){ 0 };
+	set = labels_of(decimals, 4, false);
+	sample.labels = set;
+	begin(format);
+	add(sample);
+	finish();
+}
+
+static void expect_decimals(void)
+{
+	json_t *json = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+	const json_t *sample = json_array_get(json_object_get(json, "stacks"), 0) ?: json;
+	const json_t *has = json_object_get(sample, "labels");
+
+	cr_assert_eq(json_object_size(has), 4, "%s", text);
+	cr_assert_eq(json_real_value(json_object_get(has, "a")), 0.25);
+	cr_assert_eq(json_real_value(json_object_get(has, "b")), -1e20);
+	cr_assert_str_eq(json_string_value(json_object_get(has, "c")), "0.25");
+	cr_assert_str_eq(json_string_value(json_object_get(has, "d")), "inf");
+	json_decref(json);
+}
+
+Test(labels, that_are_decimals_are_numbers_in_json)
+{
+	write_decimals("jsonl");
+	expect_decimals();
+	write_decimals("json");
+	expect_decimals();
+	write_decimals("recording");
+	read_recording();
+	expect_decimals();
+	write_decimals("folded");
+	expect_text("[a=0.25];[b=-1e+20];[c=0.25];[d=inf];");
 }
 
 /* Labels that every sample has: one row each, and every format has them. */
