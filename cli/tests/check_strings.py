@@ -28,10 +28,13 @@ CPLUSPLUS_NUMBERS = (("handle", "route=arg1:std::string, view=arg2:std::string_v
                      ("save", "data=arg1:bytes[arg2:u32], magic=arg4:bytes[4], size=arg2:s32, id=id"),
                      ("save", "data=data:bytes[arg2:s32], size=size, id=arg3"))
 RUST = (("handle", "route, data, owned, id=id"), ("handle", "name=request->name, fixed=request->route, body=request.body, id=id"),
+        ("count", "tiny, short, int, word, long, own_byte=numbers.byte, own_short=numbers.short, colour=colour, own_colour=numbers.colour, id=id"),
         ("handle", "boxed, last, id=id"), ("borrow", "owned=string, data=vector, id=id"),
         ("handle", "route=arg1:rust_str, id=arg3, data=arg4:rust_str, last=arg10:rust_str"))
 GO = (("main.handle", "route, name=request.Name, last, id=id"), ("main.handle", "body=request->Body, data, method=header.Method, id=id"),
-      ("main.handle", "method=request.Header.Method, id=id"))
+      ("main.handle", "method=request.Header.Method, id=id"),
+      ("main.count", "tiny, short, int=word, word=length, long, own_byte=numbers.Byte, own_short=numbers.Short, colour=kind, own_colour=numbers.Kind, "
+                     "id=id"))
 
 
 class Strings(valued.ValuedTest):
