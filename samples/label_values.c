@@ -3,7 +3,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +79,26 @@ static int add_text(struct label_list *list, const struct value_form *form, stru
 	return label_list_add(list, &(struct label){ .key = form->name, .text = escaped });
 }
 
+/* As few digits as make it the same again. Returns whether it is a number. */
+static bool print_float(enum value_type type, uint64_t word, char *to, size_t size)
+{
+	const bool is_short = value_type_size(type) == sizeof(float);
+	const uint32_t half = (uint32_t)word;
+	double value;
+	float single;
+
+	memcpy(&single, &half, sizeof(single));
+	memcpy(&value, &word, sizeof(value));
+	if (is_short)
+		value = single;
+	for (int digits = is_short ? FLT_DIG : DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
+		snprintf(to, size, "%.*g", digits, value);
+		if (is_short ? strtof(to, NULL) == single : strtod(to, NULL) == value)
+			break;
+	}
+	return isfinite(value);
+}
+
 /* Writes a value that is no number of a label, and no text of the program. */
 static void print(enum value_kind kind, uint64_t value, char *to, size_t size)
 {
@@ -108,7 +130,10 @@ static int add_word(struct label_list *list, const struct value_form *form, uint
 		label.number = (int64_t)value;
 		return label_list_add(list, &label);
 	}
-	print(kind, value, text, sizeof(text));
+	if (kind == VALUE_IS_FLOAT)
+		label.is_decimal = print_float(form->type, value, text, sizeof(text));
+	else
+		print(kind, value, text, sizeof(text));
 	label.text = text;
 	return label_list_add(list, &label);
 }

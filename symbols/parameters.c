@@ -356,11 +356,20 @@ static int find_place(struct place *at, const char *name, size_t n, struct typed
 	return err;
 }
 
+static bool returns_float(Dwarf_Die *function)
+{
+	Dwarf_Die type;
+
+	return type_of(function, &type) && type_is_float(&type);
+}
+
 static int find_result(Dwarf_Die *function, struct typed_place *p)
 {
 	if (passed_result(function, p) && type_of(function, &p->type))
 		return 0;
-	snprintf(p->why, PARAMETER_WHY_SIZE, "how the function returns it is not known");
+	snprintf(p->why, PARAMETER_WHY_SIZE, "%s",
+		 returns_float(function) ? IN_FLOAT_REGISTER :
+					   "how the function returns it is not known");
 	return -EINVAL;
 }
 
@@ -411,6 +420,8 @@ static int resolve(struct place *at, const struct parameter_wanted *wanted, stru
 	}
 	err = find_value(at, wanted->path, wanted->is_result, (enum value_type)wanted->type, &place,
 			 &type);
+	if (err < 0 && wanted->is_result && returns_float(&at->at.function))
+		ret->type = VALUE_F64;
 	if (err < 0)
 		return err;
 	ret->type = type;

@@ -32,7 +32,8 @@ struct parameter_wanted {
 };
 
 struct parameter {
-	uint32_t type;    /* enum value_type */
+	uint32_t
+		type; /* enum value_type; of what cannot be read, whether it is a float (F64) or not (0) */
 	uint32_t n_names; /* of its values: so many enumerators of the list are its own */
 	struct dp_argument how;
 	struct dp_argument length;    /* what was wanted, or that of a DP_TEXT_SIZED by itself */

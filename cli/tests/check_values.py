@@ -28,13 +28,14 @@ N = 100000
 # Of take(), by position: struct request has its header at 8, and so on.
 ARGUMENTS = ("size=arg1:u64, path=arg2:str, small=arg3:s8, hex=arg1:x16, flag=arg5:bool, letter=arg6:char, "
              "seventh=arg7:s32, eighth=arg8:u16, status=arg4->16:s32, kind_number=arg4->20:u32, level=arg4->24:u8, "
-             "version=arg4->8->0:s16, method=arg4->8->8:str, host=arg4->8+16:str, id=arg4->0:u64")
+             "version=arg4->8->0:s16, method=arg4->8->8:str, host=arg4->8+16:str, id=arg4->0:u64, "
+             "ratio=arg4->32:f64")
 NAMES = ("size=size, path:str, small=small, hex=size:x16, flag=flag, letter=letter, seventh=seventh, eighth=eighth, "
          "status=request->status, kind=request->kind, kind_number=request->kind:u32, level=request->level, version=request->header->version, "
          "method=request->header->method, host=request->header->host, id=request->id")
 # The same members by the numbers of parameters.
 NUMBERS = ("version=arg4->header.version, host=arg4->header->host, kind=arg4->kind, kind_number=arg4->kind:u32, status=arg4->status:s32, "
-           "id=arg4->id")
+           "ratio=arg4->ratio, share=arg4->share, id=arg4->id")
 # Of the probe in valued_usdt.c: a wider type than an argument's does not add to it.
 STATIC = ("id=arg1, path=arg2:str, status=arg3, version=arg4, level=arg5, element=arg6, byte=arg7, constant=arg8, "
           "hex=arg3:x64, wide=arg4:u64")
@@ -87,7 +88,7 @@ class Values(valued.ValuedTest):
         """In call(), behind what it has logged."""
         with open(SOURCE) as file:
             line = 1 + file.read().splitlines().index("\tif (i % 64 == 0)")
-        values = "size=random, status=request.status, level=request.level, version=header.version, host=header.host, id=i"
+        values = "size=random, status=request.status, level=request.level, version=header.version, host=header.host, ratio=request.ratio, id=i"
         for target in ("valued-O0", "valued-O0-dwarf3", "valued-clang-O0"):
             if os.path.exists(program(target)):
                 with self.subTest(target=target):
@@ -118,12 +119,20 @@ class Values(valued.ValuedTest):
                                        ("take", "x=path:std::string", "it is no string of C++, Rust or Go"),
                                        ("take", "x=path:bytes[letter]", "its length is no integer"),
                                        ("scale*", "x=unused", "optimized out"),
-                                       ("make", "x=ratio", "in no register for integers")):
+                                       ("make", "x=ratio", "it is in a register for floats, which no probe can read")):
             with self.subTest(values=values):
                 path = program({"Server::handle": "valued_cplusplus-O0", "make": "valued_cplusplus-O2"}.get(function, "valued"))
                 result = dwarfprof("-e", f"uprobe:{path}:{function}({values})", "--", "true")
                 self.assertIn(said, result.stderr)
                 self.assertEqual(result.returncode, 1)
+
+    def test_floats_in_registers(self):
+        for probe, said in (("uretprobe:{}:half_of(ret)", "cannot read ret in the function at 0x"), ("uretprobe:{}:half_of(ret)", "register for floats"),
+                            ("uprobe:{}:half_of(x=whole)", "register for floats"), ("uprobe:{}:take(x=arg1:f64)", "cannot be read in a register")):
+            with self.subTest(probe=probe):
+                result = dwarfprof("-e", probe.format(program("valued")), "--", "true")
+                self.assertIn(said, result.stderr)
+                self.assertNotEqual(result.returncode, 0)
 
     def test_parameters_that_are_constant(self):
         written, _, _, _ = self.record(f"uprobe:{program('valued')}:scale*(by=by, factor=factor)", 50)
@@ -146,7 +155,7 @@ class Values(valued.ValuedTest):
         for name in ("host", "size"):
             result = dwarfprof("-e", f"uprobe:{program('valued')}:take(host=arg4->8+16:str)", "--value", name, "--", "true")
             self.assertEqual(result.returncode, 1)
-            self.assertIn(f"--value {name}: -e reads no number of that name", result.stderr)
+            self.assertIn(f"--value {name}: -e reads no integer of that name", result.stderr)
 
     def test_results(self):
         for value in ("ret:s32", "ret"):

@@ -113,6 +113,15 @@ Test(arguments, by_number_have_members)
 	cr_assert_str_eq(wanted[3].length, "arg3->n");
 }
 
+Test(arguments, are_floats_in_memory)
+{
+	const struct argument *a = parse("(arg1->8:f64, arg2->4->0:f32, x=y:f32)", PROBE_CALL);
+
+	cr_assert(a[0].form.type == VALUE_F64 && a[0].how.size == 8 && a[0].how.derefs[0] == 8);
+	cr_assert(a[1].form.type == VALUE_F32 && a[1].how.size == 4 && a[1].how.n_derefs == 2);
+	cr_assert(a[2].form.type == VALUE_F32 && strcmp(a[2].path, "y") == 0);
+}
+
 /* Of the value by this number, what the kernel reads first: its length. */
 static void describe(size_t number, struct dp_argument *ret_length, struct dp_argument *ret_text)
 {
@@ -294,6 +303,10 @@ Test(arguments, are_refused_where_they_are_wrong)
 	refuses("(x=)", PROBE_CALL, "at ')'");
 	refuses("(x=8)", PROBE_CALL, "at '8)'");
 	refuses("(arg1->x)", PROBE_STATIC, "at 'x)': there must be a number");
+	refuses("(arg1:f64)", PROBE_CALL, "which cannot be read in a register");
+	refuses("(arg1->8+4:f32)", PROBE_CALL, "which cannot be read in a register");
+	refuses("(ret:f64)", PROBE_RETURN, "which cannot be read in a register");
+	refuses("(arg1:bytes[arg2->8:f64])", PROBE_CALL, "there must be an integer");
 	refuses("(arg1->8->x)", PROBE_CALL, "at 'x)': there must be a number");
 	refuses("(arg65->x)", PROBE_CALL, "at 'arg65->x)'");
 	refuses("(arg1->3000000000)", PROBE_CALL, "there must be a number");

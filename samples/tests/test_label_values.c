@@ -2,6 +2,7 @@
 /* Values as the kernel sends them, as labels. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "samples/call_table.h"
@@ -91,6 +92,28 @@ Test(label_values, are_numbers_of_their_width)
 	cr_assert_eq(number("v3"), (int64_t)word);
 	cr_assert_eq(number("v4"), INT16_MIN);
 	cr_assert(!set->is_cut);
+}
+
+/* Keys are in their order; beside a float in memory is something else. */
+Test(label_values, are_floats_with_the_digits_that_tell_them_apart)
+{
+	static const float floats[] = { 0.1F, 16777215, INFINITY };
+	static const double doubles[] = { 0.1F, -1.0 / 3, 1e300, -0.0 };
+	static const char *const texts[] = {
+		"0.1",    "16777215", "inf", "0.10000000149011612", "-0.3333333333333333",
+		"1e+300", "-0"
+	};
+	struct label label;
+	size_t at = 0;
+
+	for (size_t i = 0; i < 7; i++) {
+		put(i < 3 ? VALUE_F32 : VALUE_F64, UINT64_MAX);
+		memcpy(&record.words[i], i < 3 ? (void *)&floats[i] : (void *)&doubles[i - 3],
+		       i < 3 ? sizeof(float) : sizeof(double));
+	}
+	read_labels(7);
+	for (size_t i = 0; label_set_next(set, &at, &label); i++)
+		cr_assert(strcmp(label.text, texts[i]) == 0 && label.is_decimal == (i != 2));
 }
 
 Test(label_values, are_texts_where_a_number_cannot_tell)
