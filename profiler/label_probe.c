@@ -101,6 +101,8 @@ int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
 	for (size_t i = 0; is_span && i < parts->arguments.n; i++)
 		if (strcmp(parts->arguments.of[i].form.name, SPANS_LABEL) == 0)
 			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
+	if (parts->has_offset)
+		return fail(ret_why, "calls are of functions, not of FUNCTION+N");
 	return parts->is_line ? fail(ret_why, "calls are of functions, not of a line") : 0;
 }
 

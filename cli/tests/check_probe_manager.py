@@ -21,6 +21,7 @@ import time
 import unittest
 
 import harness
+import readers
 import valued
 from harness import dwarfprof, program, start, wait_for, wait_until_it_says
 from slow_files import FLUSH, OPEN, SlowFiles
@@ -147,6 +148,13 @@ class ProbeManager(unittest.TestCase):
             self.assertLess(sum(s["outcome"] != "complete" for s in hits), len(hits) / 100)
         self.refuse("nobody takes probes at", "list")
 
+    def test_an_instruction(self):
+        path = program("valued")
+        with self.program(1000) as target, self.recording("-p", str(target.pid)):
+            probe, = self.add(f"uprobe:{path}:take+{readers.instructions_of(path, 'take')[1]}")
+            target.go()
+            self.assertEqual(self.list()[probe]["hits"], 1000)
+
     def test_with_other_events(self):
         for options in (["--wall"], ["--off-cpu"], ["-e", "page-faults"], ["-e", "page-faults,context-switches"]):
             with self.subTest(options=options), self.program(500) as target:
@@ -258,7 +266,11 @@ class ProbeManager(unittest.TestCase):
     def test_errors(self):
         with self.program(1) as target, self.recording("-p", str(target.pid)):
             path = program("valued")
-            for why, words in (("has no function taek; did you mean take", ["add", f"uprobe:{path}:taek"]),
+            begins = readers.instructions_of(path, "take")
+            within = next(at for at in range(1, begins[-1]) if at not in begins)
+            for why, words in (("that is within an instruction; the next one begins at +", ["add", f"uprobe:{path}:take+{within}"]),
+                               ("are where a function begins", ["add", f"uprobe:{path}:take+4(arg1)"]),
+                               ("has no function taek; did you mean take", ["add", f"uprobe:{path}:taek"]),
                                ("is not an ELF file", ["add", f"uprobe:{__file__}:take"]),
                                ("has no parameter siez", ["add", f"uprobe:{path}:take(x=siez)"]),
                                ("what can be added is uprobe:PATH:NAME", ["add", "cpu"]),

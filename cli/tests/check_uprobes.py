@@ -18,6 +18,7 @@ import tempfile
 import unittest
 
 import harness
+import readers
 from harness import dwarfprof, program, refuse, start, wait_until_it_says
 from slow_files import READ, STATFS, SlowFiles
 
@@ -182,6 +183,27 @@ class Uprobes(unittest.TestCase):
             subprocess.run(["strip", "-o", stripped, path], check=True)
             result = dwarfprof("-e", f"uprobe:{stripped}:calls.cc:{number}", "--", "true")
             self.assertIn("it has no debug information of lines", result.stderr)
+
+    def test_instructions(self):
+        """Each of a function without branches is hit as often as it is called; other bytes of it are none."""
+        path, function = program("calls"), "shapes::Circle::grow(int)"
+        begins = readers.instructions_of(path, function)
+        self.assertGreater(len(begins), 3)
+        for at in begins[1:3]:
+            self.check(path, f"{function}+{at}", {function: N}, n_places=1)
+        within = next(at for at in range(1, begins[-1]) if at not in begins)
+        after = next(at for at in begins if at > within)
+        for name, said in ((f"+{within}", f"that is within an instruction; the next one begins at +{after}"),
+                           ("+0x1000", "the function has only "), (f"+{begins[1]}(x=arg1)", "arg1, arg2, ... are where a function begins"),
+                           ("+0(y=bye)", "cannot read bye in the function at 0x")):
+            result = dwarfprof("-e", f"uprobe:{path}:{function}{name}", "--", "true")
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(said, result.stderr)
+        result = dwarfprof("-e", f"uretprobe:{path}:{function}+{begins[1]}", "--", "true")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("returns are of functions, not of FUNCTION+N", result.stderr)
+        result = dwarfprof("--probe", f"label:{path}:{function}+{begins[1]}(by=by)", "--", "true")
+        self.assertIn("calls are of functions, not of FUNCTION+N", result.stderr)
 
     def test_functions_that_are_not_there(self):
         for name, said in (("shapes::Circel::grow", "did you mean shapes::Circle::grow?"),

@@ -94,6 +94,12 @@ class Values(valued.ValuedTest):
                 with self.subTest(target=target):
                     self.check(f"uprobe:{program(target)}:valued.c:{line}({values})", 1000, self.keys(values), target=target)
 
+    def test_parameters_within_a_function(self):
+        """In take(), when it is about to call another one: behind its prologue, without optimization."""
+        at = readers.instructions_of(program("valued-O0"), "take", "call")[0]
+        values = "size=size, path:str, status=request->status, host=request->header->host, ratio=request->ratio, id=request->id"
+        self.check(f"uprobe:{program('valued-O0')}:take+{at}({values})", 1000, self.keys(values), target="valued-O0")
+
     def test_a_separate_debug_file(self):
         with tempfile.TemporaryDirectory() as directory:
             stripped, debug = os.path.join(directory, "valued"), os.path.join(directory, "valued.debug")
