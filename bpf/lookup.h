@@ -80,8 +80,8 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 		return;
 	}
 	number = *word >> DP_FORM_BITS & ((1 << DP_WORD_N_BITS) - 1);
-	full = port_at(segment, lookup_byte(cell + image->full +
-					    number * (__u32)DP_CELLS(struct dp_rule)));
+	full = port_at(segment,
+		       lookup_byte(cell + image->full + number * (__u32)DP_CELLS(struct dp_rule)));
 	*ret = *full;
 	if (ret->saves & DP_SAVES_APART)
 		ret->saves = DP_SAVES_APART |

@@ -333,6 +333,23 @@ PORT_GLOBAL int walk_out_of_code(struct walk *w)
 	return DP_NO_CALL;
 }
 
+/* Must the frame be asked whether it has the return address of a landing? */
+static __always_inline int walk_may_land(const struct walk *w, const struct dp_rule *rule)
+{
+	return w->at.lands && rule->cfa_reg != DP_REG_FP;
+}
+
+/* Goes to the caller of a frame that has a rule. */
+static __always_inline enum dp_outcome walk_on(struct walk *w, const struct dp_rule *rule,
+					       int has_landed)
+{
+	__u64 pc = w->at.pc;
+	enum dp_outcome outcome = walk_by_rule(w, rule);
+
+	return has_landed && outcome == DP_WALKING ? (enum dp_outcome)walk_from_landing(w, pc) :
+						     outcome;
+}
+
 /* Adds the frame at pc and goes to its caller. */
 static __always_inline enum dp_outcome walk_step(struct walk *w)
 {
@@ -341,7 +358,6 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	enum dp_outcome why;
 	int has_landed = 0;
 	__u32 mapping;
-	__u64 pc;
 
 	if (place < 0)
 		return walk_out_of_date(w);
@@ -364,7 +380,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 			w->at.method = DP_METHOD_LANDING_PAD;
 			return DP_WALKING;
 		}
-		has_landed = w->at.lands && rule->cfa_reg != DP_REG_FP ? walk_has_landed(w) : 0;
+		has_landed = walk_may_land(w, rule) && walk_has_landed(w);
 	}
 	if (w->at.n_frames >= w->in.max_frames)
 		return DP_DEPTH_LIMIT;
@@ -374,9 +390,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 		return walk_by_frame_pointer(w, DP_BAD_FRAME_POINTER, mapping);
 	if (why != DP_WALKING)
 		return walk_without_rule(w, why, mapping);
-	pc = w->at.pc;
-	why = walk_by_rule(w, rule);
-	return has_landed && why == DP_WALKING ? (enum dp_outcome)walk_from_landing(w, pc) : why;
+	return walk_on(w, rule, has_landed);
 }
 
 static long walk_loop_step(__u32 i, void *ctx)

@@ -413,7 +413,8 @@ struct walk {
 	struct walk_v8 v8;
 	struct walk_tls tls;
 	struct walk_perl perl;
-	struct dp_regs innermost; /* the registers, if those in `in` are of a frame that a signal interrupted */
+	struct dp_regs
+		innermost; /* the registers, if those in `in` are of a frame that a signal interrupted */
 };
 
 #define WALK_IS_LINE(member) (__builtin_offsetof(struct walk, member) % 64 == 0)

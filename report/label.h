@@ -16,7 +16,7 @@ struct label {
 	const char *unit; /* of a number: "bytes", "nanoseconds"; "": none */
 	/* The number, from 1, of the probe of whose call it is a value (struct frame); 0: of none */
 	unsigned char probe;
-	bool is_decimal;  /* the text is a number that need not be an integer: "0.5", "1e+20" */
+	bool is_decimal; /* the text is a number that need not be an integer: "0.5", "1e+20" */
 };
 
 /* Those of the span that a sample belongs to, which differ in nearly each sample. */
