@@ -118,6 +118,9 @@ class Alloc(unittest.TestCase):
         self.assertIn(" 0 lost", said)
         all_of = [sum(v[i] for v in log.values()) for i in range(4)]
         self.assertLess(len(samples), 0.6 * all_of[0])
+        for s in samples:
+            if s["event"] == "alloc":
+                self.assertEqual(s["weight"], max(1, -(-INTERVAL // max(s["bytes"], 1))))
         got = [sum(v[i] for v in summed(samples).values()) for i in range(4)]
         for i in (0, 2):
             # Of sizes from 64 bytes on, each is taken with 1 of at most 64.
