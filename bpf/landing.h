@@ -19,8 +19,8 @@
 #include "bpf/call.h"
 #include "bpf/walk_state.h"
 
-/* From behind uw_install_context_1() on, a landing function ends within so many CALL_LANDING_STEPs. */
-#define LANDING_STEPS 22
+/* From behind uw_install_context_1() on, a landing function ends before so many CALL_LANDING_STEPs. */
+#define LANDING_STEPS 23
 /* A landing function is smaller. */
 #define LANDING_MAX_FUNCTION 4096
 
@@ -31,8 +31,7 @@ static long landing_seek(__u32 i, void *ctx)
 
 	if (port_read_user(w, &bytes, sizeof(bytes), from + (__u64)i * CALL_LANDING_STEP) < 0)
 		return 0;
-	w->at.has_landed = call_lands(bytes);
-	return w->at.has_landed != 0;
+	return call_lands(bytes);
 }
 
 /*
@@ -54,9 +53,8 @@ PORT_GLOBAL int walk_has_landed(struct walk *w)
 	if (target != 0 && callee - target < LANDING_MAX_FUNCTION)
 		return 0;
 	w->at.cost += LANDING_STEPS * WALK_COST_WORD;
-	w->at.has_landed = 0;
-	port_loop(LANDING_STEPS, landing_seek, &ref);
-	return w->at.has_landed != 0;
+	/* If it stops at the last step, that is not seen. */
+	return port_loop(LANDING_STEPS, landing_seek, &ref) < LANDING_STEPS;
 }
 
 /*

@@ -156,6 +156,8 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 			w->stack.fault += sizeof(values) - sizeof(*values);
 		return DP_READ_FAULT;
 	}
+	if (w->at.fresh == 0)
+		w->innermost = w->in.regs;
 	for (__u32 i = 0; i < DP_N_REGISTERS; i++)
 		w->in.regs.reg[order[i]] = values[i];
 	walk_leave(w, w->in.regs.reg[DP_REG_SP], WALK_SAVES_UNKNOWN, DP_METHOD_SIGNAL);
@@ -334,7 +336,7 @@ PORT_GLOBAL int walk_out_of_code(struct walk *w)
 /* Adds the frame at pc and goes to its caller. */
 static __always_inline enum dp_outcome walk_step(struct walk *w)
 {
-	int place = walk_look_up(w, walk_lookup_pc(w));
+	int place = walk_find(w, walk_lookup_pc(w));
 	const struct dp_rule *rule;
 	enum dp_outcome why;
 	int has_landed = 0;
@@ -444,15 +446,15 @@ static __always_inline void walk_run(struct walk *w)
 	w->at.left_sp = 0;
 	w->program.is_elsewhere = 0;
 	w->at.method = DP_METHOD_LEAF;
+	w->stack.start = w->at.sp;
 	w->stack.n_words = 0;
-	w->stack.reach = WALK_WINDOW;
 	w->in.trampoline = port_trampoline(w);
 	w->in.number++;
 	w->mapped.last = 0;
 	memo_begin(w);
 	w->out.sample.outcome = DP_WALKING;
 	/* Nearly every walk needs it. If it cannot be read, the walk finds out later. */
-	walk_read_stack(w, w->at.sp);
+	walk_read_part(w, w->at.sp, w->at.sp + 1);
 	/*
 	 * One step per frame to read the stack and one to leave it; the last one meets the limit.
 	 */

@@ -121,8 +121,8 @@ static const struct argp argp = {
 	       "  remove|enable|disable ID|all...\n"
 	       "  list|status\n\n"
 	       "KIND is uprobe, uretprobe or usdt, as of -e, whose hits become samples; or label (4 at "
-	       "a time) or span (one), as of --probe. FILE has sections "
-	       "[probe NAME] with `probe = ...' and `max-rate = ...'.\v"
+	       "a time) or span (one), as of --probe. FILE is TOML: tables "
+	       "[probe.NAME] with `probe = \"...\"' and `max-rate = N', a line each.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage.",
 };
 

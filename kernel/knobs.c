@@ -7,6 +7,7 @@
 
 #include "kernel/filter.h"
 #include "kernel/kernel_types.h"
+#include "kernel/ring_size.h"
 #include "kernel/session.h"
 #include "symbols/kallsyms.h"
 #include "dwarfprof.skel.h"
@@ -52,6 +53,9 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 /* If no CPU's event may interrupt them, they have the only rings. */
 static void set_rings(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
+	const unsigned int n_rings = options->needs.rings_per_cpu * options->n_cpus;
+
+	bpf->rodata->dp_ring_size = ring_size(n_rings);
 	if (loads(options, DP_EVENT_OFF_CPU) || loads(options, DP_EVENT_CRASH) ||
 	    options->needs.has_slots)
 		bpf->rodata->dp_off_cpu_rings =

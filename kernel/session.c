@@ -22,6 +22,7 @@
 #include "kernel/ring_size.h"
 #include "kernel/segments.h"
 #include "kernel/uprobe.h"
+#include "kernel/uprobe_refusal.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "symbols/kallsyms.h"
@@ -332,7 +333,7 @@ static int attach_each(struct session *s, const struct bpf_program *program,
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = places->are_returns);
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < places->n; i++) {
+	for (size_t i = 0; err == 0 && i < places->n + places->n_more; i++) {
 		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
 		opts.ref_ctr_offset = places->counters ? places->counters[i] : 0;
 		err = link_add(s, bpf_program__attach_uprobe_opts(program, -1, places->link,
@@ -348,7 +349,7 @@ static int attach_places(struct session *s, const struct bpf_program *program,
 				    attach_each(s, program, places);
 
 	if (err < 0)
-		permission_explain_uprobe(err);
+		uprobe_explain_refusal(bpf_program__fd(program), s->uprobe_multi, places, err);
 	else if (s->uprobe_multi)
 		*ret_fd = err;
 	return err < 0 ? err : 0;

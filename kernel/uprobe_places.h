@@ -26,6 +26,7 @@ struct uprobe_places {
 	/* Of each, where in the file the kernel counts who watches it; 0: nowhere; NULL: of all */
 	uint64_t *counters;
 	size_t n, size;
+	size_t n_more; /* offsets, with cookies, behind these that are probed as well */
 	struct function_list functions; /* at these places; of USDT probes, none */
 	bool are_returns; /* where the functions have returned to, not where they begin */
 };

@@ -61,7 +61,7 @@ static int make_forms(struct value_forms *forms)
 	of[EXCEPTION_TYPE] =
 		(struct value_form){ .name = TYPE_NAMES_KEY, .type = VALUE_STR, .unit = "" };
 	of[EXCEPTION_MESSAGE] = (struct value_form){
-		.name = "exception.message", .type = VALUE_STR, .unit = "", .zero_is_none = true
+		.name = LABEL_EXCEPTION_MESSAGE, .type = VALUE_STR, .unit = "", .zero_is_none = true
 	};
 	of[EXCEPTION_RETHROWN] = (struct value_form){
 		.name = "exception.rethrown", .type = VALUE_BOOL, .unit = "", .zero_is_none = true

@@ -247,7 +247,6 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.started_real_ns = clock_real_ns(),
 		.target = p->target,
 		.event = p->event.name,
-		.keys = &p->event.keys,
 		.hz = p->needs.hz,
 		.period = p->needs.period,
 		.counts = p->needs.counts,

@@ -49,7 +49,24 @@ static json_t *json_user_frame(const struct report *report, const struct frame *
 	return json;
 }
 
-static void append_user_frames(const struct report *report, const struct frame *frame, json_t *json)
+/* Of a probed call, its values, which are among the sample's labels. */
+static void json_set_values(json_t *json, const struct frame *frame, const struct label_set *labels)
+{
+	json_t *values = json_object();
+	struct label label;
+	size_t at = 0;
+
+	while (frame->probe > 0 && label_set_next(labels, &at, &label))
+		if (label.probe == frame->probe)
+			json_object_set_new(values, label.key, json_label(&label));
+	if (json_object_size(values) > 0)
+		json_object_set(json, "values", values);
+	json_decref(values);
+}
+
+/* labels: those of the sample; NULL: none. */
+static void append_user_frames(const struct report *report, const struct frame *frame,
+			       const struct label_set *labels, json_t *json)
 {
 	const struct source_location *locations = NULL;
 	size_t n = report->context.symbols ? frame_locations(frame, true, &locations) : 0;
@@ -58,6 +75,7 @@ static void append_user_frames(const struct report *report, const struct frame *
 		json_array_append_new(json, json_user_frame(report, frame, NULL));
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json, json_user_frame(report, frame, &locations[i]));
+	json_set_values(json_array_get(json, json_array_size(json) - 1), frame, labels);
 }
 
 static json_t *json_kernel_frame(const struct report *report, uint64_t address, size_t i)
@@ -82,7 +100,7 @@ static json_t *json_user_stack(const struct report *report, const struct sample 
 	json_t *json = json_array();
 
 	for (size_t i = 0; i < sample->n_user; i++)
-		append_user_frames(report, &sample->user[i], json);
+		append_user_frames(report, &sample->user[i], sample->labels, json);
 	return json;
 }
 
@@ -108,7 +126,7 @@ static void json_set_verified(const struct report *report, const struct verified
 		return;
 	frames = json_array();
 	for (size_t i = 0; i < stack->n_frames; i++)
-		append_user_frames(report, &stack->frames[i], frames);
+		append_user_frames(report, &stack->frames[i], NULL, frames);
 	json_object_set_new(json, "verified_stack", frames);
 	json_object_set_new(json, "verified_end", stack->end ? json_text(stack->end) : json_null());
 }

@@ -55,6 +55,23 @@ static int add_text(struct label_counts *counts, const char *text, size_t key_si
 	return 0;
 }
 
+int label_counts_add_text(struct label_counts *counts, const char *text, uint64_t value)
+{
+	return add_text(counts, text, 0, value);
+}
+
+size_t label_counts_n(const struct label_counts *counts)
+{
+	return HASH_COUNT(counts->entries);
+}
+
+const char *label_counts_single(const struct label_counts *counts, uint64_t value)
+{
+	const struct label_counts_entry *e = counts->entries;
+
+	return e && !e->hh.next && e->value == value ? e->text : NULL;
+}
+
 static int add_label(struct label_counts *counts, const struct label *label, uint64_t value)
 {
 	_cleanup_free_ char *text = NULL;
@@ -90,6 +107,17 @@ static int compare(const struct label_counts_entry *a, const struct label_counts
 	if (a->value != b->value)
 		return a->value > b->value ? -1 : 1;
 	return strcmp(a->text, b->text);
+}
+
+const char *label_counts_heaviest(const struct label_counts *counts, uint64_t *ret_value)
+{
+	const struct label_counts_entry *best = counts->entries;
+
+	for (const struct label_counts_entry *e = best; e; e = e->hh.next)
+		if (compare(e, best) < 0)
+			best = e;
+	*ret_value = best ? best->value : 0;
+	return best ? best->text : NULL;
 }
 
 static bool has_same_key(const struct label_counts_entry *a, const struct label_counts_entry *b)

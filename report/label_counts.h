@@ -23,6 +23,18 @@ void label_counts_done(struct label_counts *counts);
 int label_counts_add(struct label_counts *counts, const struct report_context *context,
 		     const struct sample *sample);
 
+/* Counts a text, which is printable and no label, like those of a single key. 0 or -ENOMEM. */
+int label_counts_add_text(struct label_counts *counts, const char *text, uint64_t value);
+
+/* How many different ones are counted. */
+size_t label_counts_n(const struct label_counts *counts);
+
+/* The heaviest text and its value; NULL: there is none. */
+const char *label_counts_heaviest(const struct label_counts *counts, uint64_t *ret_value);
+
+/* The text, if there is only one, of that value; or NULL. */
+const char *label_counts_single(const struct label_counts *counts, uint64_t value);
+
 /*
  * Calls fn for at most max_values labels of each of max_keys keys, heaviest first; keys are in the
  * order of their heaviest label. With a key's last label, `rest` is the number of further ones.

@@ -26,6 +26,9 @@ struct frame {
 	uint64_t offset;       /* the same in the module's own address space; see frame_locate() */
 	struct module *module; /* NULL: in no known binary */
 	enum dp_method method;
+	/* Of a probed function, the number, from 1, of the probe whose values in the sample's labels are
+	 * those of this call; 0: none are */
+	unsigned char probe;
 };
 
 struct sample {
@@ -48,8 +51,6 @@ struct sample {
 	                   * or 0 */
 	bool late;        /* walked in user space */
 	const struct label_set *labels; /* NULL: none */
-	/* Of a crash: the address of the frame whose call has these values of a probe; 0: none */
-	uint64_t probed;
 	/* On its way to the reports: what gives `verified`; NULL: not chosen */
 	struct verification *verification;
 	const struct verified_stack *verified; /* NULL: not chosen (verified.h) */

@@ -11,6 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/exceptions.h"
+#include "report/group.h"
 #include "report/hints.h"
 #include "report/hot_list.h"
 #include "report/hottest.h"
@@ -52,6 +54,8 @@ struct text {
 	struct value value; /* of the shares; with several events, of one after the other */
 	struct hot_list functions;
 	struct hottest hottest;
+	struct frame_values values; /* of the functions of stacks */
+	struct exceptions exceptions;
 	uint64_t sum;                           /* of the values of all stacks */
 	struct label_counts labels[VALUES_MAX]; /* by event */
 	struct hints hints;
@@ -59,23 +63,31 @@ struct text {
 	struct terminal terminal;
 };
 
-/* Events are told apart by their label. */
-static int make_profile(struct text *text)
+/* Events and exceptions are told apart by their label. */
+static int add_to_profile(struct text *text, const struct sample *sample, uint32_t *ret)
 {
-	if (text->profile)
-		return 0;
-	return profile_new(text->report.context.n_several > 0 ? PROFILE_LABELS : 0, &text->profile);
+	const struct group by_type = { .key = LABEL_EXCEPTION_TYPE };
+	const char *event = text->report.context.n_several > 0 ? REPORT_EVENT : NULL;
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	struct sample alike = *sample;
+	int err = group_labels_new(&by_type, event, sample, &labels);
+
+	alike.labels = labels;
+	return err == 0 ? profile_add_numbered(text->profile, &alike, ret) : err;
 }
 
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
 	size_t i = value_event_number(&report->context, sample);
+	uint32_t stack;
 	int err = label_counts_add(&text->labels[i], &report->context, sample);
 
 	if (err == 0)
-		err = make_profile(text);
-	return err == 0 ? profile_add(text->profile, sample) : err;
+		err = exceptions_add(&text->exceptions, sample);
+	if (err == 0)
+		err = add_to_profile(text, sample, &stack);
+	return err == 0 ? frame_values_add(&text->values, sample, stack) : err;
 }
 
 static int count_stack(const struct stack *stack, void *arg)
@@ -89,10 +101,14 @@ static int count_stack(const struct stack *stack, void *arg)
 	err = hot_list_add(&text->functions, stack);
 	if (err == 0)
 		err = hints_add(&text->hints, &text->functions.symbolized, value);
+	if (err == 0 && !text->value.event)
+		err = exceptions_add_stack(&text->exceptions, &text->report, stack,
+					   &text->functions.symbolized, &text->value,
+					   &text->values);
 	if (err < 0)
 		return err;
-	return hottest_add(&text->hottest, &text->report, stack->common.comm,
-			   &text->functions.symbolized, value);
+	return hottest_add(&text->hottest, &text->report, stack, &text->functions.symbolized,
+			   &text->value, &text->values);
 }
 
 static int print_plain(const char *text, FILE *to)
@@ -281,19 +297,36 @@ static size_t count_same(const struct hottest_function *functions, size_t n)
 	return same;
 }
 
-/* Prints a function that occurs `times` times in a row. */
+/* Of a recursion, those of its innermost call that has any. */
+static void describe_values(const struct hottest_function *f, size_t times,
+			    char buffer[VALUE_TEXTS_SIZE])
+{
+	buffer[0] = '\0';
+	for (size_t i = times; i-- > 0 && buffer[0] == '\0';)
+		if (f[i].texts)
+			value_texts_describe(f[i].texts, buffer);
+}
+
+/* Prints a function that occurs `times` times in a row, and the values of its calls. */
 static int print_row(const struct text *text, const struct hottest_function *f, size_t times,
 		     double all)
 {
 	_cleanup_free_ char *name = strdup(f->name);
 	const struct colours *c = text->colours;
 	FILE *to = text->terminal.to;
+	size_t columns = text->terminal.columns > 0 ? text->terminal.columns - ROW_WIDTH : 0;
+	char values[VALUE_TEXTS_SIZE];
 
 	if (!name)
 		return -ENOMEM;
 	text_make_plain(name);
-	if (text->terminal.columns > 0)
-		terminal_shorten(name, text->terminal.columns - ROW_WIDTH);
+	describe_values(f, times, values);
+	if (columns > 0 && *values) {
+		terminal_shorten(values, columns / 2);
+		columns -= terminal_width(values, strlen(values)) + 2;
+	}
+	if (columns > 0)
+		terminal_shorten(name, columns);
 	fprintf(to, "%9s", "");
 	print_share(c, percent(f->value, all), to);
 	fprintf(to, "  %s", name);
@@ -304,6 +337,8 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 	if (times > 1)
 		fprintf(to, "%s (%zu times, down to %.1f %%)%s", c->dim, times,
 			percent(f[times - 1].value, all), c->normal);
+	if (*values)
+		fprintf(to, "  %s%s%s", c->good, values, c->normal);
 	fputc('\n', to);
 	return 0;
 }
@@ -389,7 +424,10 @@ static int print_profile(struct text *text, size_t event, double all)
 		return err;
 	(void)label_counts_for_each(&text->labels[event], TEXT_KEYS, TEXT_LABELS, print_label,
 				    &(struct label_rows){ text, all, false });
-	return print_hottest(text, all);
+	err = print_hottest(text, all);
+	if (err == 0 && !text->value.event)
+		exceptions_print(&text->exceptions, text->terminal.to);
+	return err;
 }
 
 static int sum_stack(const struct stack *stack, void *arg)
@@ -470,9 +508,7 @@ static int text_finish(struct report *report, const struct totals *totals)
 
 	text->value = value_measured(&report->context);
 	text->colours = choose_colours(report->to);
-	err = make_profile(text);
-	if (err == 0)
-		err = terminal_begin(&text->terminal, report->to, report->context.wide);
+	err = terminal_begin(&text->terminal, report->to, report->context.wide);
 	if (err < 0)
 		return err;
 	err = write_report(text, totals);
@@ -486,6 +522,8 @@ static void text_free(struct report *report)
 
 	hot_list_done(&text->functions);
 	hottest_done(&text->hottest);
+	frame_values_done(&text->values);
+	exceptions_done(&text->exceptions);
 	for (size_t i = 0; i < VALUES_MAX; i++)
 		label_counts_done(&text->labels[i]);
 	hints_done(&text->hints);
@@ -499,6 +537,10 @@ int report_text_new(struct report **ret)
 
 	if (!text)
 		return -ENOMEM;
+	if (profile_new(PROFILE_LABELS, &text->profile) < 0) {
+		free(text);
+		return -ENOMEM;
+	}
 	text->report.add = text_add;
 	text->report.finish = text_finish;
 	text->report.free = text_free;

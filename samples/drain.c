@@ -273,7 +273,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 						  &d->label_sources, walk->cfas },
 			 &labels);
 	sample.labels = labels;
-	sample.probed = value_labels_frame(d->label_sources.values, snapshot, &sample);
+	value_labels_mark(d->label_sources.values, snapshot, &sample, d->frames);
 	d->totals.unread += named_sample_lacks(q->sample);
 	if (err == 0 && spans_are_wanted(&d->spans))
 		err = spans_find(&d->spans, sample_spans(q->sample), snapshot, &sample, &calls);

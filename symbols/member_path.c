@@ -57,6 +57,16 @@ bool type_is_struct(Dwarf_Die *type)
 	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
+bool type_is_float(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = 0;
+
+	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding);
+	return encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
+	       encoding == DW_ATE_imaginary_float || encoding == DW_ATE_decimal_float;
+}
+
 bool typed_place_add(struct typed_place *p, uint64_t offset, const struct typed_place *piece)
 {
 	if (p->n_pieces == TYPED_PLACE_PIECES)
@@ -258,6 +268,8 @@ static enum value_type base_type(Dwarf_Die *type)
 	case DW_ATE_unsigned_char:
 	case DW_ATE_UTF:
 		return value_type_of(VALUE_IS_UNSIGNED, (size_t)size);
+	case DW_ATE_float:
+		return value_type_of(VALUE_IS_FLOAT, (size_t)size);
 	default:
 		return VALUE_N_TYPES;
 	}
@@ -349,7 +361,7 @@ static int read_plain(struct typed_place *p, enum value_type wanted, enum value_
 	if (*ret == VALUE_N_TYPES)
 		return fail(
 			p,
-			"its type is no integer, enum, pointer, or text of C, C++, Rust or Go%.*s",
+			"its type is no integer, f32, f64, enum, pointer, or text of C, C++, Rust or Go%.*s",
 			"", 0);
 	if (*ret > VALUE_BYTES)
 		return fail(

@@ -60,16 +60,6 @@ static int size_of(Dwarf_Die *type)
 	return is_pointer(type) ? WORD : dwarf_bytesize(type);
 }
 
-static bool is_float(Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word encoding = 0;
-
-	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding);
-	return encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
-	       encoding == DW_ATE_imaginary_float || encoding == DW_ATE_decimal_float;
-}
-
 static void add_end(struct scalars *s, uint64_t end)
 {
 	if (end > s->end)
@@ -84,7 +74,7 @@ static void add_scalar(struct scalars *s, Dwarf_Die *type, uint64_t at)
 		return; /* Rust's () */
 	s->is_packed |= size > 0 && at % (uint64_t)size != 0;
 	s->is_wide |= size > WORD;
-	s->has_others |= size < 0 || size > WORD || s->is_packed || is_float(type);
+	s->has_others |= size < 0 || size > WORD || s->is_packed || type_is_float(type);
 	add_end(s, at + (size > 0 ? (uint64_t)size : 0));
 	if (s->n < ARRAY_SIZE(s->at))
 		s->at[s->n] = at;
@@ -186,7 +176,7 @@ static enum passed number_passed(Dwarf_Die *type, int size)
 {
 	if (size <= 0 || size > WORD)
 		return PASSED_UNKNOWN;
-	return is_float(type) ? PASSED_FLOAT : PASSED_INTEGER;
+	return type_is_float(type) ? PASSED_FLOAT : PASSED_INTEGER;
 }
 
 /*

@@ -19,7 +19,7 @@ import unittest
 
 import harness
 import readers
-from harness import dwarfprof, program, refuse, start, wait_until_it_says
+from harness import dwarfprof, program, refuse, start, values_beside, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 MIN, MIN_NS = "2ms", 2000000
@@ -132,6 +132,9 @@ class Spans(unittest.TestCase):
             of = [i for i, call in enumerate(calls) if call.number == labels["number"]]
             is_right = of and may_be_long(calls[of[0]]) and not any(contains(call, time) and is_long(call) for call in calls[:of[0]])
             counts["right" if is_right else "wrong"] += 1
+            beside = values_beside(s)
+            self.assertIn(beside, ([], [{"number": labels["number"]}]), s)
+            counts["beside"] += len(beside)
             if not is_right:
                 print(f"{labels} is wrong at {time}, thread {s['tid']}: {calls}", flush=True)
         self.assertEqual(counts["wrong"], 0)
@@ -164,6 +167,7 @@ class Spans(unittest.TestCase):
             print(dict(counts), flush=True)
             self.assertLess(counts["unknown for another reason"], counts["right"] / 50 + 5)
             self.assertLess(counts["unknown at a copy"], counts["right"] / 10 + 5)
+            self.assertGreater(counts["beside"], counts["right"] * 0.9)
             if all(counts[kind] > n for kind, n in least.items()):
                 return others, log, said
         self.fail("there was too little to see")

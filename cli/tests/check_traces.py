@@ -37,7 +37,8 @@ class Traces(unittest.TestCase):
             number = log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else 0
             if number == CHANGING:
                 continue
-            labels = {key: value for key, value in (s["labels"] or {}).items() if key in KEYS}
+            # Those of probes are numbers.
+            labels = {key: value for key, value in (s["labels"] or {}).items() if key in KEYS and isinstance(value, str)}
             # Odd ones have an attribute, whose name is not known.
             if labels == labels_of(number) and s["labels_cut"] == (number % 2 == 1):
                 counts["right" if number else "none"] += 1
@@ -124,6 +125,19 @@ class Traces(unittest.TestCase):
         else:
             self.fail("there was too little to see")
         self.assertLess(counts[False, True], counts[True, False] / 2)
+
+    def test_authority_over_probes(self):
+        """A probe's value of the same name does not take the span's place; without a span, it is there."""
+        for longer in 1, 3, 9:
+            samples, log = self.record("traces-pie", 2 * longer, "-F", "999", "--probe",
+                                       f"label:{program('traces-pie')}:run(trace_id=arg1:u64,thread=arg1:u64)")
+            right = self.judge(samples, log)["right"]
+            both = [s["labels"] for s in samples if s["labels"] and "thread" in s["labels"]]
+            self.assertTrue(all(isinstance(of["thread"], int) for of in both))
+            kinds = {type(of["trace_id"]) for of in both}
+            if right > 300 and kinds == {str, int}:
+                return
+        self.fail(f"there was too little to see: {right}, {kinds}")
 
     def test_tables_say_where_the_variable_is(self):
         for name, kind in (("traces-pie", "offset"), ("traces-static", "offset"), ("libtraces_module.so", "module"),

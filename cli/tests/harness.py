@@ -310,6 +310,13 @@ def stolen_time():
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
+def values_beside(sample, keys=None):
+    """The values of calls beside their frames, innermost first; keys: these alone."""
+    frames = [f["values"] for f in sample["user_stack"] if "values" in f]
+    found = [{key: value for key, value in values.items() if keys is None or key in keys} for values in frames]
+    return [values for values in found if values]
+
+
 def is_being_copied(sample):
     """Is the kernel copying its stack page after fork()? The page cannot be read then."""
     kernel = {frame["symbol"] for frame in sample["kernel_stack"]}

@@ -77,7 +77,8 @@ static void compare_frames(const struct sample *s, const struct sample *e)
 	cr_assert(s->n_user == e->n_user && s->n_kernel == e->n_kernel);
 	for (size_t i = 0; i < s->n_user; i++) {
 		const struct frame *f = &s->user[i], *g = &e->user[i];
-		bool same = f->address == g->address && f->method == g->method;
+		bool same =
+			f->address == g->address && f->method == g->method && f->probe == g->probe;
 
 		if (f->module || g->module)
 			same = same && f->offset == g->offset &&

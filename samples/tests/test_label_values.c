@@ -2,6 +2,7 @@
 /* Values as the kernel sends them, as labels. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "samples/call_table.h"
@@ -75,6 +76,19 @@ static int64_t number(const char *key)
 	return 0;
 }
 
+/* Of whose call it is a value. */
+static unsigned int probe(const char *key)
+{
+	struct label label;
+	size_t at = 0;
+
+	while (label_set_next(set, &at, &label))
+		if (strcmp(label.key, key) == 0)
+			return label.probe;
+	cr_assert_fail("no label %s", key);
+	return 0;
+}
+
 Test(label_values, are_numbers_of_their_width)
 {
 	const __u64 word = 0xfedcba9876543280;
@@ -91,6 +105,28 @@ Test(label_values, are_numbers_of_their_width)
 	cr_assert_eq(number("v3"), (int64_t)word);
 	cr_assert_eq(number("v4"), INT16_MIN);
 	cr_assert(!set->is_cut);
+}
+
+/* Keys are in their order; beside a float in memory is something else. */
+Test(label_values, are_floats_with_the_digits_that_tell_them_apart)
+{
+	static const float floats[] = { 0.1F, 16777215, INFINITY };
+	static const double doubles[] = { 0.1F, -1.0 / 3, 1e300, -0.0 };
+	static const char *const texts[] = {
+		"0.1",    "16777215", "inf", "0.10000000149011612", "-0.3333333333333333",
+		"1e+300", "-0"
+	};
+	struct label label;
+	size_t at = 0;
+
+	for (size_t i = 0; i < 7; i++) {
+		put(i < 3 ? VALUE_F32 : VALUE_F64, UINT64_MAX);
+		memcpy(&record.words[i], i < 3 ? (void *)&floats[i] : (void *)&doubles[i - 3],
+		       i < 3 ? sizeof(float) : sizeof(double));
+	}
+	read_labels(7);
+	for (size_t i = 0; label_set_next(set, &at, &label); i++)
+		cr_assert(strcmp(label.text, texts[i]) == 0 && label.is_decimal == (i != 2));
 }
 
 Test(label_values, are_texts_where_a_number_cannot_tell)
@@ -306,7 +342,7 @@ Test(label_values, are_the_weight_of_a_sample)
 	record.words[3] = 0x70005;
 	read_labels(4);
 	cr_assert_eq(weight(), 15);
-	cr_assert(label_set_has(set, "v0", "ninebytes") && set->size == strlen("v0_tninebytes_"));
+	cr_assert(label_set_has(set, "v0", "ninebytes") && set->size == strlen("v0_tpninebytes_"));
 	forms[1].of[1].type = VALUE_S16;
 	record.words[3] = 0xffff;
 	cr_assert_eq(weight(), 0);
@@ -529,11 +565,13 @@ Test(label_values, are_of_several_calls)
 		  (const unsigned int[]){ 0, 2, 3, 0 });
 	read_calls();
 	cr_assert(number("x") == 0x107 && number("y") == 7 && number("z") == 0x107);
+	cr_assert(probe("x") == 1 && probe("y") == 2 && probe("z") == 3);
 	end();
 	put_calls(2 | 4, (const __u64 *const[]){ NULL, &word, NULL, NULL },
 		  (const unsigned int[]){ 0, 1, 0, 0 });
 	read_calls();
 	cr_assert(number("y") == 0x107 && label_set_has(set, "z", "<unknown>"));
+	cr_assert(probe("y") == 2 && probe("z") == 3);
 	cr_assert(!label_set_has(set, "x", "<unknown>") && !set->is_cut);
 	end();
 	put_calls(1, (const __u64 *const[]){ &word, NULL, NULL, NULL },
@@ -567,6 +605,7 @@ Test(label_values, are_of_several_added_calls)
 		  (const unsigned int[]){ 0, 0, 0, 0 });
 	read_calls();
 	cr_assert(label_set_has(set, "x", "<unknown>") && number("y") == 5);
+	cr_assert(probe("x") == 1 + first && probe("y") == 1 + second);
 	end();
 	put_calls(2, (const __u64 *const[]){ NULL, &word, NULL, NULL },
 		  (const unsigned int[]){ 0, 0, 0, 0 });

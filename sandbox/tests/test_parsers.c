@@ -258,24 +258,64 @@ static void expect_descriptors(pid_t pid)
 		cr_assert(clock_now_ns() < end_ns, "%s", other);
 }
 
-/* Whatever this process has open, and with or without root. */
+/* A parser, and who has started it. */
+static void expect_nothing(pid_t starter, pid_t helper)
+{
+	cr_assert_eq(status(helper, "CapEff", 16), 0);
+	cr_assert_eq(status(helper, "CapPrm", 16), 0);
+	cr_assert_eq(status(helper, "NoNewPrivs", 10), 1);
+	cr_assert_eq(status(helper, "Seccomp", 10), 2);
+	if (geteuid() != 0)
+		return; /* its files and environment cannot be looked at */
+	cr_assert_eq(status(helper, "Uid", 10), 65533);
+	cr_assert_eq(status(helper, "Gid", 10), 65533);
+	cr_assert_eq(status(helper, "CapBnd", 16), 0);
+	expect_descriptors(starter);
+	expect_descriptors(helper);
+}
+
+/* Whatever this process has open, and with or without root: also those that replace others. */
 Test(parsers, hold_nothing)
 {
 	int secret = open("/proc/self/exe", O_RDONLY); /* not even with O_CLOEXEC */
+	pid_t first, helper;
 
 	cr_assert(secret > HELPER_SOCKET);
 	expect_answer();
-	cr_assert_eq(status(parser(), "CapEff", 16), 0);
-	cr_assert_eq(status(parser(), "CapPrm", 16), 0);
-	cr_assert_eq(status(parser(), "NoNewPrivs", 10), 1);
-	cr_assert_eq(status(parser(), "Seccomp", 10), 2);
-	if (geteuid() != 0)
-		return; /* its files and environment cannot be looked at */
-	cr_assert_eq(status(parser(), "Uid", 10), 65533);
-	cr_assert_eq(status(parser(), "Gid", 10), 65533);
-	cr_assert_eq(status(parser(), "CapBnd", 16), 0);
-	expect_descriptors(spawner());
-	expect_descriptors(parser());
+	first = parser();
+	expect_nothing(spawner(), first);
+	cr_assert(kill(first, SIGKILL) == 0);
+	expect_answer();
+	cr_assert_neq(parser(), first);
+	expect_nothing(spawner(), parser());
+	helper = parser();
+	first = spawner();
+	cr_assert(kill(first, SIGKILL) == 0);
+	kill(helper, SIGKILL); /* it may have ended with the spawner */
+	expect_answer();
+	cr_assert_neq(spawner(), first);
+	expect_nothing(spawner(), parser());
+}
+
+/* Those of a second profiler, which starts when this process has all of the first one's open. */
+Test(parsers, hold_nothing_of_others_in_their_process)
+{
+	int secret = open("/proc/self/exe", O_RDONLY);
+	struct parsers *first = parsers;
+	pid_t first_spawner, other, starters[16];
+	struct parsers *second;
+
+	cr_assert(secret > HELPER_SOCKET);
+	expect_answer();
+	first_spawner = spawner();
+	cr_assert_eq(parsers_new(HELPER_SELF, &second), 0);
+	parsers = second;
+	expect_answer();
+	cr_assert_eq(children(getpid(), starters), 2);
+	other = starters[starters[0] == first_spawner];
+	expect_nothing(other, only_child(other));
+	parsers_drop(second);
+	parsers = first;
 }
 
 /* What each layer is for; each has to fail alone. */
