@@ -575,4 +575,6 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 #include "bpf/exec_span.bpf.h"
 #include "bpf/fork_span.bpf.h"
 #include "bpf/off_cpu.bpf.h"
+
+#include "bpf/alloc.bpf.h"
 #include "bpf/trace.bpf.h"

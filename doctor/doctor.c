@@ -267,6 +267,8 @@ static const char *program_need(const char *name)
 		return "--off-cpu, --wall";
 	if (strcmp(name, "dp_crash") == 0)
 		return "--crashes";
+	if (strcmp(name, "dp_begin_alloc") == 0 || strcmp(name, "dp_end_alloc") == 0)
+		return "--alloc";
 	if (strcmp(name, "dp_dump") == 0)
 		return "dump";
 	return "what its name says";

@@ -81,6 +81,8 @@ static void choose_uprobe(struct session *s, const struct session_needs *needs)
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_span, type);
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_alloc, type);
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_alloc, type);
 }
 
 /*
@@ -110,10 +112,12 @@ static int load(struct session *s, const struct refusal *refusal, const char *bt
 	return rings_err < 0 ? rings_err : segments_err;
 }
 
-static int make_exception_probes(struct session *s)
+static int make_file_probes(struct session *s, bool are_allocs)
 {
 	const struct exception_fds fds = {
-		.program = bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
+		.program = bpf_program__fd(are_allocs ? s->bpf->progs.dp_begin_alloc :
+							s->bpf->progs.dp_sample_uprobe),
+		.returns = are_allocs ? bpf_program__fd(s->bpf->progs.dp_end_alloc) : -1,
 		.is_multi = s->uprobe_multi,
 		.arguments = bpf_map__fd(s->bpf->maps.dp_arguments),
 		.whats = bpf_map__fd(s->bpf->maps.dp_whats),
@@ -121,7 +125,7 @@ static int make_exception_probes(struct session *s)
 	int err = exception_probes_new(&fds, &s->exceptions);
 
 	if (err < 0)
-		log_error("cannot prepare probes of exceptions: %s", strerror(-err));
+		log_error("cannot prepare probes of files: %s", strerror(-err));
 	return err;
 }
 
@@ -175,6 +179,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 			 const struct refusal *refusal)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = options->btf);
+	bool has_allocs = options->needs.programs & 1U << DP_EVENT_ALLOC;
 	int err = kernel_types_check(options->btf);
 
 	if (err < 0)
@@ -186,7 +191,8 @@ static int open_and_load(struct session *s, const struct session_options *option
 		return err;
 	}
 	knobs_set(s->bpf, options);
-	if (options->needs.programs & 1U << DP_EVENT_UPROBE || options->needs.label_probes > 0)
+	if (options->needs.programs & (1U << DP_EVENT_UPROBE | 1U << DP_EVENT_ALLOC) ||
+	    options->needs.label_probes > 0)
 		choose_uprobe(s, &options->needs);
 	if (options->needs.programs & 1U << DP_EVENT_TRACE)
 		err = tracer_prepare(&s->tracer, s->bpf->progs.dp_sample_trace,
@@ -198,8 +204,8 @@ static int open_and_load(struct session *s, const struct session_options *option
 		permission_explain_kernel();
 	if (err == 0)
 		err = set_cgroup(s);
-	if (err == 0 && options->needs.has_exceptions)
-		err = make_exception_probes(s);
+	if (err == 0 && (options->needs.has_exceptions || has_allocs))
+		err = make_file_probes(s, has_allocs);
 	return err < 0 ? err : follow_processes(s);
 }
 
@@ -438,6 +444,11 @@ int session_sample_exceptions(struct session *s)
 	return exception_probes_start(s->exceptions);
 }
 
+int session_sample_allocs(struct session *s)
+{
+	return exception_probes_start(s->exceptions);
+}
+
 int session_sample_trace(struct session *s, const struct tracer_place *place, unsigned int number)
 {
 	struct bpf_link *link;
@@ -491,6 +502,31 @@ void session_losses(const struct session *s, struct session_losses *ret)
 			ret->time_ns += losses.time_ns;
 		}
 	}
+}
+
+int session_each_held(const struct session *s, int (*fn)(void *arg, const struct dp_held *held),
+		      void *arg)
+{
+	int fd = bpf_map__fd(s->bpf->maps.dp_held), err = 0;
+	struct dp_held_key key, *last = NULL;
+
+	while (err == 0 && bpf_map_get_next_key(fd, last, &key) == 0) {
+		struct dp_held held;
+
+		last = &key;
+		if (bpf_map_lookup_elem(fd, &key, &held) == 0)
+			err = fn(arg, &held);
+	}
+	return err;
+}
+
+uint64_t session_held_full(const struct session *s)
+{
+	struct dp_alloc_counts counts = { 0 };
+	const uint32_t zero = 0;
+
+	(void)bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_alloc_counts), &zero, &counts);
+	return counts.n_full;
 }
 
 int session_add_blocked(struct session *s, uint32_t kernel_tid, const struct dp_blocked *blocked)

@@ -15,6 +15,7 @@ static const struct event_source *const sources[] = {
 	&event_uretprobe,
 	&event_usdt,
 	&event_exceptions,
+	&event_alloc,
 	&event_page_faults,
 	&event_minor_faults,
 	&event_major_faults,

@@ -116,6 +116,7 @@ extern const struct event_source event_uprobe;
 extern const struct event_source event_uretprobe;
 extern const struct event_source event_usdt;
 extern const struct event_source event_exceptions;
+extern const struct event_source event_alloc;
 extern const struct event_source event_page_faults;
 extern const struct event_source event_minor_faults;
 extern const struct event_source event_major_faults;

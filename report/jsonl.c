@@ -145,6 +145,7 @@ static void json_set_own_labels(json_t *json, const struct sample *sample)
 static json_t *json_sample(const struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
+	bool is_memory = value_is_memory(&report->context);
 	json_t *json = json_object();
 
 	json_object_set_new(json, "time_ns", json_integer((json_int_t)sample->time_ns));
@@ -165,8 +166,11 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 	json_object_set_new(json, "late", json_boolean(sample->late));
 	json_object_set_new(json, "weight", json_integer((json_int_t)sample->weight));
 	json_object_set_new(json, "value_ns",
-			    sample->value_ns ? json_integer((json_int_t)sample->value_ns) :
-					       json_null());
+			    sample->value_ns && !is_memory ?
+				    json_integer((json_int_t)sample->value_ns) :
+				    json_null());
+	if (is_memory)
+		json_object_set_new(json, "bytes", json_integer((json_int_t)sample->value_ns));
 	json_set_labels(json, sample->labels);
 	json_object_set_new(json, "lost", json_integer((json_int_t)totals->lost));
 	json_set_verified(report, sample->verified, json);

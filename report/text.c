@@ -186,6 +186,11 @@ static void print_scale(const struct text *text, const struct totals *totals)
 	/* Of several events, each has its own section and sum. */
 	if (totals->events != totals->samples && text->report.context.n_several == 0)
 		fprintf(to, "Scaled: the samples stand for %" PRIu64 " events\n", totals->events);
+	if (value_is_memory(&text->report.context))
+		fprintf(to,
+			"Allocated: %" PRIu64 " bytes in %" PRIu64
+			" pieces, held at the end: %" PRIu64 " bytes in %" PRIu64 "\n",
+			totals->time_ns, totals->events, totals->held_bytes, totals->held);
 	if (value_is_time(&text->value))
 		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
 			(double)totals->lost_ns / 1e6);
@@ -433,11 +438,12 @@ static int sum_stack(const struct stack *stack, void *arg)
 	return 0;
 }
 
-/* A section for each of several events. */
+/* A section for each of several events, or of what was allocated and what is held. */
 static int print_events(struct text *text)
 {
 	const struct report_context *context = &text->report.context;
 	const struct colours *c = text->colours;
+	bool are_memory = value_is_memory(context);
 	struct value values[VALUES_MAX];
 	size_t n = values_of(context, values);
 	FILE *to = text->terminal.to;
@@ -445,16 +451,19 @@ static int print_events(struct text *text)
 
 	text->functions.value = &text->value;
 	for (size_t i = 0; err == 0 && i < n; i++) {
+		if (are_memory && values[i].scale > 0) /* numbers are in the head */
+			continue;
 		text->value = values[i];
 		text->sum = 0;
 		hot_list_done(&text->functions);
 		hottest_done(&text->hottest);
 		(void)profile_for_each(text->profile, sum_stack, text);
 		fprintf(to, "\n%s", c->bold);
-		err = print_plain(values[i].event, to);
-		fprintf(to, "%s: %" PRIu64 "\n", c->normal, text->sum);
+		err = print_plain(are_memory ? values[i].name : values[i].event, to);
+		fprintf(to, "%s: %" PRIu64 "%s\n", c->normal, text->sum,
+			are_memory ? " bytes" : "");
 		if (err == 0 && text->sum > 0)
-			err = print_profile(text, i, (double)text->sum);
+			err = print_profile(text, are_memory ? 0 : i, (double)text->sum);
 	}
 	return err;
 }
@@ -482,7 +491,7 @@ static int write_report(struct text *text, const struct totals *totals)
 		err = print_verified(&report->context, totals->verified, text->terminal.to);
 	if (err < 0)
 		return err;
-	if (report->context.n_several > 0)
+	if (report->context.n_several > 0 || value_is_memory(&report->context))
 		err = print_events(text);
 	else
 		err = print_profile(text, 0, all);

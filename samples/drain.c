@@ -49,6 +49,7 @@ void drain_done(struct drain *d)
 	copies_done(&d->copies);
 	off_cpu_done(&d->intervals);
 	spans_done(&d->spans);
+	kept_memory_done(&d->memory);
 	runtime_join_done(&d->runtime_join);
 	free(d->unknown_pids);
 	free(d->frames);
@@ -285,6 +286,9 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		return err;
 	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
 			    &sample);
+	err = kept_memory_add(&d->memory, q->sample, &sample);
+	if (err < 0)
+		return err;
 	if (!off_cpu)
 		return report_or_keep(d, &sample, &calls);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */

@@ -100,6 +100,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->table_size = result.table_size;
 	ret->n_lines = result.n_lines;
 	ret->cxx = result.cxx;
+	ret->allocator = result.allocator;
 	memcpy(ret->type, result.type, sizeof(ret->type));
 	return err;
 }
@@ -161,9 +162,9 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       r->facts.n_segments <= PARSER_MAX_SEGMENTS && r->facts.n_code <= PARSER_MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       container_names_are_sound(&r->container) && cxx_runtime_is_sound(&r->cxx) &&
-	       memchr(r->type, '\0', sizeof(r->type)) && r->is_so <= 1 && r->has_context <= 1 &&
-	       r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
-	       r->n_pieces < JIT_PIECES_MAX &&
+	       allocator_is_sound(&r->allocator) && memchr(r->type, '\0', sizeof(r->type)) &&
+	       r->is_so <= 1 && r->has_context <= 1 && r->has_more <= 1 && r->has_times <= 1 &&
+	       r->is_closed <= 1 && r->n_pieces < JIT_PIECES_MAX &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + PARSER_MAX_UNPACKED;
 }
 
@@ -365,6 +366,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	ret->digest = r->digest;
 	ret->container = r->container;
 	ret->cxx = r->cxx;
+	ret->allocator = r->allocator;
 	memcpy(ret->type, r->type, sizeof(ret->type));
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;

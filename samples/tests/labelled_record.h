@@ -24,7 +24,6 @@ static struct {
 static struct value_forms forms[2];
 static struct value_labels labels;
 static struct label_set *set;
-static const char *own; /* the key of a label that the program has set; NULL: none */
 
 static void begin(void)
 {
@@ -40,7 +39,7 @@ static void end(void)
 	set = label_set_free(set);
 }
 
-static int64_t number(const char *key)
+static inline int64_t number(const char *key)
 {
 	struct label label;
 	size_t at = 0;
@@ -53,7 +52,7 @@ static int64_t number(const char *key)
 }
 
 /* Of whose call it is a value. */
-static unsigned int probe(const char *key)
+static inline unsigned int probe(const char *key)
 {
 	struct label label;
 	size_t at = 0;

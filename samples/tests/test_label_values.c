@@ -9,6 +9,8 @@
 
 TestSuite(label_values, .init = begin, .fini = end);
 
+static const char *own; /* the key of a label that the program has set; NULL: none */
+
 static void put(enum value_type type, __u64 word)
 {
 	struct value_forms *f = &forms[1];
