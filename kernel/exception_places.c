@@ -56,6 +56,7 @@ static int attach_places(const struct exception_fds *fds, const struct uprobe_pl
 int exception_places_attach(const struct exception_places *p, const struct exception_fds *fds,
 			    int fd, int links[EXCEPTION_LINKS])
 {
+	uint64_t offsets[ALLOCATOR_PLACES], counters[ALLOCATOR_PLACES], cookies[ALLOCATOR_PLACES];
 	struct uprobe_places places = UPROBE_PLACES_NONE;
 	int err;
 
@@ -66,7 +67,20 @@ int exception_places_attach(const struct exception_places *p, const struct excep
 	places.n = p->n_returns;
 	places.are_returns = true;
 	err = attach_places(fds, &places, links + ALLOCATOR_PLACES);
+	if (err < 0)
+		return err;
+	/* Of an allocator backwards: what is given back is seen sooner than what is allocated. */
+	for (size_t i = 0; i < p->n; i++) {
+		size_t from = p->n_returns > 0 ? p->n - 1 - i : i;
+
+		offsets[i] = p->offsets[from];
+		counters[i] = p->counters[from];
+		cookies[i] = p->cookies[from];
+	}
+	places.offsets = offsets;
+	places.counters = counters;
+	places.cookies = cookies;
 	places.n = p->n;
 	places.are_returns = false;
-	return err < 0 ? err : attach_places(fds, &places, links);
+	return attach_places(fds, &places, links);
 }

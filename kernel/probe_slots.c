@@ -174,7 +174,8 @@ int probe_slots_attach(struct probe_slots *s, enum probe_use use,
 	}
 	if (err >= 0)
 		return 0;
-	uprobe_explain_refusal(s->programs[use], s->is_multi, places, err);
+	uprobe_explain_refusal(s->programs[use], s->is_multi, places,
+			       n_pids > 0 ? pids[ret->n / n_each] : 0, err);
 	probe_links_close(ret);
 	return err;
 }

@@ -349,7 +349,7 @@ static int attach_places(struct session *s, const struct bpf_program *program,
 				    attach_each(s, program, places);
 
 	if (err < 0)
-		uprobe_explain_refusal(bpf_program__fd(program), s->uprobe_multi, places, err);
+		uprobe_explain_refusal(bpf_program__fd(program), s->uprobe_multi, places, 0, err);
 	else if (s->uprobe_multi)
 		*ret_fd = err;
 	return err < 0 ? err : 0;
@@ -510,9 +510,12 @@ int session_each_held(const struct session *s, int (*fn)(void *arg, const struct
 	int fd = bpf_map__fd(s->bpf->maps.dp_held), err = 0;
 	struct dp_held_key key, *last = NULL;
 
-	while (err == 0 && bpf_map_get_next_key(fd, last, &key) == 0) {
+	/* Behind a key that has gone meanwhile comes the first one again. */
+	for (size_t i = 0; err == 0 && i < DP_MAX_HELD; i++) {
 		struct dp_held held;
 
+		if (bpf_map_get_next_key(fd, last, &key) < 0)
+			break;
 		last = &key;
 		if (bpf_map_lookup_elem(fd, &key, &held) == 0)
 			err = fn(arg, &held);

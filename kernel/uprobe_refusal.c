@@ -8,13 +8,15 @@
 #include "kernel/permission.h"
 #include "kernel/uprobe.h"
 #include "kernel/uprobe_places.h"
+#include "limits/limits.h"
 #include "log/log.h"
 
 /* The kernel's own ENOTSUPP, which has no name here. */
 #define NOT_SUPPORTED 524
 #define BREAKPOINT 0xcc
 
-static int attach(int program, bool is_multi, const struct uprobe_places *places, size_t i)
+static int attach(int program, bool is_multi, const struct uprobe_places *places, size_t i,
+		  unsigned int pid)
 {
 	struct uprobe_places one = *places;
 
@@ -23,8 +25,8 @@ static int attach(int program, bool is_multi, const struct uprobe_places *places
 	one.counters += one.counters ? i : 0;
 	one.n = 1;
 	one.n_more = 0;
-	return is_multi ? uprobe_attach_multi(program, &one, 0) :
-			  uprobe_attach_one(program, &one, 0, 0);
+	return is_multi ? uprobe_attach_multi(program, &one, (pid_t)pid) :
+			  uprobe_attach_one(program, &one, 0, (pid_t)pid);
 }
 
 /* "": it is none of a function's. */
@@ -52,10 +54,11 @@ static void explain(const struct uprobe_places *places, uint64_t offset)
 	log_detail("try:  a line of the function, as FILE:LINE");
 }
 
-void uprobe_explain_refusal(int program, bool is_multi, const struct uprobe_places *places, int err)
+void uprobe_explain_refusal(int program, bool is_multi, const struct uprobe_places *places,
+			    unsigned int pid, int err)
 {
-	for (size_t i = 0; err == -NOT_SUPPORTED && i < places->n; i++) {
-		int link = attach(program, is_multi, places, i);
+	for (size_t i = 0; err == -NOT_SUPPORTED && i < places->n && i < UPROBE_REFUSAL_MAX; i++) {
+		int link = attach(program, is_multi, places, i, pid);
 
 		if (link == err) {
 			explain(places, places->offsets[i]);

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "kernel/session.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "report/report_queue.h"
 #include "samples/kept_sample.h"
@@ -19,7 +20,7 @@ struct memory_site {
 	struct kept_sample *kept; /* the first sample */
 	uint64_t n, bytes;        /* held */
 	size_t key_size;
-	uint64_t key[]; /* the process, and the frames' addresses and modules */
+	uint64_t key[]; /* the process, and the frames' addresses, modules and offsets */
 };
 
 void kept_memory_done(struct kept_memory *memory)
@@ -38,7 +39,7 @@ void kept_memory_done(struct kept_memory *memory)
 
 static struct memory_site *site_new(const struct sample *sample)
 {
-	size_t key_size = (1 + 2 * sample->n_user) * sizeof(uint64_t);
+	size_t key_size = (1 + 3 * sample->n_user) * sizeof(uint64_t);
 	struct memory_site *site = calloc(1, sizeof(*site) + key_size);
 
 	if (!site)
@@ -46,8 +47,9 @@ static struct memory_site *site_new(const struct sample *sample)
 	site->key_size = key_size;
 	site->key[0] = (uint64_t)sample->pid;
 	for (size_t i = 0; i < sample->n_user; i++) {
-		site->key[1 + 2 * i] = sample->user[i].address;
-		site->key[2 + 2 * i] = (uintptr_t)sample->user[i].module;
+		site->key[1 + 3 * i] = sample->user[i].address;
+		site->key[2 + 3 * i] = (uintptr_t)sample->user[i].module;
+		site->key[3 + 3 * i] = sample->user[i].offset;
 	}
 	return site;
 }
@@ -64,6 +66,11 @@ static int find_site(struct kept_memory *memory, const struct sample *sample,
 	if (site) {
 		free(made);
 		*ret = site;
+		return 0;
+	}
+	if (HASH_COUNT(memory->sites) >= MEMORY_SITES_MAX) {
+		free(made);
+		*ret = NULL;
 		return 0;
 	}
 	err = kept_sample_new(sample, NULL, &made->kept);
@@ -112,6 +119,9 @@ int kept_memory_add(struct kept_memory *memory, const struct named_sample *named
 	    values->part.size < sizeof(*values) + DP_ALLOC_N_VALUES * DP_CELL_SIZE)
 		return 0;
 	sample->value_ns = value[DP_ALLOC_SIZE];
+	/* What is held of others is counted at the end. */
+	if (value[DP_ALLOC_NUMBER] >= MEMORY_SAMPLES_MAX)
+		return 0;
 	err = make_room(memory, value[DP_ALLOC_NUMBER]);
 	if (err == 0)
 		err = find_site(memory, sample, &site);
@@ -157,6 +167,11 @@ static int report_some(const struct memory_site *site, uint64_t n, uint64_t size
 	sample.weight = n;
 	sample.value_ns = size;
 	sample.verification = NULL;
+	/* The threads and labels of all its pieces are not kept. */
+	sample.tid = sample.pid;
+	sample.cpu = 0;
+	sample.labels = NULL;
+	memcpy(sample.thread_name, sample.comm, sizeof(sample.thread_name));
 	totals_count(totals, &sample);
 	wait_for_room(queue);
 	return report_queue_add(queue, &sample, totals);
