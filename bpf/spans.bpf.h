@@ -163,12 +163,12 @@ static __always_inline __u32 span_code_note(__u32 pid, __u32 id, __u64 start)
 	if (!code) {
 		bpf_map_update_elem(&dp_span_code, &pid, &fresh, BPF_NOEXIST);
 		code = bpf_map_lookup_elem(&dp_span_code, &pid);
-		/* The map may have had it before. */
-		if (code)
-			code->moves = (__u32)bpf_ktime_get_ns();
 	}
 	if (!code)
 		return 0;
+	/* Any number but one that the map has had of it before; whichever of its threads sets it. */
+	if (code->moves == 0)
+		__sync_val_compare_and_swap(&code->moves, 0, (__u32)bpf_ktime_get_ns() | 1);
 	/* In this order: a sample may interrupt this. */
 	*(volatile __u64 *)&code->start[port_index(place, DP_MAX_SPAN_PLACES)] = start;
 	*(volatile __u32 *)&code->id[port_index(place, DP_MAX_SPAN_PLACES)] = id;

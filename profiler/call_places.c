@@ -161,9 +161,12 @@ static int find_facts(struct parsers *parsers, const struct uprobe_reader *reade
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	clockid_t clock = 0;
+	int err = parsers_ask(parsers, &request, &clock, &result);
 
-	if (parsers_ask(parsers, &request, &clock, &result) < 0)
-		return 0;
+	if (err < 0) {
+		log_error("cannot read %s: %s", parts->path, strerror(-err));
+		return err;
+	}
 	memcpy(ret_build_id, result.facts.origin.build_id, ELF_BUILD_ID_SIZE);
 	for (size_t i = 0; i < places->n; i++) {
 		if (!is_go(&result.facts, places->offsets[i]))
