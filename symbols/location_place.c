@@ -152,8 +152,9 @@ static bool only_narrows(const Dwarf_Op *ops, size_t n)
 /* A value that is computed from a register. */
 static bool set_sum(struct typed_place *p, const Dwarf_Op *ops, size_t n, bool is_exact)
 {
+	/* What is converted to a float is not the register's value. */
 	if (n < 2 || !is_based(&ops[0], is_exact) || ops[n - 1].atom != DW_OP_stack_value ||
-	    !only_narrows(ops + 1, n - 2))
+	    !only_narrows(ops + 1, n - 2) || type_is_float(&p->type))
 		return false;
 	p->how.add = (__s64)ops[0].number;
 	return set_register(p, ops[0].atom - DW_OP_breg0) == 0;

@@ -363,6 +363,9 @@ static int read_plain(struct typed_place *p, enum value_type wanted, enum value_
 			p,
 			"its type is no integer, f32, f64, enum, pointer, or text of C, C++, Rust or Go%.*s",
 			"", 0);
+	if (type_is_float(&p->type) && (*ret == VALUE_F32 || *ret == VALUE_F64) &&
+	    own_type(&p->type) != *ret)
+		return fail(p, "it is a floating-point number of another size%.*s", "", 0);
 	if (*ret > VALUE_BYTES)
 		return fail(
 			p,
