@@ -86,9 +86,10 @@ static int add_message(struct exceptions *exceptions, struct exception_type *typ
 
 	if (!plain)
 		return -ENOMEM;
-	if (exceptions->n_messages >= LABEL_COUNTS_MAX)
-		return 0;
 	text_make_plain(plain);
+	if (exceptions->n_messages >= LABEL_COUNTS_MAX &&
+	    !label_counts_have_text(&type->messages, plain))
+		return 0;
 	err = label_counts_add_text(&type->messages, plain, count);
 	exceptions->n_messages += label_counts_n(&type->messages) - n;
 	return err;

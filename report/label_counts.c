@@ -60,6 +60,14 @@ int label_counts_add_text(struct label_counts *counts, const char *text, uint64_
 	return add_text(counts, text, 0, value);
 }
 
+bool label_counts_have_text(const struct label_counts *counts, const char *text)
+{
+	const struct label_counts_entry *e;
+
+	HASH_FIND(hh, counts->entries, text, strlen(text), e);
+	return e;
+}
+
 size_t label_counts_n(const struct label_counts *counts)
 {
 	return HASH_COUNT(counts->entries);

@@ -2,6 +2,7 @@
 #ifndef DP_REPORT_LABEL_COUNTS_H
 #define DP_REPORT_LABEL_COUNTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "report/report.h"
@@ -25,6 +26,8 @@ int label_counts_add(struct label_counts *counts, const struct report_context *c
 
 /* Counts a text, which is printable and no label, like those of a single key. 0 or -ENOMEM. */
 int label_counts_add_text(struct label_counts *counts, const char *text, uint64_t value);
+
+bool label_counts_have_text(const struct label_counts *counts, const char *text);
 
 /* How many different ones are counted. */
 size_t label_counts_n(const struct label_counts *counts);

@@ -129,8 +129,12 @@ int label_list_add(struct label_list *list, const struct label *label)
 {
 	const char *last = label->text ? label->text : label->unit;
 	size_t size = strlen(label->key) + strlen(last) + sizeof(label->number) + 4;
-	char kind = !label->text ? LABEL_NUMBER : label->is_decimal ? LABEL_DECIMAL : LABEL_TEXT;
+	char kind = LABEL_NUMBER;
 
+	if (label->text)
+		kind = LABEL_TEXT;
+	if (label->text && label->is_decimal)
+		kind = LABEL_DECIMAL;
 	if (size > LABEL_SET_MAX - list->size) {
 		list->is_cut = true;
 		return 0;

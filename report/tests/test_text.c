@@ -112,8 +112,10 @@ Test(text, tells_a_person_values_beside_their_function)
 		add(sample);
 		label_set_free(set);
 	}
-	chain[0].module = &program;
-	add(sample_of_chain(3));
+	sample.labels = NULL;
+	sample.user = chain + 1;
+	sample.n_user = 3;
+	add(sample);
 	finish();
 	cr_assert(strstr(text, "\n\nHottest stack, 4 of 5 (80.0 %), of my prog\n"
 			       "          100.0 %  [f0]  route=/a 75.0 %, route=/b?[31m 25.0 %\n"
