@@ -229,6 +229,8 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 		(void)off_cpu_options_parse_states("S,D", &p->states);
 	}
 	options_complete(o, state);
+	if (p->event.source == &event_alloc)
+		argp_error(state, "an agent takes no --alloc: what is held is known at the end");
 	backend_settings_complete(&s->backends, state);
 	if (!s->agent.store && !s->agent.pull && s->backends.n == 0)
 		argp_error(state, "profiles go nowhere: give --store DIR, --otlp URL, --pyroscope "

@@ -191,6 +191,21 @@ static void check_periods(const struct options *o, struct argp_state *state,
 			s->name, MIN_PERIOD_HZ);
 }
 
+/* What is given back has to be seen, whoever does that. */
+static void check_alloc(const struct options *o, struct argp_state *state)
+{
+	const struct profiler_options *r = &o->record.profiler;
+
+	if (r->target.n_tids > 0)
+		argp_error(state,
+			   "-t and --alloc exclude each other: any thread may give memory back; -p "
+			   "takes its process");
+	if (r->max_rate > 0)
+		argp_error(state, "--max-rate does not go with --alloc: --alloc=SIZE takes fewer");
+	if (r->crashes)
+		argp_error(state, "--alloc and --crashes exclude each other");
+}
+
 static void check_probe(const struct profiler_options *r, struct argp_state *state)
 {
 	const unsigned int probes =
@@ -242,6 +257,8 @@ void event_options_complete(struct options *o, struct argp_state *state)
 	if (r->value && (!r->event.argument || !r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
 		argp_error(state, "--value is for events of -e with values, such as uprobe:");
+	if (r->event.source == &event_alloc)
+		check_alloc(o, state);
 	if (r->n_label_probes > 0)
 		check_probe(r, state);
 	if (r->probe_socket)

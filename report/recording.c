@@ -66,6 +66,7 @@ struct recording {
 	uint64_t time_ns; /* of the last sample, and of the last one that was flushed */
 	uint64_t flushed_ns;
 	uint64_t lost, lost_ns; /* as last recorded */
+	uint64_t n_samples;     /* recorded */
 };
 
 /* Two numbers of at most ten bytes. */
@@ -506,6 +507,7 @@ static int put_sample(struct recording *r, const struct sample *s)
 		bytes_put_number(b, refs.placement);
 	bytes_put_number(b, s->n_kernel > 0 ? refs.kernel + 1 : 0);
 	put_fields(b, s, &refs);
+	r->n_samples++;
 	return put_record(r, RECORDING_SAMPLE, b);
 }
 
@@ -554,7 +556,7 @@ static int recording_finish(struct report *report, const struct totals *totals)
 		err = put_record(r, RECORDING_CALLS, b);
 	}
 	b->size = 0;
-	bytes_put_number(b, totals->samples);
+	bytes_put_number(b, r->n_samples);
 	bytes_put_number(b, totals->duration_ns);
 	bytes_put_number(b, totals->still_blocked);
 	bytes_put_number(b, totals->pages_requested);

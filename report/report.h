@@ -96,6 +96,7 @@ struct report_format {
 	 */
 	bool groups;
 	bool streams;    /* writes samples as they come, and keeps none */
+	bool no_memory;  /* it cannot tell bytes that were allocated from samples */
 	const char *use; /* what to do with such a file, as a phrase; NULL: it is obvious */
 	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
 	const char *(*missing)(void);

@@ -57,6 +57,7 @@ struct text {
 	struct frame_values values; /* of the functions of stacks */
 	struct exceptions exceptions;
 	uint64_t sum;                           /* of the values of all stacks */
+	bool is_memory, is_held;                /* are the values of memory, and of what is held? */
 	struct label_counts labels[VALUES_MAX]; /* by event */
 	struct hints hints;
 	const struct colours *colours;
@@ -96,10 +97,10 @@ static int count_stack(const struct stack *stack, void *arg)
 	uint64_t value = value_of_stack(&text->value, stack);
 	int err;
 
-	if (value == 0 && text->value.event)
+	if (value == 0 && (text->value.event || text->is_memory))
 		return 0;
 	err = hot_list_add(&text->functions, stack);
-	if (err == 0)
+	if (err == 0 && !text->is_held)
 		err = hints_add(&text->hints, &text->functions.symbolized, value);
 	if (err == 0 && !text->value.event)
 		err = exceptions_add_stack(&text->exceptions, &text->report, stack,
@@ -422,8 +423,9 @@ static int print_profile(struct text *text, size_t event, double all)
 		err = print_functions(text, all);
 	if (err < 0)
 		return err;
-	(void)label_counts_for_each(&text->labels[event], TEXT_KEYS, TEXT_LABELS, print_label,
-				    &(struct label_rows){ text, all, false });
+	if (!text->is_held)
+		(void)label_counts_for_each(&text->labels[event], TEXT_KEYS, TEXT_LABELS,
+					    print_label, &(struct label_rows){ text, all, false });
 	err = print_hottest(text, all);
 	if (err == 0 && !text->value.event)
 		exceptions_print(&text->exceptions, text->terminal.to);
@@ -454,6 +456,8 @@ static int print_events(struct text *text)
 		if (are_memory && values[i].scale > 0) /* numbers are in the head */
 			continue;
 		text->value = values[i];
+		text->is_memory = are_memory;
+		text->is_held = value_is_held(&values[i]);
 		text->sum = 0;
 		hot_list_done(&text->functions);
 		hottest_done(&text->hottest);

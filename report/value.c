@@ -36,6 +36,11 @@ bool value_is_memory(const struct report_context *context)
 	return context->events & ALLOC;
 }
 
+bool value_is_held(const struct value *value)
+{
+	return value->events == HELD;
+}
+
 static bool has_measured_kind(const struct report_context *context)
 {
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
@@ -153,7 +158,7 @@ uint64_t value_of_stack(const struct value *value, const struct stack *stack)
 
 uint64_t value_of_totals(const struct value *value, const struct totals *totals)
 {
-	if (value->events == HELD)
+	if (value_is_held(value))
 		return value_of(value, totals->held, totals->held_bytes);
 	return value_of(value, totals->events, totals->time_ns);
 }
@@ -171,7 +176,7 @@ uint64_t value_of_lost(const struct value *value, const struct totals *totals)
 			  value->period > 0   ? value->period :
 						1;
 
-	if (value->events == HELD)
+	if (value_is_held(value))
 		return 0;
 	return value_of(value,
 			totals->lost * (events / samples) +

@@ -35,6 +35,9 @@ struct value value_measured(const struct report_context *context);
 /* Are they of memory that is allocated, and held? What has a time elsewhere has bytes there. */
 bool value_is_memory(const struct report_context *context);
 
+/* Is it of what is held, not of what was allocated? */
+bool value_is_held(const struct value *value);
+
 /* True if it is a time, in nanoseconds. */
 bool value_is_time(const struct value *value);
 

@@ -22,6 +22,7 @@ from readers import go_pprof, read_go  # noqa: E402
 
 HEAD = r"Allocated: (\d+) bytes in (\d+) pieces, held at the end: (\d+) bytes in (\d+)"
 INTERVAL = 4096
+NOT_OF_MEMORY = "otlp", "perf-script", "speedscope", "firefox", "firefox-gz"
 # By library: what it takes to be the program's allocator. Those that are not installed are named.
 LIBRARIES = ("jemalloc", "tcmalloc", "tcmalloc_minimal", "mimalloc")
 
@@ -44,12 +45,26 @@ def summed(samples):
     return {name: tuple(numbers) for name, numbers in sums.items()}
 
 
+def until_none_is_lost(record, *args, **named):
+    """On a busy machine more threads than have a place in the kernel may be interrupted while they allocate: those
+    samples are lost, and counted. Then again, with fewer calls."""
+    n, *options = args
+    for fewer in 1, 2, 4, 8:
+        found = record(n // fewer, *options, **named)
+        if " 0 lost" in found[-1]:
+            break
+    return found
+
+
 WAYS = {"by_malloc", "by_calloc", "by_realloc", "by_aligned_alloc", "by_posix_memalign", "by_memalign", "by_new", "grown"}
 
 
 class Alloc(unittest.TestCase):
-    def record(self, n, *options, interval=1, formats=("a.jsonl",), target="allocating"):
+    def record(self, *args, **named):
         """Returns what was written in each format, what the program has counted, and what dwarfprof said."""
+        return until_none_is_lost(self.record_once, *args, **named)
+
+    def record_once(self, n, *options, interval=1, formats=("a.jsonl",), target="allocating"):
         with tempfile.TemporaryDirectory() as directory:
             paths = [os.path.join(directory, name) for name in formats]
             outputs = [o for path in paths for o in ("-o", path)]
@@ -73,13 +88,16 @@ class Alloc(unittest.TestCase):
     def test_libc(self):
         samples, log, said = self.record_samples(5000)
         self.check_equal(samples, log, said)
-        self.assertGreater(sum(n for n, *_ in log.values()), 20000)
-        self.assertGreater(log["grown"][2], 500)
+        self.assertGreater(sum(n for n, *_ in log.values()), 2500)
+        self.assertGreater(log["grown"][2], 60)
         outcomes = collections.Counter(s["outcome"] for s in samples)
         self.assertGreater(outcomes["complete"], 0.99 * len(samples), outcomes)
 
     def record_running(self, n, **environment):
         """The same of a process that runs already."""
+        return until_none_is_lost(self.record_running_once, n, **environment)
+
+    def record_running_once(self, n, **environment):
         with subprocess.Popen([program("allocating"), str(n), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                               env={**os.environ, **environment}) as process:
             self.assertEqual(process.stdout.readline(), "ready\n")
@@ -151,22 +169,36 @@ class Alloc(unittest.TestCase):
     def test_a_recording(self):
         with tempfile.TemporaryDirectory() as directory:
             recording, direct = (os.path.join(directory, n) for n in ("a.dwarfprof", "a.jsonl"))
-            result = dwarfprof("--alloc=1", "-o", recording, "-o", direct, "--", program("allocating"), "500")
-            self.assertEqual(result.returncode, 0, result.stderr)
+            for n in 500, 250, 125, 60:
+                result = dwarfprof("--alloc=1", "-o", recording, "-o", direct, "--", program("allocating"), str(n))
+                self.assertEqual(result.returncode, 0, result.stderr)
+                if " 0 lost" in result.stderr:
+                    break
             again = dwarfprof("report", recording, "--format", "text")
             self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertNotIn("damaged", again.stderr)
+            for command in (["diff", recording, recording], ["annotate", "main", recording],
+                            *(["convert", recording, "--format", name, "-o", direct + ".other"] for name in NOT_OF_MEMORY)):
+                with self.subTest(command=command):
+                    refused = dwarfprof(*command)
+                    self.assertNotIn(refused.returncode, (0, -8), refused.stderr)
+                    self.assertIn("allocations of memory", refused.stderr)
             log = counted(result.stdout)
             with open(direct, encoding="utf-8") as file:
                 samples = list(map(json.loads, file))
         sums = [sum(s["weight"] * (s["bytes"] if i % 2 == 0 else 1) for s in samples if (s["event"] == "held") == (i > 1)) for i in range(4)]
         self.assertEqual(list(map(int, re.search(HEAD, again.stdout).groups())), sums)
         self.check_equal(samples, log, result.stderr)
+        self.assertEqual({(s["tid"] == s["pid"], s["labels"]) for s in samples if s["event"] == "held"}, {(True, None)})
 
     def test_what_does_not_go_with_it(self):
         for options, said in ((["--alloc", "--off-cpu"], "exclude each other"), (["--alloc", "-K"], "exclude each other"),
-                              (["--alloc=2G"], "takes a size"), (["--alloc=x"], "takes a size"), (["--alloc", "-F", "99"], "-F is for")):
+                              (["--alloc=2G"], "takes a size"), (["--alloc=x"], "takes a size"), (["--alloc", "-F", "99"], "-F is for"),
+                              (["--alloc", "--max-rate=9"], "--alloc=SIZE takes fewer"), (["--alloc", "--crashes"], "exclude each other"),
+                              (["--alloc", "-t", "1"], "any thread may give memory back"), (["top", "-e", "alloc"], "is known at the end"),
+                              (["agent", "-e", "alloc", "--store", "/nowhere"], "is known at the end")):
             with self.subTest(options=options):
-                result = dwarfprof(*options, "--", "true")
+                result = dwarfprof(*options, *(["--", "true"] if options[0][0] == "-" and "-t" not in options else []))
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertIn(said, result.stderr)
 

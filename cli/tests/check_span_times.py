@@ -167,7 +167,8 @@ class Spans(unittest.TestCase):
             print(dict(counts), flush=True)
             self.assertLess(counts["unknown for another reason"], counts["right"] / 50 + 5)
             self.assertLess(counts["unknown at a copy"], counts["right"] / 10 + 5)
-            self.assertGreater(counts["beside"], counts["right"] * 0.9)
+            # With calls that are not kept, it is not known which frame has the one that counts.
+            self.assertGreater(counts["beside"], counts["right"] * (0.5 if is_deep else 0.9))
             if all(counts[kind] > n for kind, n in least.items()):
                 return others, log, said
         self.fail("there was too little to see")

@@ -32,7 +32,7 @@ TRACING = "/sys/kernel/tracing"
 # Not bpf_prog_load() of a program that is loaded meanwhile.
 OWN = re.compile("bpf_prog_[0-9a-f]{16}|bpf_trace_run|bpf_trampoline_|__bpf_trace_|perf_trace_")
 # The beginning of a command that sees tracefs, whether it is mounted for all or not, and of one that does not.
-WITH_TRACEFS = ["unshare", "--mount", "sh", "-ec", f'mount -t tracefs nodev {TRACING}; exec "$@"', "sh"]
+WITH_TRACEFS = ["unshare", "--mount", "sh", "-ec", f'[ -e {TRACING}/events ] || mount -t tracefs nodev {TRACING}; exec "$@"', "sh"]
 WITHOUT_TRACEFS = ["unshare", "--mount", "sh", "-ec",
                    f'for d in {TRACING} /sys/kernel/debug; do [ ! -d $d ] || mount -t tmpfs none $d; done; exec "$@"', "sh"]
 

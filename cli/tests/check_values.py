@@ -290,7 +290,7 @@ class Values(valued.ValuedTest):
     def test_what_is_wrong(self):
         for values, said in (("(size=arg1:u46)", "at 'u46)': there must be a type: u8, u16,"),
                              ("(size=arg0:u64)", "at 'arg0:u64)': there must be a value: arg1, arg2"),
-                             ("(size=arg1->x)", "at 'x)': there must be a number"),
+                             ("(size=arg1->)", "at ')': there must be a number"),
                              ("(size=arg1 u64)", "at 'u64)': there must be '->OFFSET', '+OFFSET', ':TYPE', ','"),
                              ("(size=arg1:u64", "at the end: there must be"),
                              ("(" + ",".join(17 * ["arg1"]) + ")", "at most 16 values"),
