@@ -7,8 +7,8 @@
  * has returned, a sample is taken, and the pointer kept until it is given back. Functions that call others
  * of them, such as a library's malloc() that is in front of another one, count once: the outermost call does.
  *
- * Of allocations that are smaller than the interval, one is taken with the probability size / interval, so
- * that it stands for interval / size others. That depends on the size alone: sums are unbiased.
+ * Allocations that are smaller than the interval are taken with a probability of one in interval / size, rounded
+ * up, and stand for as many. That depends on the size alone: sums are unbiased.
  *
  * Included by dwarfprof.bpf.c, after off_cpu.bpf.h.
  */

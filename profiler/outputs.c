@@ -133,10 +133,8 @@ static int check_format(const struct report_format *format, const struct report_
 {
 	if (!format->no_memory || !value_is_memory(context))
 		return 0;
-	log_error(
-		"%s cannot have allocations of memory: the formats text, pprof, jsonl, json, recording, "
-		"folded, html and svg can",
-		format->name);
+	log_error("%s cannot have allocations of memory", format->name);
+	log_detail("try:  --format text, pprof, jsonl or recording");
 	return -EOPNOTSUPP;
 }
 

@@ -220,34 +220,11 @@ int frame_values_sum(const struct frame_values *values, const struct stack *stac
 	return err;
 }
 
-/* Those of a function that are shown. Fewer fit if they are long. */
-#define SHOWN 4
-
-struct line {
-	char *text;
-	size_t size;
-	double all;
-};
-
-static int describe(void *arg, const struct label_count *count, size_t rest)
-{
-	struct line *line = arg;
-	size_t length = strlen(line->text);
-	double share = 100 * (double)count->value / line->all;
-
-	length += (size_t)snprintf(line->text + length, line->size - length, "%s%s %.1f %%",
-				   length > 0 ? ", " : "", count->text, share);
-	if (rest > 0 && length < line->size)
-		snprintf(line->text + length, line->size - length, ", and %zu more", rest);
-	return 0;
-}
-
 void value_texts_describe(struct value_texts *texts, char buffer[VALUE_TEXTS_SIZE])
 {
 	const char *single = label_counts_single(&texts->counts, texts->all);
-	struct line line = { buffer, VALUE_TEXTS_SIZE, (double)texts->all };
 
 	snprintf(buffer, VALUE_TEXTS_SIZE, "%s", single ? single : "");
 	if (!single && texts->all > 0)
-		(void)label_counts_for_each(&texts->counts, 1, SHOWN, describe, &line);
+		label_counts_describe_texts(&texts->counts, texts->all, buffer, VALUE_TEXTS_SIZE);
 }

@@ -188,6 +188,7 @@ struct line {
 	char *text;
 	size_t size;
 	double all;
+	bool tells_rest;
 };
 
 static int describe(void *arg, const struct label_count *count, size_t rest)
@@ -196,15 +197,26 @@ static int describe(void *arg, const struct label_count *count, size_t rest)
 	size_t length = strlen(line->text);
 	double share = line->all > 0 ? 100 * (double)count->value / line->all : 0;
 
-	snprintf(line->text + length, line->size - length, "%s%s %.1f %%", length > 0 ? ", " : "",
-		 count->text, share);
+	length += (size_t)snprintf(line->text + length, line->size - length, "%s%s %.1f %%",
+				   length > 0 ? ", " : "", count->text, share);
+	if (line->tells_rest && rest > 0 && length < line->size)
+		snprintf(line->text + length, line->size - length, ", and %zu more", rest);
 	return 0;
 }
 
 void label_counts_describe(struct label_counts *counts, uint64_t all, char *buffer, size_t size)
 {
-	struct line line = { buffer, size, (double)all };
+	struct line line = { buffer, size, (double)all, false };
 
 	buffer[0] = '\0';
 	(void)label_counts_for_each(counts, LINE_KEYS, LINE_LABELS, describe, &line);
+}
+
+void label_counts_describe_texts(struct label_counts *counts, uint64_t all, char *buffer,
+				 size_t size)
+{
+	struct line line = { buffer, size, (double)all, true };
+
+	buffer[0] = '\0';
+	(void)label_counts_for_each(counts, 1, LINE_LABELS, describe, &line);
 }

@@ -47,6 +47,10 @@ int label_counts_for_each(struct label_counts *counts, size_t max_keys, size_t m
 			  int (*fn)(void *arg, const struct label_count *count, size_t rest),
 			  void *arg);
 
+/* The heaviest of all texts likewise, if these are not labels, and the number of those that are left out. */
+void label_counts_describe_texts(struct label_counts *counts, uint64_t all, char *buffer,
+				 size_t size);
+
 /*
  * Writes the heaviest labels, as many as fit, with their shares of `all`: "route=/login 61.2 %,
  * route=/ 20.1 %". "" if there are none.

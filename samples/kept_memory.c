@@ -34,7 +34,7 @@ void kept_memory_done(struct kept_memory *memory)
 	}
 	free(memory->of);
 	memory->of = NULL;
-	memory->n = memory->size = 0;
+	memory->size = 0;
 }
 
 static struct memory_site *site_new(const struct sample *sample)

@@ -18,8 +18,8 @@ struct session;
  */
 struct kept_memory {
 	struct memory_site *sites; /* by process and stack */
-	struct memory_site **of;   /* of a number; NULL: its sample has not come */
-	size_t n, size;            /* numbers, from 0 on */
+	struct memory_site **of;   /* of a number; NULL: its sample has not come, or was not kept */
+	size_t size;               /* of this array */
 	uint64_t n_unknown;        /* pieces whose sample has not come */
 };
 

@@ -349,6 +349,18 @@ static int read_string(struct typed_place *p, const struct string_layout *layout
 	return err;
 }
 
+/* Is a floating-point number wanted of one of another size? */
+static bool is_other_float(Dwarf_Die *type, enum value_type wanted)
+{
+	return (wanted == VALUE_F32 || wanted == VALUE_F64) && type_is_float(type) &&
+	       own_type(type) != wanted;
+}
+
+static bool is_text(enum value_type type)
+{
+	return type == VALUE_STR || type == VALUE_BYTES;
+}
+
 /* What is neither a text with its length nor a reference. */
 static int read_plain(struct typed_place *p, enum value_type wanted, enum value_type *ret)
 {
@@ -363,15 +375,14 @@ static int read_plain(struct typed_place *p, enum value_type wanted, enum value_
 			p,
 			"its type is no integer, f32, f64, enum, pointer, or text of C, C++, Rust or Go%.*s",
 			"", 0);
-	if (type_is_float(&p->type) && (*ret == VALUE_F32 || *ret == VALUE_F64) &&
-	    own_type(&p->type) != *ret)
+	if (is_other_float(&p->type, *ret))
 		return fail(p, "it is a floating-point number of another size%.*s", "", 0);
 	if (*ret > VALUE_BYTES)
 		return fail(
 			p,
 			"it is no string of C++, Rust or Go: str and bytes[LENGTH] are allowed%.*s",
 			"", 0);
-	if (*ret == VALUE_STR || *ret == VALUE_BYTES)
+	if (is_text(*ret))
 		p->how.is_text = *ret == VALUE_STR ? DP_TEXT_ENDED : DP_TEXT_SIZED;
 	if (is_array && p->how.is_text)
 		return p->is_address && p->n_pieces == 0 ?

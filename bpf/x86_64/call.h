@@ -76,15 +76,14 @@ static __always_inline __u64 call_target(struct walk *w, __u64 bytes, __u64 pc)
 	return target;
 }
 
-/*
- * Does one of the first CALL_LANDING_STEP of these eight bytes begin `mov %rcx,%rsp`, by which __builtin_eh_return()
- * sets the stack pointer (EH_RETURN_STACKADJ_RTX, gcc's i386.h)?
- */
+/* The three bytes of `mov %rcx,%rsp`, by which __builtin_eh_return() sets the stack pointer (EH_RETURN_STACKADJ_RTX, gcc's i386.h). */
+#define CALL_LANDING 0xcc8948
+/* Does one of the first CALL_LANDING_STEP of these eight bytes begin it? */
 #define CALL_LANDING_STEP 6
 static __always_inline __u32 call_lands(__u64 bytes)
 {
 	for (__u32 i = 0; i < CALL_LANDING_STEP; i++)
-		if ((bytes >> 8 * i & 0xffffff) == 0xcc8948)
+		if ((bytes >> 8 * i & 0xffffff) == CALL_LANDING)
 			return 1;
 	return 0;
 }

@@ -166,14 +166,15 @@ class Alloc(unittest.TestCase):
         self.assertEqual(profile["types"], ["alloc_objects/count", "inuse_objects/count", "inuse_space/bytes", "alloc_space/bytes"])
         self.assertEqual([sum(s["values"][i] for s in profile["samples"]) for i in range(4)], [n, held, held_size, size])
 
+    def record_to(self, n, *paths):
+        result = dwarfprof("--alloc=1", *(o for path in paths for o in ("-o", path)), "--", program("allocating"), str(n))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return counted(result.stdout), result.stderr
+
     def test_a_recording(self):
         with tempfile.TemporaryDirectory() as directory:
             recording, direct = (os.path.join(directory, n) for n in ("a.dwarfprof", "a.jsonl"))
-            for n in 500, 250, 125, 60:
-                result = dwarfprof("--alloc=1", "-o", recording, "-o", direct, "--", program("allocating"), str(n))
-                self.assertEqual(result.returncode, 0, result.stderr)
-                if " 0 lost" in result.stderr:
-                    break
+            log, said = until_none_is_lost(self.record_to, 500, recording, direct)
             again = dwarfprof("report", recording, "--format", "text")
             self.assertEqual(again.returncode, 0, again.stderr)
             self.assertNotIn("damaged", again.stderr)
@@ -183,12 +184,11 @@ class Alloc(unittest.TestCase):
                     refused = dwarfprof(*command)
                     self.assertNotIn(refused.returncode, (0, -8), refused.stderr)
                     self.assertIn("allocations of memory", refused.stderr)
-            log = counted(result.stdout)
             with open(direct, encoding="utf-8") as file:
                 samples = list(map(json.loads, file))
         sums = [sum(s["weight"] * (s["bytes"] if i % 2 == 0 else 1) for s in samples if (s["event"] == "held") == (i > 1)) for i in range(4)]
         self.assertEqual(list(map(int, re.search(HEAD, again.stdout).groups())), sums)
-        self.check_equal(samples, log, result.stderr)
+        self.check_equal(samples, log, said)
         self.assertEqual({(s["tid"] == s["pid"], s["labels"]) for s in samples if s["event"] == "held"}, {(True, None)})
 
     def test_what_does_not_go_with_it(self):
