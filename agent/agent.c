@@ -26,6 +26,7 @@
 #include "profiler/record.h"
 #include "report/report.h"
 #include "sandbox/cpu_budget.h"
+#include "symbols/debug_queue.h"
 
 /* From the order to end: names are left out, and then the program ends without the rest. */
 #define HURRY_NS UINT64_C(2500000000)
@@ -70,6 +71,7 @@ struct agent {
 	int event_fd;
 	struct interval_counts counts;
 	struct cpu_budget_counts cpu_counts;
+	struct debug_queue_counts fetched;
 	struct left_spools left;
 	uint64_t looked_ns, renewed_ns;
 	uint64_t ends_ns; /* when the order to end came; 0: not yet */
@@ -101,6 +103,7 @@ static void give_figures(void *arg, struct figures *ret)
 		ret->run = run_figures(a->now->run);
 		ret->memory_limit = a->now->options->memory;
 		ret->cpu_share = a->now->options->cpu_share;
+		ret->fetched = a->now->options->run.names.no_debuginfod ? NULL : &a->fetched;
 		ret->asked_hz = ret->run.hz ? a->now->options->run.profiler.hz : 0;
 		ret->has_store = a->now->store;
 	}
@@ -249,6 +252,7 @@ static int begin_generation(struct agent *a, const struct agent_options *options
 	g->run_options.counts = &a->counts;
 	g->run_options.cpu_share = options->cpu_share;
 	g->run_options.cpu_counts = &a->cpu_counts;
+	g->run_options.fetched = &a->fetched;
 	g->run_options.event_fd = a->event_fd;
 	err = open_outputs(a, g);
 	if (err == 0)

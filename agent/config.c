@@ -37,7 +37,7 @@ static unsigned int column_of(const struct reading *r, const char *word, const c
 static void pass(struct reading *r, const char *key, const char *value, const char *wrong)
 {
 	const char *begin = r->text + strspn(r->text, " \t"), *equals = strpbrk(begin, "=:");
-	const char *rest = *begin == '[' ? begin + strcspn(begin, " ") :
+	const char *rest = *begin == '[' ? begin + strcspn(begin, " .") :
 			   equals        ? equals + 1 :
 					   begin;
 	const struct config_entry entry = {
@@ -70,7 +70,7 @@ static void begin_section(struct reading *r, const char *begin)
 	char text[sizeof(r->text)], *name;
 
 	snprintf(text, sizeof(text), "%.*s", end ? (int)(end - begin - 1) : 0, begin + 1);
-	name = strchr(text, ' ');
+	name = strpbrk(text, " .");
 	if (!name || name == text || name[1] == '\0') {
 		pass(r, "", "", "not of the form `[KIND NAME]'");
 		return;

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/parsers.h"
 

@@ -23,10 +23,6 @@ struct container {
 	uint64_t again_ns; /* when files may be read again, if it is not known */
 };
 
-/* How long a parser may compute. */
-#define CONTAINERS_CPU_NS UINT64_C(100000000)
-/* All are forgotten if there are more. */
-#define CONTAINERS_MAX 4096
 #define CONTAINERS_AGAIN_NS UINT64_C(60000000000)
 /* One that nobody asks for is forgotten. */
 #define CONTAINERS_FORGET_NS UINT64_C(300000000000)

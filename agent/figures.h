@@ -33,9 +33,10 @@ struct figures {
 	unsigned int asked_hz; /* the rate in the options; 0: they have none */
 	double cpu_share;      /* of --cpu-budget; 0: none */
 	uint64_t helpers_spent_ns,
-		helpers_waited_ns; /* of it: CPU time, and for it (cpu_budget.h) */
-	uint64_t helpers_refused;  /* look-ups of names, for others' sake */
-	uint64_t memory_limit;     /* 0: none */
+		helpers_waited_ns;                /* of it: CPU time, and for it (cpu_budget.h) */
+	uint64_t helpers_refused;                 /* look-ups of names, for others' sake */
+	const struct debug_queue_counts *fetched; /* of --debuginfod; NULL: it is off */
+	uint64_t memory_limit;                    /* 0: none */
 	struct recent_counts recent;
 	bool is_healthy;
 	char host[65], kernel[192];

@@ -23,12 +23,9 @@
 struct look {
 	const struct left_spools *before;
 	const char *path;
-	uint64_t now_ns;
 	bool is_news;
 	int err; /* the first */
 	struct left_counts found;
-	struct left_spool known[LEFT_SPOOLS_MAX];
-	size_t n_known;
 };
 
 /* The spool that is looked at. */
@@ -80,17 +77,28 @@ static void unlock(struct place *place)
 	place->lock = -1;
 }
 
-static struct left_spool find_known(const struct look *look, const struct stat *st)
+/* Whether it is left for so long. It must be locked, so that nobody opens it while that is noted. */
+static bool is_left(struct look *look, const struct place *place, const char *name)
 {
-	struct left_spool spool = { st->st_dev, st->st_ino, look->now_ns };
+	uint64_t now = clock_real_ns(), since;
+	struct stat st;
+	int fd;
 
-	for (size_t i = 0; i < look->before->n_known; i++) {
-		const struct left_spool *known = &look->before->known[i];
-
-		if (known->device == st->st_dev && known->inode == st->st_ino)
-			spool.since_ns = known->since_ns;
+	if (fstatat(place->fd, SPOOL_LEFT, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		since = (uint64_t)st.st_mtim.tv_sec * SECOND;
+		if (since <= now)
+			return now - since >= LEFT_SPOOLS_KNOWN_NS;
+		/* The clock was set back. */
+		(void)utimensat(place->fd, SPOOL_LEFT, NULL, AT_SYMLINK_NOFOLLOW);
+		return false;
 	}
-	return spool;
+	fd = openat(place->fd, SPOOL_LEFT, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (fd < 0)
+		fail(look, "mark", name, errno);
+	else
+		close(fd);
+	return false;
 }
 
 static bool is_old(const struct stat *st)
@@ -149,23 +157,13 @@ static const struct dirent *next_entry(struct look *look, DIR *dir, const char *
 
 static void look_at_locked(struct look *look, struct place *place, DIR *dir, const char *name)
 {
-	uint64_t n_before = look->found.n;
 	const struct dirent *e;
-	struct left_spool spool;
-	struct stat st;
 
-	if (fstat(place->fd, &st) < 0) {
-		fail(look, "look at", name, errno);
-		return;
-	}
-	spool = find_known(look, &st);
-	place->may_remove = !look->is_news && look->now_ns - spool.since_ns >= LEFT_SPOOLS_KNOWN_NS;
+	place->may_remove = is_left(look, place, name) && !look->is_news;
 	if (!place->may_remove)
 		unlock(place);
 	while ((e = next_entry(look, dir, name)))
 		look_at_file(look, place, e->d_name);
-	if (look->found.n > n_before && look->n_known < LEFT_SPOOLS_MAX)
-		look->known[look->n_known++] = spool;
 }
 
 static void look_at_spool(struct look *look, int parent, const char *name)
@@ -221,20 +219,17 @@ static void keep(struct left_spools *left, const struct look *look)
 	left->n = look->found.n;
 	left->bytes = look->found.bytes;
 	left->removed += look->found.removed;
-	memcpy(left->known, look->known, sizeof(left->known));
-	left->n_known = look->n_known;
 	left->err = look->err;
 }
 
 void left_spools_look(struct left_spools *left, const struct agent_options *o, bool is_news)
 {
-	struct look look = {
-		.before = left, .path = o->spool, .now_ns = clock_now_ns(), .is_news = is_news
-	};
+	struct look look = { .before = left, .path = o->spool, .is_news = is_news };
+	uint64_t now = clock_now_ns();
 
-	if (!is_news && look.now_ns - left->looked_ns < LEFT_SPOOLS_LOOK_NS)
+	if (!is_news && now - left->looked_ns < LEFT_SPOOLS_LOOK_NS)
 		return;
-	left->looked_ns = look.now_ns;
+	left->looked_ns = now;
 	if (o->spool) {
 		look_at_all(&look);
 		say(&look, is_news);

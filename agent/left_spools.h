@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /*
  * Requests that wait, in the directory of spools, for backends of which nobody has the spool open:
@@ -17,29 +16,17 @@ struct left_counts {
 	uint64_t removed;  /* requests */
 };
 
-/* A spool that each look since then found left. */
-struct left_spool {
-	dev_t device;
-	ino_t inode;
-	uint64_t since_ns; /* CLOCK_MONOTONIC */
-};
-
-/* Of more, requests are only counted. */
-#define LEFT_SPOOLS_MAX 64
-
 struct left_spools {
 	_Atomic uint64_t n, bytes, removed;
 	uint64_t looked_ns; /* CLOCK_MONOTONIC; 0: never */
-	struct left_spool known[LEFT_SPOOLS_MAX];
-	size_t n_known;
-	int err; /* of the last look, which has been said; 0 or an errno */
+	int err;            /* of the last look, which has been said; 0 or an errno */
 };
 
 struct agent_options;
 
 /* Only older requests are removed, */
 #define LEFT_SPOOLS_AGE_NS UINT64_C(604800000000000)
-/* and only from a spool that is known to be left for so long. */
+/* and only from a spool that is left for so long, as a file in it tells (SPOOL_LEFT): agents may be restarted. */
 #define LEFT_SPOOLS_KNOWN_NS UINT64_C(3600000000000)
 /* How often to look. */
 #define LEFT_SPOOLS_LOOK_NS UINT64_C(600000000000)

@@ -6,6 +6,7 @@
 #include "agent/own_use.h"
 #include "base/array.h"
 #include "report/outcome.h"
+#include "symbols/debug_queue.h"
 
 enum kind { COUNTER, GAUGE, SUMMARY };
 
@@ -191,6 +192,16 @@ static void put_kept(const struct figures *f, FILE *to)
 		}
 }
 
+static void put_fetches(const struct debug_queue_counts *fetched, FILE *to)
+{
+	put(to, "debug_files_found", COUNTER, NULL, "Requests of --debuginfod with a result.",
+	    fetched->found);
+	put(to, "debug_files_absent", COUNTER, NULL, "Those for files that no server has.",
+	    fetched->absent);
+	put(to, "debug_files_failed", COUNTER, NULL,
+	    "Those that have failed, such as for lack of an answer.", fetched->failed);
+}
+
 void figures_write_metrics(const struct figures *f, FILE *to)
 {
 	put_family(to, "build", GAUGE, NULL, "The program's version.");
@@ -232,6 +243,8 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 		    f->helpers_waited_ns);
 	put(to, "budget_refused", COUNTER, NULL,
 	    "Look-ups of names left out, as their user has used up its part.", f->helpers_refused);
+	if (f->fetched)
+		put_fetches(f->fetched, to);
 	put(to, "memory_limit_bytes", GAUGE, "bytes", "Limit of private memory; 0: none.",
 	    f->memory_limit);
 	put(to, "flame_graph_bytes", GAUGE, "bytes", "Memory of the last minute's flame graph.",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 
 /* What names of Kubernetes are of (RFC 1123 subdomains); UIDs, too. */
 #define CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-."

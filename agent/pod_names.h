@@ -13,7 +13,6 @@
  * to says nothing.
  */
 #define POD_NAMES_DIRECTORY "/var/log/pods"
-#define POD_NAMES_MAX 1024
 #define POD_NAMES_AGAIN_NS UINT64_C(10000000000)
 
 struct pod_name {

@@ -17,6 +17,7 @@
 #include "agent/pod_names.h"
 #include "base/array.h"
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "report/resource_label.h"
 #include "sandbox/parsers.h"
@@ -26,8 +27,6 @@
 /* A process without samples for this long is forgotten. */
 #define FORGET_NS UINT64_C(30000000000)
 #define ORIGIN "service.origin"
-/* The most processes; all are forgotten if there are more. */
-#define MAX_PROCESSES 16384
 
 struct entry {
 	UT_hash_handle hh; /* by pid */
@@ -289,7 +288,7 @@ static int read_entry(struct process_labels *p, struct entry *e, const struct sa
 static void sweep(struct process_labels *p, uint64_t now)
 {
 	struct entry *e, *next;
-	bool all = HASH_COUNT(p->entries) >= MAX_PROCESSES;
+	bool all = HASH_COUNT(p->entries) >= PROCESS_LABELS_MAX;
 
 	if (!all && now < p->swept_ns + FORGET_NS)
 		return;

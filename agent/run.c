@@ -17,7 +17,9 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "loop/loop.h"
+#include "profiler/fetch.h"
 #include "sandbox/cpu_budget.h"
+#include "symbols/debug_server.h"
 
 /* Both runs learn that far ahead when one ends and the other begins. */
 #define TAKE_OVER_NS UINT64_C(300000000)
@@ -51,6 +53,7 @@ struct run {
 	struct track tracks[RUN_TRACKS];
 	struct report *pulled;
 	uint64_t figured_ns;
+	struct fetch_said fetch_said;
 	bool is_busy; /* an interval that is over has to wait for another one's end */
 	int wake_fd;
 	pthread_t thread;
@@ -59,7 +62,7 @@ struct run {
 	_Atomic enum run_state state;
 	_Atomic int err;
 	pthread_mutex_t lock;  /* protects what follows */
-	struct names *hurried; /* the names, while they may be disabled */
+	struct names *hurried; /* the names, while they may be disabled or requests stopped */
 	struct run_figures figures;
 };
 
@@ -93,14 +96,17 @@ static int on_wake(void *arg, int fd)
 
 static int open_profiler(struct run *r)
 {
-	int err = names_new(&r->options->names, &r->names);
+	const struct run_options *o = r->options;
+	int err = names_new(&o->names, &r->names);
 
+	if (err == 0 && !o->names.no_debuginfod)
+		err = fetch_begin_meanwhile(r->names, r->budget, o->fetched);
 	if (err == 0)
-		err = process_labels_new("/proc", POD_NAMES_DIRECTORY,
-					 &r->options->counts->unlabelled, &r->labels);
+		err = process_labels_new("/proc", POD_NAMES_DIRECTORY, &o->counts->unlabelled,
+					 &r->labels);
 	if (err < 0)
 		return err;
-	r->profiled = r->options->profiler;
+	r->profiled = o->profiler;
 	r->profiled.names = r->names;
 	r->profiled.cpu_budget = r->budget;
 	r->profiled.is_interrupted = is_to_end;
@@ -204,6 +210,8 @@ static void note_figures(struct run *r, uint64_t now)
 	if (now < r->figured_ns + FIGURES_NS && !atomic_load(&r->ends))
 		return;
 	r->figured_ns = now;
+	if (!r->options->names.no_debuginfod)
+		fetch_look(r->names, &r->fetch_said);
 	pthread_mutex_lock(&r->lock);
 	r->figures.totals = *profiler_totals(r->profiler);
 	r->figures.usage = profiler_usage(r->profiler);
@@ -403,6 +411,10 @@ void run_end(struct run *r)
 {
 	if (r->budget)
 		cpu_budget_lift(r->budget);
+	pthread_mutex_lock(&r->lock);
+	if (r->hurried)
+		debug_server_stop(names_debug_server(r->hurried));
+	pthread_mutex_unlock(&r->lock);
 	atomic_store(&r->ends, true);
 	wake(r);
 }

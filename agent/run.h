@@ -10,6 +10,7 @@
 #include "symbols/names.h"
 
 struct cpu_budget_counts;
+struct debug_queue_counts;
 struct pulls;
 
 /*
@@ -37,6 +38,7 @@ struct run_options {
 	struct pulls *pulls; /* NULL: none */
 	double cpu_share;    /* of a CPU, for helpers; 0: any */
 	struct cpu_budget_counts *cpu_counts;
+	struct debug_queue_counts *fetched;
 	struct interval_counts *counts;
 	int event_fd; /* is written to when the state changes */
 };

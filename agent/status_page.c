@@ -7,6 +7,7 @@
 #include "agent/own_use.h"
 #include "report/markup.h"
 #include "report/outcome.h"
+#include "symbols/debug_queue.h"
 
 static void put_row(FILE *to, const char *what, const char *value)
 {
@@ -99,6 +100,8 @@ static void put_costs(const struct figures *f, FILE *to)
 			"they have waited %.2f s</td></tr>\n",
 			100 * f->cpu_share, (double)f->helpers_spent_ns / 1e9,
 			(double)f->helpers_waited_ns / 1e9);
+	if (f->fetched)
+		put_number(to, "debug files from servers", f->fetched->found);
 	put_mib(to, "private memory", own.private_bytes);
 	put_mib(to, "private memory of helpers", helpers.private_bytes);
 	put_mib(to, "tables in the kernel", f->run.usage.table_bytes);

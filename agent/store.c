@@ -350,7 +350,7 @@ static void name_file(uint64_t real_ns, char *name, size_t size)
 {
 	time_t seconds = (time_t)(real_ns / 1000000000);
 	struct tm tm = { 0 };
-	char text[24] = "";
+	char text[sizeof("20261231T235959")] = "";
 
 	gmtime_r(&seconds, &tm);
 	strftime(text, sizeof(text), "%Y%m%dT%H%M%S", &tm);

@@ -33,6 +33,7 @@ static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program,
 	bool is_switch = program == bpf->progs.dp_switch;
 	bool is_crash = program == bpf->progs.dp_crash;
 	bool is_trace = program == bpf->progs.dp_sample_trace;
+	bool is_alloc = program == bpf->progs.dp_begin_alloc || program == bpf->progs.dp_end_alloc;
 	struct session_options options = {
 		.n_cpus = 1,
 		.needs = {
@@ -40,8 +41,9 @@ static void set_up(struct dwarfprof_bpf *bpf, const struct bpf_program *program,
 					   is_switch ? DP_EVENT_OFF_CPU :
 					   is_crash  ? DP_EVENT_CRASH :
 					   is_trace  ? DP_EVENT_TRACE :
+					   is_alloc  ? DP_EVENT_ALLOC :
 						       DP_EVENT_CPU),
-			.levels = is_uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS,
+			.levels = is_uprobe || is_alloc ? DP_UPROBE_LEVELS : DP_CPU_LEVELS,
 			.rings_per_cpu = 1,
 			.label_probes = with_spans ? DP_MAX_LABEL_PROBES :
 					program == bpf->progs.dp_begin_span ||

@@ -5,7 +5,8 @@
  * The distinct cache lines and pages that the walk of one sample touches. Walks recorded stacks of
  * real programs (recorded.h) in user space and counts (touched.h): `first` with nothing kept from
  * the walks before, `next` with what they have left. Writes tab-separated lines: recording, state,
- * what was touched, median lines and pages of a sample, mean lines and pages, median frames.
+ * what was touched, median lines and pages of a sample, mean lines and pages, median frames, mean
+ * reads of the stack.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -282,7 +283,7 @@ static double mean(const unsigned int *numbers, size_t n)
 
 /* Prints what was touched in the regions of a name; NULL: in all. */
 static void print_counts(const struct world *w, const char *head, const char *name,
-			 const struct touched_count *counts)
+			 const struct touched_count *counts, const unsigned int *reads)
 {
 	size_t n = w->recording->n_samples;
 	_cleanup_free_ unsigned int *lines = calloc(n, sizeof(*lines));
@@ -300,16 +301,18 @@ static void print_counts(const struct world *w, const char *head, const char *na
 		pages[i / w->n_regions] += counts[i].pages;
 	}
 	printf("%s\t%s\t%g\t%g", head, name ? name : "all", median(lines, n), median(pages, n));
-	printf("\t%.2f\t%.2f\t%g\n", mean(lines, n), mean(pages, n), median(frames, n));
+	printf("\t%.2f\t%.2f\t%g", mean(lines, n), mean(pages, n), median(frames, n));
+	printf("\t%.2f\n", mean(reads, n));
 }
 
 static int measure(struct world *w, const char *name, bool is_first)
 {
 	size_t n = w->recording->n_samples;
 	_cleanup_free_ struct touched_count *counts = calloc(n * w->n_regions, sizeof(*counts));
+	_cleanup_free_ unsigned int *reads = calloc(n, sizeof(*reads));
 	char head[256];
 
-	if (!counts)
+	if (!counts || !reads)
 		return -ENOMEM;
 	forget(w);
 	for (size_t i = 0; i < n; i++) {
@@ -320,12 +323,13 @@ static int measure(struct world *w, const char *name, bool is_first)
 				w->walk->at.n_frames);
 			return -EBADMSG;
 		}
+		reads[i] = w->walk->at.n_pages;
 	}
 	snprintf(head, sizeof(head), "%s\t%s", name, is_first ? "first" : "next");
-	print_counts(w, head, NULL, counts);
+	print_counts(w, head, NULL, counts, reads);
 	for (size_t i = 0; i < w->n_regions; i++)
 		if (i == 0 || strcmp(w->regions[i].name, w->regions[i - 1].name) != 0)
-			print_counts(w, head, w->regions[i].name, counts);
+			print_counts(w, head, w->regions[i].name, counts, reads);
 	return 0;
 }
 
@@ -350,7 +354,8 @@ int main(int argc, char **argv)
 {
 	int err = argc < 2 ? -EINVAL : 0;
 
-	printf("recording\tstate\ttouched\tlines\tpages\tmean lines\tmean pages\tframes\n");
+	printf("recording\tstate\ttouched\tlines\tpages\tmean lines\tmean pages\tframes\t"
+	       "mean reads\n");
 	for (int i = 1; i < argc && err == 0; i++) {
 		err = measure_recording(argv[i]);
 		if (err < 0)

@@ -64,10 +64,12 @@ static void print_frame(struct walk *w, uint32_t n)
 	static const struct dp_mapping none;
 	const struct walk_trail *t = walk_trail(w, n);
 	uint64_t pc = DP_FRAME_ADDRESS(t->frame);
-	const struct dp_mapping *m =
-		port_pool(w, dp_mapping_cell(w->in.snapshot_cell,
-					     lookup_mapping(w, w->in.snapshot_cell, pc)));
+	const uint32_t cell = w->in.snapshot_cell;
+	const uint8_t *segment = port_segment(w, cell);
+	const struct dp_mapping *m = NULL;
 
+	if (segment)
+		m = port_pool(w, dp_mapping_cell(cell, lookup_mapping(segment, cell, pc)));
 	if (!m || pc < m->start || pc >= m->end)
 		m = &none;
 	printf("frame\t%#" PRIx64 "\t%u\t%u\t%#" PRIx64 "\t%#" PRIx64 "\t%#" PRIx64 "\t%#" PRIx64

@@ -13,6 +13,7 @@
 #include "binaries/load.h"
 #include "kernel/exception_probes.h"
 #include "kernel/proc_maps.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/finders.h"
@@ -127,11 +128,10 @@ void binary_store_done(struct binary_store *store)
 #define MAKE_NS UINT64_C(5000000)
 
 /*
- * An unmapped binary is kept for a while, as its program may be restarted, but only so many of
- * them.
+ * An unmapped binary is kept for a while, as its program may be restarted, but only
+ * BINARIES_MAX_IDLE of them.
  */
 #define IDLE_NS (60 * UINT64_C(1000000000))
-#define MAX_IDLE 512
 #define LOOK_NS UINT64_C(1000000000)
 
 /* Other copies use the table that was built from it. */
@@ -211,7 +211,7 @@ static void let_idle_go(struct binary_store *store, uint64_t time)
 	}
 	HASH_ITER(hh, store->binaries, b, next) {
 		if (b->n_users > 0 || is_needed_by_copies(b) ||
-		    (n_idle <= MAX_IDLE && b->idle_from + IDLE_NS > time))
+		    (n_idle <= BINARIES_MAX_IDLE && b->idle_from + IDLE_NS > time))
 			continue;
 		binary_let_go(store, b);
 		n_idle--;

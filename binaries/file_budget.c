@@ -6,6 +6,7 @@
 
 #include "base/file_stat.h"
 #include "base/hash.h"
+#include "limits/limits.h"
 
 struct file_user {
 	uid_t user;
@@ -21,8 +22,9 @@ static size_t find_ceiling(int fd)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return SIZE_MAX;
-	return fd >= 0 && file_stat(fd, &st) == 0 && st.st_uid == 0 ? limit.rlim_cur / 4 * 3 :
-								      limit.rlim_cur / 2;
+	return limit.rlim_cur / 4 *
+	       (fd >= 0 && file_stat(fd, &st) == 0 && st.st_uid == 0 ? FILE_BUDGET_ROOT :
+								       FILE_BUDGET_USERS);
 }
 
 bool file_budget_allows(int fd)

@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "binaries/binary.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
-
-/* How often in a row a table may fail to be built. */
-#define MAX_FAILED 3
 
 void table_store_init(struct table_store *store, struct pool *pool)
 {
@@ -179,7 +177,7 @@ void table_fill(struct table_store *store, struct table *t, const void *cells, u
 
 void table_fail(struct table_store *store, struct table *t, bool is_for_good)
 {
-	t->is_lost = is_for_good || ++t->n_failed == MAX_FAILED;
+	t->is_lost = is_for_good || ++t->n_failed == TABLE_MAX_FAILED;
 	t->made = clock_now_ns();
 	table_give_room_back(store, t);
 }

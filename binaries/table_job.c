@@ -188,6 +188,7 @@ static const char *loss(enum parse_kind kind, int other)
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
 		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
 		[PARSE_CXX] = "throws C++ exceptions that are not seen, if it does",
+		[PARSE_ALLOCATOR] = "makes allocations that are not seen, if it does",
 	};
 
 	return other >= 0 && (kind == PARSE_FACTS || kind == PARSE_IMAGE) ?
@@ -476,6 +477,17 @@ static void probe_exceptions(struct table_job *j)
 			     j->path, &result.cxx, &j->probe);
 }
 
+static void probe_allocations(struct table_job *j)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+
+	if (ask(j, PARSE_ALLOCATOR, j->fd, -1, &result) < 0)
+		return;
+	exception_probes_set_allocator(j->exceptions, j->fd,
+				       !j->is_foreign && stored_file_is_local(j->fd), j->path,
+				       &result.allocator, &j->probe);
+}
+
 static int make_table(struct table_job *j)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
@@ -498,8 +510,12 @@ static int make_table(struct table_job *j)
 
 void table_job_run(struct table_job *j)
 {
-	if (j->step == TABLE_JOB_MAKE && j->exceptions && j->fd >= 0)
-		probe_exceptions(j);
+	if (j->step == TABLE_JOB_MAKE && j->exceptions && j->fd >= 0) {
+		if (exception_probes_are_allocs(j->exceptions))
+			probe_allocations(j);
+		else
+			probe_exceptions(j);
+	}
 	j->err = j->step == TABLE_JOB_READ ? read_file(j) : make_table(j);
 	if (j->err < 0 || j->step == TABLE_JOB_MAKE)
 		close_files(j);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/cpu_budget.h"
 

@@ -23,14 +23,6 @@
 struct cpu_budget;
 struct workers;
 
-/* A job that has used no CPU time for this long may never end. */
-#define WORKERS_HANG_NS UINT64_C(1000000000)
-#define WORKERS_MAX_HANGING 2
-/* The maximum number of threads, including hanging ones. */
-#define WORKERS_MAX 16
-/* How long running jobs are waited for at the end. */
-#define WORKERS_END_NS UINT64_C(1000000000)
-
 struct job {
 	STAILQ_ENTRY(job) next; /* for the workers */
 	/*

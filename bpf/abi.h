@@ -422,6 +422,8 @@ enum dp_event {
 	DP_EVENT_OFF_CPU,
 	DP_EVENT_CRASH,
 	DP_EVENT_TRACE, /* of the kernel: tracepoints and functions */
+	DP_EVENT_ALLOC, /* memory that is allocated, with its size; */
+	DP_EVENT_HELD,  /* by user space: of what is not given back at the end */
 	DP_N_EVENTS,
 };
 

@@ -29,7 +29,7 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 		span_give_up(key, s, old == cfa);
 	REGS_COPY(&t->regs, ctx);
 	span_own(cfa, pid_tgid, id);
-	span_code_note(pid_tgid >> 32, id, t->regs.reg[DP_REG_PC]);
+	t->moves[chosen] = span_code_note(pid_tgid >> 32, id, t->regs.reg[DP_REG_PC]);
 	values_fill(&t->values, &t->regs, (__u32)cookie & 0xffff, 0, SPAN_CELLS);
 	t->values.head.part = (struct dp_part){
 		DP_RECORD_VALUES,
@@ -69,6 +69,10 @@ int dp_begin_span(struct pt_regs *ctx)
 	const __u32 *cell;
 
 	keep_to_own_stack(ctx);
+	if (bpf_get_attach_cookie(ctx) == DP_SPAN_COOKIE_MOVES) {
+		span_code_move(pid_tgid >> 32);
+		return 0;
+	}
 	if (dp_has_slots && !probe_hit(bpf_get_attach_cookie(ctx), pid_tgid >> 32))
 		return 0;
 	if (!is_wanted_somewhere(pid_tgid, &cell)) {

@@ -57,6 +57,8 @@ const volatile __u32 dp_levels; /* DP_CPU_LEVELS, DP_WALL_LEVELS, or DP_UPROBE_L
  * event may interrupt the program that sends them: it would find the ring locked.
  */
 const volatile __u32 dp_off_cpu_rings;
+/* Of each, in bytes. */
+const volatile __u64 dp_ring_size;
 
 /* Process (thread group) to the cell of its struct dp_snapshot, or DP_CELL_UNKNOWN. */
 struct {
@@ -109,7 +111,9 @@ struct scratch {
 	__u32 unverified; /* samples since the last verified one */
 	struct dp_chunk chunk;
 	__u8 bytes[DP_CHUNK_SIZE];
+	__u64 zeros[7];
 };
+DP_ASSERT(sizeof(struct scratch) % 64 == 0, "each CPU's begins at the same place of a cache line");
 
 /*
  * dp_levels for each CPU. A plain array: its lookup is inlined on every kernel, that of a per-CPU
@@ -206,9 +210,8 @@ static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u
 static __always_inline __u64 wakeup_flags(void *ring)
 {
 	__u64 used = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
-	__u64 size = bpf_ringbuf_query(ring, BPF_RB_RING_SIZE);
 
-	return used > size / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return used > dp_ring_size / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline __u32 sample_ring_number(const struct dp_sample *sample)
@@ -241,8 +244,7 @@ static __always_inline bool has_room_for_copy(const struct dp_sample *sample)
 {
 	void *ring = sample_ring(sample);
 
-	return ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) <
-			       bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 2;
+	return ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < dp_ring_size / 2;
 }
 
 static __always_inline bool is_late(enum dp_outcome outcome)
@@ -272,8 +274,6 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->out.sample.outcome = DP_COMPAT_MODE;
 		return;
 	}
-	s->chunk.regs = w->in.regs; /* a signal frame changes w->in.regs during the walk */
-	s->chunk.in_syscall = w->in.in_syscall;
 	outcome = sample_snapshot(w, cell);
 	if (outcome == DP_WALKING && dp_unwind != DP_UNWIND_COPY) {
 		w->in.unwind = dp_unwind;
@@ -412,6 +412,7 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	s->is_walked = false;
 	s->max_chunks = DP_MAX_CHUNKS;
 	w->at.n_frames = 0;
+	w->at.fresh = 0;
 	w->in.in_syscall = 0;
 	w->labels.mapping = w->runtime.mapping = 0;
 	w->runtime.head.n = 0;
@@ -432,7 +433,7 @@ static __always_inline __u64 current_pid_tgid(void)
  */
 static __always_inline bool is_wanted_somewhere(__u64 pid_tgid, const __u32 **ret_cell)
 {
-	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+	const struct task_struct *task;
 	__u32 pid = pid_tgid >> 32;
 	__u32 parent;
 
@@ -443,6 +444,7 @@ static __always_inline bool is_wanted_somewhere(__u64 pid_tgid, const __u32 **re
 		return true;
 	if (!dp_inherit || pid == dp_not_inherited)
 		return false;
+	task = (const void *)bpf_get_current_task_btf();
 	task = BPF_CORE_READ(task, real_parent);
 	parent = dp_pid_namespace == 0 ? read_number(task, tgid) : process_in_namespace(task);
 	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
@@ -471,7 +473,6 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 {
 	__u64 pid_tgid = current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
-	const struct task_struct *task;
 	const __u32 *cell;
 	struct scratch *s;
 	__u32 weight;
@@ -490,10 +491,10 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	sample_begin(s, pid_tgid, DP_EVENT_CPU, weight, cpu);
 	if (dp_has_several)
 		s->walk.out.sample.state = (__u8)bpf_get_attach_cookie(ctx);
-	task = (const void *)bpf_get_current_task_btf();
 	if (dp_sides == DP_SIDES_KERNEL) {
 		s->walk.out.sample.outcome = DP_KERNEL_ONLY;
-	} else if (!is_user_mode(ctx) && has_no_user_stack(task)) {
+	} else if (!is_user_mode(ctx) &&
+		   has_no_user_stack((const void *)bpf_get_current_task_btf())) {
 		s->walk.out.sample.outcome = DP_NO_USER_STACK;
 	} else {
 		mode = is_user_mode(ctx) ? regs_of_event(&s->walk, ctx) : regs_of_task(&s->walk);
@@ -571,6 +572,9 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 
 #include "bpf/begin_span.bpf.h"
 #include "bpf/crash.bpf.h"
+#include "bpf/exec_span.bpf.h"
 #include "bpf/fork_span.bpf.h"
 #include "bpf/off_cpu.bpf.h"
+
+#include "bpf/alloc.bpf.h"
 #include "bpf/trace.bpf.h"

@@ -129,7 +129,7 @@ PORT_GLOBAL int walk_fast_path(struct walk *w)
 	w->at.fp = s.fp;
 	w->at.n_frames = n;
 	if (s.missing != 0)
-		return walk_read_stack(w, s.missing) == 0;
+		return walk_read_part(w, s.missing, s.missing + 1) == 0;
 	return (int)port_opaque(went_on);
 }
 

@@ -56,8 +56,16 @@ static __always_inline bool is_cpu_wanted(__u32 cpu)
 	return dp_cpus[cpu / 64 % (DP_MAX_CPUS / 64)] >> (cpu % 64) & 1;
 }
 
-static __always_inline bool is_comm_wanted(const struct task_struct *task)
+static __always_inline bool is_user_wanted(void)
 {
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+
+	return task->real_cred->euid.val == dp_user;
+}
+
+static __always_inline bool is_comm_wanted(void)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 	const struct task_struct *leader = task->group_leader;
 	char comm[DP_COMM_SIZE] = "";
 
@@ -78,15 +86,13 @@ static __always_inline bool passes_cpu_filter(void)
  */
 static __always_inline bool passes_filters(__u32 tid)
 {
-	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-
-	if (dp_by_user && task->real_cred->euid.val != dp_user)
+	if (dp_by_user && !is_user_wanted())
 		return false;
 	if (dp_by_thread && !bpf_map_lookup_elem(&dp_threads, &tid))
 		return false;
 	if (dp_by_cgroup && bpf_current_task_under_cgroup(&dp_cgroup, 0) != 1)
 		return false;
-	return !dp_by_comm || is_comm_wanted(task);
+	return !dp_by_comm || is_comm_wanted();
 }
 
 #endif

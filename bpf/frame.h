@@ -12,33 +12,61 @@
 #include "bpf/walk_state.h"
 
 /*
- * Reads the stack from here to the end of the page at most. A page is readable as a whole or not at
- * all, so the read does not fail because of bytes that are not needed.
+ * The size of the next read of the stack. Behind a frame that reaches far beyond the window, it is
+ * small: the next frames are often as large. Where the walk before ended, this one will, too, if it
+ * is of the same thread; otherwise the number is rarely near.
+ */
+static __always_inline __u32 walk_reach(const struct walk *w, __u64 from)
+{
+	__u32 reach = WALK_WINDOW, left = w->memo.top - (__u32)from;
+
+	/* They overlap by a line at most. */
+	if (from + 64 - (w->stack.start + w->stack.n_words) > WALK_WINDOW_GAP)
+		reach = WALK_WINDOW_APART;
+	if (left - 1 < reach)
+		reach = (left + WALK_WINDOW_LEAST - 1) & ~(WALK_WINDOW_LEAST - 1U);
+	return reach;
+}
+
+/*
+ * Reads the stack from here: WALK_WINDOW_LEAST bytes or more, but to the end of the page at most. A
+ * page is readable as a whole or not at all, so the read does not fail because of bytes that are
+ * not needed.
  */
 static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 {
-	__u32 offset, size;
+	__u32 reach, size;
 
 	from &= ~63ULL; /* whole cache lines */
-	offset = port_index((__u32)from & (DP_USER_PAGE_SIZE - 1), DP_USER_PAGE_SIZE);
-	size = DP_USER_PAGE_SIZE - offset;
-	if (size > w->stack.reach)
-		size = (__u32)w->stack.reach;
+	reach = walk_reach(w, from);
+	size = DP_USER_PAGE_SIZE - ((__u32)from & (DP_USER_PAGE_SIZE - 1));
+	if (size > reach)
+		size = reach;
 	size = port_opaque(size);
 	if (size > DP_USER_PAGE_SIZE) /* for the verifier */
 		return -1;
-	w->stack.reach = DP_USER_PAGE_SIZE;
 	w->stack.n_words = 0;
 	w->at.n_pages++;
 	if (w->at.n_pages > w->at.n_frames + WALK_FREE_PAGES)
 		w->at.cost += WALK_COST_READ;
 	if (walk_is_over(w))
 		return -1;
-	if (port_read_user(w, w->stack.page + offset, size, from) < 0)
+	if (port_read_user(w, w->stack.page, size, from) < 0)
 		return -1;
 	w->stack.start = from;
 	w->stack.n_words = size - sizeof(__u64) + 1;
 	return 0;
+}
+
+/*
+ * The same, where bytes up to `end` are needed, at most WALK_WINDOW_LEAST less a line. Negative if
+ * that takes two reads. A global function, which is there once.
+ */
+PORT_GLOBAL int walk_read_part(struct walk *w, __u64 from, __u64 end)
+{
+	if (!w || ((end - 1) ^ from) >= DP_USER_PAGE_SIZE)
+		return -1;
+	return walk_read_stack(w, from);
 }
 
 static __always_inline __u32 walk_in_window(const struct walk *w, __u64 address)
@@ -49,7 +77,7 @@ static __always_inline __u32 walk_in_window(const struct walk *w, __u64 address)
 /* Returns the word at an address inside the window. */
 static __always_inline __u64 walk_window_word(const struct walk *w, __u64 address)
 {
-	__u32 offset = (__u32)address & (DP_USER_PAGE_SIZE - 1);
+	__u32 offset = (__u32)(address - w->stack.start) & (DP_USER_PAGE_SIZE - 1);
 
 	return port_u64(w->stack.page + port_index(offset, DP_USER_PAGE_SIZE));
 }
@@ -69,10 +97,10 @@ PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 		w->stack.fault = address;
 		return -1;
 	}
-	/* What a frame needs is above its stack pointer. */
+	/* What a frame needs is above its stack pointer, and mostly beside its return address. */
 	from = w->at.sp;
-	if (address - from > WALK_WINDOW / 2)
-		from = address - WALK_WINDOW / 8;
+	if (address - from > 256)
+		from = address - 256;
 	if (from - page >= DP_USER_PAGE_SIZE)
 		from = page;
 	if (walk_read_stack(w, from) < 0) {
@@ -194,10 +222,24 @@ static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 	return (int)place;
 }
 
-/* The same for rare uses: a global function, which is verified once. */
+/* The same, as a global function, which is there and verified once. */
 PORT_GLOBAL int walk_look_up_apart(struct walk *w, __u64 pc)
 {
 	return w ? walk_look_up(w, pc) : -1;
+}
+
+/* The same, with a call only for what is not in the cache, or in a mapping that is not checked. */
+static __always_inline int walk_find(struct walk *w, __u64 pc)
+{
+	__u32 place = walk_cache_index(w, pc), mapping;
+
+	if (!walk_is_at(w, &w->cache[place], pc))
+		place++;
+	mapping = WALK_MAPPING(w->cache[port_index(place, WALK_CACHE_SIZE)].link);
+	if (walk_is_at(w, &w->cache[port_index(place, WALK_CACHE_SIZE)], pc) &&
+	    (mapping == 0 || walk_is_checked(w, mapping)))
+		return (int)place;
+	return walk_look_up_apart(w, pc);
 }
 
 /*

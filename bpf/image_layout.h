@@ -11,7 +11,7 @@
  * Changes with the layout of images and with what is known of code, because images are kept on
  * disk.
  */
-#define DP_IMAGE_VERSION 20
+#define DP_IMAGE_VERSION 21
 
 /*
  * Rows of an image are grouped by pages of its address space, and within a page by blocks, short

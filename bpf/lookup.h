@@ -26,17 +26,15 @@ static __always_inline __u32 dp_mapping_cell(__u32 cell, __u32 number)
 	       (number - 1) * (__u32)DP_CELLS(struct dp_mapping);
 }
 
-/* Number of the last mapping in a snapshot that starts at or below pc, else of the first. */
-static __always_inline __u32 lookup_mapping(struct walk *w, __u32 cell, __u64 pc)
+/*
+ * Number of the last mapping in a snapshot that starts at or below pc, else of the first. `segment`: that of
+ * the snapshot, which contains all of it.
+ */
+static __always_inline __u32 lookup_mapping(const __u8 *segment, __u32 cell, __u64 pc)
 {
-	const __u8 *segment = port_segment(w, cell); /* contains all mappings */
-	const struct dp_snapshot *snapshot;
-	__u32 at = 0, n;
+	const struct dp_snapshot *snapshot = port_at(segment, lookup_byte(cell));
+	__u32 at = 0, n = snapshot->n_mappings;
 
-	if (!segment)
-		return 1;
-	snapshot = port_at(segment, lookup_byte(cell));
-	n = snapshot->n_mappings;
 	cell += (__u32)DP_CELLS(struct dp_snapshot);
 	for (int i = 0; i < DP_MAPPING_SEARCH_STEPS && n > 1; i++) {
 		__u32 half = n / 2;
@@ -64,24 +62,26 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 					 struct dp_rule *ret)
 {
 	__u32 number = lookup_rule_number((struct port_world *)w, cell, address);
-	const struct dp_image *image = port_pool(w, cell);
+	/* It has all that is in front of the image's pages (struct dp_image). */
+	const __u8 *segment = port_segment(w, cell);
+	const struct dp_image *image;
 	const struct dp_rule *full;
 	const __u64 *word;
 
 	rule_none(ret, DP_NO_RULE);
-	if (!image || number == DP_RULE_NONE || number >= image->n_rules)
+	if (!segment || number == DP_RULE_NONE)
 		return;
-	word = port_pool(w, cell + image->rules + number);
-	if (!word)
+	image = port_at(segment, lookup_byte(cell));
+	if (number >= image->n_rules)
 		return;
+	word = port_at(segment, lookup_byte(cell + image->rules + number));
 	if ((*word & ((1 << DP_FORM_BITS) - 1)) != DP_FORM_FULL) {
 		lookup_unpack(*word, ret);
 		return;
 	}
 	number = *word >> DP_FORM_BITS & ((1 << DP_WORD_N_BITS) - 1);
-	full = port_pool(w, cell + image->full + number * (__u32)DP_CELLS(struct dp_rule));
-	if (!full)
-		return;
+	full = port_at(segment,
+		       lookup_byte(cell + image->full + number * (__u32)DP_CELLS(struct dp_rule)));
 	*ret = *full;
 	if (ret->saves & DP_SAVES_APART)
 		ret->saves = DP_SAVES_APART |
@@ -101,17 +101,21 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 static __always_inline __u32 lookup_snapshot(struct walk *w, __u32 cell, __u32 last, __u64 pc,
 					     struct dp_rule *ret)
 {
+	const __u8 *segment = port_segment(w, cell);
 	const struct dp_snapshot *snapshot;
-	const struct dp_mapping *m = last ? port_pool(w, dp_mapping_cell(cell, last)) : NULL;
+	const struct dp_mapping *m;
 
 	rule_none(ret, DP_NO_MAPPING);
+	if (!segment)
+		return 0;
+	m = last ? port_at(segment, lookup_byte(dp_mapping_cell(cell, last))) : NULL;
 	if (!m || pc < m->start || pc >= m->end) {
-		snapshot = port_pool(w, cell);
-		if (!snapshot || snapshot->n_mappings == 0)
+		snapshot = port_at(segment, lookup_byte(cell));
+		if (snapshot->n_mappings == 0)
 			return 0;
-		last = lookup_mapping(w, cell, pc);
-		m = port_pool(w, dp_mapping_cell(cell, last));
-		if (!m || pc < m->start || pc >= m->end)
+		last = lookup_mapping(segment, cell, pc);
+		m = port_at(segment, lookup_byte(dp_mapping_cell(cell, last)));
+		if (pc < m->start || pc >= m->end)
 			return 0;
 	}
 	if (m->image == DP_CELL_NONE)

@@ -54,6 +54,7 @@ static __always_inline void memo_end(struct walk *w)
 	w->memo.memory_map = w->in.memory_map;
 	w->memo.unwind = w->in.unwind;
 	w->memo.n_trail = w->at.n_frames;
+	w->memo.top = (__u32)w->at.sp;
 	if (w->memo.has_met && w->memo.same_to == w->at.n_frames &&
 	    w->at.n_frames == w->memo.n_past)
 		w->out.n_same = w->at.n_frames - w->memo.same_from;
@@ -158,14 +159,6 @@ static __always_inline void memo_to(struct walk *w, __u32 n, __u64 fp)
 	w->memo.meet = w->at.sp;
 }
 
-/* Reads what a frame saved, from that address up to its CFA; negative if that takes two reads. */
-PORT_GLOBAL int memo_read(struct walk *w, __u64 from, __u64 cfa)
-{
-	if (!w || ((cfa - 1) ^ from) >= DP_USER_PAGE_SIZE)
-		return -1;
-	return walk_read_stack(w, from);
-}
-
 /*
  * True if the caller of a frame is the same as before. *fp changes from the frame's value to the
  * caller's.
@@ -176,7 +169,7 @@ static __always_inline int memo_step(struct walk *w, struct walk_trail *frame,
 	__u64 at = DP_CALLER_RA(frame->cfa), saved = at - WALK_BELOW(frame->link);
 
 	if ((!walk_in_window(w, at) || !walk_in_window(w, saved)) &&
-	    memo_read(w, saved, frame->cfa) < 0)
+	    walk_read_part(w, saved, frame->cfa) < 0)
 		return 0;
 	if (walk_window_word(w, at) != DP_FRAME_ADDRESS(caller->frame))
 		return 0;

@@ -40,6 +40,7 @@ struct dp_part {
 #include "bpf/span_layout.h"
 #include "bpf/crash_layout.h"
 #include "bpf/probe_layout.h"
+#include "bpf/alloc_layout.h"
 
 /* What user space has to do with a sample. */
 enum dp_sample_flags {

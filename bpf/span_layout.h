@@ -48,6 +48,8 @@ struct dp_span_places {
  * probes is 0, which needs no link: others do (perf_event_set_bpf_prog(), kernel/events/core.c).
  */
 #define DP_SPAN_COOKIE(list, id) ((__u64)((id)-DP_SPAN_ID(1, 0, 0)) << 16 | (list))
+/* Of a place where calls that are kept may get new addresses, as Go's stacks move. */
+#define DP_SPAN_COOKIE_MOVES (~(__u64)0)
 #define DP_SPAN_ID_OF(cookie) ((__u32)((cookie) >> 16) + DP_SPAN_ID(1, 0, 0))
 
 /*

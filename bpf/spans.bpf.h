@@ -50,6 +50,7 @@ DP_ASSERT(__builtin_offsetof(struct span, head) ==
 struct thread_spans {
 	struct span_key keys[SPANS]; /* in two cache lines: a sample looks at all of them */
 	struct span of[SPANS];
+	__u32 moves[SPANS];  /* of span_code, when they began */
 	struct dp_regs regs; /* of the last call, and its values */
 	struct values values;
 };
@@ -66,6 +67,7 @@ struct {
 struct span_code {
 	__u64 start[DP_MAX_SPAN_PLACES];
 	__u32 id[DP_MAX_SPAN_PLACES]; /* of which place that is */
+	__u32 moves; /* how often stacks of the process have moved, from any number on */
 };
 
 struct {
@@ -151,8 +153,8 @@ static __always_inline struct thread_spans *thread_spans_of(__u64 pid_tgid)
 	return bpf_map_lookup_elem(&dp_spans, &pid_tgid);
 }
 
-/* Notes where the process has the function. */
-static __always_inline void span_code_note(__u32 pid, __u32 id, __u64 start)
+/* Notes where the process has the function. Returns its moves. */
+static __always_inline __u32 span_code_note(__u32 pid, __u32 id, __u64 start)
 {
 	static const struct span_code fresh;
 	struct span_code *code = bpf_map_lookup_elem(&dp_span_code, &pid);
@@ -163,10 +165,23 @@ static __always_inline void span_code_note(__u32 pid, __u32 id, __u64 start)
 		code = bpf_map_lookup_elem(&dp_span_code, &pid);
 	}
 	if (!code)
-		return;
+		return 0;
+	/* Any number but one that the map has had of it before; whichever of its threads sets it. */
+	if (code->moves == 0)
+		__sync_val_compare_and_swap(&code->moves, 0, (__u32)bpf_ktime_get_ns() | 1);
 	/* In this order: a sample may interrupt this. */
 	*(volatile __u64 *)&code->start[port_index(place, DP_MAX_SPAN_PLACES)] = start;
 	*(volatile __u32 *)&code->id[port_index(place, DP_MAX_SPAN_PLACES)] = id;
+	return code->moves;
+}
+
+/* A stack of the process is free: what is kept of it is over, and another one may be moved there. */
+static __always_inline void span_code_move(__u32 pid)
+{
+	struct span_code *code = bpf_map_lookup_elem(&dp_span_code, &pid);
+
+	if (code)
+		__sync_fetch_and_add(&code->moves, 1);
 }
 
 static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 id)
@@ -319,6 +334,8 @@ static __always_inline __u32 span_judge(const struct span_search *search, __u32 
 	if (!search->spans || found >= SPAN_UNKNOWN)
 		return SPAN_UNKNOWN;
 	key = &search->spans->keys[port_index(found - 1, SPANS)];
+	if (search->spans->moves[port_index(found - 1, SPANS)] != search->code->moves)
+		return SPAN_UNKNOWN;
 	return span_is_own(key, sample->pid, sample->tid) && !span_is_over(search->places, key) ?
 		       found :
 		       SPAN_UNKNOWN;

@@ -84,6 +84,8 @@ PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 
 	if (!s)
 		return 0;
+	s->chunk.regs = s->walk.at.fresh ? s->walk.innermost : s->walk.in.regs;
+	s->chunk.in_syscall = s->walk.in.in_syscall;
 	sp = s->chunk.regs.reg[DP_REG_SP];
 	if (pages > DP_NORMAL_STACK_PAGES)
 		pages = DP_NORMAL_STACK_PAGES;

@@ -17,6 +17,7 @@
 
 #include "bpf/memo.h"
 #include "bpf/frame.h"
+#include "bpf/landing.h"
 #include "bpf/program.h"
 #include "bpf/fast_path.h"
 
@@ -155,6 +156,8 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 			w->stack.fault += sizeof(values) - sizeof(*values);
 		return DP_READ_FAULT;
 	}
+	if (w->at.fresh == 0)
+		w->innermost = w->in.regs;
 	for (__u32 i = 0; i < DP_N_REGISTERS; i++)
 		w->in.regs.reg[order[i]] = values[i];
 	walk_leave(w, w->in.regs.reg[DP_REG_SP], WALK_SAVES_UNKNOWN, DP_METHOD_SIGNAL);
@@ -330,12 +333,30 @@ PORT_GLOBAL int walk_out_of_code(struct walk *w)
 	return DP_NO_CALL;
 }
 
+/* Must the frame be asked whether it has the return address of a landing? */
+static __always_inline int walk_may_land(const struct walk *w, const struct dp_rule *rule)
+{
+	return w->at.lands && rule->cfa_reg != DP_REG_FP;
+}
+
+/* Goes to the caller of a frame that has a rule. */
+static __always_inline enum dp_outcome walk_on(struct walk *w, const struct dp_rule *rule,
+					       int has_landed)
+{
+	__u64 pc = w->at.pc;
+	enum dp_outcome outcome = walk_by_rule(w, rule);
+
+	return has_landed && outcome == DP_WALKING ? (enum dp_outcome)walk_from_landing(w, pc) :
+						     outcome;
+}
+
 /* Adds the frame at pc and goes to its caller. */
 static __always_inline enum dp_outcome walk_step(struct walk *w)
 {
-	int place = walk_look_up(w, walk_lookup_pc(w));
+	int place = walk_find(w, walk_lookup_pc(w));
 	const struct dp_rule *rule;
 	enum dp_outcome why;
+	int has_landed = 0;
 	__u32 mapping;
 
 	if (place < 0)
@@ -359,6 +380,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 			w->at.method = DP_METHOD_LANDING_PAD;
 			return DP_WALKING;
 		}
+		has_landed = walk_may_land(w, rule) && walk_has_landed(w);
 	}
 	if (w->at.n_frames >= w->in.max_frames)
 		return DP_DEPTH_LIMIT;
@@ -366,9 +388,9 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	w->at.mapping = mapping;
 	if (w->in.unwind == DP_UNWIND_FP && why != DP_NO_MAPPING)
 		return walk_by_frame_pointer(w, DP_BAD_FRAME_POINTER, mapping);
-	if (why == DP_WALKING)
-		return walk_by_rule(w, rule);
-	return walk_without_rule(w, why, mapping);
+	if (why != DP_WALKING)
+		return walk_without_rule(w, why, mapping);
+	return walk_on(w, rule, has_landed);
 }
 
 static long walk_loop_step(__u32 i, void *ctx)
@@ -438,15 +460,15 @@ static __always_inline void walk_run(struct walk *w)
 	w->at.left_sp = 0;
 	w->program.is_elsewhere = 0;
 	w->at.method = DP_METHOD_LEAF;
+	w->stack.start = w->at.sp;
 	w->stack.n_words = 0;
-	w->stack.reach = WALK_WINDOW;
 	w->in.trampoline = port_trampoline(w);
 	w->in.number++;
 	w->mapped.last = 0;
 	memo_begin(w);
 	w->out.sample.outcome = DP_WALKING;
 	/* Nearly every walk needs it. If it cannot be read, the walk finds out later. */
-	walk_read_stack(w, w->at.sp);
+	walk_read_part(w, w->at.sp, w->at.sp + 1);
 	/*
 	 * One step per frame to read the stack and one to leave it; the last one meets the limit.
 	 */

@@ -25,10 +25,13 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 #define WALK_COOKIES 8
 
 /*
- * Bytes of the stack in the first read; further reads take a page. Short walks do not copy what
- * they do not need.
+ * Bytes of the stack in one read. What is not needed costs a line of the program's memory, and one
+ * of ours, for every 64 bytes.
  */
 #define WALK_WINDOW 2048
+#define WALK_WINDOW_APART 512 /* of the first read that lies apart from the one before, */
+#define WALK_WINDOW_GAP 256   /* by more than this */
+#define WALK_WINDOW_LEAST 512 /* a power of two */
 
 /*
  * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
@@ -96,11 +99,11 @@ struct walk_cookie {
 	__u32 zero;
 };
 
-/* The part of a cache entry that few frames need. */
+/* The part of a cache entry that few frames need, in a cache line. */
 struct walk_rule {
 	struct dp_rule rule;
 	__u32 called; /* the instruction before the address is known to be a call */
-	__u32 zero;
+	__u32 zero[5];
 };
 
 /*
@@ -169,7 +172,7 @@ struct walk_memo {
 	__u32 same_from; /* frames from here to the one before same_to are the same */
 	__u32 same_to;
 	__u32 same_end; /* limit of same_to */
-	__u32 zero;
+	__u32 top;      /* low half of the stack pointer of the previous walk's last frame */
 };
 
 /* The last recovery of a callee-saved register, so that no frame is searched for it twice. */
@@ -200,23 +203,26 @@ struct walk_program {
 };
 
 /*
- * The part of the stack that was read last. It lies in one page, at its offset in the page: the
- * words that start at `start`, or less than n_words bytes above it. The verifier requires room for
- * a whole page at any offset.
+ * The part of the stack that was read last: the words that start at `start`, or less than n_words
+ * bytes above it. It is always at the same place, so that all reads of a walk fill the same few
+ * cache lines. The verifier requires room for a word at any offset in a page.
  */
 struct walk_stack {
 	__u64 start, n_words;
-	__u64 reach; /* size of the next read */
 	__u64 fault; /* the last address that could not be read */
 	__u64 word;  /* result of walk_fetch() */
-	__u8 page[2 * DP_USER_PAGE_SIZE];
+	__u64 zeros[4];
+	__u8 page[DP_USER_PAGE_SIZE + 64];
 };
+DP_ASSERT(WALK_WINDOW_LEAST >= 64 + 256 + sizeof(__u64),
+	  "one read has a word and what walk_fetch() reads below it");
 
 /*
  * The output: the sample, with its names. The kernel's frames follow the user's, then labels and
  * a runtime's frames.
  */
 struct walk_output {
+	__u64 zeros[3];
 	__u32 n_same; /* number of outermost frames in common with the previous walk; set at the
 	               * end */
 	__u32 span;   /* the calls that label the sample: spans.bpf.h */
@@ -373,10 +379,10 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     0.3 K   mapped           each frame     all
  *     0.1 K   memo             each frame     all
  *     0.3 K   search, program  a few rules    recovered
- *     8 K     stack            each frame
+ *     4 K     stack            each frame
  *     44 K    out              each frame
  *     3 K     labels           each sample
- *     208 K   trail to rules   each frame     all
+ *     224 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one
  *     0.6 K   hotspot to v8    JIT code
  *     0.1 K   tls              runtimes, contexts
@@ -407,7 +413,14 @@ struct walk {
 	struct walk_v8 v8;
 	struct walk_tls tls;
 	struct walk_perl perl;
+	struct dp_regs
+		innermost; /* the registers, if those in `in` are of a frame that a signal interrupted */
 };
+
+#define WALK_IS_LINE(member) (__builtin_offsetof(struct walk, member) % 64 == 0)
+DP_ASSERT(WALK_IS_LINE(stack.page) && WALK_IS_LINE(out.frames) && WALK_IS_LINE(trail) &&
+		  WALK_IS_LINE(cache) && WALK_IS_LINE(rules) && sizeof(struct walk_rule) == 64,
+	  "what is read, written or looked up lies in as few cache lines as can be");
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)
 {

@@ -8,6 +8,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
+
 static_assert(FILE_DIGEST_SIZE == SHA256_DIGEST_SIZE, "one is a whole SHA-256");
 
 #define PART_SIZE (64 << 10)

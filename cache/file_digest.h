@@ -11,9 +11,6 @@ struct file_digest {
 	uint8_t bytes[FILE_DIGEST_SIZE];
 };
 
-/* Of larger files, nobody waits for one. */
-#define FILE_DIGEST_MAX (UINT64_C(1) << 30)
-
 /*
  * Reads a file from its start to its end, whatever the descriptor's position is. 0; -EFBIG if it is too
  * large, or mostly holes, which cost its owner nothing; or another negative errno.

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "cfi/fde_sort.h"
 #include "cfi/machine.h"
+#include "limits/limits.h"
 
 static int index_refuse(struct cfi_index *index, enum cfi_reason reason, uint64_t offset)
 {

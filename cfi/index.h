@@ -8,12 +8,6 @@
 
 #include "cfi/entry.h"
 
-/*
- * CIEs of a section, at most: a linker leaves a few in .eh_frame, and in .debug_frame one for each
- * object file. In memory, a CIE takes twenty times the bytes that it takes in the section.
- */
-#define CFI_CIES_MAX ((size_t)1 << 18)
-
 /* All FDEs of a section, sorted by start, and all refused records, by offset. */
 struct cfi_index {
 	struct cfi_cie *cies;

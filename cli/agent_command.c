@@ -14,6 +14,7 @@
 #include "base/write_all.h"
 #include "cli/agent_options.h"
 #include "cli/command.h"
+#include "cli/fetch_options.h"
 #include "elf/bus_guard.h"
 #include "log/log.h"
 #include "sandbox/helper.h"
@@ -106,17 +107,41 @@ static int check_elsewhere(const struct agent_command *c, int config_fd)
 	return run_self(words, config_fd);
 }
 
+/* NULL: no servers are to be asked; "": those that are set. */
+static const char *urls_of(const struct agent_settings *settings)
+{
+	return settings->options.names.options.no_debuginfod ? NULL : settings->debuginfod;
+}
+
+/* libdebuginfod takes them from the environment, which does not change while there are threads. */
+static int check_urls(const struct agent_settings *settings)
+{
+	const char *set = getenv("DEBUGINFOD_URLS"), *urls = urls_of(settings);
+
+	if (!urls || !*urls || (set && strcmp(urls, set) == 0))
+		return 0;
+	log_error("debuginfod: other servers can only be asked after a restart");
+	return -EINVAL;
+}
+
+DEFINE_CLEANUP(struct agent_settings *, agent_settings_free)
+
 static int load_anew(struct agent_command *c)
 {
+	_cleanup_(agent_settings_freep) struct agent_settings *settings = NULL;
 	_cleanup_close_ int config_fd = -1;
 	int err = c->config ? copy_config(c->config, &config_fd) : 0;
 
 	if (err == 0)
 		err = check_elsewhere(c, config_fd);
 	if (err == 0)
-		err = agent_settings_new(c->argc, c->argv, config_fd, &c->settings);
+		err = agent_settings_new(c->argc, c->argv, config_fd, &settings);
+	if (err == 0)
+		err = check_urls(settings);
 	if (err < 0)
 		log_error("the configuration is not taken");
+	else
+		c->settings = steal_ptr(settings);
 	return err;
 }
 
@@ -174,6 +199,8 @@ static int agent_command(int argc, char **argv)
 	/* The settings go with the next ones. */
 	if (err == 0 && c.settings->config && !(c.config = strdup(c.settings->config)))
 		err = -ENOMEM;
+	if (err == 0)
+		err = fetch_options_apply(urls_of(c.settings));
 	if (err == 0) {
 		control.fd = c.fd;
 		code = agent_run(&control);

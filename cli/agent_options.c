@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "cli/event_options.h"
+#include "cli/fetch_options.h"
 #include "cli/masked_line.h"
 #include "cli/off_cpu_options.h"
 #include "cli/quantity.h"
@@ -23,6 +24,7 @@ enum {
 	OPTION_AS_READ = 4352,
 	OPTION_CHECK,
 	OPTION_CPU_BUDGET,
+	OPTION_DEBUGINFOD,
 	OPTION_DELIVER,
 	OPTION_INTERVAL,
 	OPTION_LABEL_SETS,
@@ -68,6 +70,9 @@ static const struct argp_option argp_options[] = {
 	  "label samples with the CPU time, memory and I/O of their process", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ .doc = "What to show", .group = 4 },
+	{ "debuginfod", OPTION_DEBUGINFOD, "URLS", OPTION_ARG_OPTIONAL,
+	  "query these servers for debug files, or those of DEBUGINFOD_URLS; nothing waits for them (no)",
+	  4 },
 	{ .doc = "Where profiles go", .group = 5 },
 	{ "interval", OPTION_INTERVAL, "TIME", 0, "the time of each recording (10s)", 5 },
 	{ "store", OPTION_STORE, "DIR", 0, "keep a recording of each interval in this directory",
@@ -224,6 +229,8 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 		(void)off_cpu_options_parse_states("S,D", &p->states);
 	}
 	options_complete(o, state);
+	if (p->event.source == &event_alloc)
+		argp_error(state, "an agent takes no --alloc: what is held is known at the end");
 	backend_settings_complete(&s->backends, state);
 	if (!s->agent.store && !s->agent.pull && s->backends.n == 0)
 		argp_error(state, "profiles go nowhere: give --store DIR, --otlp URL, --pyroscope "
@@ -235,8 +242,8 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 	p->helper = HELPER_SELF;
 	s->agent.run.profiler = *p;
 	s->agent.run.profiler.label_sources.tells_service = true;
+	fetch_options_complete(&o->names, s->debuginfod, state);
 	s->agent.run.names = o->names.options;
-	s->agent.run.names.no_debuginfod = true;
 	s->agent.run.names.go_last = true;
 	s->agent.run.command_line = o->record.command_line;
 }
@@ -267,6 +274,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return parse_as_others(s, state, key, arg);
 	case OPTION_OFF_CPU:
 		s->off_cpu = true;
+		return 0;
+	case OPTION_DEBUGINFOD:
+		fetch_options_parse(arg, &s->options.names, &s->debuginfod);
 		return 0;
 	case OPTION_MIN_BLOCK:
 		if (off_cpu_options_parse_time(arg, &s->options.record.profiler.min_block_ns) < 0)

@@ -258,6 +258,12 @@ static int count(const struct annotate_options *options, struct names *names, co
 		log_detail("try:  a recording with one -e");
 		return -EINVAL;
 	}
+	if (value_is_memory(recording_reader_context(recording->reader))) {
+		log_error("%s has allocations of memory, which annotate does not add up",
+			  options->file);
+		log_detail("try:  dwarfprof report %s", options->file);
+		return -EINVAL;
+	}
 	annotation->value = value_measured(recording_reader_context(recording->reader));
 	return recording_file_run(recording, add_sample, annotation);
 }

@@ -214,6 +214,11 @@ static int read_side(const struct diff_options *o, struct recording_file *record
 		log_detail("try:  recordings with one -e each");
 		return -EINVAL;
 	}
+	if (value_is_memory(diff->sides[i].context)) {
+		log_error("%s has allocations of memory, which diff does not compare", o->files[i]);
+		log_detail("try:  dwarfprof report %s", o->files[i]);
+		return -EINVAL;
+	}
 	if (diff->sides[i].totals->samples == 0) {
 		log_error("%s has no samples", o->files[i]);
 		return -ENODATA;

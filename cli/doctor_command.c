@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/limit_table.h"
 #include "cli/output_options.h"
 #include "doctor/doctor.h"
 #include "kernel/kernel_types.h"
@@ -18,11 +19,14 @@
 enum {
 	OPTION_BTF = 256,
 	OPTION_JSON,
+	OPTION_LIMITS,
 };
 
 static const struct argp_option argp_options[] = {
 	{ "btf", OPTION_BTF, "FILE", 0, "file with the kernel's type information", 0 },
-	{ "json", OPTION_JSON, NULL, 0, "JSON: an object with all findings" },
+	{ "json", OPTION_JSON, NULL, 0, "JSON: an object with all findings, or limits" },
+	{ "limits", OPTION_LIMITS, NULL, 0,
+	  "instead, what is bounded, and what happens beyond it" },
 	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };
@@ -30,6 +34,7 @@ static const struct argp_option argp_options[] = {
 struct doctor_options {
 	bool json;
 	bool wide;
+	bool limits;
 	const char *btf;
 };
 
@@ -47,6 +52,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_JSON:
 		o->json = true;
 		return 0;
+	case OPTION_LIMITS:
+		o->limits = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->limits && o->btf)
+			argp_error(state, "--limits are not the kernel's: leave out --btf");
+		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s': this command takes none", arg);
 		return 0;
@@ -60,8 +72,8 @@ static const struct argp argp = {
 	.doc = "Show what dwarfprof can profile with its present permissions: which capabilities, "
 	       "settings and kernel features it needs, which of them it has, and what to type for "
 	       "those that are missing.\v"
-	       "Exit codes: 0 all processes can be profiled; 1 something needed for that is "
-	       "missing; 2 wrong usage.",
+	       "Exit codes: 0 all processes can be profiled, or with --limits, these are shown; 1 "
+	       "something needed for that is missing; 2 wrong usage.",
 };
 
 /* Width of the label column of one-line findings. */
@@ -173,6 +185,25 @@ static int print_json(const struct doctor *d)
 	return err < 0 ? -ENOMEM : 0;
 }
 
+/* What was printed with the result `err` has been written? 0 or a negative errno. */
+static int end_output(int err, const char *what)
+{
+	errno = 0;
+	if (err == 0 && (fflush(stdout) == EOF || ferror(stdout)))
+		err = errno ? -errno : -EIO;
+	if (err < 0)
+		log_error("cannot write the %s: %s", what, strerror(-err));
+	return err;
+}
+
+static int print_limits(const struct doctor_options *options)
+{
+	int err = options->json ? limit_table_write_json(stdout) :
+				  limit_table_write_text(stdout, options->wide);
+
+	return end_output(err, "limits") < 0 ? EXIT_CODE_FAILED : EXIT_CODE_OK;
+}
+
 static int doctor_command(int argc, char **argv)
 {
 	struct doctor_options options = { 0 };
@@ -181,6 +212,8 @@ static int doctor_command(int argc, char **argv)
 	int err;
 
 	command_parse(&command_doctor, argc, argv, &options);
+	if (options.limits)
+		return print_limits(&options);
 	refusal_listen(NULL);
 	if (kernel_types_check(options.btf) < 0)
 		return EXIT_CODE_FAILED;
@@ -192,11 +225,7 @@ static int doctor_command(int argc, char **argv)
 	for (size_t i = 0; i < doctor.n; i++)
 		missing = missing || doctor.findings[i].state == FINDING_MISSING;
 	doctor_done(&doctor);
-	errno = 0;
-	if (err == 0 && (fflush(stdout) == EOF || ferror(stdout)))
-		err = errno ? -errno : -EIO;
-	if (err < 0)
-		log_error("cannot write the findings: %s", strerror(-err));
+	err = end_output(err, "findings");
 	return err < 0 || missing ? EXIT_CODE_FAILED : EXIT_CODE_OK;
 }
 

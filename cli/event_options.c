@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "cli/quantity.h"
 #include "profiler/label_probe.h"
 
 /* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
@@ -26,10 +27,11 @@ void event_options_set(struct options *o, struct argp_state *state, const struct
 			   event->source->name, event->source->name, event->argument,
 			   event->source->pattern);
 	if (o->event_given && !adds)
-		argp_error(state,
-			   "--off-cpu, --wall, --exceptions and -e exclude each other, as do "
-			   "events of -e that are not all counted, all tracepoints or all kprobes; "
-			   "--wall has both kinds of time");
+		argp_error(
+			state,
+			"--off-cpu, --wall, --exceptions, --alloc and -e exclude each other, as do "
+			"events of -e that are not all counted, all tracepoints or all kprobes; "
+			"--wall has both kinds of time");
 	if (adds && r->n_others == EVENT_MAX - 1)
 		argp_error(state, "-e takes up to %d events", EVENT_MAX);
 	if (o->event_given && adds)
@@ -113,6 +115,18 @@ void event_options_done(struct options *o)
 	free(o->event_texts);
 }
 
+void event_options_set_alloc(struct options *o, struct argp_state *state, const char *size)
+{
+	uint64_t interval = ALLOC_INTERVAL;
+
+	if (size &&
+	    (quantity_parse_size(size, &interval) < 0 || interval > ALLOC_GREATEST_INTERVAL))
+		argp_error(state, "--alloc takes a size up to 1G, such as 1 or 512K, not '%s'",
+			   size);
+	o->record.profiler.alloc_interval = (unsigned int)interval;
+	event_options_set(o, state, &(struct event){ .source = &event_alloc });
+}
+
 void event_options_set_probe(struct options *o, struct argp_state *state, const char *text)
 {
 	struct profiler_options *r = &o->record.profiler;
@@ -177,9 +191,25 @@ static void check_periods(const struct options *o, struct argp_state *state,
 			s->name, MIN_PERIOD_HZ);
 }
 
+/* What is given back has to be seen, whoever does that. */
+static void check_alloc(const struct options *o, struct argp_state *state)
+{
+	const struct profiler_options *r = &o->record.profiler;
+
+	if (r->target.n_tids > 0)
+		argp_error(state,
+			   "-t and --alloc exclude each other: any thread may give memory back; -p "
+			   "takes its process");
+	if (r->max_rate > 0)
+		argp_error(state, "--max-rate does not go with --alloc: --alloc=SIZE takes fewer");
+	if (r->crashes)
+		argp_error(state, "--alloc and --crashes exclude each other");
+}
+
 static void check_probe(const struct profiler_options *r, struct argp_state *state)
 {
-	const unsigned int probes = EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE);
+	const unsigned int probes =
+		EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE) | EVENT_BIT(DP_EVENT_ALLOC);
 	const struct event_source *s = r->event.source;
 	uint64_t min_ns;
 
@@ -195,7 +225,8 @@ static void check_probe(const struct profiler_options *r, struct argp_state *sta
 
 static void check_socket(const struct profiler_options *r, struct argp_state *state)
 {
-	const unsigned int probes = EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE);
+	const unsigned int probes =
+		EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE) | EVENT_BIT(DP_EVENT_ALLOC);
 
 	if (r->n_label_probes > 0)
 		argp_error(state, "--probe-socket and --probe exclude each other");
@@ -226,6 +257,8 @@ void event_options_complete(struct options *o, struct argp_state *state)
 	if (r->value && (!r->event.argument || !r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
 		argp_error(state, "--value is for events of -e with values, such as uprobe:");
+	if (r->event.source == &event_alloc)
+		check_alloc(o, state);
 	if (r->n_label_probes > 0)
 		check_probe(r, state);
 	if (r->probe_socket)

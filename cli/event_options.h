@@ -20,6 +20,9 @@ void event_options_set(struct options *options, struct argp_state *state,
 void event_options_parse(struct options *options, struct argp_state *state, char *text);
 void event_options_done(struct options *options);
 
+/* Sets --alloc. size: its argument; NULL: it has none */
+void event_options_set_alloc(struct options *options, struct argp_state *state, const char *size);
+
 /* Sets the --probe, of which there is one. */
 void event_options_set_probe(struct options *options, struct argp_state *state, const char *text);
 /* Sets the --redact, of which there is one. */

@@ -7,15 +7,10 @@
 
 #include "base/cleanup.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "sandbox/debug_of_file.h"
 #include "sandbox/finders.h"
-
-/*
- * Who waits can interrupt it: more than parsers may take while a machine is profiled. Without a limit, one file
- * could keep from the others of its directory.
- */
-#define CPU_NS UINT64_C(60000000000)
 
 static int ask(struct parsers *parsers, int fd, int debug_fd, enum table_rows rows,
 	       struct parse_result *ret)
@@ -25,7 +20,7 @@ static int ask(struct parsers *parsers, int fd, int debug_fd, enum table_rows ro
 					       .other = debug_fd,
 					       .user = geteuid(),
 					       .rows = rows,
-					       .cpu_ns = CPU_NS };
+					       .cpu_ns = FILE_TABLE_CPU_NS };
 	clockid_t clock = 0;
 
 	return parsers_ask(parsers, &request, &clock, ret);
@@ -46,7 +41,8 @@ static int open_file(struct parsers *parsers, const char *path, uint64_t inode)
 static void add_debug_file(struct parsers *parsers, const char *path, int fd, enum table_rows rows,
 			   struct parse_result *result)
 {
-	_cleanup_close_ int debug_fd = debug_of_file(parsers, geteuid(), fd, CPU_NS, result);
+	_cleanup_close_ int debug_fd =
+		debug_of_file(parsers, geteuid(), fd, FILE_TABLE_CPU_NS, result);
 	_cleanup_(parse_result_done) struct parse_result both = { 0 };
 	struct parse_result own = *result;
 	int err = debug_fd;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/quantity.h"
 
 static const char *const unwind_modes[] = {
 	[DP_UNWIND_AUTO] = "auto",
@@ -35,6 +36,19 @@ enum native_frames mode_options_parse_native(struct argp_state *state, const cha
 {
 	return (enum native_frames)parse_mode(state, native_modes, ARRAY_SIZE(native_modes),
 					      "native-frames", "fold, all or only", text);
+}
+
+uint64_t mode_options_parse_table_memory(struct argp_state *state, const char *text)
+{
+	uint64_t size;
+
+	if (quantity_parse_size(text, &size) < 0)
+		argp_error(state, "--table-memory takes a size such as 64M or 1G, not '%s'", text);
+	if (size < POOL_MIN_MEMORY || size > POOL_MAX_MEMORY)
+		argp_error(state, "--table-memory takes from %luM to %luG, not '%s'",
+			   (unsigned long)(POOL_MIN_MEMORY >> 20),
+			   (unsigned long)(POOL_MAX_MEMORY >> 30), text);
+	return size;
 }
 
 void mode_options_list_unwind(FILE *to)

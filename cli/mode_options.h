@@ -13,6 +13,9 @@ enum dp_unwind mode_options_parse_unwind(struct argp_state *state, const char *t
 
 enum native_frames mode_options_parse_native(struct argp_state *state, const char *text);
 
+/* The --table-memory, in bytes. */
+uint64_t mode_options_parse_table_memory(struct argp_state *state, const char *text);
+
 /* Prints the words of --unwind. */
 void mode_options_list_unwind(FILE *to);
 

@@ -42,7 +42,7 @@ static const struct argp_option name_argp_options[] = {
 	{ "no-debuginfod", OPTION_NO_DEBUGINFOD, NULL, 0,
 	  "query no servers for debug files, even if DEBUGINFOD_URLS is set", 4 },
 	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
-	  "time limit for servers, for all files together (60s)", 4 },
+	  "time limit for servers, for all files together; an agent's, for each (60s)", 4 },
 	{ "verbose", 'v', NULL, 0, "log what is done", 4 },
 	{ 0 },
 };
@@ -97,6 +97,7 @@ static error_t parse_name_option(int key, char *arg, struct argp_state *state)
 		names->options.no_debuginfod = true;
 		return 0;
 	case OPTION_DEBUGINFOD_TIMEOUT:
+		names->has_timeout = true;
 		if (quantity_parse_duration(arg, &names->options.debuginfod_ns) < 0)
 			argp_error(state,
 				   "--debuginfod-timeout takes a time such as 30s or 5m, not '%s'",

@@ -13,6 +13,7 @@
 /* Options for the form of names and where they are looked up, of all commands that show stacks. */
 struct name_options {
 	struct names_options options;
+	bool has_timeout; /* --debuginfod-timeout was given */
 	bool verbose;
 };
 

@@ -21,7 +21,8 @@
 #include "report/report.h"
 
 enum {
-	OPTION_BTF = 256,
+	OPTION_ALLOC = 256,
+	OPTION_BTF,
 	OPTION_BY,
 	OPTION_COMM,
 	OPTION_CRASHES,
@@ -109,6 +110,10 @@ static const struct argp_option sampling_options[] = {
 	{ "wall", OPTION_WALL, NULL, 0,
 	  "sample CPU time and the time that threads are off the CPU, in one profile", 2 },
 	{ "exceptions", OPTION_EXCEPTIONS, NULL, 0, "sample where C++ exceptions are thrown", 2 },
+	{ "alloc", OPTION_ALLOC, "SIZE", OPTION_ARG_OPTIONAL,
+	  "sample where memory is allocated, every SIZE on average or (1) each time, and what is "
+	  "held at the end (512K)",
+	  2 },
 	{ "min-block", OPTION_MIN_BLOCK, "TIME", 0,
 	  "leave out shorter blocks: 100 or 100us, 5ms, 1s (1us)", 2 },
 	{ "max-block", OPTION_MAX_BLOCK, "TIME", 0, "leave out longer blocks", 2 },
@@ -166,19 +171,6 @@ static const struct argp_option argp_options[] = {
 
 /* For --verify without a number: enough for a result, but too few to affect the sampling rate. */
 #define DEFAULT_VERIFY 10
-
-static void parse_table_memory(struct options *o, struct argp_state *state, const char *text)
-{
-	uint64_t size;
-
-	if (quantity_parse_size(text, &size) < 0)
-		argp_error(state, "--table-memory takes a size such as 64M or 1G, not '%s'", text);
-	if (size < POOL_MIN_MEMORY || size > POOL_MAX_MEMORY)
-		argp_error(state, "--table-memory takes from %luM to %luG, not '%s'",
-			   (unsigned long)(POOL_MIN_MEMORY >> 20),
-			   (unsigned long)(POOL_MAX_MEMORY >> 30), text);
-	o->record.profiler.table_memory = size;
-}
 
 /* Parses an integer from min to max, or ends the program. */
 static unsigned long parse_number(struct argp_state *state, const char *what, const char *text,
@@ -300,6 +292,9 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 	case OPTION_EXCEPTIONS:
 		event_options_set(o, state, &(struct event){ .source = &event_exceptions });
 		return 0;
+	case OPTION_ALLOC:
+		event_options_set_alloc(o, state, arg);
+		return 0;
 	case OPTION_MIN_BLOCK:
 	case OPTION_MAX_BLOCK:
 		if (off_cpu_options_parse_time(arg, key == OPTION_MIN_BLOCK ?
@@ -419,7 +414,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			(unsigned int)parse_number(state, "--max-stack", arg, 1, DP_MAX_FRAMES);
 		return 0;
 	case OPTION_TABLE_MEMORY:
-		parse_table_memory(o, state, arg);
+		o->record.profiler.table_memory = mode_options_parse_table_memory(state, arg);
 		return 0;
 	case OPTION_VERIFY:
 		o->record.profiler.verify =
@@ -548,6 +543,7 @@ void options_init(struct options *ret, char **argv)
 	*ret = (struct options){
 		.record.profiler = { .event = { .source = &event_cpu },
 				     .hz = PROFILER_HZ,
+				     .alloc_interval = ALLOC_INTERVAL,
 				     .min_block_ns = BLOCK_TIME_NONE,
 				     .max_block_ns = BLOCK_TIME_NONE,
 				     .max_frames = PROFILER_FRAMES,

@@ -121,8 +121,8 @@ static const struct argp argp = {
 	       "  remove|enable|disable ID|all...\n"
 	       "  list|status\n\n"
 	       "KIND is uprobe, uretprobe or usdt, as of -e, whose hits become samples; or label (4 at "
-	       "a time) or span (one), as of --probe. FILE has sections "
-	       "[probe NAME] with `probe = ...' and `max-rate = ...'.\v"
+	       "a time) or span (one), as of --probe. FILE is TOML: tables "
+	       "[probe.NAME] with `probe = \"...\"' and `max-rate = N', a line each.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage.",
 };
 
@@ -294,9 +294,9 @@ static long long number_of(const json_t *json, const char *key)
 	return json_integer_value(json_object_get(json, key));
 }
 
-static void print_name(const json_t *probe)
+static void print_text(const json_t *probe, const char *key)
 {
-	const char *text = json_string_value(json_object_get(probe, "name"));
+	const char *text = json_string_value(json_object_get(probe, key));
 
 	text_print_plain(stdout, text ? text : "");
 	putchar('\n');
@@ -315,14 +315,22 @@ static void print_list(const json_t *answer)
 		printf("%5lld  %-5s %12lld %12lld %8lld  ", number_of(probe, "id"),
 		       state ? state : "", number_of(probe, "hits"), number_of(probe, "thinned"),
 		       number_of(probe, "max_rate"));
-		print_name(probe);
+		print_text(probe, "name");
 	}
 }
 
 static void print_status(const json_t *answer)
 {
+	const json_t *ended = json_object_get(answer, "ended"), *probe;
+	size_t i;
+
 	printf("process %lld has %lld of up to %lld probes\n", number_of(answer, "pid"),
 	       number_of(answer, "probes"), number_of(answer, "limit"));
+	json_array_foreach(ended, i, probe)
+	{
+		printf("probe %lld is disabled: ", number_of(probe, "id"));
+		print_text(probe, "why");
+	}
 }
 
 static int show(const struct probe_options *o, int fd, void (*print)(const json_t *answer))

@@ -64,25 +64,83 @@ static int end_section(const struct reading *r)
 	return 0;
 }
 
+static bool is_end(const char *text)
+{
+	text += strspn(text, " \t");
+	return *text == '\0' || *text == '#';
+}
+
+/* Copies what is in TOML's quotes, or else is as it is. -EINVAL: it does not end with them. */
+static int unquote(const char *text, char **ret)
+{
+	const char quote = text[0];
+	char *to;
+
+	if (quote != '"' && quote != '\'') {
+		*ret = strdup(text);
+		return *ret ? 0 : -ENOMEM;
+	}
+	*ret = to = malloc(strlen(text));
+	if (!to)
+		return -ENOMEM;
+	for (text++; *text && *text != quote; text++) {
+		if (quote == '"' && *text == '\\' && *++text != '"' && *text != '\\')
+			return -EINVAL;
+		*to++ = *text;
+	}
+	*to = '\0';
+	return *text == quote && is_end(text + 1) ? 0 : -EINVAL;
+}
+
+static int unquote_value(const struct reading *r, const struct config_entry *entry, char **ret)
+{
+	int err = unquote(entry->value, ret);
+
+	if (err != -EINVAL)
+		return err;
+	return wrong(r, entry->line, entry->value_column,
+		     "it must end with its quote; in double ones, \\ is for \\\\ and \\\" alone");
+}
+
 static int begin_section(struct reading *r, const struct config_entry *entry)
 {
+	_cleanup_free_ char *name = NULL;
 	int err = end_section(r);
 
 	if (err < 0)
 		return err;
 	if (strcmp(entry->section, SECTION) != 0)
 		return wrong(r, entry->line, entry->key_column,
-			     "sections are called [" SECTION " NAME]");
+			     "sections are called [" SECTION ".NAME] or [" SECTION " NAME]");
 	r->section_line = entry->line;
-	return probe_list_add(r->list, NULL, entry->value, 0);
+	err = unquote_value(r, entry, &name);
+	return err < 0 ? err : probe_list_add(r->list, NULL, name, 0);
 }
 
 static int set_probe(struct reading *r, struct probe_entry *to, const struct config_entry *entry)
 {
+	_cleanup_free_ char *probe = NULL;
+	int err;
+
 	if (to->probe)
 		return wrong(r, entry->line, entry->key_column, "a section has one probe");
-	to->probe = strdup(entry->value);
-	return to->probe ? 0 : -ENOMEM;
+	err = unquote_value(r, entry, &probe);
+	if (err == 0)
+		to->probe = steal_ptr(probe);
+	return err;
+}
+
+static int set_rate(struct reading *r, struct probe_entry *to, const struct config_entry *entry)
+{
+	const size_t length = strcspn(entry->value, " \t#");
+	char number[16] = "";
+
+	if (length < sizeof(number) && is_end(entry->value + length))
+		memcpy(number, entry->value, length);
+	to->max_rate = probe_list_parse_rate(number);
+	return to->max_rate > 0 ? 0 :
+				  wrong(r, entry->line, entry->value_column,
+					"max-rate takes a whole number from 1 to 1000000");
 }
 
 static int take(void *arg, const struct config_entry *entry)
@@ -96,17 +154,14 @@ static int take(void *arg, const struct config_entry *entry)
 		return begin_section(r, entry);
 	if (r->list->n == r->n_before)
 		return wrong(r, entry->line, entry->key_column,
-			     "a section [" SECTION " NAME] has to begin first");
+			     "a section [" SECTION ".NAME] has to begin first");
 	to = &r->list->items[r->list->n - 1];
 	if (strcmp(entry->key, "probe") == 0)
 		return set_probe(r, to, entry);
 	if (strcmp(entry->key, "max-rate") != 0)
 		return wrong(r, entry->line, entry->key_column,
 			     "the keys of a probe are probe and max-rate");
-	to->max_rate = probe_list_parse_rate(entry->value);
-	return to->max_rate > 0 ? 0 :
-				  wrong(r, entry->line, entry->value_column,
-					"max-rate takes a whole number from 1 to 1000000");
+	return set_rate(r, to, entry);
 }
 
 int probe_list_read(struct probe_list *list, const char *path)

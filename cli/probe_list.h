@@ -21,8 +21,9 @@ int probe_list_add(struct probe_list *list, const char *probe, const char *name,
 		   unsigned int max_rate);
 
 /*
- * Adds the probes of a file, in the form of the agent's configuration: sections `[probe NAME]` with
- * `probe = KIND:PATH:NAME(VALUES)` and, if wanted, `max-rate = N`. Logs errors. 0 or a negative errno.
+ * Adds the probes of a file, in TOML's form: tables `[probe.NAME]` with `probe = "KIND:PATH:NAME(VALUES)"` and,
+ * if wanted, `max-rate = N`, each in a line; or in that of the agent's configuration: sections `[probe NAME]`,
+ * without quotes. Logs errors. 0 or a negative errno.
  */
 int probe_list_read(struct probe_list *list, const char *path);
 

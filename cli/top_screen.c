@@ -22,6 +22,9 @@
 
 #define NAME_SIZE 1024
 #define MAX_BINARY 20
+/* Of a label, where there is room. */
+#define LABEL_WIDTH 20
+#define LABEL_COLUMNS 80
 /* How long, in milliseconds, the rest of a key's sequence may take after its Esc. */
 #define REST_OF_KEY_MS 25
 #define ESC 0x1b
@@ -262,6 +265,17 @@ static int column_at(enum top_list list, enum top_column column)
 	return 0;
 }
 
+/* Functions have the label that was asked for in front of their binary. */
+static bool has_label(const struct top_view *view)
+{
+	return view->list == TOP_FUNCTIONS && view->interval->by[0] && COLS >= LABEL_COLUMNS;
+}
+
+static int label_at(void)
+{
+	return COLS - binary_width() - LABEL_WIDTH - 1;
+}
+
 static void draw_titles(const struct top_view *view, int y)
 {
 	const enum top_column *columns;
@@ -279,6 +293,8 @@ static void draw_titles(const struct top_view *view, int y)
 		put(y, x, COLS, title);
 		attroff(A_BOLD | A_UNDERLINE);
 	}
+	if (has_label(view))
+		put_name(y, label_at(), LABEL_WIDTH, view->interval->by);
 	attroff(A_REVERSE);
 }
 
@@ -292,7 +308,9 @@ static void draw_function(const struct top_view *view, const struct top_row *row
 	};
 	bool is_detail = row->kind != TOP_FUNCTION;
 	bool is_within = row->kind == TOP_WITHIN;
-	int x = column_at(view->list, TOP_NAME), end = column_at(view->list, TOP_BINARY) - 1;
+	int x = column_at(view->list, TOP_NAME), binary = column_at(view->list, TOP_BINARY);
+	int end = (has_label(view) ? label_at() : binary) - 1;
+	char label[HOT_LABEL_SIZE];
 
 	if (!is_detail)
 		put_share(y, column_at(view->list, TOP_SELF), row->self, row->whole);
@@ -306,8 +324,12 @@ static void draw_function(const struct top_view *view, const struct top_row *row
 	if (row->kind == TOP_ITSELF)
 		return;
 	put_name(y, x, end - x, row->function->name);
+	if (!is_detail && has_label(view)) {
+		hot_describe_label(row->function, label);
+		put_name(y, label_at(), LABEL_WIDTH, label);
+	}
 	attron(A_DIM);
-	put_name(y, end + 1, binary_width(),
+	put_name(y, binary, binary_width(),
 		 hot_list_binary(&view->interval->functions, row->function));
 	attroff(A_DIM);
 }

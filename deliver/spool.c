@@ -153,7 +153,10 @@ static int open_directory(struct spool *spool, const char *path)
 	if (spool->lock_fd < 0)
 		return -errno;
 	err = lock_directory(spool->lock_fd);
-	return err == 0 ? read_directory(spool) : err;
+	if (err < 0)
+		return err;
+	(void)unlinkat(spool->directory, SPOOL_LEFT, 0);
+	return read_directory(spool);
 }
 
 int spool_open(const char *path, uint64_t max_bytes, struct spool **ret)

@@ -22,6 +22,11 @@ struct spool_counts {
  * errno; -EBUSY: another one has it open.
  */
 int spool_open(const char *path, uint64_t max_bytes, struct spool **ret);
+/*
+ * Who finds the directory locked by nobody may leave this file there, which tells since when; it is gone once
+ * somebody opens the spool.
+ */
+#define SPOOL_LEFT "left"
 /* Whether a file of that name in the directory is a request. */
 bool spool_is_request(const char *name);
 /* Files remain. Accepts NULL. Returns NULL. */

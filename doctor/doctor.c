@@ -256,7 +256,8 @@ static const char *program_need(const char *name)
 		return ALL "samples by time";
 	if (strcmp(name, "dp_sample_uprobe") == 0)
 		return "-e uprobe:, uretprobe:, usdt:";
-	if (strcmp(name, "dp_begin_span") == 0 || strcmp(name, "dp_fork_span") == 0)
+	if (strcmp(name, "dp_begin_span") == 0 || strcmp(name, "dp_exec_span") == 0 ||
+	    strcmp(name, "dp_fork_span") == 0)
 		return "--probe";
 	if (strcmp(name, "dp_sample_trace") == 0)
 		return "-e tracepoint:, fentry:, kprobe:, wakeups";
@@ -266,6 +267,8 @@ static const char *program_need(const char *name)
 		return "--off-cpu, --wall";
 	if (strcmp(name, "dp_crash") == 0)
 		return "--crashes";
+	if (strcmp(name, "dp_begin_alloc") == 0 || strcmp(name, "dp_end_alloc") == 0)
+		return "--alloc";
 	if (strcmp(name, "dp_dump") == 0)
 		return "dump";
 	return "what its name says";

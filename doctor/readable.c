@@ -10,6 +10,7 @@
 #include "elf/mapped_file.h"
 #include "kernel/permission.h"
 #include "kernel/proc_stat.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "process/mapping_list.h"
 #include "sandbox/finders.h"

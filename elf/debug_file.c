@@ -9,9 +9,7 @@
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 #include "elf/elf_open.h"
-
-/* Larger than the .debug_frame of any program. A damaged header must not exhaust the memory. */
-#define MAX_FRAME_SIZE (UINT64_C(1) << 30)
+#include "limits/limits.h"
 
 static Elf_Scn *find_section(Elf *elf, const char *wanted)
 {
@@ -47,7 +45,7 @@ static bool uncompress(Elf_Scn *scn, bool old)
 		return false;
 	if (!(header.sh_flags & SHF_COMPRESSED))
 		return true;
-	return gelf_getchdr(scn, &compressed) && compressed.ch_size <= MAX_FRAME_SIZE &&
+	return gelf_getchdr(scn, &compressed) && compressed.ch_size <= DEBUG_FRAME_MAX &&
 	       elf_compress(scn, 0, 0) >= 0;
 }
 

@@ -8,9 +8,7 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_open.h"
-
-/* The memory limit of the xz decoder for its dictionary: twice that of `xz -9`. */
-#define MAX_DICTIONARY (UINT64_C(128) << 20)
+#include "limits/limits.h"
 
 static bool take(uint64_t *left, uint64_t size)
 {
@@ -109,7 +107,7 @@ bool decompressed_debug_fits(Elf *elf)
 static uint64_t decode(const Elf_Data *data, unsigned char *buffer, size_t size, bool *ret_whole)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
-	lzma_ret result = lzma_auto_decoder(&stream, MAX_DICTIONARY, 0);
+	lzma_ret result = lzma_auto_decoder(&stream, DECOMPRESSED_DICTIONARY_MAX, 0);
 	uint64_t n;
 
 	stream.next_in = data->d_buf;

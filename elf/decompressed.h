@@ -13,18 +13,6 @@
  * decompressed: whoever opened the file with libdw or libelf asks before going on.
  */
 
-/* For symbol tables with their strings, and separately for .gnu_debugdata. */
-#define DECOMPRESSED_SYMBOLS_MAX (UINT64_C(256) << 20)
-/* For debug sections, all of which libdw decompresses at once. */
-#define DECOMPRESSED_DEBUG_MAX (UINT64_C(2) << 30)
-/*
- * The limit for debug sections also depends on the size of the file: real debug information
- * compresses to about a fifth, while zlib can expand a byte to a thousand. Up to
- * DECOMPRESSED_DEBUG_FREE is allowed in any case.
- */
-#define DECOMPRESSED_DEBUG_RATIO 32
-#define DECOMPRESSED_DEBUG_FREE (UINT64_C(64) << 20)
-
 /* Whether symbol tables may be read, except the one in .gnu_debugdata. */
 bool decompressed_symbols_fit(Elf *elf);
 /* Whether .gnu_debugdata, a compressed ELF file with a symbol table, may be read. */

@@ -9,22 +9,14 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_open.h"
-
-/*
- * Symbols may share a long name, so a small file could have names without end. Real ones share few:
- * their names together are hardly longer than the string table. This many times its size, and some
- * bytes for small files, bound the time.
- */
-#define MAX_SHARING 16
-#define FREE_NAME_BYTES (UINT64_C(1) << 20)
-#define MAX_SEGMENTS 256
+#include "limits/limits.h"
 
 /* Only in code: elsewhere, a probe would change data. */
 static int find_offset(Elf *elf, uint64_t address, uint64_t *ret)
 {
 	size_t n;
 
-	if (elf_getphdrnum(elf, &n) < 0 || n > MAX_SEGMENTS)
+	if (elf_getphdrnum(elf, &n) < 0 || n > ELF_MAX_SEGMENTS)
 		return -ENOENT;
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr p;
@@ -44,7 +36,7 @@ static uint64_t max_name_bytes(Elf *elf, size_t string_table)
 
 	if (!gelf_getshdr(elf_getscn(elf, string_table), &header))
 		return 0;
-	return header.sh_size * MAX_SHARING + FREE_NAME_BYTES;
+	return header.sh_size * ELF_NAMES_SHARING + ELF_NAMES_FREE;
 }
 
 static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, elf_function_fn fn,

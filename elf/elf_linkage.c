@@ -9,14 +9,7 @@
 
 #include "elf/decompressed.h"
 #include "elf/elf_open.h"
-
-/*
- * The maximum size of sections to read. In a valid file sections do not overlap, and one that
- * several others refer to is read as often; but in a forged file thousands of them may be the same
- * bytes, which libelf may copy each time.
- */
-#define MAX_BYTES ((uint64_t)512 << 20)
-#define MAX_LOOKS 8
+#include "limits/limits.h"
 
 /* A relocation section and the sections that it refers to. */
 struct elf_relocations {
@@ -69,7 +62,9 @@ int elf_linkage_new(int fd, const void *memory, size_t size, struct elf_linkage 
 	l->elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
 	if (l->elf)
 		(void)elf_rawfile(l->elf, &bytes);
-	l->left = bytes < MAX_BYTES / MAX_LOOKS ? MAX_LOOKS * (uint64_t)bytes : MAX_BYTES;
+	l->left = bytes < ELF_LINKAGE_MAX_BYTES / ELF_LINKAGE_MAX_LOOKS ?
+			  ELF_LINKAGE_MAX_LOOKS * (uint64_t)bytes :
+			  ELF_LINKAGE_MAX_BYTES;
 	if (!l->elf || !decompressed_symbols_fit(l->elf) ||
 	    elf_getshdrstrndx(l->elf, &l->names) < 0 || !has_strings(l, l->names)) {
 		elf_linkage_free(l);

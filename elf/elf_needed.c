@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/elf_open.h"
+#include "limits/limits.h"
 
 static int copy_string(char **ret, const char *from)
 {

@@ -15,9 +15,6 @@ struct elf_needed {
 	size_t n_libraries, libraries_size;
 };
 
-/* No more libraries than this are read, however many a file lists. */
-#define ELF_NEEDED_MAX 4096
-
 /*
  * Reads them from the file behind fd, which the caller keeps. A file without any is no error. 0,
  * -ENOMEM, or -ENOEXEC if it is no ELF file. elf_needed_done() frees *ret, which is empty on failure.

@@ -8,9 +8,7 @@
 #include "elf/elf_handles.h"
 #include "elf/elf_linkage.h"
 #include "elf/elf_symbols.h"
-
-/* A forged file may have many, with names that are long to look at. */
-#define MAX_VARIABLES 4096
+#include "limits/limits.h"
 
 /* What a file is. */
 struct layout {
@@ -34,7 +32,8 @@ static bool find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, c
 	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
 	unsigned int n_variables = 0;
 
-	for (size_t i = 0; data && i < n && i < INT_MAX && n_variables < MAX_VARIABLES; i++) {
+	for (size_t i = 0; data && i < n && i < INT_MAX && n_variables < ELF_TLS_MAX_VARIABLES;
+	     i++) {
 		const char *found;
 		GElf_Sym sym;
 

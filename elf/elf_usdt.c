@@ -9,10 +9,10 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_open.h"
+#include "limits/limits.h"
 
 #define NOTE_OWNER "stapsdt"
 #define NOTE_TYPE 3
-#define MAX_SEGMENTS 256
 /* An address that no segment has. */
 #define NOWHERE UINT64_MAX
 
@@ -27,7 +27,7 @@ static uint64_t offset_of(Elf *elf, uint64_t address)
 {
 	size_t n;
 
-	if (elf_getphdrnum(elf, &n) < 0 || n > MAX_SEGMENTS)
+	if (elf_getphdrnum(elf, &n) < 0 || n > ELF_MAX_SEGMENTS)
 		return NOWHERE;
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr p;

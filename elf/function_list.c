@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 
 /* Each has this, its symbol and its name, with their zeros. */
 struct head {

@@ -15,8 +15,6 @@ struct function_list {
 	size_t size, room;
 };
 
-#define FUNCTION_LIST_MAX_SIZE (UINT32_C(256) << 20)
-
 enum listed_kind {
 	LISTED_FUNCTION,
 	LISTED_PART,       /* code of one of the functions that is elsewhere */

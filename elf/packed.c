@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "limits/limits.h"
 #include "log/log.h"
 
 /*

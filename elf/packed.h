@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "limits/limits.h"
+
 /*
  * Packed programs. The file's mapped code only unpacks the program into memory without a file, and
  * nothing says how to unwind the code there.
@@ -17,8 +19,6 @@
 const char *packed_by(const void *bytes, size_t size);
 
 /* Programs that have been reported, by device and inode. */
-#define PACKED_MAX_REPORTED 16
-
 struct packed_reported {
 	struct {
 		dev_t device;

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "go/build_info.h"
+#include "limits/limits.h"
 
 /* Bytes of the file that are loaded as one segment. */
 struct piece {
@@ -29,12 +30,6 @@ struct search {
 	/* Limits of candidates for a header and for a module, because examining one takes time. */
 	unsigned int headers_left, modules_left;
 };
-
-#define HEADERS_MAX 16
-#define MODULES_MAX 16
-/* Linkers make a handful of segments. No more than this are searched, however many a file has. */
-#define PIECES_MAX 64
-#define LOADED_MAX (UINT64_C(4) << 30)
 
 /* The names of the section: in programs at fixed addresses, and in others. */
 static const char *const sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
@@ -94,7 +89,7 @@ static int read_pieces(struct search *s)
 		if (!bytes)
 			continue;
 		loaded += p->size;
-		if (s->n_pieces == PIECES_MAX || loaded > LOADED_MAX)
+		if (s->n_pieces == GO_MAX_PIECES || loaded > GO_MAX_LOADED)
 			return -EBADMSG;
 		if (array_reserve(s->pieces, s->n_pieces, s->pieces_size) < 0)
 			return -ENOMEM;
@@ -376,8 +371,8 @@ int go_file_init(struct go_file *ret, const struct go_source *source)
 {
 	struct search s = {
 		.source = source,
-		.headers_left = HEADERS_MAX,
-		.modules_left = MODULES_MAX,
+		.headers_left = GO_MAX_HEADERS,
+		.modules_left = GO_MAX_MODULES,
 	};
 	int err;
 

@@ -2,17 +2,12 @@
 #include "go/go_location.h"
 
 #include "go/inline_tree.h"
-
-/*
- * The most values read to find the locations of one address: a table of a few megabytes can have
- * millions, again for each inlined function.
- */
-#define VALUES_MAX (UINT32_C(1) << 22)
+#include "limits/limits.h"
 
 struct finder {
 	const struct pclntab *table;
 	const struct pclntab_function *function;
-	uint32_t left; /* rest of VALUES_MAX */
+	uint32_t left; /* rest of GO_LOCATION_MAX_VALUES */
 };
 
 /* runtime/symtab.go, pcvalue() */
@@ -48,7 +43,7 @@ static struct go_location location_at(struct finder *f, const char *function, ui
 size_t go_locations_find(const struct go_file *file, const struct pclntab_function *function,
 			 uint64_t address, bool lines, struct go_location *ret, size_t max)
 {
-	struct finder f = { &file->table, function, VALUES_MAX };
+	struct finder f = { &file->table, function, GO_LOCATION_MAX_VALUES };
 	struct inline_tree tree;
 	struct inline_call call;
 	size_t n = 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cfi/cursor.h"
+#include "limits/limits.h"
 
 /* internal/abi/symtab.go, PCLnTabMagic */
 #define MAGIC_GO_1_16 0xfffffffa

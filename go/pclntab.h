@@ -17,10 +17,6 @@
  * All reads are bounded by the table; its contents are not trusted.
  */
 
-/* Several times the size in the largest known programs. */
-#define PCLNTAB_SIZE_MAX (UINT64_C(1) << 30)
-#define PCLNTAB_FUNCTIONS_MAX UINT64_C(4000000)
-
 enum pclntab_layout { PCLNTAB_GO_1_16, PCLNTAB_GO_1_18, PCLNTAB_GO_1_20 };
 
 struct pclntab {
@@ -58,9 +54,6 @@ struct pclntab_function {
 /* internal/abi/symtab.go: inlined functions */
 #define PCLNTAB_VALUES_INLINED 2
 #define PCLNTAB_DATA_INLINED 3
-
-/* Longer names are invalid. */
-#define PCLNTAB_NAME_MAX 65536
 
 /* A value, which holds in the address range [start, end). */
 struct pclntab_value {

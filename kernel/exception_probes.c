@@ -4,33 +4,26 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "base/signals.h"
 #include "kernel/exception_lists.h"
+#include "kernel/exception_places.h"
 #include "kernel/permission.h"
-#include "kernel/uprobe.h"
-#include "kernel/uprobe_places.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 
 /* Anyone can make many files: the others are named in debug messages. */
 #define SHOWN_FILES 10
-
-/* Threads that set probes at a time: each may wait for ever. */
-#define MAX_SETTERS 8
-/* How long the start and the end of sampling wait for such threads. */
-#define PATIENCE_NS UINT64_C(5000000000)
 
 enum state {
 	PROBE_WAITS,  /* to be set */
@@ -42,13 +35,9 @@ struct exception_probe {
 	struct exception_probes *all; /* a use of them */
 	size_t n_users;
 	enum state state;
-	struct stat file;
-	bool is_overlay; /* the file is what an overlay shows */
-	int fd;          /* until it is set */
-	size_t n;
-	uint64_t offsets[CXX_N_THROWS], counters[CXX_N_THROWS];
-	uint64_t lists[CXX_N_THROWS];
-	int links[CXX_N_THROWS]; /* -1: none */
+	int fd;                     /* until it is set */
+	struct exception_places at; /* cookies: of exceptions, numbers of their lists */
+	int links[EXCEPTION_LINKS]; /* -1: none */
 	char path[];
 };
 
@@ -65,6 +54,11 @@ struct exception_probes {
 	size_t n_set;                 /* files */
 	size_t n_refused;             /* files whose throws cannot be seen */
 };
+
+static bool are_allocs(const struct exception_probes *p)
+{
+	return p->fds.returns >= 0;
+}
 
 static int duplicate(int fd)
 {
@@ -96,11 +90,13 @@ int exception_probes_new(const struct exception_fds *fds, struct exception_probe
 	p->n_users = 1;
 	p->fds = (struct exception_fds){
 		.program = duplicate(fds->program),
+		.returns = fds->returns < 0 ? -1 : duplicate(fds->returns),
 		.is_multi = fds->is_multi,
 		.arguments = duplicate(fds->arguments),
 		.whats = duplicate(fds->whats),
 	};
-	if (p->fds.program < 0 || p->fds.arguments < 0 || p->fds.whats < 0) {
+	if (p->fds.program < 0 ||
+	    (fds->returns < 0 ? p->fds.arguments < 0 || p->fds.whats < 0 : p->fds.returns < 0)) {
 		exception_probes_drop(p);
 		return -EMFILE;
 	}
@@ -130,6 +126,7 @@ struct exception_probes *exception_probes_drop(struct exception_probes *p)
 	if (!is_last)
 		return NULL;
 	close_fd(&p->fds.program);
+	close_fd(&p->fds.returns);
 	close_fd(&p->fds.arguments);
 	close_fd(&p->fds.whats);
 	pthread_cond_destroy(&p->settled);
@@ -138,18 +135,18 @@ struct exception_probes *exception_probes_drop(struct exception_probes *p)
 	return NULL;
 }
 
-static void close_links(int links[CXX_N_THROWS])
+static void close_links(int links[EXCEPTION_LINKS])
 {
-	for (size_t i = 0; i < CXX_N_THROWS; i++)
+	for (size_t i = 0; i < EXCEPTION_LINKS; i++)
 		close_fd(&links[i]);
 }
 
 /* With the lock held. */
 static void drop_lists(struct exception_probe *probe)
 {
-	for (size_t i = 0; i < probe->n; i++)
-		exception_lists_drop(&probe->all->lists, (uint32_t)probe->lists[i]);
-	probe->n = 0;
+	for (size_t i = 0; !are_allocs(probe->all) && i < probe->at.n; i++)
+		exception_lists_drop(&probe->all->lists, (uint32_t)probe->at.cookies[i]);
+	probe->at.n = 0;
 }
 
 /* With the lock held. Only when no hit can use its lists any more may others take their place. */
@@ -163,9 +160,9 @@ static int take_list(struct exception_probe *probe, const struct cxx_runtime *ru
 
 	if (number < 0)
 		return number;
-	probe->offsets[probe->n] = runtime->throws[which].offset;
-	probe->counters[probe->n] = runtime->throws[which].counter;
-	probe->lists[probe->n++] = key;
+	probe->at.offsets[probe->at.n] = runtime->throws[which].offset;
+	probe->at.counters[probe->at.n] = runtime->throws[which].counter;
+	probe->at.cookies[probe->at.n++] = key;
 	if (is_new &&
 	    (bpf_map_update_elem(p->fds.arguments, &key, &p->lists.of[key].arguments, BPF_ANY) <
 		     0 ||
@@ -186,6 +183,11 @@ static int take_lists(struct exception_probe *probe, const struct cxx_runtime *r
 	return err;
 }
 
+static const char *noun(const struct exception_probes *p)
+{
+	return are_allocs(p) ? "allocations" : "C++ exceptions";
+}
+
 static void say_refused(struct exception_probes *p, const char *path, const char *why)
 {
 	bool is_shown;
@@ -193,15 +195,8 @@ static void say_refused(struct exception_probes *p, const char *path, const char
 	pthread_mutex_lock(&p->lock);
 	is_shown = p->n_refused++ < SHOWN_FILES;
 	pthread_mutex_unlock(&p->lock);
-	log_message(is_shown ? LOG_WARNING : LOG_DEBUG,
-		    "the C++ exceptions that %s throws are not seen: %s", path, why);
-}
-
-static bool is_overlay(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+	log_message(is_shown ? LOG_WARNING : LOG_DEBUG, "the %s that %s %s are not seen: %s",
+		    noun(p), path, are_allocs(p) ? "makes" : "throws", why);
 }
 
 static struct exception_probe *probe_new(struct exception_probes *p, int fd, const struct stat *st,
@@ -213,8 +208,7 @@ static struct exception_probe *probe_new(struct exception_probes *p, int fd, con
 		return NULL;
 	strcpy(probe->path, path);
 	probe->n_users = 1;
-	probe->file = *st;
-	probe->is_overlay = is_overlay(fd);
+	exception_places_init(&probe->at, fd, st);
 	memset(probe->links, -1, sizeof(probe->links));
 	probe->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (probe->fd < 0) {
@@ -238,66 +232,27 @@ static void probe_destroy(struct exception_probe *probe)
 	exception_probes_drop(p);
 }
 
-/*
- * Does the kernel take both for the same file? It sets probes in what is below an overlay
- * (d_real_inode(), kernel/events/uprobes.c and kernel/trace/bpf_trace.c), and several containers
- * may show the same there, on a device of each, but with its inode and times
- * (Documentation/filesystems/overlayfs.rst, "Inode properties").
- */
-static bool is_same_file(const struct exception_probe *a, const struct exception_probe *b)
-{
-	const struct stat *x = &a->file, *y = &b->file;
-
-	if (x->st_ino != y->st_ino)
-		return false;
-	return x->st_dev == y->st_dev ||
-	       ((a->is_overlay || b->is_overlay) && x->st_size == y->st_size &&
-		file_time_is_same(&x->st_mtim, &y->st_mtim) &&
-		file_time_is_same(&x->st_ctim, &y->st_ctim));
-}
-
 /* With the lock held. One that was written to since may throw elsewhere. */
 static struct exception_probe *find(struct exception_probes *p, const struct exception_probe *made,
 				    uint64_t offset)
 {
 	struct exception_probe *probe = TAILQ_FIRST(&p->probes);
 
-	while (probe && (probe->offsets[0] != offset || !is_same_file(probe, made)))
+	while (probe && (probe->at.offsets[0] != offset ||
+			 !exception_places_share_file(&probe->at, &made->at)))
 		probe = TAILQ_NEXT(probe, next);
 	return probe;
-}
-
-/* Fills links. 0 or a negative errno. */
-static int attach(const struct exception_fds *fds, const struct exception_probe *probe,
-		  int links[CXX_N_THROWS])
-{
-	struct uprobe_places places = UPROBE_PLACES_NONE;
-
-	snprintf(places.link, sizeof(places.link), "/proc/self/fd/%d", probe->fd);
-	places.offsets = (uint64_t *)probe->offsets;
-	places.counters = (uint64_t *)probe->counters;
-	places.cookies = (uint64_t *)probe->lists;
-	places.n = probe->n;
-	for (size_t i = 0; i < (fds->is_multi ? 1 : places.n); i++) {
-		int link = fds->is_multi ? uprobe_attach_multi(fds->program, &places, 0) :
-					   uprobe_attach_one(fds->program, &places, i, 0);
-
-		if (link < 0)
-			return link;
-		links[i] = link;
-	}
-	return 0;
 }
 
 /* The kernel sets the probes of a file, which the caller has claimed by its state. */
 static int set(struct exception_probe *probe)
 {
 	struct exception_probes *p = probe->all;
-	int links[CXX_N_THROWS];
+	int links[EXCEPTION_LINKS];
 	int err;
 
 	memset(links, -1, sizeof(links));
-	err = attach(&p->fds, probe, links);
+	err = exception_places_attach(&probe->at, &p->fds, probe->fd, links);
 	if (err < 0)
 		close_links(links);
 	pthread_mutex_lock(&p->lock);
@@ -312,8 +267,8 @@ static int set(struct exception_probe *probe)
 	close_links(links);
 	close_fd(&probe->fd);
 	if (err == 0)
-		log_debug("%s: its C++ exceptions are seen at 0x%lx", probe->path,
-			  (unsigned long)probe->offsets[0]);
+		log_debug("%s: its %s are seen at 0x%lx", probe->path, noun(p),
+			  (unsigned long)probe->at.offsets[0]);
 	return err;
 }
 
@@ -321,14 +276,15 @@ static int set(struct exception_probe *probe)
 static struct exception_probe *insert(struct exception_probes *p, struct exception_probe *made,
 				      const struct cxx_runtime *runtime, int *ret_err)
 {
-	struct exception_probe *known = find(p, made, runtime->throws[CXX_THROW].offset);
+	struct exception_probe *known =
+		find(p, made, runtime ? runtime->throws[CXX_THROW].offset : made->at.offsets[0]);
 
 	*ret_err = 0;
 	if (known) {
 		known->n_users++;
 		return known;
 	}
-	*ret_err = take_lists(made, runtime);
+	*ret_err = runtime ? take_lists(made, runtime) : 0;
 	if (*ret_err < 0)
 		return NULL;
 	TAILQ_INSERT_TAIL(&p->probes, made, next);
@@ -395,7 +351,7 @@ static int start_setter(struct exception_probes *p)
 {
 	int err;
 
-	if (p->n_setters == MAX_SETTERS)
+	if (p->n_setters == EXCEPTIONS_MAX_SETTERS)
 		return 0;
 	p->n_setters++;
 	p->n_users++;
@@ -407,38 +363,73 @@ static int start_setter(struct exception_probes *p)
 	return p->n_setters > 0 ? 0 : err;
 }
 
-void exception_probes_set(struct exception_probes *p, int fd, bool is_local, const char *path,
-			  const struct cxx_runtime *runtime, struct exception_probe **ret)
+/* Those of a file, to be filled in; NULL: there can be none, which is said. */
+static struct exception_probe *make(struct exception_probes *p, int fd, bool is_local,
+				    const char *path)
 {
-	struct exception_probe *made, *probe;
+	struct exception_probe *made = NULL;
 	struct stat st;
+	int err = is_local ? file_stat(fd, &st) : 0;
+
+	if (is_local && err == 0)
+		made = probe_new(p, fd, &st, path);
+	if (!made)
+		say_refused(p, path,
+			    !is_local ? "its file system may not answer the kernel" :
+					strerror(err < 0 ? -err : ENOMEM));
+	return made;
+}
+
+/* runtime: of exceptions; NULL: the places are there. */
+static struct exception_probe *add(struct exception_probes *p, struct exception_probe *made,
+				   const struct cxx_runtime *runtime)
+{
+	struct exception_probe *probe;
 	int err;
 
-	*ret = NULL;
-	if (runtime->is_hidden) {
-		say_refused(p, path, "it has a C++ runtime, but is stripped of its symbols");
-		return;
-	}
-	if (!is_local) {
-		say_refused(p, path, "its file system may not answer the kernel");
-		return;
-	}
-	err = file_stat(fd, &st);
-	made = err == 0 ? probe_new(p, fd, &st, path) : NULL;
-	if (!made) {
-		say_refused(p, path, strerror(err < 0 ? -err : ENOMEM));
-		return;
-	}
 	pthread_mutex_lock(&p->lock);
 	probe = insert(p, made, runtime, &err);
 	if (probe == made && p->runs && !p->has_stopped)
 		err = start_setter(p);
 	pthread_mutex_unlock(&p->lock);
+	if (err < 0)
+		say_refused(p, made->path, explain(err));
 	if (probe != made)
 		probe_destroy(made);
-	if (err < 0)
-		say_refused(p, path, explain(err));
-	*ret = probe;
+	return probe;
+}
+
+void exception_probes_set(struct exception_probes *p, int fd, bool is_local, const char *path,
+			  const struct cxx_runtime *runtime, struct exception_probe **ret)
+{
+	struct exception_probe *made = NULL;
+
+	if (runtime->is_hidden)
+		say_refused(p, path, "it has a C++ runtime, but is stripped of its symbols");
+	else
+		made = make(p, fd, is_local, path);
+	*ret = made ? add(p, made, runtime) : NULL;
+}
+
+void exception_probes_set_allocator(struct exception_probes *p, int fd, bool is_local,
+				    const char *path, const struct allocator *allocator,
+				    struct exception_probe **ret)
+{
+	struct exception_probe *made = make(p, fd, is_local, path);
+
+	for (size_t i = 0; made && i < allocator->n; i++) {
+		made->at.offsets[i] = allocator->places[i].offset;
+		made->at.cookies[i] = allocator->places[i].how;
+		made->at.n_returns += allocator->places[i].how != DP_ALLOC_FREE;
+	}
+	if (made)
+		made->at.n = allocator->n;
+	*ret = made ? add(p, made, NULL) : NULL;
+}
+
+bool exception_probes_are_allocs(const struct exception_probes *p)
+{
+	return are_allocs(p);
 }
 
 static void *destroy(void *probe)
@@ -470,7 +461,7 @@ struct exception_probe *exception_probe_free(struct exception_probe *probe)
 /* With the lock held: until there are no such threads. False: that takes too long. */
 static bool wait_for(struct exception_probes *p, const size_t *n_threads)
 {
-	uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
+	uint64_t end_ns = clock_now_ns() + EXCEPTIONS_PATIENCE_NS;
 	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	int err = 0;
 
@@ -497,15 +488,16 @@ int exception_probes_start(struct exception_probes *p)
 	if (err == -EACCES || err == -EPERM)
 		permission_explain_uprobe(err);
 	else if (err < 0)
-		log_error("cannot set probes of exceptions: %s", strerror(-err));
+		log_error("cannot set probes of %s: %s", noun(p), strerror(-err));
 	else if (is_late)
-		log_warning("some C++ exceptions are not seen yet: the kernel waits for processes "
-			    "to set probes");
+		log_warning(
+			"some %s are not seen yet: the kernel waits for processes to set probes",
+			noun(p));
 	return err;
 }
 
 /* The links of some file, with the lock held. False: there are none any more. */
-static bool take_links(struct exception_probes *p, int ret[CXX_N_THROWS])
+static bool take_links(struct exception_probes *p, int ret[EXCEPTION_LINKS])
 {
 	struct exception_probe *probe = TAILQ_FIRST(&p->probes);
 
@@ -521,7 +513,7 @@ static bool take_links(struct exception_probes *p, int ret[CXX_N_THROWS])
 static void *remove_all(void *arg)
 {
 	struct exception_probes *p = arg;
-	int links[CXX_N_THROWS];
+	int links[EXCEPTION_LINKS];
 
 	pthread_mutex_lock(&p->lock);
 	while (take_links(p, links)) {
@@ -571,17 +563,17 @@ void exception_probes_stop(struct exception_probes *p)
 	if (!is_end)
 		return;
 	if (!remove_links(p))
-		log_warning("probes of C++ exceptions are still being removed: the kernel waits "
-			    "for processes");
+		log_warning("probes of %s are still being removed: the kernel waits for processes",
+			    noun(p));
 	if (n_waiting > 0)
 		log_warning(
-			"the exceptions that %zu files throw are not seen: the kernel waits for "
-			"processes to set probes",
-			n_waiting);
+			"the %s of %zu files are not seen: the kernel waits for processes to set "
+			"probes",
+			noun(p), n_waiting);
 	if (n_set == 0)
-		log_warning("no C++ exceptions could be seen: no process has had a C++ runtime "
-			    "that can be probed");
+		log_warning("no %s could be seen: no process has had %s that can be probed",
+			    noun(p), are_allocs(p) ? "an allocator" : "a C++ runtime");
 	if (n_refused > SHOWN_FILES)
-		log_warning("the exceptions that %zu more files throw are not seen (-v names them)",
+		log_warning("the %s of %zu more files are not seen (-v names them)", noun(p),
 			    n_refused - SHOWN_FILES);
 }

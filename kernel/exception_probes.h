@@ -4,10 +4,11 @@
 
 #include <stdbool.h>
 
+#include "symbols/allocator.h"
 #include "symbols/cxx_runtime.h"
 
 /*
- * The probes where C++ runtimes throw, in all files that turn out to have one. Threads of their own
+ * The probes where C++ runtimes throw, or those of allocators, in all files that turn out to have one. Threads of their own
  * set and remove them: the kernel waits for each process that has mapped the file, however long.
  * Such a thread may still do so when the session is gone, so its users share them.
  */
@@ -19,8 +20,9 @@ struct exception_probe;
 /* The descriptors that they need, which the caller keeps. */
 struct exception_fds {
 	int program;
-	bool is_multi;        /* how it is attached (uprobe.h) */
-	int arguments, whats; /* maps */
+	int returns;   /* of allocators: the program where their functions have returned; or -1 */
+	bool is_multi; /* how it is attached (uprobe.h) */
+	int arguments, whats; /* maps, of exceptions */
 };
 
 /* 0 or a negative errno. */
@@ -37,6 +39,14 @@ struct exception_probes *exception_probes_drop(struct exception_probes *probes);
  */
 void exception_probes_set(struct exception_probes *probes, int fd, bool is_local, const char *path,
 			  const struct cxx_runtime *runtime, struct exception_probe **ret);
+
+/* The same for the places of an allocator. */
+void exception_probes_set_allocator(struct exception_probes *probes, int fd, bool is_local,
+				    const char *path, const struct allocator *allocator,
+				    struct exception_probe **ret);
+
+/* Are they those of allocators? */
+bool exception_probes_are_allocs(const struct exception_probes *probes);
 
 /*
  * The caller's use of the file ends; with the last one, so do its probes, for which nobody waits.

@@ -7,6 +7,7 @@
 
 #include "kernel/filter.h"
 #include "kernel/kernel_types.h"
+#include "kernel/ring_size.h"
 #include "kernel/session.h"
 #include "symbols/kallsyms.h"
 #include "dwarfprof.skel.h"
@@ -52,6 +53,9 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 /* If no CPU's event may interrupt them, they have the only rings. */
 static void set_rings(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
+	const unsigned int n_rings = options->needs.rings_per_cpu * options->n_cpus;
+
+	bpf->rodata->dp_ring_size = ring_size(n_rings);
 	if (loads(options, DP_EVENT_OFF_CPU) || loads(options, DP_EVENT_CRASH) ||
 	    options->needs.has_slots)
 		bpf->rodata->dp_off_cpu_rings =
@@ -93,6 +97,23 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	set_map(bpf->maps.dp_span_owners, needs->label_probes > 0 ? DP_MAX_SPAN_OWNERS : 1);
 }
 
+static void set_allocs(struct dwarfprof_bpf *bpf, const struct session_needs *needs,
+		       unsigned int n_walks)
+{
+	bool has_allocs = needs->programs >> DP_EVENT_ALLOC & 1;
+
+	bpf_program__set_autoload(bpf->progs.dp_begin_alloc, has_allocs);
+	bpf_program__set_autoload(bpf->progs.dp_end_alloc, has_allocs);
+	set_map(bpf->maps.dp_alloc_calls, has_allocs ? DP_MAX_ALLOC_THREADS : 0);
+	set_map(bpf->maps.dp_held, has_allocs ? DP_MAX_HELD : 0);
+	set_map(bpf->maps.dp_alloc_counts, has_allocs ? 1 : 0);
+	if (!has_allocs)
+		return;
+	bpf->rodata->dp_alloc_interval = needs->alloc_interval;
+	bpf->rodata->dp_has_values = true;
+	set_map(bpf->maps.dp_values, n_walks);
+}
+
 /* Where processes start others while calls of theirs label samples. Times are those of calls that begin. */
 static bool inherits_calls(const struct session_options *options)
 {
@@ -116,7 +137,8 @@ static unsigned int max_frames(const struct session_options *options)
 /* With all processes, what the profiler does with a sample would be the next sample, without end. */
 static void leave_out_own(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
-	if (loads(options, DP_EVENT_TRACE) && options->all_processes)
+	if ((loads(options, DP_EVENT_TRACE) || loads(options, DP_EVENT_ALLOC)) &&
+	    options->all_processes)
 		bpf->rodata->dp_own_pid = (uint32_t)getpid();
 }
 
@@ -147,8 +169,10 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_max_rate = options->max_rate;
 	if (options->max_rate > 0)
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
-	bpf->rodata->dp_has_uprobes = loads(options, DP_EVENT_UPROBE) || needs->label_probes > 0;
+	bpf->rodata->dp_has_uprobes = loads(options, DP_EVENT_UPROBE) ||
+				      loads(options, DP_EVENT_ALLOC) || needs->label_probes > 0;
 	set_values(bpf, needs, n_cpus * needs->levels);
+	set_allocs(bpf, needs, n_cpus * needs->levels);
 	bpf_map__set_max_entries(bpf->maps.dp_rings, n_cpus * needs->rings_per_cpu);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * needs->levels);
@@ -158,5 +182,6 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf_program__set_autoload(bpf->progs.dp_crash, loads(options, DP_EVENT_CRASH));
 	bpf_program__set_autoload(bpf->progs.dp_sample_trace, loads(options, DP_EVENT_TRACE));
 	bpf_program__set_autoload(bpf->progs.dp_fork_span, inherits_calls(options));
+	bpf_program__set_autoload(bpf->progs.dp_exec_span, needs->label_probes > 0);
 	bpf_program__set_autoload(bpf->progs.dp_end_span, needs->has_span_times);
 }

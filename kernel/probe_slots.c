@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "kernel/permission.h"
 #include "kernel/session.h"
 #include "kernel/span_places.h"
 #include "kernel/uprobe.h"
 #include "kernel/uprobe_places.h"
+#include "kernel/uprobe_refusal.h"
 #include "dwarfprof.skel.h"
 
 struct probe_slots {
@@ -159,7 +159,7 @@ int probe_slots_attach(struct probe_slots *s, enum probe_use use,
 		       const struct uprobe_places *places, const unsigned int *pids, size_t n_pids,
 		       struct probe_links *ret)
 {
-	const size_t n_each = s->is_multi ? 1 : places->n;
+	const size_t n_each = s->is_multi ? 1 : places->n + places->n_more;
 	const size_t n = n_pids > 0 ? n_each * n_pids : n_each;
 	int err = 0;
 
@@ -174,7 +174,8 @@ int probe_slots_attach(struct probe_slots *s, enum probe_use use,
 	}
 	if (err >= 0)
 		return 0;
-	permission_explain_uprobe(err);
+	uprobe_explain_refusal(s->programs[use], s->is_multi, places,
+			       n_pids > 0 ? pids[ret->n / n_each] : 0, err);
 	probe_links_close(ret);
 	return err;
 }

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 
 /* All of a file, as a text. 0, -ESRCH if there is none, or another negative errno. */
 static int read_text(const char *path, char *to, size_t size)

@@ -26,9 +26,6 @@ struct proc_usage {
 	size_t n_waits;
 };
 
-/* The most threads of which it is read how long they have waited. */
-#define PROC_USAGE_MAX_THREADS 256
-
 /* Reads it. 0, -ESRCH if there is no such process, or another negative errno, with nothing to free. */
 int proc_usage_read(pid_t pid, struct proc_usage *ret);
 void proc_usage_done(struct proc_usage *usage);

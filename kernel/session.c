@@ -22,6 +22,7 @@
 #include "kernel/ring_size.h"
 #include "kernel/segments.h"
 #include "kernel/uprobe.h"
+#include "kernel/uprobe_refusal.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "symbols/kallsyms.h"
@@ -80,6 +81,8 @@ static void choose_uprobe(struct session *s, const struct session_needs *needs)
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_span, type);
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_alloc, type);
+	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_alloc, type);
 }
 
 /*
@@ -109,10 +112,12 @@ static int load(struct session *s, const struct refusal *refusal, const char *bt
 	return rings_err < 0 ? rings_err : segments_err;
 }
 
-static int make_exception_probes(struct session *s)
+static int make_file_probes(struct session *s, bool are_allocs)
 {
 	const struct exception_fds fds = {
-		.program = bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
+		.program = bpf_program__fd(are_allocs ? s->bpf->progs.dp_begin_alloc :
+							s->bpf->progs.dp_sample_uprobe),
+		.returns = are_allocs ? bpf_program__fd(s->bpf->progs.dp_end_alloc) : -1,
 		.is_multi = s->uprobe_multi,
 		.arguments = bpf_map__fd(s->bpf->maps.dp_arguments),
 		.whats = bpf_map__fd(s->bpf->maps.dp_whats),
@@ -120,7 +125,7 @@ static int make_exception_probes(struct session *s)
 	int err = exception_probes_new(&fds, &s->exceptions);
 
 	if (err < 0)
-		log_error("cannot prepare probes of exceptions: %s", strerror(-err));
+		log_error("cannot prepare probes of files: %s", strerror(-err));
 	return err;
 }
 
@@ -153,15 +158,20 @@ static int link_add(struct session *s, struct bpf_link *link)
 	return 0;
 }
 
-/* From the start: what labels samples may be added meanwhile. */
-static int follow_forks(struct session *s)
+static int attach_if_loaded(struct session *s, struct bpf_program *program)
 {
-	int err = bpf_program__autoload(s->bpf->progs.dp_fork_span) ?
-			  link_add(s, bpf_program__attach(s->bpf->progs.dp_fork_span)) :
-			  0;
+	return bpf_program__autoload(program) ? link_add(s, bpf_program__attach(program)) : 0;
+}
 
+/* From the start: what labels samples may be added meanwhile. */
+static int follow_processes(struct session *s)
+{
+	int err = attach_if_loaded(s, s->bpf->progs.dp_fork_span);
+
+	if (err == 0)
+		err = attach_if_loaded(s, s->bpf->progs.dp_exec_span);
 	if (err < 0)
-		permission_explain_perf("the forks of processes", err, 0);
+		permission_explain_perf("what processes start", err, 0);
 	return err;
 }
 
@@ -169,6 +179,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 			 const struct refusal *refusal)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = options->btf);
+	bool has_allocs = options->needs.programs & 1U << DP_EVENT_ALLOC;
 	int err = kernel_types_check(options->btf);
 
 	if (err < 0)
@@ -180,7 +191,8 @@ static int open_and_load(struct session *s, const struct session_options *option
 		return err;
 	}
 	knobs_set(s->bpf, options);
-	if (options->needs.programs & 1U << DP_EVENT_UPROBE || options->needs.label_probes > 0)
+	if (options->needs.programs & (1U << DP_EVENT_UPROBE | 1U << DP_EVENT_ALLOC) ||
+	    options->needs.label_probes > 0)
 		choose_uprobe(s, &options->needs);
 	if (options->needs.programs & 1U << DP_EVENT_TRACE)
 		err = tracer_prepare(&s->tracer, s->bpf->progs.dp_sample_trace,
@@ -192,9 +204,9 @@ static int open_and_load(struct session *s, const struct session_options *option
 		permission_explain_kernel();
 	if (err == 0)
 		err = set_cgroup(s);
-	if (err == 0 && options->needs.has_exceptions)
-		err = make_exception_probes(s);
-	return err < 0 ? err : follow_forks(s);
+	if (err == 0 && (options->needs.has_exceptions || has_allocs))
+		err = make_file_probes(s, has_allocs);
+	return err < 0 ? err : follow_processes(s);
 }
 
 int session_load(struct session *s, const struct session_options *options)
@@ -321,7 +333,7 @@ static int attach_each(struct session *s, const struct bpf_program *program,
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = places->are_returns);
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < places->n; i++) {
+	for (size_t i = 0; err == 0 && i < places->n + places->n_more; i++) {
 		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
 		opts.ref_ctr_offset = places->counters ? places->counters[i] : 0;
 		err = link_add(s, bpf_program__attach_uprobe_opts(program, -1, places->link,
@@ -337,7 +349,7 @@ static int attach_places(struct session *s, const struct bpf_program *program,
 				    attach_each(s, program, places);
 
 	if (err < 0)
-		permission_explain_uprobe(err);
+		uprobe_explain_refusal(bpf_program__fd(program), s->uprobe_multi, places, 0, err);
 	else if (s->uprobe_multi)
 		*ret_fd = err;
 	return err < 0 ? err : 0;
@@ -432,6 +444,11 @@ int session_sample_exceptions(struct session *s)
 	return exception_probes_start(s->exceptions);
 }
 
+int session_sample_allocs(struct session *s)
+{
+	return exception_probes_start(s->exceptions);
+}
+
 int session_sample_trace(struct session *s, const struct tracer_place *place, unsigned int number)
 {
 	struct bpf_link *link;
@@ -485,6 +502,34 @@ void session_losses(const struct session *s, struct session_losses *ret)
 			ret->time_ns += losses.time_ns;
 		}
 	}
+}
+
+int session_each_held(const struct session *s, int (*fn)(void *arg, const struct dp_held *held),
+		      void *arg)
+{
+	int fd = bpf_map__fd(s->bpf->maps.dp_held), err = 0;
+	struct dp_held_key key, *last = NULL;
+
+	/* Behind a key that has gone meanwhile comes the first one again. */
+	for (size_t i = 0; err == 0 && i < DP_MAX_HELD; i++) {
+		struct dp_held held;
+
+		if (bpf_map_get_next_key(fd, last, &key) < 0)
+			break;
+		last = &key;
+		if (bpf_map_lookup_elem(fd, &key, &held) == 0)
+			err = fn(arg, &held);
+	}
+	return err;
+}
+
+uint64_t session_held_full(const struct session *s)
+{
+	struct dp_alloc_counts counts = { 0 };
+	const uint32_t zero = 0;
+
+	(void)bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_alloc_counts), &zero, &counts);
+	return counts.n_full;
 }
 
 int session_add_blocked(struct session *s, uint32_t kernel_tid, const struct dp_blocked *blocked)

@@ -79,6 +79,7 @@ struct session_needs {
 	bool has_values;            /* hits have values: session_set_arguments() */
 	bool has_times;             /* and the times of calls: session_time_calls() */
 	unsigned int label_probes;  /* the most whose calls label samples: session_label_calls() */
+	uint32_t alloc_interval;    /* of DP_EVENT_ALLOC, in bytes: as dp_alloc_interval */
 	bool has_exceptions;        /* uprobes read what is thrown: session_sample_exceptions() */
 	bool has_slots;             /* uprobes are added meanwhile: probe_slots.h */
 	enum tracer_kind tracer;    /* of DP_EVENT_TRACE */
@@ -179,6 +180,18 @@ int session_set_arguments(struct session *session, const struct dp_arguments *li
  * session->exceptions before and later. Logs errors. 0 or a negative errno.
  */
 int session_sample_exceptions(struct session *session);
+
+/* Likewise, with the program of DP_EVENT_ALLOC, where allocators begin and return. */
+int session_sample_allocs(struct session *session);
+
+/*
+ * Each piece of memory that is not given back, when sampling has ended. Stops with the first nonzero result
+ * of fn, and returns it.
+ */
+int session_each_held(const struct session *session,
+		      int (*fn)(void *arg, const struct dp_held *held), void *arg);
+/* How many there were no room for. */
+uint64_t session_held_full(const struct session *session);
 /*
  * Starts sampling a tracepoint or a function of the kernel. number: of the event among several, and
  * of the list of its values. 0 or a negative errno.

@@ -42,7 +42,7 @@ static int create_link(int program, const struct uprobe_places *places, pid_t pi
 		.offsets = (uintptr_t)places->offsets,
 		.ref_ctr_offsets = (uintptr_t)places->counters,
 		.cookies = (uintptr_t)places->cookies,
-		.n = (uint32_t)places->n,
+		.n = (uint32_t)(places->n + places->n_more),
 		.pid = (uint32_t)pid,
 	};
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "log/log.h"
 
 static int open_here(void *arg, const char *path)

@@ -11,9 +11,6 @@
 #include "base/cleanup.h"
 #include "symbols/function_search.h"
 
-/* Functions at which one event may be set: before Linux 6.6, each takes a descriptor. */
-#define UPROBE_MAX_PLACES 1024
-
 #define UPROBE_LINK_SIZE 32
 
 /*
@@ -29,6 +26,7 @@ struct uprobe_places {
 	/* Of each, where in the file the kernel counts who watches it; 0: nowhere; NULL: of all */
 	uint64_t *counters;
 	size_t n, size;
+	size_t n_more; /* offsets, with cookies, behind these that are probed as well */
 	struct function_list functions; /* at these places; of USDT probes, none */
 	bool are_returns; /* where the functions have returned to, not where they begin */
 };

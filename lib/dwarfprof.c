@@ -321,6 +321,9 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 		.names = p->names,
 	};
 	err = parse_events(&p->profiled, p->event);
+	/* Reports of parts of a run do not know what is held at its end. */
+	if (err == 0 && p->profiled.event.source == &event_alloc)
+		err = -EOPNOTSUPP;
 	if (err < 0)
 		return err;
 	p->profiled.states = p->profiled.event.source->states;

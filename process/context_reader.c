@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/write_all.h"
 #include "kernel/proc_stat.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "process/mapping_list.h"
 #include "sandbox/cpu_budget.h"
@@ -22,8 +23,6 @@
 
 /* Its writer may be at work each time. */
 #define ATTEMPTS 3
-/* How long a parser may compute. */
-#define PARSER_CPU_NS UINT64_C(100000000)
 
 /* What a mapping begins with. */
 struct header {
@@ -93,14 +92,13 @@ static int read_published(struct process_memory *memory, uint64_t address, uint6
 	return err_after < 0 ? err_after : err;
 }
 
-/* How often whoever waits for a list looks at the time, and how long. */
+/* How often whoever waits for a list looks at the time. */
 #define LOOK_MS 50
-#define LIST_NS (3 * LIST_FETCHERS_TIME_NS)
 
 /* Asks for the list of mappings, and waits for it. Nothing else is asked of these fetchers. */
 static int read_list(struct list_fetchers *lists, pid_t pid, pid_t thread, struct fetched_list *ret)
 {
-	const uint64_t until = clock_now_ns() + LIST_NS;
+	const uint64_t until = clock_now_ns() + CONTEXT_LIST_NS;
 	uint64_t number;
 	int err = list_fetchers_ask(lists, pid, thread, &number);
 
@@ -165,7 +163,7 @@ static int parse(struct parsers *parsers, pid_t pid, const struct published *pub
 		.kind = PARSE_CONTEXT,
 		.fd = fd,
 		.other = -1,
-		.cpu_ns = PARSER_CPU_NS,
+		.cpu_ns = CONTEXT_CPU_NS,
 	};
 	clockid_t clock = 0;
 	int err = fd < 0 ? -errno : process_user(pid, &request.user);

@@ -7,9 +7,8 @@
 #include <utlist.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 
-/* What ends between a sample and its report; more are of a program that wants to be slow to look at. */
-#define MAX_SEARCHED 8192
 /* How far a mapping is moved to where it belongs by its end. */
 #define MAX_SORTED 64
 
@@ -172,7 +171,7 @@ const struct mapping *history_find(const struct history *h, uint64_t address, ui
 
 	if (m && existed(m, time))
 		return m;
-	for (size_t i = 0; p && i < MAX_SEARCHED; p = earlier(h, p, time), i++) {
+	for (size_t i = 0; p && i < HISTORY_MAX_SEARCHED; p = earlier(h, p, time), i++) {
 		m = &p->mapping;
 		if (m->start <= address && address < m->end && existed(m, time))
 			return m;

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/proc_stat.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/mapping.h"
@@ -445,13 +446,11 @@ void process_table_resync(struct process_table *table, uint64_t time)
 
 /* Time from a first doubt to reading the mappings: a file may be half written. */
 #define DOUBT_NS UINT64_C(1000000000)
-/* A user's thousands of lists that are refused are asked for so many at a time. */
-#define MAX_AWAITED_AGAIN 64
 
 static void process_settle_doubt(struct process_table *table, struct process *p, uint64_t now)
 {
 	if (p->doubted == 0 || p->doubted + DOUBT_NS > now || !process_list_is_due(p) ||
-	    (p->list_err < 0 && table->n_awaited >= MAX_AWAITED_AGAIN))
+	    (p->list_err < 0 && table->n_awaited >= PROCESS_LIST_MAX_AGAIN))
 		return;
 	p->doubted = 0;
 	if (p->is_replaced || p->left != TIME_NEVER)

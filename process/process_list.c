@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/proc_stat.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "loop/loop.h"
@@ -18,18 +19,13 @@
 #include "process/unrecorded.h"
 #include "sandbox/list_fetchers.h"
 
-/* What all records that wait may take, and how many may for one list: they are applied at once. */
-#define MAX_DEFERRED ((size_t)16 << 20)
-#define MAX_DEFERRED_OF_LIST 4096
-
 /* Until a list is asked for again that cannot be had now: its user is refused anyway. */
 #define RETRY_NS UINT64_C(5000000000)
 
 /* If there are many lists, the rings are read after this time. */
 #define APPLY_NS UINT64_C(5000000)
 
-/* If no list comes for this long, those that are missing are not waited for. */
-#define PATIENCE_NS UINT64_C(500000000)
+/* Between looks for one, while lists are waited for. */
 #define WAIT_MS 50
 
 /* Files of earlier lines, by their inodes: most lines of a long list are of the same ones. */
@@ -240,8 +236,8 @@ int process_list_defer(struct process_table *table, struct process *p, const str
 	size_t size = record_size(r);
 	struct mmap_record copy = *r;
 
-	if (list->n_deferred >= MAX_DEFERRED_OF_LIST ||
-	    table->deferred_bytes + size > MAX_DEFERRED) {
+	if (list->n_deferred >= PROCESS_LIST_MAX_RECORDS ||
+	    table->deferred_bytes + size > PROCESS_LIST_MAX_BYTES) {
 		/* What is older is in the list. */
 		if (!list->is_again && r->time >= list->time) {
 			list->is_again = true;
@@ -374,7 +370,7 @@ void process_lists_settle(struct process_table *table)
 	uint64_t since = clock_now_ns();
 
 	while (table->n_awaited > 0 && !binary_store_is_cancelled(table->binaries) &&
-	       clock_now_ns() < since + PATIENCE_NS) {
+	       clock_now_ns() < since + PROCESS_LISTS_PATIENCE_NS) {
 		if (list_fetchers_wait(table->lists, WAIT_MS) || table->lists_left)
 			since = clock_now_ns();
 		(void)process_lists_apply(table);

@@ -4,11 +4,10 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 
-/* Executable ones. No program has so many that was not made for it: JIT compilers have some hundred. */
-#define MANY_MAPPINGS 4096
 /* Ten times what a mapping takes in a snapshot: a tenth for each of the two kinds of snapshots. */
 #define PAUSE_NS UINT64_C(2000)
 

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "kernel/event.h"
 #include "kernel/permission.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "process/perf_record.h"
 #include "symbols/kallsyms.h"
@@ -21,9 +22,6 @@
 
 /* If there are more records, they have gathered already. */
 #define MAX_GATHERED 256
-
-/* The most rounds of one drain: if records arrive faster, the rest waits for the next one. */
-#define MAX_ROUNDS 8
 
 /* If there is much to do, results so far are published to the kernel after this time. */
 #define PUBLISH_NS UINT64_C(5000000)
@@ -274,7 +272,7 @@ int sideband_drain(struct sideband *s, struct process_table *table)
 {
 	int err;
 
-	for (unsigned int round = 0; round < MAX_ROUNDS; round++) {
+	for (unsigned int round = 0; round < SIDEBAND_MAX_ROUNDS; round++) {
 		uint64_t before = clock_now_ns();
 
 		err = 0;

@@ -141,7 +141,7 @@ static int attach(const struct added_means *means, struct added_probe *p, const 
 		  size_t n_pids)
 {
 	struct uprobe_places places = p->places;
-	_cleanup_free_ uint64_t *cookies = malloc(places.n * sizeof(*cookies));
+	_cleanup_free_ uint64_t *cookies = malloc((places.n + places.n_more) * sizeof(*cookies));
 	int err;
 
 	if (!cookies)
@@ -152,6 +152,8 @@ static int attach(const struct added_means *means, struct added_probe *p, const 
 		cookies[i] = DP_PROBE_COOKIE(DP_SPAN_COOKIE(list, p->label->code.places.of[i].id),
 					     p->slot);
 	}
+	for (size_t i = places.n; i < places.n + places.n_more; i++)
+		cookies[i] = p->places.cookies[i];
 	places.cookies = cookies;
 	err = p->label->name ? attach_ends(means, p, &places, pids, n_pids) : 0;
 	return err < 0 ? err :

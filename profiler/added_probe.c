@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "elf/function_list.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/added_label.h"
@@ -21,8 +22,6 @@
 #include "profiler/probe_server.h"
 #include "samples/value_table.h"
 #include "sandbox/parsers.h"
-
-#define MAX_PLACES_OF_USER 64
 
 /* Of this key, a sample has the name of its probe alone (label_values.c). */
 static int check_keys(const struct arguments *arguments)
@@ -261,12 +260,12 @@ static int check_number(const struct probe_wish *wish, const struct added_probe 
 {
 	const size_t n = p->places.n * p->counts.n_pids;
 
-	if (wish->user == 0 || n <= MAX_PLACES_OF_USER)
+	if (wish->user == 0 || n <= PROBE_PLACES_OF_USER)
 		return 0;
 	log_error(
 		"%s:%s:%s is at %zu places in all its processes; of others than root, a probe has "
 		"at most %d",
-		wish->kind, wish->path, wish->probe, n, MAX_PLACES_OF_USER);
+		wish->kind, wish->path, wish->probe, n, PROBE_PLACES_OF_USER);
 	log_detail("try:  a name that fewer functions have");
 	return -E2BIG;
 }
@@ -395,18 +394,26 @@ static const struct probe_target *find_foreign(const struct added_probe *p)
 	return NULL;
 }
 
-int added_probe_enable(const struct added_means *means, struct added_probe *p)
+static int refuse_foreign(const struct added_probe *p)
 {
 	const struct probe_target *foreign = find_foreign(p);
+
+	if (!foreign)
+		return 0;
+	log_error("you may not trace process %u", foreign->pid);
+	return -EPERM;
+}
+
+int added_probe_enable(const struct added_means *means, struct added_probe *p)
+{
 	struct dp_probe again = p->counts;
 	int err;
 
 	if (p->state == ADDED_ON)
 		return 0;
-	if (foreign) {
-		log_error("you may not trace process %u", foreign->pid);
-		return -EPERM;
-	}
+	err = refuse_foreign(p);
+	if (err < 0)
+		return err;
 	again.is_over = 0;
 	again.n_second = 0;
 	err = probe_slots_set(means->slots, p->slot, &again);
@@ -415,17 +422,26 @@ int added_probe_enable(const struct added_means *means, struct added_probe *p)
 		return err;
 	}
 	err = attach(means, p);
-	if (err == 0)
-		p->state = ADDED_ON;
+	if (err < 0)
+		return err;
+	p->state = ADDED_ON;
+	p->foreign = 0;
+	/* It may have executed another program meanwhile. */
+	err = refuse_foreign(p);
+	if (err < 0)
+		added_probe_disable(means, p, ADDED_OFF);
 	return err;
 }
 
 void added_probe_disable(const struct added_means *means, struct added_probe *p,
 			 enum added_state state)
 {
-	if (p->state != ADDED_ON)
+	if (p->state == ADDED_ON)
+		detach(means, p);
+	else if (state != ADDED_OFF)
 		return;
-	detach(means, p);
+	/* Who disables one that had ended knows why. */
+	p->foreign = 0;
 	p->state = state;
 }
 
@@ -441,8 +457,34 @@ static void take_counts(struct added_probe *p, const struct dp_probe *now)
 	p->counts.n_thinned = now->n_thinned;
 }
 
+bool added_probe_explain(const struct added_probe *p, char ret[ADDED_WHY_SIZE])
+{
+	if (p->state == ADDED_OVER)
+		snprintf(ret, ADDED_WHY_SIZE, "it had more than %u hits in a second",
+			 p->counts.max_hits);
+	else if (p->foreign)
+		snprintf(ret, ADDED_WHY_SIZE,
+			 "process %u has other rights than its user, or another security domain "
+			 "than when it was added, or these cannot be read",
+			 p->foreign);
+	return p->state == ADDED_OVER || p->foreign;
+}
+
+/* Only other users' probes have such; their users see it in the list. */
+static void end_foreign(const struct added_means *means, struct added_probe *p,
+			const struct probe_target *target)
+{
+	char why[ADDED_WHY_SIZE];
+
+	added_probe_disable(means, p, ADDED_OFF);
+	p->foreign = target->pid;
+	if (added_probe_explain(p, why))
+		log_debug("probe %u (%s) is disabled: %s", p->id, p->name, why);
+}
+
 void added_probe_look(const struct added_means *means, struct added_probe *p)
 {
+	const struct probe_target *foreign;
 	const bool was_thinned = p->counts.n_thinned > 0;
 	/* Others than root cannot fill the log: they see it in the list. */
 	const enum log_level level = p->user == 0 ? LOG_WARNING : LOG_DEBUG;
@@ -459,8 +501,9 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 	if (p->counts.is_over == DP_PROBE_ENDED)
 		return;
 	if (!p->counts.is_over) {
-		if (find_foreign(p))
-			added_probe_disable(means, p, ADDED_OFF);
+		foreign = find_foreign(p);
+		if (foreign)
+			end_foreign(means, p, foreign);
 		return;
 	}
 	added_probe_disable(means, p, ADDED_OVER);

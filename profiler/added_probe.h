@@ -45,6 +45,7 @@ struct added_probe {
 	char *text; /* KIND:PATH:NAME(VALUES) */
 	char *name; /* the label `probe` of its samples; of others than root, UID:NAME */
 	enum added_state state;
+	unsigned int foreign; /* the process because of which it is off; 0: none */
 	struct uprobe_places places;
 	struct probe_target targets[DP_MAX_PROBE_PIDS]; /* as many as counts has */
 	uint32_t lists[DP_MAX_ARGUMENT_LISTS];          /* their numbers in the table */
@@ -82,5 +83,10 @@ void added_probe_disable(const struct added_means *means, struct added_probe *pr
  * begin to be left out.
  */
 void added_probe_look(const struct added_means *means, struct added_probe *probe);
+
+#define ADDED_WHY_SIZE 160
+
+/* Why it is not on, though nobody has disabled it. False: that is not so. */
+bool added_probe_explain(const struct added_probe *probe, char ret[ADDED_WHY_SIZE]);
 
 #endif

@@ -213,6 +213,10 @@ static int read_base(struct reader *r, struct argument *a)
 	number = strtoll(r->at + 3, NULL, 10);
 	if (number < 1 || number > (r->kind == PROBE_STATIC ? USDT_MAX_ARGUMENTS : MAX_NUMBER))
 		return fail(r, r->kind == PROBE_STATIC ? NUMBERED : VALUES);
+	if (r->kind == PROBE_CALL && path_length(r->at) > n) {
+		a->number = (unsigned int)number;
+		return read_path(r, a);
+	}
 	r->at += n;
 	if (r->kind == PROBE_STATIC)
 		a->number = (unsigned int)number;
@@ -394,6 +398,16 @@ static int read_value(struct reader *r, struct argument *ret)
 	return err;
 }
 
+/* Floats are read in memory: those in registers are not known to the kernel. */
+static int check_float(const struct reader *r, const struct argument *a)
+{
+	if (value_type_kind(a->form.type) != VALUE_IS_FLOAT || r->kind == PROBE_STATIC ||
+	    (a->how.n_derefs > 0 && a->how.add == 0))
+		return 0;
+	return fail(r,
+		    "->OFFSET or a name in front of a float, which cannot be read in a register");
+}
+
 /* What a number is read as: of other sums than of addresses, all of a register. */
 static void set_size(struct dp_argument *how, enum value_type type)
 {
@@ -485,7 +499,7 @@ static int read_argument(struct reader *r, struct argument *ret)
 	if (value_type_kind(ret->form.type) == VALUE_IS_TEXT)
 		return set_text(r, ret);
 	set_size(&ret->how, ret->form.type);
-	return 0;
+	return check_float(r, ret);
 }
 
 int arguments_parse(const char *list, enum probe_kind kind, struct arguments *ret,

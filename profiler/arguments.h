@@ -23,7 +23,10 @@ enum probe_kind {
 struct argument {
 	struct value_form form; /* its type is VALUE_N_TYPES if debug information is to tell it */
 	struct dp_argument how; /* of an argument by position */
-	/* Of a static probe's, from 1: `how` has the steps from there; of a kernel event's, too. */
+	/*
+	 * Of a static probe's, from 1: `how` has the steps from there; of a kernel event's, too. Of a function's
+	 * only if its path begins with it.
+	 */
 	unsigned int number;
 	/* Of one by name (parameters.h), and of each of a kernel event; "": it is by position */
 	char path[PARAMETER_PATH_SIZE];

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/uprobe_places.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
@@ -112,23 +113,66 @@ static bool is_go(const struct elf_facts *facts, uint64_t offset)
 	return false;
 }
 
+/* Go's runtime frees the old stack when it has moved one, and gets the memory of new ones from there. */
+#define GO_FREES "runtime.stackfree"
+
+static int add_more(struct uprobe_places *places, uint64_t offset)
+{
+	uint64_t *offsets = reallocarray(places->offsets, places->n + 1, sizeof(*offsets));
+	uint64_t *cookies = reallocarray(places->cookies, places->n + 1, sizeof(*cookies));
+
+	places->offsets = offsets ?: places->offsets;
+	places->cookies = cookies ?: places->cookies;
+	if (!offsets || !cookies)
+		return -ENOMEM;
+	offsets[places->n] = offset;
+	cookies[places->n] = DP_SPAN_COOKIE_MOVES;
+	places->n_more = 1;
+	return 0;
+}
+
+/* Has this place probed as well: calls that are kept may have moved. */
+static int add_moves(const struct uprobe_reader *reader, const struct probe_parts *parts,
+		     struct uprobe_places *places)
+{
+	const struct function_query query = { .pattern = GO_FREES };
+	struct function_list found = { 0 };
+	struct listed_function f;
+	size_t at = 0;
+	int err = reader->list(reader->arg, places->fd, &query, &found);
+
+	if (err == 0)
+		err = function_list_next(&found, &at, &f) ? add_more(places, f.offset) : -ENOENT;
+	if (err < 0)
+		log_error("calls of %s in %s cannot be told apart, as Go's stacks move: there is "
+			  "no " GO_FREES "()",
+			  parts->name, parts->path);
+	function_list_done(&found);
+	return err;
+}
+
 /* What else is to be known of the file. */
-static int find_facts(struct parsers *parsers, uid_t user, const struct probe_parts *parts,
-		      bool has_ends, const struct uprobe_places *places,
+static int find_facts(struct parsers *parsers, const struct uprobe_reader *reader,
+		      const struct probe_parts *parts, bool has_ends, struct uprobe_places *places,
 		      char ret_build_id[ELF_BUILD_ID_SIZE])
 {
 	const struct parse_request request = {
-		.kind = PARSE_FACTS, .fd = places->fd, .other = -1, .user = user
+		.kind = PARSE_FACTS, .fd = places->fd, .other = -1, .user = reader->user
 	};
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	clockid_t clock = 0;
+	int err = parsers_ask(parsers, &request, &clock, &result);
 
-	if (parsers_ask(parsers, &request, &clock, &result) < 0)
-		return 0;
+	if (err < 0) {
+		log_error("cannot read %s: %s", parts->path, strerror(-err));
+		return err;
+	}
 	memcpy(ret_build_id, result.facts.origin.build_id, ELF_BUILD_ID_SIZE);
-	for (size_t i = 0; has_ends && i < places->n; i++) {
+	for (size_t i = 0; i < places->n; i++) {
 		if (!is_go(&result.facts, places->offsets[i]))
 			continue;
+		if (!has_ends)
+			return add_moves(reader, parts, places);
 		log_error("%s in %s is Go's: its stacks move, so calls cannot be told apart; "
 			  "`--probe label:' does not need that",
 			  parts->name, parts->path);
@@ -208,7 +252,7 @@ int call_places_find(struct parsers *parsers, const struct uprobe_reader *reader
 	if (err == 0)
 		err = measure(parts, ret, ret_code);
 	if (err == 0)
-		err = find_facts(parsers, reader->user, parts, has_ends, ret, ret_code->build_id);
+		err = find_facts(parsers, reader, parts, has_ends, ret, ret_code->build_id);
 	return err;
 }
 
@@ -243,7 +287,7 @@ int call_ends_find(const struct probe_parts *parts, const struct uprobe_places *
 	int err = 0;
 
 	ret->places = *places;
-	ret->places.n = 0;
+	ret->places.n = ret->places.n_more = 0;
 	ret->places.offsets = calloc(UPROBE_MAX_PLACES, sizeof(*ret->places.offsets));
 	ret->places.cookies = calloc(UPROBE_MAX_PLACES, sizeof(*ret->places.cookies));
 	if (!ret->places.offsets || !ret->places.cookies)
@@ -256,8 +300,9 @@ int call_ends_find(const struct probe_parts *parts, const struct uprobe_places *
 			"that",
 			parts->name, parts->path);
 	else if (err == -E2BIG)
-		log_error("calls of %s in %s return at more than %d places", parts->name,
-			  parts->path, UPROBE_MAX_PLACES);
+		log_error(
+			"calls of %s in %s return at too many places; at most %d can be sampled at once",
+			parts->name, parts->path, UPROBE_MAX_PLACES);
 	else
 		log_debug("calls of %s return at %zu places", parts->name, ret->places.n);
 	return err;

@@ -56,6 +56,14 @@ int confined_begin(enum sandbox_mode mode, const char *helper, struct names *nam
 	return 0;
 }
 
+/* All but a user of its own, which takes root. A kernel may have no Landlock, or seccomp. */
+static uint32_t lacks(const struct confinement *c)
+{
+	const uint32_t needed = (1U << CONFINE_N_LAYERS) - 1 - (1U << CONFINE_USER);
+
+	return c->missing | (needed & ~c->layers);
+}
+
 int confined_check(enum sandbox_mode mode, struct parsers *parsers)
 {
 	struct confinement confinement = { 0 };
@@ -64,5 +72,5 @@ int confined_check(enum sandbox_mode mode, struct parsers *parsers)
 	if (mode != SANDBOX_REQUIRE)
 		return 0;
 	err = parsers_check(parsers, &confinement);
-	return err < 0 || confinement.missing ? refuse(err, confinement.missing) : 0;
+	return err < 0 || lacks(&confinement) ? refuse(err, lacks(&confinement)) : 0;
 }

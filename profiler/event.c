@@ -15,6 +15,7 @@ static const struct event_source *const sources[] = {
 	&event_uretprobe,
 	&event_usdt,
 	&event_exceptions,
+	&event_alloc,
 	&event_page_faults,
 	&event_minor_faults,
 	&event_major_faults,
@@ -66,6 +67,9 @@ static const char *find_argument(const struct event_source *s, const char *text)
 
 int event_parse(const char *text, struct event *ret)
 {
+	/* As it is called among the events of other profilers. */
+	if (strcmp(text, "sched:wakeup") == 0)
+		text = event_wakeups.name;
 	*ret = (struct event){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
 		const struct event_source *s = sources[i];

@@ -33,8 +33,7 @@ struct event_text {
 	/* Of probes whose calls label samples (label_probe.h) */
 	struct probed_code code[DP_MAX_LABEL_PROBES];
 	size_t n_code;
-	struct report_keys keys; /* of these labels, as in `lists` */
-	char called[256];        /* what calls of the first one are called */
+	char called[256]; /* what calls of the first one are called */
 };
 
 void event_text_done(struct event_text *text);
@@ -117,6 +116,7 @@ extern const struct event_source event_uprobe;
 extern const struct event_source event_uretprobe;
 extern const struct event_source event_usdt;
 extern const struct event_source event_exceptions;
+extern const struct event_source event_alloc;
 extern const struct event_source event_page_faults;
 extern const struct event_source event_minor_faults;
 extern const struct event_source event_major_faults;

@@ -6,12 +6,10 @@
 
 #include "kernel/exception_lists.h"
 #include "kernel/session.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "profiler/event.h"
 #include "samples/type_names.h"
-
-/* One process that throws often must not fill the profile: a sample costs more than most throws. */
-#define MAX_RATE 1000
 
 static const char *const messages[DP_N_WHATS] = {
 #define X(name, class, message) message,
@@ -63,7 +61,7 @@ static int make_forms(struct value_forms *forms)
 	of[EXCEPTION_TYPE] =
 		(struct value_form){ .name = TYPE_NAMES_KEY, .type = VALUE_STR, .unit = "" };
 	of[EXCEPTION_MESSAGE] = (struct value_form){
-		.name = "exception.message", .type = VALUE_STR, .unit = "", .zero_is_none = true
+		.name = LABEL_EXCEPTION_MESSAGE, .type = VALUE_STR, .unit = "", .zero_is_none = true
 	};
 	of[EXCEPTION_RETHROWN] = (struct value_form){
 		.name = "exception.rethrown", .type = VALUE_BOOL, .unit = "", .zero_is_none = true
@@ -97,7 +95,7 @@ const struct event_source event_exceptions = {
 	.counts = "exceptions",
 	.user_only = true,
 	.has_exceptions = true,
-	.max_rate = MAX_RATE,
+	.max_rate = EXCEPTIONS_MAX_RATE,
 	.missing = "threw no C++ exceptions that can be seen",
 	.has_values = has_values,
 	.attach = attach,

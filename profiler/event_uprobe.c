@@ -67,7 +67,7 @@ static int set_values(struct session *session, struct probe_lists *lists, const 
 	int err;
 
 	if (value && !probe_lists_have_number(lists, value)) {
-		log_error("--value %s: -e reads no number of that name", value);
+		log_error("--value %s: -e reads no integer of that name", value);
 		return -EINVAL;
 	}
 	err = session_set_arguments(session, lists->lists, lists->n);

@@ -101,6 +101,8 @@ int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
 	for (size_t i = 0; is_span && i < parts->arguments.n; i++)
 		if (strcmp(parts->arguments.of[i].form.name, SPANS_LABEL) == 0)
 			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
+	if (parts->has_offset)
+		return fail(ret_why, "calls are of functions, not of FUNCTION+N");
 	return parts->is_line ? fail(ret_why, "calls are of functions, not of a line") : 0;
 }
 
@@ -329,18 +331,6 @@ static void set_spans(const struct profiler_options *o, const struct event_text 
 	ret->times.min_ns = ret->min_ns;
 }
 
-static void list_keys(struct event_text *event)
-{
-	event->keys.n = 0;
-	for (size_t i = 0; event->n_lists > 0 && i < event->n_code; i++) {
-		const struct value_forms *list = &event->lists[event->code[i].list];
-
-		for (size_t j = 0; j < list->n; j++)
-			if (!list->of[j].is_length)
-				event->keys.of[event->keys.n++] = list->of[j].name;
-	}
-}
-
 /* The events. CPUs' come last, so that samples do not pile up before the reader starts. */
 static int attach_events(struct session *session, struct parsers *parsers,
 			 const struct profiler_options *o, struct event_text *ret)
@@ -374,7 +364,6 @@ int label_probe_attach(struct session *session, struct parsers *parsers,
 		ret->n_code = probe.n_code;
 		ret->lists = probe.lists;
 		ret->n_lists = probe.n_lists;
-		list_keys(ret);
 		memcpy(ret->called, probe.called, sizeof(ret->called));
 	}
 	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);

@@ -83,6 +83,7 @@ struct needs needs_of(const struct profiler_options *o)
 				     o->event.source->counts,
 	};
 
+	needs.session.alloc_interval = o->alloc_interval;
 	needs.session.has_span_times =
 		label_probe_is_span(o->label_probes[0], &needs.session.span_min_ns);
 	for (size_t i = 0; i < n; i++)

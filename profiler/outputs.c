@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "log/log.h"
+#include "report/value.h"
 
 static bool is_stdout(const char *path)
 {
@@ -128,6 +129,15 @@ int outputs_open(struct outputs *ret, const struct output_request *requests, siz
 	return err == 0 ? check_distinct(ret) : err;
 }
 
+static int check_format(const struct report_format *format, const struct report_context *context)
+{
+	if (!format->no_memory || !value_is_memory(context))
+		return 0;
+	log_error("%s cannot have allocations of memory", format->name);
+	log_detail("try:  --format text, pprof, jsonl or recording");
+	return -EOPNOTSUPP;
+}
+
 int outputs_make_reports(struct outputs *outputs, const struct output_request *requests,
 			 const struct report_context *context)
 {
@@ -139,8 +149,10 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 		own.by = requests[i].by;
 		own.wide = requests[i].wide;
 		own.viewer = requests[i].viewer;
-		err = report_new(requests[i].format, &own, outputs->files[i].file,
-				 &outputs->reports[i]);
+		err = check_format(requests[i].format, context);
+		if (err == 0)
+			err = report_new(requests[i].format, &own, outputs->files[i].file,
+					 &outputs->reports[i]);
 	}
 	return err;
 }

@@ -4,15 +4,10 @@
 
 #include <sys/types.h>
 
+#include "limits/limits.h"
 #include "sandbox/parse.h"
 
 struct parsers;
-
-/*
- * So long may a parser compute for a probe of a user other than root, and so long may all look-ups of parameters
- * for it take: whoever has made the file decides how long each does, and others who ask for probes wait.
- */
-#define PROBE_USER_TIME_NS UINT64_C(5000000000)
 
 /* For parse_request.cpu_ns. */
 static inline uint64_t probe_cpu_ns(uid_t user)

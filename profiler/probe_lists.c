@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/uprobe_places.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/argument_place.h"
@@ -22,8 +23,15 @@ static int explain(const struct parameter_source *s, uint64_t offset, int err)
 	else
 		log_error("cannot look up parameters in %s: %s", s->path, parsers_explain(err));
 	if (err == -ENODATA)
-		log_detail("try:  arg1, arg2, ... instead of names");
+		log_detail(
+			"try:  install its debug file, or arg1, arg2->OFFSET:TYPE, ... instead of names and members");
 	return err;
+}
+
+/* The register for integers has no float that a function has returned. */
+static bool has_default(const struct argument *a, const struct parameter *found)
+{
+	return a->has_default && found->type != VALUE_F64;
 }
 
 /* Makes arguments by name such by position, for one place, with names of values that are in *ret. */
@@ -40,7 +48,8 @@ static int resolve(struct parameter_source *s, struct arguments *arguments, uint
 	if (err < 0)
 		return explain(s, offset, err);
 	for (size_t i = 0; i < arguments->n; i++) {
-		if (!ret->parameters[i].why[0] || arguments->of[i].has_default)
+		if (!ret->parameters[i].why[0] ||
+		    has_default(&arguments->of[i], &ret->parameters[i]))
 			continue;
 		log_error("cannot read %s in the function at 0x%" PRIx64 " of %s: %s",
 			  wanted[i].path[0] ? wanted[i].path : wanted[i].length, offset, s->path,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "limits/limits.h"
 #include "log/log.h"
 #include "report/json_value.h"
 #include "sandbox/parsers.h"
@@ -179,9 +180,12 @@ static json_t *describe(const struct added_probe *p)
 {
 	const struct dp_probe *counts = &p->counts;
 	json_t *json = json_object();
+	char why[ADDED_WHY_SIZE];
 
 	set_count(json, "id", p->id);
 	json_object_set_new(json, "state", json_string(state_word(p->state)));
+	if (added_probe_explain(p, why))
+		json_object_set_new(json, "why", json_string(why));
 	json_object_set_new(json, "name", json_text(p->name));
 	json_object_set_new(json, "probe", json_text(p->text));
 	set_count(json, "user", p->user);
@@ -203,5 +207,17 @@ json_t *probe_manager_list(struct probe_manager *m, uid_t user)
 	for (size_t i = 0; i < DP_MAX_PROBES; i++)
 		if (may_change(m->probes[i], user))
 			json_array_append_new(list, describe(m->probes[i]));
+	return list;
+}
+
+json_t *probe_manager_list_ended(const struct probe_manager *m, uid_t user)
+{
+	json_t *list = json_array();
+	char why[ADDED_WHY_SIZE];
+
+	for (size_t i = 0; i < DP_MAX_PROBES; i++)
+		if (may_change(m->probes[i], user) && added_probe_explain(m->probes[i], why))
+			json_array_append_new(list, json_pack("{s:i, s:s}", "id",
+							      (int)m->probes[i]->id, "why", why));
 	return list;
 }

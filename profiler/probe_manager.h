@@ -13,12 +13,6 @@
  */
 struct probe_manager;
 
-/* A second with so many times the samples of max_rate ends a probe. */
-#define PROBE_EXCESS 100
-#define PROBE_MAX_RATE 1000
-/* A user other than root may have so many. */
-#define PROBE_MAX_OWN 16
-
 /* Takes slots over, holds parsers; the caller keeps values and calls. 0, or -ENOMEM, and nothing is taken. */
 int probe_manager_new(struct probe_slots *slots, struct parsers *parsers,
 		      struct value_table *values, struct call_table *calls,
@@ -44,5 +38,7 @@ int probe_manager_change(struct probe_manager *manager, enum probe_change change
 
 /* Those that the user may change, as an array of objects; NULL: out of memory. */
 json_t *probe_manager_list(struct probe_manager *manager, uid_t user);
+/* Likewise, those that have ended though nobody disabled them: their numbers, and why. */
+json_t *probe_manager_list_ended(const struct probe_manager *manager, uid_t user);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "symbols/function_offset.h"
 #include "symbols/line_places.h"
 
 static const struct {
@@ -57,46 +58,69 @@ static bool are_by_name(const struct arguments *arguments)
 	for (size_t i = 0; i < arguments->n; i++) {
 		const struct argument *a = &arguments->of[i];
 
-		if (!a->path[0] || (a->form.type == VALUE_BYTES && !a->length.path[0] &&
-				    a->length.how.base != DP_BASE_CONSTANT))
+		if (!a->path[0] || a->number || a->length.number ||
+		    (a->form.type == VALUE_BYTES && !a->length.path[0] &&
+		     a->length.how.base != DP_BASE_CONSTANT))
 			return false;
 	}
 	return true;
+}
+
+static int fail(char ret_why[ARGUMENTS_WHY_SIZE], const char *text)
+{
+	snprintf(ret_why, ARGUMENTS_WHY_SIZE, "%s", text);
+	return -EINVAL;
+}
+
+/* What is not where a function begins. */
+static bool is_within(const struct probe_parts *parts)
+{
+	return parts->is_line || parts->has_offset;
+}
+
+static int set_place(struct probe_parts *ret, char ret_why[ARGUMENTS_WHY_SIZE])
+{
+	struct source_line line;
+	uint64_t offset = 0;
+	size_t length;
+
+	ret->is_line = ret->kind != PROBE_STATIC && source_line_parse(ret->name, &line);
+	ret->has_offset = ret->kind != PROBE_STATIC && !ret->is_line &&
+			  function_offset_parse(ret->name, &length, &offset) && offset > 0;
+	ret->arguments.line = ret->is_line ? line.line : 0;
+	if (ret->kind != PROBE_RETURN || !is_within(ret))
+		return 0;
+	return fail(ret_why, ret->is_line ? "returns are of functions, not of a line" :
+					    "returns are of functions, not of FUNCTION+N");
 }
 
 int probe_parts_make(const char *path, const char *name, enum probe_kind kind,
 		     struct probe_parts *ret, char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	const char *values;
-	struct source_line line;
-	int err = 0;
+	uint32_t line;
+	int err;
 
 	*ret = (struct probe_parts){ .kind = kind };
 	ret_why[0] = '\0';
 	if (*path == '\0' || *name == '\0')
 		return -EINVAL;
-	if (kind == PROBE_STATIC && !strchr(name, ':')) {
-		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "there must be PATH:PROVIDER:NAME");
-		return -EINVAL;
-	}
+	if (kind == PROBE_STATIC && !strchr(name, ':'))
+		return fail(ret_why, "there must be PATH:PROVIDER:NAME");
 	values = arguments_find(name, kind);
 	ret->path = strdup(path);
 	ret->name = values ? strndup(name, (size_t)(values - name)) : strdup(name);
 	if (!ret->path || !ret->name)
 		return -ENOMEM;
-	ret->is_line = kind != PROBE_STATIC && source_line_parse(ret->name, &line);
-	if (ret->is_line && kind == PROBE_RETURN) {
-		snprintf(ret_why, ARGUMENTS_WHY_SIZE, "returns are of functions, not of a line");
-		return -EINVAL;
-	}
-	if (values)
+	err = set_place(ret, ret_why);
+	line = ret->arguments.line;
+	if (err == 0 && values)
 		err = arguments_parse(values, kind, &ret->arguments, ret_why);
-	ret->arguments.line = ret->is_line ? line.line : 0;
-	if (err == 0 && ret->is_line && !are_by_name(&ret->arguments)) {
-		snprintf(ret_why, ARGUMENTS_WHY_SIZE,
-			 "arg1, arg2, ... are where a function begins: at a line, give names");
-		err = -EINVAL;
-	}
+	ret->arguments.line = line;
+	if (err == 0 && is_within(ret) && !are_by_name(&ret->arguments))
+		err = fail(
+			ret_why,
+			"arg1, arg2, ... are where a function begins: at a line or FUNCTION+N, give names");
 	return err;
 }
 

@@ -8,7 +8,8 @@
 struct probe_parts {
 	enum probe_kind kind;
 	char *path, *name;
-	bool is_line; /* the name is FILE:LINE */
+	bool is_line;    /* the name is FILE:LINE */
+	bool has_offset; /* it is FUNCTION+N, which is behind the function's begin */
 	struct arguments arguments;
 };
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+#include "limits/limits.h"
 #include "profiler/probe_server.h"
 #include "sandbox/given.h"
 
@@ -30,9 +31,6 @@ struct probe_peer {
 	size_t answer_size, n_sent;
 	uint64_t since_ns; /* when the first part of the request came, or the answer was begun */
 };
-
-/* An answer that a peer does not read for so long is not waited for, nor is the rest of a request. */
-#define PROBE_PEER_TIME_NS UINT64_C(10000000000)
 
 /* Who has connected? 0 or a negative errno. */
 int probe_peer_know(int fd, struct ucred *ret);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/probe_peers.h"
 
+#include "limits/limits.h"
+
 static size_t count(const struct probe_peer *peers, uid_t user)
 {
 	size_t n = 0;

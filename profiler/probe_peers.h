@@ -4,10 +4,6 @@
 
 #include "profiler/probe_peer.h"
 
-#define PROBE_PEERS_MAX 8
-/* Of a user other than root. */
-#define PROBE_PEERS_OF_USER 3
-
 /*
  * Where one more of a user has a place, of PROBE_PEERS_MAX: in one that is free, else in that of one who has to go,
  * be it the user's own, of somebody who has more than they, or root's. To root, who has most gives one, or of others

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peer.h"
@@ -21,6 +22,12 @@
 static int fail(const char *why)
 {
 	log_error("%s", why);
+	return -EINVAL;
+}
+
+static int fail_above(int rate)
+{
+	log_error("--max-rate of others than root is at most %d", rate);
 	return -EINVAL;
 }
 
@@ -64,16 +71,19 @@ static int check_file(const struct probe_peer *peer)
 
 /*
  * Who may open /proc/PID/mem may trace the process. Was this very file given, and did the process still execute
- * the program that it did when it was opened?
+ * the program that it did when it was opened, or was its memory at least still used, bound as it is now?
  */
-static bool is_memory_of(const struct given_file *given, unsigned int pid)
+static bool is_memory_of(const struct given_file *given, const struct probe_target *target)
 {
+	uint8_t domain[SECURITY_DOMAIN_DIGEST_SIZE];
 	char path[32];
 	struct stat file;
 
-	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
-	return given->has_memory && stat(path, &file) == 0 && file.st_dev == given->device &&
-	       file.st_ino == given->inode;
+	security_domain_digest(target->domain, domain);
+	snprintf(path, sizeof(path), "/proc/%u/mem", target->pid);
+	return given->has_memory && given->pid == target->pid && stat(path, &file) == 0 &&
+	       file.st_dev == given->device && file.st_ino == given->inode &&
+	       memcmp(domain, given->domain, sizeof(domain)) == 0;
 }
 
 /* Others than root have to prove that they may trace each process. */
@@ -86,7 +96,7 @@ static int check_processes(const struct probe_peer *peer, const struct probe_wis
 	for (unsigned int i = 0; i < wish->n_targets; i++) {
 		const struct probe_target *t = &wish->targets[i];
 
-		if (i + 1 < peer->n_given && is_memory_of(&peer->given[i + 1], t->pid) &&
+		if (i + 1 < peer->n_given && is_memory_of(&peer->given[i + 1], t) &&
 		    probe_target_is_of(t, wish->user, wish->group))
 			continue;
 		log_error("you may not trace process %u", t->pid);
@@ -116,7 +126,7 @@ static int unpack_wish(json_t *request, const struct probe_peer *peer, struct pr
 	if (max_rate < 1 || max_rate > MAX_RATE_LIMIT)
 		return fail("--max-rate takes a whole number from 1 to 1000000");
 	if (peer->who.uid != 0 && max_rate > PROBE_MAX_RATE)
-		return fail("--max-rate of others than root is at most 1000");
+		return fail_above(PROBE_MAX_RATE);
 	ret->max_rate = (unsigned int)max_rate;
 	ret->max_hits = (unsigned int)max_rate * PROBE_EXCESS;
 	return take_pids(pids, ret);
@@ -195,8 +205,9 @@ static int status(struct probe_manager *m, json_t *request, const struct probe_p
 	_cleanup_(json_decrefp) json_t *probes = probe_manager_list(m, peer->who.uid);
 
 	(void)request;
-	return finish(json_pack("{s:i, s:i, s:i}", "pid", (int)getpid(), "probes",
-				(int)json_array_size(probes), "limit", DP_MAX_PROBES),
+	return finish(json_pack("{s:i, s:i, s:i, s:o}", "pid", (int)getpid(), "probes",
+				(int)json_array_size(probes), "limit", DP_MAX_PROBES, "ended",
+				probe_manager_list_ended(m, peer->who.uid)),
 		      ret);
 }
 

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/signals.h"
 #include "kernel/probe_slots.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "loop/loop.h"
@@ -34,8 +35,6 @@
 #define BACKLOG 8
 #define LOOK_MS 1000
 #define PAUSE_US 100000
-/* How long the end of a run waits for the kernel to remove probes. */
-#define PATIENCE_NS UINT64_C(5000000000)
 
 struct probe_server {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -518,7 +517,7 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 /* False: it takes too long. */
 static bool wait_for_end(struct probe_server *s)
 {
-	uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
+	uint64_t end_ns = clock_now_ns() + PROBE_PATIENCE_NS;
 	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	bool has_ended;
 	int err = 0;

@@ -26,8 +26,6 @@ struct value_labels;
  */
 struct probe_server;
 
-/* A line may be so long, with its end. */
-#define PROBE_REQUEST_MAX 16384
 #define PROBE_MAX_NAME 255
 /* KIND:PATH:NAME(VALUES) */
 #define PROBE_MAX_TEXT 1024

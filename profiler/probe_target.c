@@ -5,19 +5,27 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sandbox/security_domain.h"
 
 int probe_target_open(unsigned int pid, struct probe_target *ret)
 {
-	*ret = (struct probe_target){ pid, (int)syscall(SYS_pidfd_open, pid, 0) };
-	if (ret->pidfd >= 0)
-		return 0;
+	int err;
+
+	*ret = (struct probe_target){ pid, (int)syscall(SYS_pidfd_open, pid, 0), NULL };
 	/* The number of a thread that is not its process's first. */
-	return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
+	if (ret->pidfd < 0)
+		return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
+	err = security_domain_read(pid, &ret->domain);
+	if (err < 0)
+		probe_target_close(ret);
+	return err;
 }
 
 void probe_target_close(struct probe_target *t)
@@ -25,6 +33,8 @@ void probe_target_close(struct probe_target *t)
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	t->pidfd = -1;
+	free(t->domain);
+	t->domain = NULL;
 }
 
 bool probe_target_has_ended(const struct probe_target *t)
@@ -67,8 +77,18 @@ static bool is_dumpable(unsigned int pid, uid_t user)
 	return stat(path, &st) == 0 && st.st_uid == user;
 }
 
+static bool is_in_same_domain(const struct probe_target *t)
+{
+	_cleanup_free_ char *now = NULL;
+
+	if (security_domain_read(t->pid, &now) < 0)
+		return false;
+	/* One that may not be read may be any. */
+	return t->domain ? now && *now && strcmp(now, t->domain) == 0 : !now;
+}
+
 bool probe_target_is_of(const struct probe_target *t, uid_t user, gid_t group)
 {
 	return has_rights_of(t->pid, user, group) && is_dumpable(t->pid, user) &&
-	       !probe_target_has_ended(t);
+	       is_in_same_domain(t) && !probe_target_has_ended(t);
 }

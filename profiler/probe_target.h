@@ -8,7 +8,8 @@
 /* A process that a probe is set in, and not what has its number later. */
 struct probe_target {
 	unsigned int pid;
-	int pidfd; /* -1: none */
+	int pidfd;    /* -1: none */
+	char *domain; /* when it was opened: security_domain_read() */
 };
 
 /* 0; -ESRCH: there is no such process; or another negative errno. */
@@ -19,7 +20,8 @@ bool probe_target_has_ended(const struct probe_target *target);
 
 /*
  * May a user trace it, as the kernel's program asks at each hit (probe_may_trace(), bpf/probe_slots.bpf.h)? Not
- * if it has other rights, or has had since it executed its program. False also if it has ended.
+ * if it has other rights, or has had since it executed its program; nor, which the kernel's program cannot ask, if
+ * a security module binds it by other rules than when it was opened. False also if it has ended.
  */
 bool probe_target_is_of(const struct probe_target *target, uid_t user, gid_t group);
 

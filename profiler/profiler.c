@@ -84,14 +84,15 @@ static int prepare_session(struct profiler *p)
 /*
  * Looks up the targets' files, for their tables to be made while the kernel verifies the programs. Who
  * may not load these is told so first; a filter tells the loaded ones what it learns of processes; and
- * probes of exceptions are put into files as these are read.
+ * probes of exceptions and allocations are put into files as these are read.
  */
 static int look_ahead(struct profiler *p)
 {
 	int err;
 
 	if (!permission_may_load() || filter_is_set(p->options->target.filter) ||
-	    p->needs.session.has_exceptions)
+	    p->needs.session.has_exceptions ||
+	    (p->needs.session.programs & EVENT_BIT(DP_EVENT_ALLOC)))
 		return 0;
 	/* First, so that no mapping is missed. */
 	err = sideband_new(p->cpus.n_cpus, &p->sideband);
@@ -246,7 +247,6 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.started_real_ns = clock_real_ns(),
 		.target = p->target,
 		.event = p->event.name,
-		.keys = &p->event.keys,
 		.hz = p->needs.hz,
 		.period = p->needs.period,
 		.counts = p->needs.counts,

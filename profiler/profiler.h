@@ -48,6 +48,9 @@ struct thread_set;
 struct profiler;
 
 /* Defaults. */
+/* Of what is allocated, a sample in so many bytes; at most */
+#define ALLOC_INTERVAL (512u << 10)
+#define ALLOC_GREATEST_INTERVAL (1u << 30)
 #define PROFILER_HZ 99
 #define PROFILER_FRAMES 1024
 /* Shorter intervals are nearly always immediate wake-ups. */
@@ -74,6 +77,8 @@ struct profiler_options {
 	unsigned int states;   /* of blocked threads: bits by enum dp_state */
 	uint64_t min_block_ns; /* shorter and longer blocks are left out */
 	uint64_t max_block_ns;
+	unsigned int
+		alloc_interval; /* of event_alloc, in bytes: as dp_alloc_interval (bpf/alloc.bpf.h) */
 	const char *value; /* the name of a value of the event, to be samples' weight; or NULL */
 	/* Probes whose calls label samples (label_probe.h), not with an event that is a probe */
 	const char *label_probes[DP_MAX_LABEL_PROBES];

@@ -123,6 +123,9 @@ int profiler_finish(struct profiler *p)
 	p->drain.totals.pages_requested += fetchers_touched(p->stores.fetchers);
 	if (err == 0)
 		err = drain_finish_off_cpu(&p->drain, p->stopped);
+	if (err == 0 && (p->needs.session.programs & EVENT_BIT(DP_EVENT_ALLOC)))
+		err = kept_memory_report(&p->drain.memory, &p->session, p->report_queue,
+					 &p->drain.totals, p->stopped);
 	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
 	if (err == 0 && p->verify)
 		verify_queue_finish(p->verify);

@@ -9,6 +9,7 @@
 #include "binaries/prewarm.h"
 #include "kernel/permission.h"
 #include "kernel/session.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/process_list.h"
@@ -22,8 +23,6 @@
 #include "symbols/name_reader.h"
 #include "symbols/names.h"
 
-/* If no table is finished for this long, those that are missing are not waited for. */
-#define TABLE_PATIENCE_NS UINT64_C(5000000000)
 /* How long tables are waited for if others do not get ready. */
 #define LOOK_AGAIN_MS 500
 /* Interval of calls to is_interrupted() while tables are built. */
@@ -147,7 +146,7 @@ void stores_settle(struct stores *stores)
 	uint64_t ended = clock_now_ns();
 
 	while (binaries->n_jobs > 0 && !binary_store_is_cancelled(binaries) &&
-	       clock_now_ns() - ended < TABLE_PATIENCE_NS)
+	       clock_now_ns() - ended < TABLES_PATIENCE_NS)
 		if (binary_store_wait(binaries, WAIT_MS))
 			ended = clock_now_ns();
 	process_table_settle(&stores->table);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "log/suggestion.h"
 #include "profiler/parameter_source.h"

@@ -7,12 +7,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "report/report.h"
 #include "report/signal_word.h"
 #include "report/stack_lines.h"
 
-/* A program that crashes and is started again must not drown everything else. */
-#define MAX_PER_SECOND 10
 #define SECOND_NS UINT64_C(1000000000)
 /* Of a stack: infinite recursion is of no use to the end. */
 #define MAX_LINES 100
@@ -20,9 +19,9 @@
 struct crashes {
 	struct report report;
 	struct symbolized_stack stack;
-	uint64_t second_ns;  /* when a second began, by the samples' clock */
-	size_t n;            /* crashes in it */
-	bool has_put_values; /* of this crash, beside their frame */
+	uint64_t second_ns; /* when a second began, by the samples' clock */
+	size_t n;           /* crashes in it */
+	unsigned int put;   /* a bit for each probe whose values are beside their frame */
 };
 
 static bool find_label(const struct sample *sample, const char *key, struct label *ret)
@@ -108,14 +107,6 @@ static void put_head(const struct report_context *context, const struct sample *
 	fputc('\n', to);
 }
 
-static bool is_of_probe(const struct report_context *context, const struct label *label)
-{
-	for (size_t i = 0; context->keys && i < context->keys->n; i++)
-		if (strcmp(context->keys->of[i], label->key) == 0)
-			return true;
-	return false;
-}
-
 static void put_beside(void *arg, const struct sample *sample, const struct frame *frame, FILE *to)
 {
 	struct crashes *crashes = arg;
@@ -125,12 +116,11 @@ static void put_beside(void *arg, const struct sample *sample, const struct fram
 
 	if (frame->method == DP_METHOD_STACK_TOP)
 		fputs(" (by the return address on top of the stack)", to);
-	/* Of a recursion's frames, the innermost. */
-	if (crashes->has_put_values || sample->probed == 0 || sample->probed != frame->address)
+	if (frame->probe == 0)
 		return;
-	crashes->has_put_values = true;
+	crashes->put |= 1U << frame->probe;
 	while (label_set_next(sample->labels, &at, &label)) {
-		if (!is_of_probe(&crashes->report.context, &label))
+		if (label.probe != frame->probe)
 			continue;
 		fputs(between, to);
 		put_label(&label, to);
@@ -157,8 +147,7 @@ static void put_labels(const struct crashes *crashes, const struct sample *sampl
 	size_t at = 0;
 
 	while (label_set_next(sample->labels, &at, &label)) {
-		if (is_in_head(&label) ||
-		    (crashes->has_put_values && is_of_probe(&crashes->report.context, &label)))
+		if (is_in_head(&label) || (label.probe > 0 && crashes->put >> label.probe & 1))
 			continue;
 		fputs(between, to);
 		put_label(&label, to);
@@ -170,9 +159,9 @@ static void put_labels(const struct crashes *crashes, const struct sample *sampl
 
 static void put_left_out(struct crashes *crashes)
 {
-	if (crashes->n > MAX_PER_SECOND)
+	if (crashes->n > CRASHES_MAX_PER_SECOND)
 		fprintf(crashes->report.to, "\nCrashes not described in that second: %zu\n",
-			crashes->n - MAX_PER_SECOND);
+			crashes->n - CRASHES_MAX_PER_SECOND);
 }
 
 /* Counts a crash. True if there have been few within a second. */
@@ -183,7 +172,7 @@ static bool are_few(struct crashes *crashes, const struct sample *sample)
 		crashes->second_ns = sample->time_ns;
 		crashes->n = 0;
 	}
-	return ++crashes->n <= MAX_PER_SECOND;
+	return ++crashes->n <= CRASHES_MAX_PER_SECOND;
 }
 
 static int crashes_add(struct report *report, const struct sample *sample,
@@ -199,7 +188,7 @@ static int crashes_add(struct report *report, const struct sample *sample,
 
 	if (sample->event != DP_EVENT_CRASH || !are_few(crashes, sample))
 		return 0;
-	crashes->has_put_values = false;
+	crashes->put = 0;
 	put_head(&report->context, sample, report->to);
 	err = stack_lines_print(&lines, sample);
 	if (err < 0)

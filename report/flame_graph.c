@@ -23,6 +23,7 @@ void flame_graph_done(struct flame_graph *graph)
 
 	HASH_ITER(hh, graph->boxes, box, next) {
 		HASH_DEL(graph->boxes, box);
+		value_texts_done(&box->texts);
 		free(box);
 	}
 	string_table_done(&graph->strings);
@@ -97,6 +98,9 @@ int flame_graph_add_stack(struct flame_graph *graph, size_t side, struct report 
 
 		err = flame_graph_add_box(graph, box, frame->name, frame->binary,
 					  symbolized_box_kind(frame), side, value, &box);
+		if (err == 0 && graph->frame_values)
+			err = frame_values_sum(graph->frame_values, stack, frame->frame,
+					       graph->value, &box->texts);
 	}
 	graph->root.values[side] += value;
 	return err;

@@ -3,6 +3,7 @@
 #define DP_REPORT_FLAME_GRAPH_H
 
 #include "base/hash.h"
+#include "report/frame_values.h"
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/string_table.h"
@@ -27,6 +28,7 @@ struct box {
 	} key;
 	const char *binary; /* likewise; NULL: not known */
 	uint64_t values[REPORT_SIDES];
+	struct value_texts texts; /* of its calls, of the first side */
 	struct box *children;
 	struct box *prev, *next; /* siblings */
 	uint32_t number;         /* for packed_graph.h */
@@ -37,6 +39,9 @@ struct flame_graph {
 	struct string_table strings;
 	struct box *boxes; /* all except the root */
 	struct box root;
+	/* Put beside the boxes, of this value; NULL: none are */
+	const struct frame_values *frame_values;
+	const struct value *value;
 };
 
 void flame_graph_done(struct flame_graph *graph);

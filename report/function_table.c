@@ -24,6 +24,7 @@ void function_table_done(struct function_table *table)
 
 	HASH_ITER(hh, table->functions, f, next_f) {
 		HASH_DEL(table->functions, f);
+		value_texts_done(&f->texts);
 		free(f);
 	}
 	HASH_ITER(hh, table->lines, l, next_l) {
@@ -107,7 +108,8 @@ static int add_line(struct function_table *table, struct function_entry *f,
 }
 
 int function_table_add(struct function_table *table, struct report *report,
-		       const struct symbolized_frame *symbolized, uint64_t weight, uint32_t *ret)
+		       const struct symbolized_frame *symbolized, uint64_t weight,
+		       struct function_entry **ret)
 {
 	bool is_mark = symbolized->kind == SYMBOLIZED_MARK;
 	struct function_key key = { .kind = is_mark ? NULL :
@@ -124,7 +126,7 @@ int function_table_add(struct function_table *table, struct report *report,
 		err = find_function(table, &key, &f);
 	if (err < 0)
 		return err;
-	*ret = f->number;
+	*ret = f;
 	return symbolized->file && symbolized->line > 0 ? add_line(table, f, symbolized, weight) :
 							  0;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "report/frame_values.h"
 #include "report/report.h"
 #include "report/symbolized.h"
 
@@ -25,6 +26,7 @@ struct function_entry {
 	uint32_t number;
 	unsigned int line, column; /* 0: not known */
 	uint64_t weight;           /* of that line */
+	struct value_texts texts;  /* of its calls: the caller's to add to */
 };
 
 struct function_table {
@@ -34,9 +36,10 @@ struct function_table {
 
 void function_table_done(struct function_table *table);
 
-/* Returns the number of a function, and adds to its weight. 0 or -ENOMEM. */
+/* Returns a function, and adds to its weight. 0 or -ENOMEM. */
 int function_table_add(struct function_table *table, struct report *report,
-		       const struct symbolized_frame *symbolized, uint64_t weight, uint32_t *ret);
+		       const struct symbolized_frame *symbolized, uint64_t weight,
+		       struct function_entry **ret);
 
 /*
  * The path of a source file, as a string that lives as long as the report; *ret is NULL if it is

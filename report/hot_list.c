@@ -2,6 +2,7 @@
 #include "report/hot_list.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/group.h"
 #include "report/hottest.h"
 #include "report/value.h"
 #include "report/wait_reason.h"
@@ -19,6 +21,7 @@ void hot_list_done(struct hot_list *list)
 
 	HASH_ITER(hh, list->functions, f, next) {
 		HASH_DEL(list->functions, f);
+		label_counts_done(&f->labels);
 		free(f);
 	}
 	free(list->path);
@@ -134,6 +137,30 @@ static int find_path(struct hot_list *list, const struct stack *stack)
 	return err;
 }
 
+/* Those of the key that was asked for; the set has no others of its name. */
+static int count_labels(const struct hot_list *list, struct hot *f, const struct stack *stack,
+			uint64_t value)
+{
+	const char *key = list->report->context.by->key;
+	char text[2 * HOT_LABEL_SIZE];
+	struct label label;
+	size_t at = 0;
+	int err = 0;
+
+	while (err == 0 && label_set_next(stack->common.labels, &at, &label)) {
+		if (strcmp(label.key, key) != 0)
+			continue;
+		if (label.text)
+			snprintf(text, sizeof(text), "%s", label.text);
+		else
+			snprintf(text, sizeof(text), "%" PRId64 "%s%s", label.number,
+				 *label.unit ? " " : "", label.unit);
+		text_make_plain(text);
+		err = label_counts_add_text(&f->labels, text, value);
+	}
+	return err;
+}
+
 int hot_list_add(struct hot_list *list, const struct stack *stack)
 {
 	const struct value measured = value_measured(&list->report->context);
@@ -145,9 +172,12 @@ int hot_list_add(struct hot_list *list, const struct stack *stack)
 
 		if (i == list->leaf)
 			f->self += value;
-		if (f->last_stack != stack->user)
-			f->total += value;
+		if (f->last_stack == stack->user)
+			continue;
+		f->total += value;
 		f->last_stack = stack->user;
+		if (list->has_labels)
+			err = count_labels(list, f, stack, value);
 	}
 	return err;
 }
@@ -164,6 +194,19 @@ static int hot_compare(struct hot *a, struct hot *b)
 void hot_list_sort(struct hot_list *list)
 {
 	HASH_SORT(list->functions, hot_compare);
+}
+
+void hot_describe_label(const struct hot *f, char buffer[HOT_LABEL_SIZE])
+{
+	uint64_t value;
+	const char *text = label_counts_heaviest(&f->labels, &value);
+
+	buffer[0] = '\0';
+	if (!text || f->total == 0)
+		return;
+	snprintf(buffer, HOT_LABEL_SIZE, "%3.0f %% %s", 100 * (double)value / (double)f->total,
+		 text);
+	text_make_plain(buffer); /* it may have been cut in a character */
 }
 
 static const char *base_name(const char *path)

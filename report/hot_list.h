@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "report/label_counts.h"
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/symbolized.h"
@@ -16,8 +17,9 @@ struct hot {
 	UT_hash_handle hh;
 	uint64_t self;
 	uint64_t total;
-	const void *last_stack; /* last stack counted in total: recursion counts once */
-	const char *name;       /* in the key */
+	const void *last_stack;     /* last stack counted in total: recursion counts once */
+	const char *name;           /* in the key */
+	struct label_counts labels; /* of total, by their values; see hot_list.has_labels */
 	size_t key_size;
 	char key[]; /* path of the binary and name, each zero-terminated; printable on a terminal */
 };
@@ -27,8 +29,9 @@ struct hot {
  * its innermost user function, whose name is followed by the reason: `read [futex]`.
  */
 struct hot_list {
-	struct report *report;              /* for its names and values */
-	const struct value *value;          /* what to add up; NULL: value_measured() */
+	struct report *report;     /* for its names and values */
+	const struct value *value; /* what to add up; NULL: value_measured() */
+	bool has_labels; /* functions have the values of the label by which stacks are told apart */
 	struct hot *functions;              /* in a list, by hh.next */
 	struct symbolized_stack symbolized; /* of the last stack added */
 	/* The functions of that stack, leaf first, without marks. */
@@ -47,6 +50,13 @@ int hot_list_add(struct hot_list *list, const struct stack *stack);
 
 /* Sorts the functions by their own value, largest first. */
 void hot_list_sort(struct hot_list *list);
+
+/*
+ * Writes the label's most frequent value in a function, after its share of the function's total: " 61 % /login". ""
+ * if there is none. The text is cut.
+ */
+#define HOT_LABEL_SIZE 64
+void hot_describe_label(const struct hot *function, char buffer[HOT_LABEL_SIZE]);
 
 /* The last part of the path of the function's binary. */
 const char *hot_binary(const struct hot *function);

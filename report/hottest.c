@@ -12,7 +12,9 @@ struct hottest_path {
 	UT_hash_handle hh;
 	uint64_t value;
 	size_t n;
-	struct hottest_function functions[]; /* the key; their values are 0 */
+	struct value_texts *texts; /* of each function; NULL: none */
+	struct hottest_function
+		functions[]; /* the key; their values are 0, and they have no texts */
 };
 
 void hottest_done(struct hottest *hottest)
@@ -21,6 +23,9 @@ void hottest_done(struct hottest *hottest)
 
 	HASH_ITER(hh, hottest->paths, path, next) {
 		HASH_DEL(hottest->paths, path);
+		for (size_t i = 0; path->texts && i < path->n; i++)
+			value_texts_done(&path->texts[i]);
+		free(path->texts);
 		free(path);
 	}
 	free(hottest->functions);
@@ -80,30 +85,57 @@ static int make_functions(struct hottest *hottest, struct report *report, const 
 	return err;
 }
 
-int hottest_add(struct hottest *hottest, struct report *report, const char *comm,
-		const struct symbolized_stack *stack, uint64_t value)
+/* The path of what make_functions() has made. */
+static struct hottest_path *find_or_add(struct hottest *hottest, size_t n)
 {
-	size_t n = stack->n + 1, size = n * sizeof(hottest->functions[0]);
+	size_t size = n * sizeof(hottest->functions[0]);
 	struct hottest_path *path;
-	int err = make_functions(hottest, report, comm, stack);
 
-	if (err < 0)
-		return err;
 	HASH_FIND(hh, hottest->paths, hottest->functions, size, path);
 	if (!path) {
 		path = calloc(1, sizeof(*path) + size);
 		if (!path)
-			return -ENOMEM;
+			return NULL;
 		path->n = n;
 		memcpy(path->functions, hottest->functions, size);
 		HASH_ADD(hh, hottest->paths, functions[0], size, path);
 		if (!HASH_IS_ADDED(hh, path)) {
 			free(path);
-			return -ENOMEM;
+			return NULL;
 		}
 	}
-	path->value += value;
-	return 0;
+	return path;
+}
+
+/* The functions of a path are in the order from the root. */
+static int add_values(struct hottest_path *path, const struct stack *stack,
+		      const struct symbolized_stack *symbolized, const struct value *value,
+		      const struct frame_values *values)
+{
+	int err = 0;
+
+	for (size_t i = 0; values->n > 0 && err == 0 && i < symbolized->n; i++) {
+		if (!path->texts)
+			path->texts = calloc(path->n, sizeof(*path->texts));
+		if (!path->texts)
+			return -ENOMEM;
+		err = frame_values_sum(values, stack, symbolized->items[i].frame, value,
+				       &path->texts[symbolized->n - i]);
+	}
+	return err;
+}
+
+int hottest_add(struct hottest *hottest, struct report *report, const struct stack *stack,
+		const struct symbolized_stack *symbolized, const struct value *value,
+		const struct frame_values *values)
+{
+	int err = make_functions(hottest, report, stack->common.comm, symbolized);
+	struct hottest_path *path = err == 0 ? find_or_add(hottest, symbolized->n + 1) : NULL;
+
+	if (err < 0 || !path)
+		return err < 0 ? err : -ENOMEM;
+	path->value += value_of_stack(value, stack);
+	return add_values(path, stack, symbolized, value, values);
 }
 
 /* For each function, counts the value of all stacks that are equal from the root down to it. */
@@ -130,6 +162,9 @@ size_t hottest_find(struct hottest *hottest, const struct hottest_function **ret
 	/* It was counted, so there is room. */
 	memcpy(hottest->functions, best->functions, best->n * sizeof(best->functions[0]));
 	count_prefixes(hottest, best);
+	for (size_t i = 0; best->texts && i < best->n; i++)
+		if (best->texts[i].all > 0)
+			hottest->functions[i].texts = &best->texts[i];
 	*ret = hottest->functions;
 	*ret_value = best->value;
 	return best->n;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/frame_values.h"
 #include "report/symbolized.h"
 
 /* The heaviest stack of functions, whatever the addresses inside them. */
@@ -20,13 +21,17 @@ struct hottest_function {
 	uint64_t kind;    /* enum symbolized_kind */
 	uint64_t is_inlined;
 	uint64_t value; /* of all stacks with the same functions from the root down to this one */
+	struct value_texts *texts; /* of its calls in this stack; NULL: none */
 };
 
 void hottest_done(struct hottest *hottest);
 
-/* Counts a stack of a process of that name. 0 or -ENOMEM. */
-int hottest_add(struct hottest *hottest, struct report *report, const char *comm,
-		const struct symbolized_stack *stack, uint64_t value);
+/*
+ * Counts a stack as its value, with the values of its calls. symbolized: of that stack. 0 or -ENOMEM.
+ */
+int hottest_add(struct hottest *hottest, struct report *report, const struct stack *stack,
+		const struct symbolized_stack *symbolized, const struct value *value,
+		const struct frame_values *values);
 
 /*
  * Returns the functions of the heaviest stack from root to leaf, after the process's name, its own

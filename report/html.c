@@ -300,6 +300,7 @@ int report_html_new(struct report **ret)
 		free(html);
 		return -ENOMEM;
 	}
+	html->timeline.has_values = true;
 	html->report.add = html_add;
 	html->report.finish = html_finish;
 	html->report.free = html_free;

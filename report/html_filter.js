@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives speedscope a profile of one process or thread only. What there is to choose is known by the
-// names of the threads' profiles (timeline_thread_name()).
+// Gives speedscope a profile of one process or thread, or of one type of exceptions only. What there is to
+// choose is known by the names of the threads' profiles (timeline_thread_name()), and by the frames of labels.
 (function () {
 "use strict";
 const packed = document.getElementById("profile").textContent.trim();
@@ -44,6 +44,37 @@ function add(parent, text, threads) {
 	parent.append(option);
 }
 
+// Those of the stacks with a frame.
+function restrict(all, frame, name) {
+	const profile = Object.assign({}, all, { name, startValue: 0, samples: [], weights: [] });
+	all.samples.forEach((sample, i) => {
+		if (!sample.includes(frame))
+			return;
+		profile.samples.push(sample);
+		profile.weights.push(all.weights[i]);
+	});
+	profile.endValue = profile.weights.reduce((sum, weight) => sum + weight, 0);
+	return profile;
+}
+
+// A view for each type, the most frequent first. all: the profile of all threads.
+function offerExceptions(file, all) {
+	const group = document.createElement("optgroup"), types = [];
+	file.shared.frames.forEach((frame, i) => {
+		const found = !frame.kind && /^\[exception\.type=(.*)\]$/s.exec(frame.name);
+		if (found)
+			types.push(restrict(all, i, `exception ${found[1]}`));
+	});
+	types.sort((a, b) => b.endValue - a.endValue);
+	group.label = "exceptions";
+	for (const type of types)
+		add(group, `${type.name}: ${type.endValue}`, [type]);
+	for (const option of group.children)
+		option.total = all.endValue;
+	if (types.length)
+		select.append(group);
+}
+
 function offer(file) {
 	const processes = new Map(), totals = new Map(); // totals: by event, of which "" is the only one
 	for (const thread of file.profiles) {
@@ -73,6 +104,8 @@ function offer(file) {
 			option.total = totals.get(event);
 		select.append(group);
 	}
+	if (totals.has(""))
+		offerExceptions(file, file.profiles[0]);
 	select.onchange = () => {
 		const option = select.selectedOptions[0], own = option.threads;
 		if (!own) {

@@ -7,16 +7,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "symbols/jit.h"
 #include "symbols/jit_index.h"
 #include "symbols/module_file.h"
-
-/*
- * A file may be made to fill any memory. What a writer keeps at a time takes about as much here;
- * modules and kernel functions are not freed.
- */
-#define MAX_MEMORY (3 * RECORDING_MEMORY)
-#define MAX_KEPT ((size_t)256 << 20)
 
 struct interned_record {
 	size_t size;
@@ -318,7 +312,8 @@ int intern_table_add(struct intern_table *t, enum recording_tag tag, const struc
 		err = read_compiled(t, record);
 	else
 		err = read_other(t, tag, record);
-	return err == 0 && (t->memory > MAX_MEMORY || t->kept > MAX_KEPT) ? -EBADMSG : err;
+	return err == 0 && (t->memory > INTERN_MAX_MEMORY || t->kept > INTERN_MAX_KEPT) ? -EBADMSG :
+											  err;
 }
 
 struct view intern_table_find(const struct intern_table *t, enum recording_tag tag, uint64_t number,

@@ -44,11 +44,12 @@ static json_t *json_location(const struct symbolized_frame *symbolized)
 {
 	json_t *json;
 
-	if (!symbolized->file || symbolized->line == 0)
+	if (!symbolized->file)
 		return json_null();
 	json = json_object();
 	json_object_set_new(json, "file", json_text(symbolized->file));
-	json_object_set_new(json, "line", json_number(symbolized->line));
+	json_object_set_new(json, "line",
+			    symbolized->line > 0 ? json_number(symbolized->line) : json_null());
 	json_object_set_new(json, "column",
 			    symbolized->column > 0 ? json_number(symbolized->column) : json_null());
 	return json;

@@ -26,6 +26,12 @@ json_t *json_text(const char *text)
 
 json_t *json_label(const struct label *label)
 {
+	/* Recordings may say so of any text; what is no number in JSON is NULL. */
+	json_t *decimal =
+		label->text && label->is_decimal ? json_real(strtod(label->text, NULL)) : NULL;
+
+	if (decimal)
+		return decimal;
 	return label->text ? json_text(label->text) : json_integer((json_int_t)label->number);
 }
 

@@ -28,7 +28,8 @@ static json_t *json_user_frame(const struct report *report, const struct frame *
 		report->context.symbols && !is_named && frame_function_start(frame, &start) == 0;
 	bool in_binary = frame_is_in_binary(frame);
 	bool has_module = in_binary || (frame->module && location);
-	bool has_line = location && location->file && location->line > 0;
+	bool has_file = location && location->file;
+	bool has_line = has_file && location->line > 0;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "address", json_hex(frame->address));
@@ -39,7 +40,7 @@ static json_t *json_user_frame(const struct report *report, const struct frame *
 	json_object_set_new(json, "symbol", is_named ? json_text(location->function) : json_null());
 	json_object_set_new(json, "method", json_string(method_word(frame->method)));
 	json_object_set_new(json, "kind", json_string(frame_kind_word(frame_kind(frame))));
-	json_object_set_new(json, "file", has_line ? json_text(location->file) : json_null());
+	json_object_set_new(json, "file", has_file ? json_text(location->file) : json_null());
 	json_object_set_new(json, "line", has_line ? json_integer(location->line) : json_null());
 	json_object_set_new(json, "column",
 			    has_line && location->column > 0 ? json_integer(location->column) :
@@ -48,7 +49,24 @@ static json_t *json_user_frame(const struct report *report, const struct frame *
 	return json;
 }
 
-static void append_user_frames(const struct report *report, const struct frame *frame, json_t *json)
+/* Of a probed call, its values, which are among the sample's labels. */
+static void json_set_values(json_t *json, const struct frame *frame, const struct label_set *labels)
+{
+	json_t *values = json_object();
+	struct label label;
+	size_t at = 0;
+
+	while (frame->probe > 0 && label_set_next(labels, &at, &label))
+		if (label.probe == frame->probe)
+			json_object_set_new(values, label.key, json_label(&label));
+	if (json_object_size(values) > 0)
+		json_object_set(json, "values", values);
+	json_decref(values);
+}
+
+/* labels: those of the sample; NULL: none. */
+static void append_user_frames(const struct report *report, const struct frame *frame,
+			       const struct label_set *labels, json_t *json)
 {
 	const struct source_location *locations = NULL;
 	size_t n = report->context.symbols ? frame_locations(frame, true, &locations) : 0;
@@ -57,6 +75,7 @@ static void append_user_frames(const struct report *report, const struct frame *
 		json_array_append_new(json, json_user_frame(report, frame, NULL));
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json, json_user_frame(report, frame, &locations[i]));
+	json_set_values(json_array_get(json, json_array_size(json) - 1), frame, labels);
 }
 
 static json_t *json_kernel_frame(const struct report *report, uint64_t address, size_t i)
@@ -81,7 +100,7 @@ static json_t *json_user_stack(const struct report *report, const struct sample 
 	json_t *json = json_array();
 
 	for (size_t i = 0; i < sample->n_user; i++)
-		append_user_frames(report, &sample->user[i], json);
+		append_user_frames(report, &sample->user[i], sample->labels, json);
 	return json;
 }
 
@@ -107,7 +126,7 @@ static void json_set_verified(const struct report *report, const struct verified
 		return;
 	frames = json_array();
 	for (size_t i = 0; i < stack->n_frames; i++)
-		append_user_frames(report, &stack->frames[i], frames);
+		append_user_frames(report, &stack->frames[i], NULL, frames);
 	json_object_set_new(json, "verified_stack", frames);
 	json_object_set_new(json, "verified_end", stack->end ? json_text(stack->end) : json_null());
 }
@@ -126,6 +145,7 @@ static void json_set_own_labels(json_t *json, const struct sample *sample)
 static json_t *json_sample(const struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
+	bool is_memory = value_is_memory(&report->context);
 	json_t *json = json_object();
 
 	json_object_set_new(json, "time_ns", json_integer((json_int_t)sample->time_ns));
@@ -146,8 +166,11 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 	json_object_set_new(json, "late", json_boolean(sample->late));
 	json_object_set_new(json, "weight", json_integer((json_int_t)sample->weight));
 	json_object_set_new(json, "value_ns",
-			    sample->value_ns ? json_integer((json_int_t)sample->value_ns) :
-					       json_null());
+			    sample->value_ns && !is_memory ?
+				    json_integer((json_int_t)sample->value_ns) :
+				    json_null());
+	if (is_memory)
+		json_object_set_new(json, "bytes", json_integer((json_int_t)sample->value_ns));
 	json_set_labels(json, sample->labels);
 	json_object_set_new(json, "lost", json_integer((json_int_t)totals->lost));
 	json_set_verified(report, sample->verified, json);

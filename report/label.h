@@ -14,11 +14,18 @@ struct label {
 	const char *text; /* NULL: a number */
 	int64_t number;
 	const char *unit; /* of a number: "bytes", "nanoseconds"; "": none */
+	/* The number, from 1, of the probe of whose call it is a value (struct frame); 0: of none */
+	unsigned char probe;
+	bool is_decimal; /* the text is a number that need not be an integer: "0.5", "1e+20" */
 };
 
 /* Those of the span that a sample belongs to, which differ in nearly each sample. */
 #define LABEL_TRACE_ID "trace_id"
 #define LABEL_SPAN_ID "span_id"
+
+/* Of exceptions: the type that was thrown, and the text of what(). */
+#define LABEL_EXCEPTION_TYPE "exception.type"
+#define LABEL_EXCEPTION_MESSAGE "exception.message"
 
 static inline bool label_is_of_span(const char *key)
 {

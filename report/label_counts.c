@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "limits/limits.h"
 #include "report/value.h"
 
 /* Longer ones are cut, and counted together if they then are equal. */
@@ -54,6 +55,31 @@ static int add_text(struct label_counts *counts, const char *text, size_t key_si
 	return 0;
 }
 
+int label_counts_add_text(struct label_counts *counts, const char *text, uint64_t value)
+{
+	return add_text(counts, text, 0, value);
+}
+
+bool label_counts_have_text(const struct label_counts *counts, const char *text)
+{
+	const struct label_counts_entry *e;
+
+	HASH_FIND(hh, counts->entries, text, strlen(text), e);
+	return e;
+}
+
+size_t label_counts_n(const struct label_counts *counts)
+{
+	return HASH_COUNT(counts->entries);
+}
+
+const char *label_counts_single(const struct label_counts *counts, uint64_t value)
+{
+	const struct label_counts_entry *e = counts->entries;
+
+	return e && !e->hh.next && e->value == value ? e->text : NULL;
+}
+
 static int add_label(struct label_counts *counts, const struct label *label, uint64_t value)
 {
 	_cleanup_free_ char *text = NULL;
@@ -89,6 +115,17 @@ static int compare(const struct label_counts_entry *a, const struct label_counts
 	if (a->value != b->value)
 		return a->value > b->value ? -1 : 1;
 	return strcmp(a->text, b->text);
+}
+
+const char *label_counts_heaviest(const struct label_counts *counts, uint64_t *ret_value)
+{
+	const struct label_counts_entry *best = counts->entries;
+
+	for (const struct label_counts_entry *e = best; e; e = e->hh.next)
+		if (compare(e, best) < 0)
+			best = e;
+	*ret_value = best ? best->value : 0;
+	return best ? best->text : NULL;
 }
 
 static bool has_same_key(const struct label_counts_entry *a, const struct label_counts_entry *b)
@@ -151,6 +188,7 @@ struct line {
 	char *text;
 	size_t size;
 	double all;
+	bool tells_rest;
 };
 
 static int describe(void *arg, const struct label_count *count, size_t rest)
@@ -159,15 +197,26 @@ static int describe(void *arg, const struct label_count *count, size_t rest)
 	size_t length = strlen(line->text);
 	double share = line->all > 0 ? 100 * (double)count->value / line->all : 0;
 
-	snprintf(line->text + length, line->size - length, "%s%s %.1f %%", length > 0 ? ", " : "",
-		 count->text, share);
+	length += (size_t)snprintf(line->text + length, line->size - length, "%s%s %.1f %%",
+				   length > 0 ? ", " : "", count->text, share);
+	if (line->tells_rest && rest > 0 && length < line->size)
+		snprintf(line->text + length, line->size - length, ", and %zu more", rest);
 	return 0;
 }
 
 void label_counts_describe(struct label_counts *counts, uint64_t all, char *buffer, size_t size)
 {
-	struct line line = { buffer, size, (double)all };
+	struct line line = { buffer, size, (double)all, false };
 
 	buffer[0] = '\0';
 	(void)label_counts_for_each(counts, LINE_KEYS, LINE_LABELS, describe, &line);
+}
+
+void label_counts_describe_texts(struct label_counts *counts, uint64_t all, char *buffer,
+				 size_t size)
+{
+	struct line line = { buffer, size, (double)all, true };
+
+	buffer[0] = '\0';
+	(void)label_counts_for_each(counts, 1, LINE_LABELS, describe, &line);
 }

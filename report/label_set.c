@@ -8,13 +8,15 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "limits/limits.h"
 
 /*
- * A label in a set: its zero-terminated key, its kind, and its value: a text, or a number and its
- * unit; texts are zero-terminated.
+ * A label in a set: its zero-terminated key, its kind, its probe, and its value: a text, or a number and
+ * its unit; texts are zero-terminated.
  */
 enum label_kind {
 	LABEL_TEXT = 't',
+	LABEL_DECIMAL = 'd', /* a text, too */
 	LABEL_NUMBER = 'n',
 };
 
@@ -56,7 +58,9 @@ static size_t label_read(const char *bytes, size_t from, struct label *ret)
 	*ret = (struct label){ .key = at };
 	at += strlen(at) + 1;
 	kind = *at++;
-	if (kind == LABEL_TEXT) {
+	ret->probe = (unsigned char)*at++;
+	ret->is_decimal = kind == LABEL_DECIMAL;
+	if (kind != LABEL_NUMBER) {
 		ret->text = at;
 	} else {
 		memcpy(&ret->number, at, sizeof(ret->number));
@@ -124,9 +128,13 @@ static void put_text(struct label_list *list, const char *text)
 int label_list_add(struct label_list *list, const struct label *label)
 {
 	const char *last = label->text ? label->text : label->unit;
-	size_t size = strlen(label->key) + strlen(last) + sizeof(label->number) + 3;
-	char kind = label->text ? LABEL_TEXT : LABEL_NUMBER;
+	size_t size = strlen(label->key) + strlen(last) + sizeof(label->number) + 4;
+	char kind = LABEL_NUMBER;
 
+	if (label->text)
+		kind = LABEL_TEXT;
+	if (label->text && label->is_decimal)
+		kind = LABEL_DECIMAL;
 	if (size > LABEL_SET_MAX - list->size) {
 		list->is_cut = true;
 		return 0;
@@ -137,6 +145,7 @@ int label_list_add(struct label_list *list, const struct label *label)
 	list->starts[list->n++] = list->size;
 	put_text(list, label->key);
 	put_bytes(list, &kind, sizeof(kind));
+	put_bytes(list, &label->probe, sizeof(label->probe));
 	if (!label->text)
 		put_bytes(list, &label->number, sizeof(label->number));
 	put_text(list, last);
@@ -147,6 +156,34 @@ bool label_list_has_key(const struct label_list *list, size_t n, const char *key
 {
 	for (size_t i = 0; i < n && i < list->n; i++)
 		if (strcmp(list->bytes + list->starts[i], key) == 0)
+			return true;
+	return false;
+}
+
+/* Sets the probe of a label. */
+static void mark(char *label, unsigned char probe)
+{
+	label[strlen(label) + 2] = (char)probe;
+}
+
+void label_list_mark(struct label_list *list, size_t from, unsigned int probe)
+{
+	for (size_t i = from; i < list->n; i++)
+		mark(list->bytes + list->starts[i], (unsigned char)probe);
+}
+
+void label_set_mark(struct label_set *set, const struct label *label, unsigned int probe)
+{
+	mark(set->bytes + (label->key - set->bytes), (unsigned char)probe);
+}
+
+bool label_set_is_marked(const struct label_set *set)
+{
+	struct label label;
+	size_t at = 0;
+
+	while (label_set_next(set, &at, &label))
+		if (label.probe > 0)
 			return true;
 	return false;
 }
@@ -255,7 +292,7 @@ static int compare_labels(const void *a, const void *b, void *bytes)
 	if (order == 0)
 		order = !x.text - !y.text;
 	if (order == 0 && x.text)
-		order = strcmp(x.text, y.text);
+		order = strcmp(x.text, y.text) ?: x.is_decimal - y.is_decimal;
 	if (order == 0 && !x.text)
 		order = (x.number > y.number) - (x.number < y.number);
 	return order || x.text ? order : strcmp(x.unit, y.unit);

@@ -37,6 +37,11 @@ bool label_set_next(const struct label_set *set, size_t *at, struct label *ret);
 /* Is there a label with this key and text? */
 bool label_set_has(const struct label_set *set, const char *key, const char *text);
 
+/* Is there a value of a probe's call? */
+bool label_set_is_marked(const struct label_set *set);
+/* Sets the probe of a label of the set. */
+void label_set_mark(struct label_set *set, const struct label *label, unsigned int probe);
+
 /* Makes one of all labels of two, which may be NULL. 0 or -ENOMEM; the caller frees *ret. */
 int label_set_join(const struct label_set *a, const struct label_set *b, struct label_set **ret);
 
@@ -49,9 +54,6 @@ struct label_list {
 	bool is_cut;
 };
 
-/* The largest set. A label without room is left out, and the set is cut. */
-#define LABEL_SET_MAX ((size_t)16 << 10)
-
 void label_list_done(struct label_list *list);
 
 /* Copies its arguments. Bytes that are not UTF-8 become question marks. 0 or -ENOMEM. */
@@ -59,6 +61,9 @@ int label_list_add(struct label_list *list, const struct label *label);
 
 /* Whether one of the first n labels has this key. */
 bool label_list_has_key(const struct label_list *list, size_t n, const char *key);
+
+/* Sets the probe of labels, from a number on. */
+void label_list_mark(struct label_list *list, size_t from, unsigned int probe);
 
 /* Takes those with this key away. */
 void label_list_remove(struct label_list *list, const char *key);

@@ -13,7 +13,8 @@
 struct attribute {
 	int64_t number;
 	int32_t key, text, unit;
-	int32_t has_text;
+	int32_t has_text; /* or, if it is a number, is in decimal */
+	int32_t is_decimal, unused;
 };
 
 struct binary {
@@ -130,7 +131,10 @@ static int put_attribute(struct otlp_dictionary *d, const struct attribute *a)
 
 	attribute.key_strindex = a->key;
 	attribute.unit_strindex = a->unit;
-	if (a->has_text) {
+	if (a->is_decimal) {
+		value.value_case = OTLP__ANY_VALUE__VALUE_DOUBLE_VALUE;
+		value.double_value = strtod(d->texts.strings[a->text], NULL);
+	} else if (a->has_text) {
 		value.value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
 		value.string_value = (char *)d->texts.strings[a->text]; /* only read */
 	} else {
@@ -291,6 +295,7 @@ int otlp_attribute(struct otlp_dictionary *d, const char *key, const struct labe
 
 	if (err == 0 && label->text) {
 		a.has_text = 1;
+		a.is_decimal = label->is_decimal;
 		err = add_text(d, label->text, &a.text);
 	} else if (err == 0 && *label->unit) {
 		err = otlp_string(d, label->unit, &a.unit);

@@ -101,8 +101,9 @@ static int count_characters(const char *name, size_t *ret)
 	return 0;
 }
 
-static int put_title(const struct picture *p, const struct box *box)
+static int put_title(const struct picture *p, struct box *box)
 {
+	char values[VALUE_TEXTS_SIZE];
 	FILE *to = p->to;
 	int err;
 
@@ -117,6 +118,11 @@ static int put_title(const struct picture *p, const struct box *box)
 		fputs(", inlined", to);
 	fputs(": ", to);
 	p->put_values(p->arg, box, to);
+	value_texts_describe(&box->texts, values);
+	if (err == 0 && *values) {
+		fputs("; ", to);
+		err = markup_put_text(values, to);
+	}
 	fputs("</title>", to);
 	return err;
 }
@@ -126,7 +132,7 @@ static void put_colour(struct picture_colour colour, FILE *to)
 	fprintf(to, "fill=\"#%02x%02x%02x\"/>", colour.red, colour.green, colour.blue);
 }
 
-static int put_box(const struct picture *p, const struct box *box, double x, size_t depth)
+static int put_box(const struct picture *p, struct box *box, double x, size_t depth)
 {
 	double width = (double)box->values[p->side] * p->scale;
 	size_t y = p->head_height + (p->rows - depth) * ROW_HEIGHT;
@@ -154,7 +160,7 @@ static int put_box(const struct picture *p, const struct box *box, double x, siz
 
 static int put_children(const struct picture *p, const struct box *parent, double x, size_t depth)
 {
-	const struct box *box;
+	struct box *box;
 	int err = 0;
 
 	if (depth > PICTURE_MAX_ROWS)

@@ -201,6 +201,7 @@ int profile_for_each(const struct profile *profile, int (*fn)(const struct stack
 			.n_kernel = e->key->n_kernel,
 			.count = e->count,
 			.time_ns = e->time_ns,
+			.number = e->number,
 		};
 		int err = fn(&stack, arg);
 

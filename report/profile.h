@@ -32,6 +32,7 @@ struct stack {
 	size_t n_kernel;
 	uint64_t count;   /* number of events */
 	uint64_t time_ns; /* total of these */
+	uint32_t number;  /* from 0 in the order of profile_for_each() */
 };
 
 /* True for a blocked thread's stack. */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes a recording: raw samples, with everything needed to find names later. recording.h defines
- * it, recording_reader.c reads it. Records that are referred to are kept in encoded form, to
- * recognise them again.
+ * Writes a recording: raw samples, with all that is needed to find names later. recording.h defines it,
+ * recording_reader.c reads it. Records that are referred to are kept in encoded form, to know them again.
  */
 #include "report/recording.h"
 
@@ -15,8 +14,12 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "report/block_stream.h"
 #include "report/bytes.h"
+#include "report/recording_context.h"
+#include "report/recording_labels.h"
+#include "report/recording_probes.h"
 #include "report/report.h"
 #include "report/span_times.h"
 #include "report/value.h"
@@ -63,6 +66,7 @@ struct recording {
 	uint64_t time_ns; /* of the last sample, and of the last one that was flushed */
 	uint64_t flushed_ns;
 	uint64_t lost, lost_ns; /* as last recorded */
+	uint64_t n_samples;     /* recorded */
 };
 
 /* Two numbers of at most ten bytes. */
@@ -135,22 +139,6 @@ static void forget_all(struct recording *r)
 	r->memory = 0;
 }
 
-static void put_pair(struct bytes *b, const char *key, const char *value)
-{
-	if (!value)
-		return;
-	bytes_put_text(b, key);
-	bytes_put_text(b, value);
-}
-
-static void put_number_pair(struct bytes *b, const char *key, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	put_pair(b, key, text);
-}
-
 static int put_context(struct recording *r)
 {
 	const struct report_context *context = &r->report.context;
@@ -158,29 +146,29 @@ static int put_context(struct recording *r)
 	struct bytes *b = &r->record;
 
 	b->size = 0;
-	put_pair(b, "target", context->target);
-	put_pair(b, "event", context->event);
-	put_pair(b, "counts", context->counts);
+	recording_put_text(b, "target", context->target);
+	recording_put_text(b, "event", context->event);
+	recording_put_text(b, "counts", context->counts);
 	for (size_t i = 0; i < context->n_several; i++) {
 		char key[RECORDING_KEY_SIZE];
 
 		snprintf(key, sizeof(key), RECORDING_KEY_EVENT, i);
-		put_pair(b, key, context->several[i].name);
+		recording_put_text(b, key, context->several[i].name);
 		snprintf(key, sizeof(key), RECORDING_KEY_COUNTS, i);
-		put_pair(b, key, context->several[i].counts);
+		recording_put_text(b, key, context->several[i].counts);
 	}
-	put_pair(b, "command", context->command);
-	put_pair(b, "host", context->host);
-	put_pair(b, "kernel", context->kernel);
-	put_pair(b, "version", DP_VERSION);
-	put_number_pair(b, "hz", context->hz);
-	put_number_pair(b, "period", context->period);
-	put_number_pair(b, "events", context->events);
+	recording_put_text(b, "command", context->command);
+	recording_put_text(b, "host", context->host);
+	recording_put_text(b, "kernel", context->kernel);
+	recording_put_text(b, "version", DP_VERSION);
+	recording_put_number(b, "hz", context->hz);
+	recording_put_number(b, "period", context->period);
+	recording_put_number(b, "events", context->events);
 	/* For readers that do not know `events`. */
-	put_number_pair(b, "time", value_is_time(&measured));
-	put_number_pair(b, "wall", value_other_event(context) != NULL);
-	put_number_pair(b, "started_ns", context->started_ns);
-	put_number_pair(b, "started_real_ns", context->started_real_ns);
+	recording_put_number(b, "time", value_is_time(&measured));
+	recording_put_number(b, "wall", value_other_event(context) != NULL);
+	recording_put_number(b, "started_ns", context->started_ns);
+	recording_put_number(b, "started_real_ns", context->started_real_ns);
 	return put_record(r, RECORDING_CONTEXT, b);
 }
 
@@ -408,37 +396,34 @@ static int tell_task(struct recording *r, const struct sample *sample, uint64_t 
 
 /* The numbers of the records to which a sample refers. */
 struct sample_refs {
-	uint64_t task, stack, placement, kernel, labels, numbers;
+	uint64_t task, stack, placement, kernel, labels, numbers, decimals;
 	uint64_t fields; /* enum recording_field, or'ed: its optional fields */
 };
 
-/* Numeric labels are in a record of their own, which older readers do not know. */
+/* Adds the labels of one kind, if there are any. */
+static int tell_some(struct recording *r, const struct label_set *labels, enum recording_tag tag,
+		     uint64_t field, struct sample_refs *refs, uint64_t *ret)
+{
+	recording_labels_put(labels, tag, &r->part);
+	if (r->part.size == 0)
+		return 0;
+	refs->fields |= field;
+	return tell(r, tag, &r->part, ret);
+}
+
+/* Numeric labels are in records of their own, which older readers do not know. */
 static int tell_labels(struct recording *r, const struct label_set *labels,
 		       struct sample_refs *refs)
 {
-	struct bytes *texts = &r->record, *numbers = &r->part;
-	struct label label;
-	size_t at = 0;
-	int err;
+	int err = tell_some(r, labels, RECORDING_LABELS, RECORDING_HAS_LABELS, refs, &refs->labels);
 
-	texts->size = numbers->size = 0;
-	bytes_put_number(texts, labels->is_cut);
-	while (label_set_next(labels, &at, &label)) {
-		if (label.text) {
-			bytes_put(texts, label.key, strlen(label.key) + 1);
-			bytes_put(texts, label.text, strlen(label.text) + 1);
-			continue;
-		}
-		bytes_put_text(numbers, label.key);
-		bytes_put_text(numbers, label.unit);
-		bytes_put_signed(numbers, label.number);
-	}
-	refs->fields |= RECORDING_HAS_LABELS;
-	err = tell(r, RECORDING_LABELS, texts, &refs->labels);
-	if (err < 0 || numbers->size == 0)
-		return err;
-	refs->fields |= RECORDING_HAS_NUMBERS;
-	return tell(r, RECORDING_NUMBERS, numbers, &refs->numbers);
+	if (err == 0)
+		err = tell_some(r, labels, RECORDING_NUMBERS, RECORDING_HAS_NUMBERS, refs,
+				&refs->numbers);
+	if (err == 0)
+		err = tell_some(r, labels, RECORDING_DECIMALS, RECORDING_HAS_DECIMALS, refs,
+				&refs->decimals);
+	return err;
 }
 
 static int put_lost(struct recording *r, const struct totals *totals)
@@ -478,6 +463,10 @@ static void put_fields(struct bytes *b, const struct sample *s, const struct sam
 		bytes_put_number(b, refs->labels);
 	if (fields & RECORDING_HAS_NUMBERS)
 		bytes_put_number(b, refs->numbers);
+	if (fields & RECORDING_HAS_DECIMALS)
+		bytes_put_number(b, refs->decimals);
+	if (fields & RECORDING_HAS_PROBES)
+		recording_put_probes(b, s);
 }
 
 static uint64_t fields_of(const struct sample *s)
@@ -488,7 +477,8 @@ static uint64_t fields_of(const struct sample *s)
 	       (s->outcome != DP_COMPLETE ? RECORDING_HAS_OUTCOME : 0) |
 	       (s->fault_address ? RECORDING_HAS_FAULT : 0) |
 	       (s->kernel_error ? RECORDING_HAS_KERNEL_ERROR : 0) |
-	       (s->late ? RECORDING_IS_LATE : 0);
+	       (s->late ? RECORDING_IS_LATE : 0) |
+	       (recording_has_probes(s) ? RECORDING_HAS_PROBES : 0);
 }
 
 static int put_sample(struct recording *r, const struct sample *s)
@@ -517,6 +507,7 @@ static int put_sample(struct recording *r, const struct sample *s)
 		bytes_put_number(b, refs.placement);
 	bytes_put_number(b, s->n_kernel > 0 ? refs.kernel + 1 : 0);
 	put_fields(b, s, &refs);
+	r->n_samples++;
 	return put_record(r, RECORDING_SAMPLE, b);
 }
 
@@ -565,7 +556,7 @@ static int recording_finish(struct report *report, const struct totals *totals)
 		err = put_record(r, RECORDING_CALLS, b);
 	}
 	b->size = 0;
-	bytes_put_number(b, totals->samples);
+	bytes_put_number(b, r->n_samples);
 	bytes_put_number(b, totals->duration_ns);
 	bytes_put_number(b, totals->still_blocked);
 	bytes_put_number(b, totals->pages_requested);

@@ -51,6 +51,7 @@ enum recording_tag {
 	RECORDING_LABELS,   /* 1 if cut; then keys and texts, zero-terminated */
 	RECORDING_NUMBERS,  /* numeric labels: key, unit, number */
 	RECORDING_CALLS,    /* a probed function, and how long its calls took */
+	RECORDING_DECIMALS, /* labels that are decimals: keys and texts, zero-terminated */
 	RECORDING_N_TAGS,
 };
 
@@ -65,6 +66,8 @@ enum recording_field {
 	RECORDING_IS_LATE = 64, /* no field */
 	RECORDING_HAS_LABELS = 128,
 	RECORDING_HAS_NUMBERS = 256,
+	RECORDING_HAS_DECIMALS = 512,
+	RECORDING_HAS_PROBES = 1024, /* recording_probes.h */
 };
 
 /* The first number of a frame is its slot times this plus its method. */
@@ -74,14 +77,5 @@ enum recording_field {
 #define RECORDING_KEY_EVENT "event.%zu"
 #define RECORDING_KEY_COUNTS "counts.%zu"
 #define RECORDING_KEY_SIZE 32
-
-/* Larger records are invalid. */
-#define RECORDING_MAX_RECORD (256 << 10)
-
-/*
- * Approximate memory of what was stated once, in the writer and in the reader. Beyond that it is
- * forgotten, and stated again when needed.
- */
-#define RECORDING_MEMORY ((size_t)48 << 20)
 
 #endif

@@ -2,11 +2,29 @@
 #include "report/recording_context.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "report/recording.h"
+
+void recording_put_text(struct bytes *b, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	bytes_put_text(b, key);
+	bytes_put_text(b, value);
+}
+
+void recording_put_number(struct bytes *b, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	recording_put_text(b, key, text);
+}
 
 const char *recording_context_text(const struct recording_context *context, const char *key)
 {

@@ -19,6 +19,10 @@ struct recording_context {
 	struct report_event several[VALUES_MAX];
 };
 
+/* Appends a pair to the record; text NULL: none. */
+void recording_put_text(struct bytes *b, const char *key, const char *value);
+void recording_put_number(struct bytes *b, const char *key, uint64_t value);
+
 /* Reads the record into an empty one. 0, -ENOMEM or -EBADMSG. Always call recording_context_done(). */
 int recording_context_read(struct view *v, struct recording_context *ret);
 void recording_context_done(struct recording_context *context);

@@ -12,6 +12,7 @@
 #include "report/intern_table.h"
 #include "report/recording.h"
 #include "report/recording_context.h"
+#include "report/recording_probes.h"
 #include "report/recording_start.h"
 #include "report/span_times.h"
 #include "symbols/kallsyms.h"
@@ -226,13 +227,12 @@ static const char *take_text(struct view *v)
 	return end ? text : NULL;
 }
 
-static int read_texts(struct label_list *list, struct view *texts)
+static int read_texts(struct label_list *list, struct view *texts, bool are_decimals)
 {
 	int err = 0;
 
-	list->is_cut = view_below(texts, 2);
 	while (err == 0 && !texts->failed && !view_is_empty(texts)) {
-		struct label label = { .key = take_text(texts) };
+		struct label label = { .key = take_text(texts), .is_decimal = are_decimals };
 
 		label.text = take_text(texts);
 		if (label.text)
@@ -268,10 +268,15 @@ static int read_labels(struct recording_reader *r, struct view *v, struct sample
 	if (!(fields & RECORDING_HAS_LABELS))
 		return 0;
 	labels = intern_table_find(&r->interned, RECORDING_LABELS, view_number(v), v);
-	err = read_texts(&list, &labels);
+	list.is_cut = view_below(&labels, 2);
+	err = read_texts(&list, &labels, false);
 	if (err == 0 && (fields & RECORDING_HAS_NUMBERS)) {
 		labels = intern_table_find(&r->interned, RECORDING_NUMBERS, view_number(v), v);
 		err = read_numbers(&list, &labels);
+	}
+	if (err == 0 && (fields & RECORDING_HAS_DECIMALS)) {
+		labels = intern_table_find(&r->interned, RECORDING_DECIMALS, view_number(v), v);
+		err = read_texts(&list, &labels, true);
 	}
 	if (err < 0 || v->failed)
 		return err < 0 ? err : -EBADMSG;
@@ -323,6 +328,8 @@ static int read_sample(struct recording_reader *r, struct view *v)
 	read_fields(v, &s, fields);
 	if (err == 0)
 		err = read_labels(r, v, &s, fields);
+	if (err == 0 && (fields & RECORDING_HAS_PROBES))
+		recording_read_probes(v, r->user, s.n_user, s.labels ? r->labels : NULL);
 	if (err < 0 || v->failed)
 		return err < 0 ? err : -EBADMSG;
 	r->n_read++;
@@ -394,6 +401,7 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 	case RECORDING_KERNEL:
 	case RECORDING_LABELS:
 	case RECORDING_NUMBERS:
+	case RECORDING_DECIMALS:
 		err = intern_table_add(&r->interned, tag, record);
 		break;
 	case RECORDING_LOST:

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "limits/limits.h"
 #include "report/recording.h"
 
 static bool is_known(uint32_t version)

@@ -40,12 +40,6 @@ struct report_parts {
 	void *arg;
 };
 
-/* The keys of the labels that are values of a probe's call (struct sample.probed). */
-struct report_keys {
-	const char *of[DP_MAX_LABEL_PROBES * DP_MAX_ARGUMENTS];
-	size_t n;
-};
-
 /* What was profiled, for the head of a report. The caller keeps the strings. */
 struct report_context {
 	const char *target;     /* "python3 (PID 4711)" */
@@ -61,7 +55,6 @@ struct report_context {
 	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
 	bool main_value;                  /* of several values, only the count and the last */
 	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
-	const struct report_keys *keys;   /* NULL: none; the probe is set when sampling starts */
 	bool timed;                       /* of different rates: hz is 0, samples have times */
 	bool wide;                        /* lines may be wider than a terminal */
 	bool symbols;                     /* look names up */
@@ -103,6 +96,7 @@ struct report_format {
 	 */
 	bool groups;
 	bool streams;    /* writes samples as they come, and keeps none */
+	bool no_memory;  /* it cannot tell bytes that were allocated from samples */
 	const char *use; /* what to do with such a file, as a phrase; NULL: it is obvious */
 	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
 	const char *(*missing)(void);

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/signals.h"
+#include "limits/limits.h"
 #include "report/verification.h"
 #include "symbols/names.h"
 

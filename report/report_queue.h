@@ -15,9 +15,6 @@
  */
 struct report_queue;
 
-/* The most waiting bytes. Samples beyond that are lost, because nothing waits for a slow reader. */
-#define REPORT_QUEUE_MAX ((size_t)256 << 20)
-
 /*
  * Starts the thread. The caller keeps the reports, the array, and `names`, which their modules use.
  * keeps_names: reports, or what is printed at the end, need names of closed modules. 0 or a

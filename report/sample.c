@@ -36,6 +36,11 @@ const char *lost_reason_sentence(enum lost_reason reason)
 
 void totals_count(struct totals *t, const struct sample *s)
 {
+	if (s->event == DP_EVENT_HELD) {
+		t->held += s->weight;
+		t->held_bytes += s->weight * s->value_ns;
+		return;
+	}
 	t->samples++;
 	t->finished_late += s->late;
 	t->cut_labels += label_set_is_part(s->labels);

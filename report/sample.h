@@ -26,6 +26,9 @@ struct frame {
 	uint64_t offset;       /* the same in the module's own address space; see frame_locate() */
 	struct module *module; /* NULL: in no known binary */
 	enum dp_method method;
+	/* Of a probed function, the number, from 1, of the probe whose values in the sample's labels are
+	 * those of this call; 0: none are */
+	unsigned char probe;
 };
 
 struct sample {
@@ -48,8 +51,6 @@ struct sample {
 	                   * or 0 */
 	bool late;        /* walked in user space */
 	const struct label_set *labels; /* NULL: none */
-	/* Of a crash: the address of the frame whose call has these values of a probe; 0: none */
-	uint64_t probed;
 	/* On its way to the reports: what gives `verified`; NULL: not chosen */
 	struct verification *verification;
 	const struct verified_stack *verified; /* NULL: not chosen (verified.h) */
@@ -85,12 +86,13 @@ struct totals {
 	uint64_t time_ns;                 /* total time of the samples */
 	uint64_t still_blocked;           /* samples of threads that were blocked at the end */
 	uint64_t finished_late;           /* samples walked in user space */
-	uint64_t frames_apart;    /* samples whose runtime's frames could not be put in place */
-	uint64_t cut_labels;      /* samples whose labels are missing or cut */
-	uint64_t unread;          /* samples of probes with values that were not in memory */
-	uint64_t outside;         /* samples left out: in no probed call that took long enough */
-	uint64_t in_unknown;      /* samples of which that is not known */
-	uint64_t pages_requested; /* that were not in memory, and have been read */
+	uint64_t frames_apart;     /* samples whose runtime's frames could not be put in place */
+	uint64_t cut_labels;       /* samples whose labels are missing or cut */
+	uint64_t unread;           /* samples of probes with values that were not in memory */
+	uint64_t outside;          /* samples left out: in no probed call that took long enough */
+	uint64_t in_unknown;       /* samples of which that is not known */
+	uint64_t pages_requested;  /* that were not in memory, and have been read */
+	uint64_t held, held_bytes; /* pieces of memory that are held at the end; no samples */
 	uint64_t duration_ns;
 	const struct verified *verified; /* NULL: not requested */
 	const struct span_times *calls;  /* NULL: not requested */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "report/function_table.h"
 #include "report/json_value.h"
 #include "report/value.h"
@@ -39,14 +40,20 @@ struct writer {
 	FILE *to;
 };
 
-static int add_item(struct writer *w, const struct symbolized_frame *symbolized, uint64_t weight)
+static int add_item(struct writer *w, const struct stack *stack,
+		    const struct symbolized_frame *symbolized, uint64_t weight)
 {
 	struct stack_list *stacks = &w->stacks;
+	struct function_entry *f;
+	int err = array_reserve(stacks->items, stacks->n, stacks->size);
 
-	if (array_reserve(stacks->items, stacks->n, stacks->size) < 0)
-		return -ENOMEM;
-	return function_table_add(&w->functions, w->report, symbolized, weight,
-				  &stacks->items[stacks->n++]);
+	if (err == 0)
+		err = function_table_add(&w->functions, w->report, symbolized, weight, &f);
+	if (err < 0)
+		return err;
+	stacks->items[stacks->n++] = f->number;
+	return frame_values_sum(&w->timeline->values, stack, symbolized->frame, &w->value,
+				&f->texts);
 }
 
 static int add_stack(const struct stack *stack, void *arg)
@@ -60,9 +67,9 @@ static int add_stack(const struct stack *stack, void *arg)
 
 	w->stacks.starts[w->stacks.n_starts++] = w->stacks.n;
 	if (err == 0)
-		err = add_item(w, &comm, value);
+		err = add_item(w, stack, &comm, value);
 	for (size_t i = w->symbolized.n; err == 0 && i-- > 0;)
-		err = add_item(w, &w->symbolized.items[i], value);
+		err = add_item(w, stack, &w->symbolized.items[i], value);
 	return err;
 }
 
@@ -70,6 +77,7 @@ static int add_stacks(struct writer *w)
 {
 	struct symbolized_frame lost = { .kind = SYMBOLIZED_MARK, .name = "[lost samples]" };
 	size_t n = profile_n_stacks(w->timeline->profile);
+	struct function_entry *f = NULL;
 	int err;
 
 	w->stacks.starts = calloc(n + 1, sizeof(*w->stacks.starts));
@@ -78,8 +86,25 @@ static int add_stacks(struct writer *w)
 	err = profile_for_each(w->timeline->profile, add_stack, w);
 	w->stacks.starts[n] = w->stacks.n;
 	if (err == 0 && w->totals->lost > 0)
-		err = function_table_add(&w->functions, w->report, &lost, 0, &w->lost);
+		err = function_table_add(&w->functions, w->report, &lost, 0, &f);
+	w->lost = f ? f->number : 0;
 	return err;
+}
+
+/* With the values of its calls, which need no frames of their own then. */
+static int put_name(struct function_entry *f, FILE *to)
+{
+	_cleanup_free_ char *name = NULL;
+	char values[VALUE_TEXTS_SIZE];
+
+	value_texts_describe(&f->texts, values);
+	if (*values == '\0')
+		return json_write_text(f->key.name, to);
+	if (asprintf(&name, "%s  %s", f->key.name, values) < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	return json_write_text(name, to);
 }
 
 static int put_functions(struct writer *w)
@@ -87,10 +112,9 @@ static int put_functions(struct writer *w)
 	int err = 0;
 
 	fputs("\"shared\":{\"frames\":[", w->to);
-	for (const struct function_entry *f = w->functions.functions; err == 0 && f;
-	     f = f->hh.next) {
+	for (struct function_entry *f = w->functions.functions; err == 0 && f; f = f->hh.next) {
 		fputs(f->number ? ",\n{\"name\":" : "\n{\"name\":", w->to);
-		err = json_write_text(f->key.name, w->to);
+		err = put_name(f, w->to);
 		if (err == 0 && f->key.file) {
 			fputs(",\"file\":", w->to);
 			err = json_write_text(f->key.file, w->to);

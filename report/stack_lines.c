@@ -34,11 +34,12 @@ static void print_function(const struct symbolized_frame *s, size_t number, uint
 		fprintf(to, "+0x%" PRIx64, s->address - s->start);
 	if (s->is_inlined)
 		fputs(" (inlined)", to);
-	if (s->file && s->line > 0) {
+	if (s->file) {
 		fputs(" at ", to);
 		stack_lines_put_name(s->file, to);
-		fprintf(to, ":%u", s->line);
 	}
+	if (s->file && s->line > 0)
+		fprintf(to, ":%u", s->line);
 	/* A function without a name is called by its binary, which then is not repeated. */
 	if (s->binary && s->is_named) {
 		bool bracketed = s->binary[0] == '[';

@@ -41,6 +41,7 @@ struct drawing {
 struct svg {
 	struct report report;
 	struct profile *profile;
+	struct frame_values frame_values;
 	struct value value; /* of widths */
 	struct label_counts labels;
 	struct symbolized_stack symbolized;
@@ -54,13 +55,16 @@ static int svg_add(struct report *report, const struct sample *sample, const str
 	_cleanup_(label_set_freep) struct label_set *event = NULL;
 	struct sample alike = *sample;
 	int err = label_counts_add(&svg->labels, &report->context, sample);
+	uint32_t stack;
 
 	/* The head has the others: boxes would be many and small. */
 	if (err == 0 && report->context.n_several > 0 && !report->context.by)
 		err = group_labels_new(&by_event, NULL, sample, &event);
 	if (!report->context.by)
 		alike.labels = event;
-	return err == 0 ? profile_add(svg->profile, &alike) : err;
+	if (err == 0)
+		err = profile_add_numbered(svg->profile, &alike, &stack);
+	return err == 0 ? frame_values_add(&svg->frame_values, sample, stack) : err;
 }
 
 static int add_stack(const struct stack *stack, void *arg)
@@ -180,6 +184,8 @@ static int svg_finish(struct report *report, const struct totals *totals)
 	int err;
 
 	svg->value = value_main(&report->context);
+	svg->graph.frame_values = &svg->frame_values;
+	svg->graph.value = &svg->value;
 	err = profile_for_each(svg->profile, add_stack, svg);
 	if (err == 0)
 		err = add_lost(svg, totals);
@@ -197,6 +203,7 @@ static void svg_free(struct report *report)
 	flame_graph_done(&svg->graph);
 	symbolized_stack_done(&svg->symbolized);
 	label_counts_done(&svg->labels);
+	frame_values_done(&svg->frame_values);
 	profile_free(svg->profile);
 	free(svg);
 }

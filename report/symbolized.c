@@ -112,7 +112,7 @@ static uint64_t address_of(const struct frame *frame)
 	return frame->module && frame->address > INT64_MAX ? 0 : frame->address;
 }
 
-static int put_user_frame(struct maker *m, const struct frame *frame)
+static int put_functions(struct maker *m, const struct frame *frame)
 {
 	bool in_binary = frame_is_in_binary(frame);
 	char buffer[FRAME_LABEL_SIZE];
@@ -151,6 +151,15 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 		symbolized.column = location->column;
 		err = put(m, &symbolized);
 	}
+	return err;
+}
+
+static int put_user_frame(struct maker *m, const struct frame *frame, size_t number)
+{
+	int err = put_functions(m, frame);
+
+	if (err == 0)
+		m->to->items[m->to->n - 1].frame = (uint32_t)number + 1;
 	return err;
 }
 
@@ -254,7 +263,7 @@ int symbolized_stack_make(struct report *report, const struct stack *stack, unsi
 	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
 		struct frame frame = stack_frame_unpack(&stack->user[i]);
 
-		err = put_user_frame(&m, &frame);
+		err = put_user_frame(&m, &frame, i);
 	}
 	return err == 0 ? put_bottom(&m, &stack->common) : err;
 }
@@ -268,7 +277,7 @@ int symbolized_stack_make_sample(struct report *report, const struct sample *sam
 	for (size_t i = 0; i < sample->n_user; i++)
 		want(&m, &sample->user[i]);
 	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
-		err = put_user_frame(&m, &sample->user[i]);
+		err = put_user_frame(&m, &sample->user[i], i);
 	return err == 0 ? put_bottom(&m, sample) : err;
 }
 

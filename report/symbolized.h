@@ -28,9 +28,10 @@ struct symbolized_frame {
 	const char *name;         /* of the function, else from frame_label(); never NULL */
 	const char
 		*binary; /* path of the file; REPORT_KERNEL or a kernel module; NULL: not known */
-	struct module *module;     /* of user code; NULL: in no known binary */
-	uint64_t address;          /* in the module's own address space if there is one */
-	uint64_t start;            /* likewise */
+	struct module *module; /* of user code; NULL: in no known binary */
+	uint64_t address;      /* in the module's own address space if there is one */
+	uint64_t start;        /* likewise */
+	uint32_t frame; /* the number, from 1, of the user frame whose last function it is; or 0 */
 	const char *file, *dir;    /* NULL: not known; see struct source_location */
 	unsigned int line, column; /* 0: not known */
 };

@@ -11,6 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/exceptions.h"
+#include "report/group.h"
 #include "report/hints.h"
 #include "report/hot_list.h"
 #include "report/hottest.h"
@@ -52,30 +54,41 @@ struct text {
 	struct value value; /* of the shares; with several events, of one after the other */
 	struct hot_list functions;
 	struct hottest hottest;
+	struct frame_values values; /* of the functions of stacks */
+	struct exceptions exceptions;
 	uint64_t sum;                           /* of the values of all stacks */
+	bool is_memory, is_held;                /* are the values of memory, and of what is held? */
 	struct label_counts labels[VALUES_MAX]; /* by event */
 	struct hints hints;
 	const struct colours *colours;
 	struct terminal terminal;
 };
 
-/* Events are told apart by their label. */
-static int make_profile(struct text *text)
+/* Events and exceptions are told apart by their label. */
+static int add_to_profile(struct text *text, const struct sample *sample, uint32_t *ret)
 {
-	if (text->profile)
-		return 0;
-	return profile_new(text->report.context.n_several > 0 ? PROFILE_LABELS : 0, &text->profile);
+	const struct group by_type = { .key = LABEL_EXCEPTION_TYPE };
+	const char *event = text->report.context.n_several > 0 ? REPORT_EVENT : NULL;
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	struct sample alike = *sample;
+	int err = group_labels_new(&by_type, event, sample, &labels);
+
+	alike.labels = labels;
+	return err == 0 ? profile_add_numbered(text->profile, &alike, ret) : err;
 }
 
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
 	size_t i = value_event_number(&report->context, sample);
+	uint32_t stack;
 	int err = label_counts_add(&text->labels[i], &report->context, sample);
 
 	if (err == 0)
-		err = make_profile(text);
-	return err == 0 ? profile_add(text->profile, sample) : err;
+		err = exceptions_add(&text->exceptions, sample);
+	if (err == 0)
+		err = add_to_profile(text, sample, &stack);
+	return err == 0 ? frame_values_add(&text->values, sample, stack) : err;
 }
 
 static int count_stack(const struct stack *stack, void *arg)
@@ -84,15 +97,19 @@ static int count_stack(const struct stack *stack, void *arg)
 	uint64_t value = value_of_stack(&text->value, stack);
 	int err;
 
-	if (value == 0 && text->value.event)
+	if (value == 0 && (text->value.event || text->is_memory))
 		return 0;
 	err = hot_list_add(&text->functions, stack);
-	if (err == 0)
+	if (err == 0 && !text->is_held)
 		err = hints_add(&text->hints, &text->functions.symbolized, value);
+	if (err == 0 && !text->value.event)
+		err = exceptions_add_stack(&text->exceptions, &text->report, stack,
+					   &text->functions.symbolized, &text->value,
+					   &text->values);
 	if (err < 0)
 		return err;
-	return hottest_add(&text->hottest, &text->report, stack->common.comm,
-			   &text->functions.symbolized, value);
+	return hottest_add(&text->hottest, &text->report, stack, &text->functions.symbolized,
+			   &text->value, &text->values);
 }
 
 static int print_plain(const char *text, FILE *to)
@@ -170,6 +187,11 @@ static void print_scale(const struct text *text, const struct totals *totals)
 	/* Of several events, each has its own section and sum. */
 	if (totals->events != totals->samples && text->report.context.n_several == 0)
 		fprintf(to, "Scaled: the samples stand for %" PRIu64 " events\n", totals->events);
+	if (value_is_memory(&text->report.context))
+		fprintf(to,
+			"Allocated: %" PRIu64 " bytes in %" PRIu64
+			" pieces, held at the end: %" PRIu64 " bytes in %" PRIu64 "\n",
+			totals->time_ns, totals->events, totals->held_bytes, totals->held);
 	if (value_is_time(&text->value))
 		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
 			(double)totals->lost_ns / 1e6);
@@ -276,19 +298,36 @@ static size_t count_same(const struct hottest_function *functions, size_t n)
 	return same;
 }
 
-/* Prints a function that occurs `times` times in a row. */
+/* Of a recursion, those of its innermost call that has any. */
+static void describe_values(const struct hottest_function *f, size_t times,
+			    char buffer[VALUE_TEXTS_SIZE])
+{
+	buffer[0] = '\0';
+	for (size_t i = times; i-- > 0 && buffer[0] == '\0';)
+		if (f[i].texts)
+			value_texts_describe(f[i].texts, buffer);
+}
+
+/* Prints a function that occurs `times` times in a row, and the values of its calls. */
 static int print_row(const struct text *text, const struct hottest_function *f, size_t times,
 		     double all)
 {
 	_cleanup_free_ char *name = strdup(f->name);
 	const struct colours *c = text->colours;
 	FILE *to = text->terminal.to;
+	size_t columns = text->terminal.columns > 0 ? text->terminal.columns - ROW_WIDTH : 0;
+	char values[VALUE_TEXTS_SIZE];
 
 	if (!name)
 		return -ENOMEM;
 	text_make_plain(name);
-	if (text->terminal.columns > 0)
-		terminal_shorten(name, text->terminal.columns - ROW_WIDTH);
+	describe_values(f, times, values);
+	if (columns > 0 && *values) {
+		terminal_shorten(values, columns / 2);
+		columns -= terminal_width(values, strlen(values)) + 2;
+	}
+	if (columns > 0)
+		terminal_shorten(name, columns);
 	fprintf(to, "%9s", "");
 	print_share(c, percent(f->value, all), to);
 	fprintf(to, "  %s", name);
@@ -299,6 +338,8 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 	if (times > 1)
 		fprintf(to, "%s (%zu times, down to %.1f %%)%s", c->dim, times,
 			percent(f[times - 1].value, all), c->normal);
+	if (*values)
+		fprintf(to, "  %s%s%s", c->good, values, c->normal);
 	fputc('\n', to);
 	return 0;
 }
@@ -382,9 +423,13 @@ static int print_profile(struct text *text, size_t event, double all)
 		err = print_functions(text, all);
 	if (err < 0)
 		return err;
-	(void)label_counts_for_each(&text->labels[event], TEXT_KEYS, TEXT_LABELS, print_label,
-				    &(struct label_rows){ text, all, false });
-	return print_hottest(text, all);
+	if (!text->is_held)
+		(void)label_counts_for_each(&text->labels[event], TEXT_KEYS, TEXT_LABELS,
+					    print_label, &(struct label_rows){ text, all, false });
+	err = print_hottest(text, all);
+	if (err == 0 && !text->value.event)
+		exceptions_print(&text->exceptions, text->terminal.to);
+	return err;
 }
 
 static int sum_stack(const struct stack *stack, void *arg)
@@ -395,11 +440,12 @@ static int sum_stack(const struct stack *stack, void *arg)
 	return 0;
 }
 
-/* A section for each of several events. */
+/* A section for each of several events, or of what was allocated and what is held. */
 static int print_events(struct text *text)
 {
 	const struct report_context *context = &text->report.context;
 	const struct colours *c = text->colours;
+	bool are_memory = value_is_memory(context);
 	struct value values[VALUES_MAX];
 	size_t n = values_of(context, values);
 	FILE *to = text->terminal.to;
@@ -407,16 +453,21 @@ static int print_events(struct text *text)
 
 	text->functions.value = &text->value;
 	for (size_t i = 0; err == 0 && i < n; i++) {
+		if (are_memory && values[i].scale > 0) /* numbers are in the head */
+			continue;
 		text->value = values[i];
+		text->is_memory = are_memory;
+		text->is_held = value_is_held(&values[i]);
 		text->sum = 0;
 		hot_list_done(&text->functions);
 		hottest_done(&text->hottest);
 		(void)profile_for_each(text->profile, sum_stack, text);
 		fprintf(to, "\n%s", c->bold);
-		err = print_plain(values[i].event, to);
-		fprintf(to, "%s: %" PRIu64 "\n", c->normal, text->sum);
+		err = print_plain(are_memory ? values[i].name : values[i].event, to);
+		fprintf(to, "%s: %" PRIu64 "%s\n", c->normal, text->sum,
+			are_memory ? " bytes" : "");
 		if (err == 0 && text->sum > 0)
-			err = print_profile(text, i, (double)text->sum);
+			err = print_profile(text, are_memory ? 0 : i, (double)text->sum);
 	}
 	return err;
 }
@@ -444,7 +495,7 @@ static int write_report(struct text *text, const struct totals *totals)
 		err = print_verified(&report->context, totals->verified, text->terminal.to);
 	if (err < 0)
 		return err;
-	if (report->context.n_several > 0)
+	if (report->context.n_several > 0 || value_is_memory(&report->context))
 		err = print_events(text);
 	else
 		err = print_profile(text, 0, all);
@@ -461,9 +512,7 @@ static int text_finish(struct report *report, const struct totals *totals)
 
 	text->value = value_measured(&report->context);
 	text->colours = choose_colours(report->to);
-	err = make_profile(text);
-	if (err == 0)
-		err = terminal_begin(&text->terminal, report->to, report->context.wide);
+	err = terminal_begin(&text->terminal, report->to, report->context.wide);
 	if (err < 0)
 		return err;
 	err = write_report(text, totals);
@@ -477,6 +526,8 @@ static void text_free(struct report *report)
 
 	hot_list_done(&text->functions);
 	hottest_done(&text->hottest);
+	frame_values_done(&text->values);
+	exceptions_done(&text->exceptions);
 	for (size_t i = 0; i < VALUES_MAX; i++)
 		label_counts_done(&text->labels[i]);
 	hints_done(&text->hints);
@@ -490,6 +541,10 @@ int report_text_new(struct report **ret)
 
 	if (!text)
 		return -ENOMEM;
+	if (profile_new(PROFILE_LABELS, &text->profile) < 0) {
+		free(text);
+		return -ENOMEM;
+	}
 	text->report.add = text_add;
 	text->report.finish = text_finish;
 	text->report.free = text_free;

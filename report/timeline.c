@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "report/value.h"
 
 int timeline_init(struct timeline *timeline)
@@ -24,6 +25,7 @@ void timeline_done(struct timeline *timeline)
 		free(t->moments);
 		free(t);
 	}
+	frame_values_done(&timeline->values);
 	timeline->profile = profile_free(timeline->profile);
 }
 
@@ -51,6 +53,23 @@ static struct timeline_thread *find_thread(struct timeline *timeline,
 	return t;
 }
 
+/* Stacks with different values are one, unless the values were asked for. */
+static int add_to_profile(struct timeline *timeline, const struct report_context *context,
+			  const struct sample *sample, uint32_t *ret)
+{
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	struct sample alike = *sample;
+	int err;
+
+	if (!timeline->has_values || context->by || !label_set_is_marked(sample->labels))
+		return profile_add_numbered(timeline->profile, sample, ret);
+	err = frame_values_take_away(sample, &labels);
+	alike.labels = labels;
+	if (err == 0)
+		err = profile_add_numbered(timeline->profile, &alike, ret);
+	return err == 0 ? frame_values_add(&timeline->values, sample, *ret) : err;
+}
+
 int timeline_add(struct timeline *timeline, const struct report_context *context,
 		 const struct sample *sample)
 {
@@ -64,7 +83,7 @@ int timeline_add(struct timeline *timeline, const struct report_context *context
 
 	if (!t || array_reserve(t->moments, t->n, t->size) < 0)
 		return -ENOMEM;
-	if (profile_add_numbered(timeline->profile, sample, &moment.stack) < 0)
+	if (add_to_profile(timeline, context, sample, &moment.stack) < 0)
 		return -ENOMEM;
 	strcpy(t->comm, sample->comm);
 	strcpy(t->name, sample->thread_name[0] ? sample->thread_name : sample->comm);

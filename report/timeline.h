@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "report/frame_values.h"
 #include "report/profile.h"
 #include "report/report.h"
 
@@ -41,6 +42,8 @@ struct timeline_thread {
 
 struct timeline {
 	struct profile *profile;
+	struct frame_values values;
+	bool has_values; /* set it first: those of calls are no labels of stacks, but are kept */
 	struct timeline_thread *threads;
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "report/group.h"
 #include "report/label_counts.h"
 #include "report/profile.h"
 #include "report/report.h"
@@ -34,7 +35,9 @@ static int top_begin(struct top *top)
 {
 	if (top->profile)
 		return 0;
-	return profile_new(top->report.context.viewer ? PROFILE_THREAD : 0, &top->profile);
+	return profile_new((top->report.context.viewer ? PROFILE_THREAD : 0) |
+				   (top->report.context.by ? PROFILE_LABELS : 0),
+			   &top->profile);
 }
 
 static int top_add(struct report *report, const struct sample *sample, const struct totals *totals)
@@ -100,9 +103,11 @@ static int count_stack(const struct stack *stack, void *arg)
 static int print_interval(struct top *top, const struct totals *now,
 			  char lines[TOP_HEAD_LINES][LINE_SIZE])
 {
-	struct hot_list functions = { .report = &top->report };
+	const struct group *by = top->report.context.by;
+	struct hot_list functions = { .report = &top->report, .has_labels = by != NULL };
 	const struct top_table table = { .head = { lines[0], lines[1], lines[2] },
 					 .functions = &functions,
+					 .label = by ? by->key : NULL,
 					 .value = interval_value(top, now) };
 	FILE *to = top->report.to;
 	bool replaces = isatty(fileno(to));

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "report/group.h"
 #include "report/value.h"
 
 struct top_interval *top_interval_free(struct top_interval *interval)
@@ -26,6 +27,7 @@ struct top_interval *top_interval_free(struct top_interval *interval)
 	free(interval->target);
 	free(interval->last);
 	free(interval->labels);
+	free(interval->by);
 	free(interval);
 	return NULL;
 }
@@ -97,8 +99,12 @@ int top_interval_new(struct report *report, const struct profile *profile, uint6
 	interval->target = strdup(lines[0]);
 	interval->last = strdup(lines[1]);
 	interval->labels = strdup(lines[2]);
+	interval->by = strdup(report->context.by ? report->context.by->key : "");
+	if (interval->by)
+		text_make_plain(interval->by);
 	interval->functions.report = report;
-	err = interval->target && interval->last && interval->labels ?
+	interval->functions.has_labels = report->context.by != NULL;
+	err = interval->target && interval->last && interval->labels && interval->by ?
 		      profile_for_each(profile, add_stack, interval) :
 		      -ENOMEM;
 	interval->functions.report = NULL;

@@ -35,6 +35,7 @@ struct hot_stack {
 
 struct top_interval {
 	char *target, *last, *labels; /* lines about it; labels may be "" */
+	char *by; /* the key of the label that functions have (hot_describe_label()); "": none */
 	uint64_t value; /* what shares are of: all samples, also those without a stack */
 	struct hot_list functions;
 	struct hot_thread *threads;

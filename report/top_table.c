@@ -13,6 +13,8 @@
 #define ROWS 20
 #define OTHER_ROWS 5
 #define MIN_COLUMNS 60
+/* Of a label. */
+#define LABEL_WIDTH 20
 
 /* ECMA-48: clear to the end of the line, of the screen. */
 #define CLEAR_LINE "\033[K"
@@ -70,14 +72,30 @@ static int pad(const char *name, int width)
 	return n < width ? width - n : 0;
 }
 
+/* A column as wide as others', and a blank. */
+static void put_label(const char *text, char ret[HOT_LABEL_SIZE + LABEL_WIDTH])
+{
+	char shown[HOT_LABEL_SIZE];
+
+	snprintf(shown, sizeof(shown), "%s", text);
+	text_make_plain(shown);
+	terminal_shorten(shown, LABEL_WIDTH);
+	snprintf(ret, HOT_LABEL_SIZE + LABEL_WIDTH, "%s%*s ", shown, pad(shown, LABEL_WIDTH), "");
+}
+
 static void put_functions(const struct top_table *table, const struct screen *screen)
 {
-	int width = screen->columns - 40 < 50 ? screen->columns - 40 : 50;
+	bool has_label = table->label && screen->columns >= MIN_COLUMNS + LABEL_WIDTH;
+	int room = screen->columns - 40 - (has_label ? LABEL_WIDTH + 1 : 0);
+	int width = room < 50 ? room : 50;
 	int n = 0;
-	char line[2048], name[1024];
+	char line[2048], name[1024], label[HOT_LABEL_SIZE + LABEL_WIDTH] = "";
+	char value[HOT_LABEL_SIZE];
 
-	snprintf(line, sizeof(line), "%8s %8s  %-*s %s", "self", "total", width, "function",
-		 "binary");
+	if (has_label)
+		put_label(table->label, label);
+	snprintf(line, sizeof(line), "%8s %8s  %-*s %s%s", "self", "total", width, "function",
+		 label, "binary");
 	put_line(screen, line);
 	for (const struct hot *f = table->functions->functions; f && n < screen->rows;
 	     f = f->hh.next, n++) {
@@ -85,9 +103,13 @@ static void put_functions(const struct top_table *table, const struct screen *sc
 		text_make_plain(name); /* it may have been cut in a character */
 		if (screen->is_terminal)
 			terminal_shorten(name, (size_t)width);
-		snprintf(line, sizeof(line), "%6.1f %% %6.1f %%  %s%*s %s",
+		if (has_label) {
+			hot_describe_label(f, value);
+			put_label(value, label);
+		}
+		snprintf(line, sizeof(line), "%6.1f %% %6.1f %%  %s%*s %s%s",
 			 percent(f->self, table->value), percent(f->total, table->value), name,
-			 pad(name, width), "", hot_list_binary(table->functions, f));
+			 pad(name, width), "", label, hot_list_binary(table->functions, f));
 		put_line(screen, line);
 	}
 }

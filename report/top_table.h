@@ -15,6 +15,7 @@
 struct top_table {
 	const char *head[TOP_HEAD_LINES];
 	struct hot_list *functions; /* will be sorted */
+	const char *label;          /* the key of a column with a label; NULL: none */
 	uint64_t value;             /* what shares are of */
 };
 

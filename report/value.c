@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/array.h"
+
 #define NS_PER_S 1000000000
 #define NANOSECONDS "nanoseconds"
 
@@ -15,7 +17,29 @@ static const struct {
 	[DP_EVENT_CPU] = { NULL, "cpu", NANOSECONDS, false },
 	[DP_EVENT_OFF_CPU] = { "off-cpu", "off_cpu", NANOSECONDS, true },
 	[DP_EVENT_CRASH] = { "crash", NULL, NULL, false },
+	[DP_EVENT_HELD] = { "held", NULL, NULL, false },
 };
+
+#define ALLOC EVENT_BIT(DP_EVENT_ALLOC)
+#define HELD EVENT_BIT(DP_EVENT_HELD)
+
+/* Of memory, by the names that pprof's heap profiles have; the main one is last. */
+static const struct value of_memory[] = {
+	{ "alloc_objects", "count", ALLOC, 1, NULL, 0 },
+	{ "inuse_objects", "count", HELD, 1, NULL, 0 },
+	{ "inuse_space", "bytes", HELD, 0, NULL, 0 },
+	{ "alloc_space", "bytes", ALLOC, 0, NULL, 0 },
+};
+
+bool value_is_memory(const struct report_context *context)
+{
+	return context->events & ALLOC;
+}
+
+bool value_is_held(const struct value *value)
+{
+	return value->events == HELD;
+}
 
 static bool has_measured_kind(const struct report_context *context)
 {
@@ -28,7 +52,7 @@ static bool has_measured_kind(const struct report_context *context)
 /* True if samples have durations. If those of one kind have, those of all have. */
 static bool is_measured(const struct report_context *context)
 {
-	return context->timed || has_measured_kind(context);
+	return context->timed || has_measured_kind(context) || value_is_memory(context);
 }
 
 /* The kinds of events with times in a report. */
@@ -71,6 +95,10 @@ size_t values_of(const struct report_context *context, struct value ret[VALUES_M
 					 context->several[n].name };
 	if (n > 0)
 		return n;
+	if (value_is_memory(context)) {
+		memcpy(ret, of_memory, sizeof(of_memory));
+		return ARRAY_SIZE(of_memory);
+	}
 	ret[n++] = count_of(context);
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
 		if (timed & EVENT_BIT(i))
@@ -130,7 +158,15 @@ uint64_t value_of_stack(const struct value *value, const struct stack *stack)
 
 uint64_t value_of_totals(const struct value *value, const struct totals *totals)
 {
+	if (value_is_held(value))
+		return value_of(value, totals->held, totals->held_bytes);
 	return value_of(value, totals->events, totals->time_ns);
+}
+
+/* As many as the others on average. */
+static uint64_t value_of_lost_bytes(const struct totals *totals)
+{
+	return totals->samples > 0 ? totals->time_ns / totals->samples * totals->lost : 0;
 }
 
 uint64_t value_of_lost(const struct value *value, const struct totals *totals)
@@ -140,10 +176,12 @@ uint64_t value_of_lost(const struct value *value, const struct totals *totals)
 			  value->period > 0   ? value->period :
 						1;
 
+	if (value_is_held(value))
+		return 0;
 	return value_of(value,
 			totals->lost * (events / samples) +
 				totals->lost * (events % samples) / samples,
-			totals->lost_ns);
+			value->events == ALLOC ? value_of_lost_bytes(totals) : totals->lost_ns);
 }
 
 size_t value_event_number(const struct report_context *context, const struct sample *sample)

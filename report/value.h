@@ -18,7 +18,7 @@ struct value {
 };
 
 /* The count, the time of each kind, and the total time; or the counts of several events. */
-#define VALUES_MAX 8
+#define VALUES_MAX 9
 
 /*
  * The values of a report's samples: the first is the count, the last the most important. Returns
@@ -31,6 +31,12 @@ struct value value_main(const struct report_context *context);
 
 /* The measured value of samples, else their number: what reports for people add up. */
 struct value value_measured(const struct report_context *context);
+
+/* Are they of memory that is allocated, and held? What has a time elsewhere has bytes there. */
+bool value_is_memory(const struct report_context *context);
+
+/* Is it of what is held, not of what was allocated? */
+bool value_is_held(const struct value *value);
 
 /* True if it is a time, in nanoseconds. */
 bool value_is_time(const struct value *value);

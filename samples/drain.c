@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/process_list.h"
@@ -41,9 +42,6 @@
 /* Interval of that wait. */
 #define WAIT_MS 10
 
-/* The most stack copies that wait to be verified: if samples arrive faster, fewer are verified. */
-#define MAX_VERIFY_WAITING 1024
-
 void drain_done(struct drain *d)
 {
 	queue_done(&d->queue);
@@ -51,6 +49,7 @@ void drain_done(struct drain *d)
 	copies_done(&d->copies);
 	off_cpu_done(&d->intervals);
 	spans_done(&d->spans);
+	kept_memory_done(&d->memory);
 	runtime_join_done(&d->runtime_join);
 	free(d->unknown_pids);
 	free(d->frames);
@@ -108,7 +107,7 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 	/* The first sample with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
-	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= MAX_VERIFY_WAITING)
+	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= VERIFY_MAX_WAITING)
 		copy = stack_copy_free(copy);
 	if (note_unknown_pid(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
 		return -ENOMEM;
@@ -274,7 +273,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 						  &d->label_sources, walk->cfas },
 			 &labels);
 	sample.labels = labels;
-	sample.probed = value_labels_frame(d->label_sources.values, snapshot, &sample);
+	value_labels_mark(d->label_sources.values, snapshot, &sample, d->frames);
 	d->totals.unread += named_sample_lacks(q->sample);
 	if (err == 0 && spans_are_wanted(&d->spans))
 		err = spans_find(&d->spans, sample_spans(q->sample), snapshot, &sample, &calls);
@@ -287,6 +286,9 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		return err;
 	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
 			    &sample);
+	err = kept_memory_add(&d->memory, q->sample, &sample);
+	if (err < 0)
+		return err;
 	if (!off_cpu)
 		return report_or_keep(d, &sample, &calls);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */
@@ -300,19 +302,20 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 	const struct dp_crash *crash = sample_crash(q->sample);
 	struct unwinder_result walk = *walked;
 	struct snapshot *snapshot = NULL;
+	bool late = false;
 	int err;
 
 	d->hurried_ns = d->read_ns;
-	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0)
+	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0) {
 		walk = crash ? crash_walk(d->unwinder, crash, q->copy, snapshot) :
 			       unwinder_walk(d->unwinder, q->copy, snapshot);
-	if (snapshot && !resolver_knows_code(d->table, p, &q->sample->sample, &walk, snapshot)) {
-		walk = *walked;
-		process_table_doubt(p, q->time);
+		late = resolver_is_certain(d->table, p, q->sample, &walk, snapshot);
 	}
+	if (!late)
+		walk = *walked;
 	if (p && walked->outcome == DP_TABLES_CHANGED)
 		process_table_miss_cookie(d->table, p, q->sample->sample.snapshot);
-	err = report_sample(d, q, snapshot, NULL, &walk, snapshot != NULL);
+	err = report_sample(d, q, snapshot, NULL, &walk, late);
 	snapshot_free(&d->table->snapshots, snapshot);
 	return err;
 }

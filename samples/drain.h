@@ -12,6 +12,7 @@
 #include "samples/return_check.h"
 #include "samples/copies.h"
 #include "samples/held.h"
+#include "samples/kept_memory.h"
 #include "samples/labels.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
@@ -49,8 +50,9 @@ struct drain {
 	struct runtime_join runtime_join;
 	struct label_sources label_sources; /* the host's */
 	struct spans spans;                 /* the host sets what is its own */
-	uint64_t stopped_ns;                /* when sampling ended; 0: it goes on */
-	uint64_t cpu_value_ns;              /* value of a CPU sample; 0: an event */
+	struct kept_memory memory;
+	uint64_t stopped_ns;   /* when sampling ended; 0: it goes on */
+	uint64_t cpu_value_ns; /* value of a CPU sample; 0: an event */
 	struct page_requests pages;
 	/* Read from the rings, not reported yet */
 	struct queue queue;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 
 void held_done(struct held *h)
 {

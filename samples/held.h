@@ -21,14 +21,6 @@ struct held {
 	size_t n_bytes; /* of all entries */
 };
 
-/*
- * The longest time in ns: a sample that waits longer keeps its outcome from the kernel. Meanwhile
- * old mappings and tables have to be kept.
- */
-#define HELD_NS UINT64_C(10000000000)
-/* The most bytes. */
-#define HELD_MAX (QUEUE_MAX / 2)
-
 void held_done(struct held *held);
 
 /* True if it has to be held. process: the sample's, or NULL. */

@@ -3,7 +3,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +79,26 @@ static int add_text(struct label_list *list, const struct value_form *form, stru
 	return label_list_add(list, &(struct label){ .key = form->name, .text = escaped });
 }
 
+/* As few digits as make it the same again. Returns whether it is a number. */
+static bool print_float(enum value_type type, uint64_t word, char *to, size_t size)
+{
+	const bool is_short = value_type_size(type) == sizeof(float);
+	const uint32_t half = (uint32_t)word;
+	double value;
+	float single;
+
+	memcpy(&single, &half, sizeof(single));
+	memcpy(&value, &word, sizeof(value));
+	if (is_short)
+		value = single;
+	for (int digits = is_short ? FLT_DIG : DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
+		snprintf(to, size, "%.*g", digits, value);
+		if (is_short ? strtof(to, NULL) == single : strtod(to, NULL) == value)
+			break;
+	}
+	return isfinite(value);
+}
+
 /* Writes a value that is no number of a label, and no text of the program. */
 static void print(enum value_kind kind, uint64_t value, char *to, size_t size)
 {
@@ -108,7 +130,10 @@ static int add_word(struct label_list *list, const struct value_form *form, uint
 		label.number = (int64_t)value;
 		return label_list_add(list, &label);
 	}
-	print(kind, value, text, sizeof(text));
+	if (kind == VALUE_IS_FLOAT)
+		label.is_decimal = print_float(form->type, value, text, sizeof(text));
+	else
+		print(kind, value, text, sizeof(text));
 	label.text = text;
 	return label_list_add(list, &label);
 }
@@ -325,11 +350,13 @@ static int add_unknown_calls(const struct value_labels *labels, const struct lab
 	(void)call_table_lock(labels->calls, raw->time_ns, raw->pid, periods);
 	for (unsigned int i = 0; err == 0 && i < DP_MAX_LABEL_PROBES; i++) {
 		const struct dp_values *head = sample_call(c->named, i);
+		size_t from = list->n;
 
 		if (periods[i] && !periods[i]->is_timed && is_call_unknown(periods[i], c, head))
 			err = value_labels_add_unknown(&periods[i]->forms, list);
 		else if (periods[i] && has_values(&periods[i]->code, c, head))
 			*ret_known |= 1U << i;
+		label_list_mark(list, from, i + 1);
 	}
 	call_table_unlock(labels->calls);
 	return err;
@@ -341,9 +368,13 @@ static int add_added_calls(const struct value_labels *labels, const struct label
 	unsigned int known;
 	int err = add_unknown_calls(labels, c, list, &known);
 
-	for (unsigned int i = 0; err == 0 && i < DP_MAX_LABEL_PROBES; i++)
+	for (unsigned int i = 0; err == 0 && i < DP_MAX_LABEL_PROBES; i++) {
+		size_t from = list->n;
+
 		if (known >> i & 1)
 			err = add_known_call(labels, sample_call(c->named, i), list);
+		label_list_mark(list, from, i + 1);
+	}
 	return err;
 }
 
@@ -390,25 +421,35 @@ static int add(const struct label_source *source, const struct label_context *co
 		return err;
 	if (!labels->code)
 		return add_hit(labels, context->named, list);
-	for (size_t i = 0; err == 0 && i < labels->n_code; i++)
+	for (size_t i = 0; err == 0 && i < labels->n_code; i++) {
+		size_t from = list->n;
+
 		err = add_call(labels, i, context, list);
+		label_list_mark(list, from, (unsigned int)i + 1);
+	}
 	return err;
 }
 
 int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
 			  struct label_list *list)
 {
+	size_t from = list->n;
 	struct values v;
+	int err;
 
-	if (labels->added)
-		return values ? add_known_call(labels, values, list) : 0;
-	if (labels->n_lists == 0)
-		return 0;
-	v = values_of(labels, values);
 	if (!values)
-		return value_labels_add_unknown(&labels->lists[0], list);
-	list->is_cut |= !v.forms;
-	return add_each(labels, &v, list);
+		return labels->added || labels->n_lists == 0 ?
+			       0 :
+			       value_labels_add_unknown(&labels->lists[0], list);
+	if (labels->added) {
+		err = add_known_call(labels, values, list);
+	} else {
+		v = values_of(labels, values);
+		list->is_cut |= labels->n_lists > 0 && !v.forms;
+		err = add_each(labels, &v, list);
+	}
+	label_list_mark(list, from, VALUE_LABELS_SPAN);
+	return err;
 }
 
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
@@ -452,12 +493,33 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 	return 0;
 }
 
-uint64_t value_labels_frame(const struct value_labels *labels, const struct snapshot *snapshot,
-			    const struct sample *sample)
+static void mark_added(const struct value_labels *labels, const struct snapshot *snapshot,
+		       const struct sample *sample, struct frame *frames)
 {
-	if (sample->event != DP_EVENT_CRASH || !labels || labels->n_code != 1 || !snapshot)
-		return 0;
-	return probed_code_frame(labels->code, snapshot, sample);
+	const struct call_period *periods[DP_MAX_LABEL_PROBES];
+	const struct call_period *timed =
+		call_table_lock(labels->calls, sample->time_ns, (uint32_t)sample->pid, periods);
+
+	for (unsigned int i = 0; !timed && i < DP_MAX_LABEL_PROBES; i++)
+		if (periods[i])
+			probed_code_mark(&periods[i]->code, snapshot, sample, i + 1, false, frames);
+	if (timed)
+		probed_code_mark(&timed->code, snapshot, sample, VALUE_LABELS_SPAN, true, frames);
+	call_table_unlock(labels->calls);
+}
+
+void value_labels_mark(const struct value_labels *labels, const struct snapshot *snapshot,
+		       const struct sample *sample, struct frame *frames)
+{
+	if (!labels || !snapshot)
+		return;
+	if (labels->calls) {
+		mark_added(labels, snapshot, sample, frames);
+	} else if (labels->are_of_spans || label_set_is_marked(sample->labels)) {
+		for (size_t i = 0; i < labels->n_code; i++)
+			probed_code_mark(&labels->code[i], snapshot, sample, (unsigned int)i + 1,
+					 labels->are_of_spans, frames);
+	}
 }
 
 void value_forms_free(struct value_forms *lists, size_t n)

@@ -75,11 +75,15 @@ int value_labels_add_call(const struct value_labels *labels, const struct dp_val
 /* How many events, or what sum of values, a sample stands for. NULL: no values are read. */
 uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);
 
+/* The number of the probe of spans in labels and frames: there is one at a time. */
+#define VALUE_LABELS_SPAN 1
+
 /*
- * Of a crash: the address of the frame whose call has the values (struct sample). 0: there is none, or
- * calls of several probes may have. NULL: no values are read, or the walk had no snapshot.
+ * Marks the frames of a sample that are those of the calls whose values are its labels (struct frame); of a
+ * probe whose calls are timed, all that may be. frames: the sample's. NULL: no values are read, or the walk had
+ * no snapshot.
  */
-uint64_t value_labels_frame(const struct value_labels *labels, const struct snapshot *snapshot,
-			    const struct sample *sample);
+void value_labels_mark(const struct value_labels *labels, const struct snapshot *snapshot,
+		       const struct sample *sample, struct frame *frames);
 
 #endif

@@ -4,14 +4,12 @@
 #include <stdbool.h>
 
 #include "bpf/abi.h"
+#include "limits/limits.h"
 #include "sandbox/fetchers.h"
 
 static_assert(FETCH_PAGE == DP_USER_PAGE_SIZE, "a fetcher touches pages");
 
 #define SECOND_NS UINT64_C(1000000000)
-
-/* The most requests per second: each can cause a disk read. */
-#define MAX_REQUESTS 100
 
 static bool is_due(struct page_requests *requests, pid_t pid, uint64_t page, uint64_t now)
 {
@@ -24,7 +22,7 @@ static bool is_due(struct page_requests *requests, pid_t pid, uint64_t page, uin
 		requests->since = now;
 		requests->n = 0;
 	}
-	if (requests->n++ >= MAX_REQUESTS)
+	if (requests->n++ >= PAGE_REQUESTS_MAX)
 		return false;
 	*last = (struct page_request){ pid, page, now };
 	return true;

@@ -122,12 +122,18 @@ static size_t innermost(const struct probed_code *code, const struct snapshot *s
 	return i;
 }
 
-uint64_t probed_code_frame(const struct probed_code *code, const struct snapshot *snapshot,
-			   const struct sample *sample)
+void probed_code_mark(const struct probed_code *code, const struct snapshot *snapshot,
+		      const struct sample *sample, unsigned int probe, bool all,
+		      struct frame *frames)
 {
-	size_t i = innermost(code, snapshot, sample, &(size_t){ 0 });
+	bool is_found = false;
 
-	return i < sample->n_user ? sample->user[i].address : 0;
+	for (size_t i = 0; i < sample->n_user && (all || !is_found); i++) {
+		if (place_of(code, snapshot, &frames[i]) != INSIDE)
+			continue;
+		frames[i].probe = (unsigned char)probe;
+		is_found = true;
+	}
 }
 
 uint64_t probed_code_cfa(const struct probed_code *code, const struct snapshot *snapshot,

@@ -9,6 +9,7 @@
 #include "bpf/abi.h"
 #include "elf/elf_file.h"
 
+struct frame;
 struct sample;
 struct snapshot;
 
@@ -49,12 +50,13 @@ bool probed_code_may_hide(const struct probed_code *code, const struct snapshot 
 			  const struct sample *sample);
 
 /*
- * The address of the innermost frame in one of the functions, whose call labels the sample. 0:
- * there is none.
+ * Marks the innermost frame in one of the functions, whose call labels the sample, with the number of a
+ * probe, or all frames in them. frames: the sample's.
  */
-uint64_t probed_code_frame(const struct probed_code *code, const struct snapshot *snapshot,
-			   const struct sample *sample);
-/* The same frame's CFA, of those of all frames, and the number of its function. 0: there is none, or it is not known. */
+void probed_code_mark(const struct probed_code *code, const struct snapshot *snapshot,
+		      const struct sample *sample, unsigned int probe, bool all,
+		      struct frame *frames);
+/* The innermost one's CFA, of those of all frames, and the number of its function. 0: there is none, or it is not known. */
 uint64_t probed_code_cfa(const struct probed_code *code, const struct snapshot *snapshot,
 			 const struct sample *sample, const uint64_t *cfas, size_t *ret_place);
 

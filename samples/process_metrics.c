@@ -9,10 +9,8 @@
 #include "base/hash.h"
 #include "base/signals.h"
 #include "kernel/proc_usage.h"
+#include "limits/limits.h"
 #include "log/clock.h"
-
-/* How long process_metrics_free() waits for what is being read. */
-#define PATIENCE_NS UINT64_C(1000000000)
 
 enum metric {
 	METRIC_CPU,
@@ -326,7 +324,7 @@ const struct label_source *process_metrics_source(const struct process_metrics *
 /* The lock is held. */
 static bool await_end(struct process_metrics *m)
 {
-	uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
+	uint64_t end_ns = clock_now_ns() + PROCESS_METRICS_PATIENCE_NS;
 	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	int err = 0;
 

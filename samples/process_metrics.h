@@ -23,7 +23,6 @@ struct process_metrics;
 #define PROCESS_METRICS_PERCENT 2
 /* A process of which there has been no sample for so long is not read any more. */
 #define PROCESS_METRICS_REST_NS UINT64_C(10000000000)
-#define PROCESS_METRICS_MAX_PROCESSES 4096
 
 /* The thread starts with the first sample. 0 or -ENOMEM. */
 int process_metrics_new(struct process_metrics **ret);

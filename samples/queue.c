@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "samples/unwinder.h"
 
 void queued_done(struct queued *q)

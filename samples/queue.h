@@ -30,12 +30,6 @@ struct queued {
 	struct stack_copy *copy; /* owned; to finish the walk or verify it; or NULL */
 };
 
-/*
- * The size from which on a queue is full: on most machines, the size of all rings together
- * (ring_size.h). One reading of the rings may exceed it.
- */
-#define QUEUE_MAX ((size_t)128 << 20)
-
 void queue_done(struct queue *queue);
 
 /* Adds a copy of a sample of `size` bytes. On success the queue owns stack. */

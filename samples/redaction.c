@@ -102,14 +102,14 @@ static bool replace(const regex_t *regex, const char *text, struct output *out)
 static int add(const struct redaction *r, const struct label *label, struct label_list *list)
 {
 	struct output out = { .n = 0 };
-	struct label redacted = { .key = label->key, .text = out.text };
+	struct label redacted = { .key = label->key, .text = out.text, .probe = label->probe };
 	char number[32];
 
-	if (label->text)
+	if (label->text && !label->is_decimal)
 		return label_list_add(list,
 				      replace(&r->regex, label->text, &out) ? &redacted : label);
 	snprintf(number, sizeof(number), "%" PRId64, label->number);
-	if (regexec(&r->regex, number, 0, NULL, 0) == REG_NOMATCH)
+	if (regexec(&r->regex, label->text ?: number, 0, NULL, 0) == REG_NOMATCH)
 		return label_list_add(list, label);
 	redacted.text = REDACTED;
 	return label_list_add(list, &redacted);

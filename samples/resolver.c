@@ -59,9 +59,13 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 	return n;
 }
 
-bool resolver_knows_code(struct process_table *table, const struct process *p,
-			 const struct dp_sample *raw, const struct unwinder_result *walk,
-			 const struct snapshot *snapshot)
+/*
+ * The kernel found other code than it knew, or no cookie, at the frame after those it sent. Has a
+ * record explained that?
+ */
+static bool knows_code(struct process_table *table, const struct process *p,
+		       const struct dp_sample *raw, const struct unwinder_result *walk,
+		       const struct snapshot *snapshot)
 {
 	const struct snapshot *before = snapshot_store_find(&table->snapshots, raw->snapshot);
 	const struct mapping *m, *now;
@@ -78,4 +82,34 @@ bool resolver_knows_code(struct process_table *table, const struct process *p,
 	/* Memory now shows the state at that time only if it is still the same mapping. */
 	now = process_find(p, address, TIME_NEVER - 1);
 	return !now || now->born != m->born || !process_cookie_differs(table, p, now);
+}
+
+/*
+ * Whether the walk has found all frames that the kernel has sent, if it has sent functions of HotSpot or
+ * V8, which belong to native frames by their numbers. It cannot read what the kernel finds a JVM's frames
+ * by, so it may end in front of them, or take others for their callers.
+ */
+static bool has_all(const struct named_sample *sent, const struct unwinder_result *walk)
+{
+	const struct dp_runtime *runtime = sample_runtime(sent);
+	size_t n = sent->sample.n_user, i = 0;
+
+	if (!runtime || (!(runtime->kind & DP_RUNTIME_TWO) && runtime->kind != DP_RUNTIME_HOTSPOT &&
+			 runtime->kind != DP_RUNTIME_V8))
+		return true;
+	while (i < n && i < walk->n_frames &&
+	       DP_FRAME_ADDRESS(walk->frames[i]) == DP_FRAME_ADDRESS(sent->frames[i]))
+		i++;
+	return i == n;
+}
+
+bool resolver_is_certain(struct process_table *table, struct process *p,
+			 const struct named_sample *sent, const struct unwinder_result *walk,
+			 const struct snapshot *snapshot)
+{
+	if (!knows_code(table, p, &sent->sample, walk, snapshot)) {
+		process_table_doubt(p, sent->sample.time_ns);
+		return false;
+	}
+	return walk->runtime || has_all(sent, walk);
 }

@@ -8,6 +8,7 @@
 #include "bpf/abi.h"
 
 struct frame;
+struct named_sample;
 struct process;
 struct process_table;
 struct return_check;
@@ -33,11 +34,12 @@ size_t resolver_frames(const struct resolver *resolver, const struct snapshot *s
 		       const struct dp_sample *raw, struct frame *ret);
 
 /*
- * The kernel found other code than it knew, or no cookie, at the frame after those it sent. Has a
- * record explained that? walk: the finished one, with these mappings.
+ * Whether a walk in user space, with the mappings of the sample's time, is surely that of the sample which
+ * the kernel has sent: no code has changed since, and what was found of runtimes keeps its frames. Changed code makes
+ * the process's table doubtful (process_table_doubt()).
  */
-bool resolver_knows_code(struct process_table *table, const struct process *p,
-			 const struct dp_sample *raw, const struct unwinder_result *walk,
+bool resolver_is_certain(struct process_table *table, struct process *p,
+			 const struct named_sample *sent, const struct unwinder_result *walk,
 			 const struct snapshot *snapshot);
 
 #endif

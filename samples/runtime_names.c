@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "process/process.h"
 #include "runtimes/runtime.h"
 #include "sandbox/process_memory.h"

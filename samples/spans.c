@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "samples/call_table.h"
 #include "samples/label_values.h"
 #include "samples/redaction.h"
@@ -390,11 +391,12 @@ enum verdict {
 };
 
 /*
- * Of the calls that took long enough, the innermost counts: *ret. A call within a short one was short, whatever
- * is known of it.
+ * Of the calls that took long enough, the innermost counts: *ret, number *ret_i. A call within a short one was
+ * short, whatever is known of it.
  */
 static enum verdict judge(const struct spans *s, const struct kept_sample *kept,
-			  uint64_t settled_ns, bool may_wait, const struct span_call **ret)
+			  uint64_t settled_ns, bool may_wait, const struct span_call **ret,
+			  size_t *ret_i)
 {
 	enum verdict verdict = VERDICT_OUTSIDE;
 
@@ -411,6 +413,7 @@ static enum verdict judge(const struct spans *s, const struct kept_sample *kept,
 			return verdict;
 		if (state == SPAN_LONG) {
 			*ret = c->labels ? c : NULL;
+			*ret_i = i;
 			return c->labels ? VERDICT_INSIDE : VERDICT_UNKNOWN;
 		}
 		if (state == SPAN_OPEN && may_wait)
@@ -419,6 +422,25 @@ static enum verdict judge(const struct spans *s, const struct kept_sample *kept,
 			verdict = VERDICT_UNKNOWN;
 	}
 	return verdict;
+}
+
+/*
+ * Leaves the mark of a call's frame alone, of all that may be of calls (value_labels_mark()). Some calls may have
+ * no such frame: the first in code that is not known to be of the function, the last behind the end of the walk.
+ */
+static void mark_call(struct kept_sample *kept, const struct span_call *call, size_t i)
+{
+	const struct span_list *calls = &kept->calls;
+	size_t n = 0, number = SIZE_MAX, is_hidden;
+
+	for (size_t j = 0; j < kept->sample.n_user; j++)
+		n += kept->frames[j].probe == VALUE_LABELS_SPAN;
+	is_hidden = calls->n == n + 1 && calls->begins[0] == 0;
+	if (call && (calls->n == n || is_hidden || (calls->n == n + 1 && calls->begins[n] == 0)))
+		number = i - is_hidden;
+	for (size_t j = 0, at = 0; j < kept->sample.n_user; j++)
+		if (kept->frames[j].probe == VALUE_LABELS_SPAN && at++ != number)
+			kept->frames[j].probe = 0;
 }
 
 /* Reports a sample with the labels of its call; NULL: which one is not known. */
@@ -458,15 +480,17 @@ int spans_release(struct spans *s, uint64_t settled_ns, uint64_t before_ns,
 	while (err == 0 && s->first) {
 		_cleanup_(kept_sample_freep) struct kept_sample *kept = NULL;
 		const struct span_call *call = NULL;
+		size_t i = 0;
 		bool may_wait =
 			time_of(&s->first->sample) >= before_ns && s->n_bytes <= SPANS_MAX_BYTES;
-		enum verdict verdict = judge(s, s->first, settled_ns, may_wait, &call);
+		enum verdict verdict = judge(s, s->first, settled_ns, may_wait, &call, &i);
 
 		if (verdict == VERDICT_WAIT)
 			break;
 		kept = s->first;
 		s->first = kept->next;
 		s->n_bytes -= kept->size;
+		mark_call(kept, call, i);
 		if (verdict == VERDICT_OUTSIDE && s->are_added)
 			err = report(arg, &kept->sample);
 		else if (verdict == VERDICT_OUTSIDE)

@@ -2,6 +2,7 @@
 #ifndef DP_SAMPLES_SPANS_H
 #define DP_SAMPLES_SPANS_H
 
+#include "limits/limits.h"
 #include "report/span_times.h"
 #include "samples/kept_sample.h"
 
@@ -47,13 +48,6 @@ struct spans {
 
 /* Each sample has this label. */
 #define SPANS_LABEL "span"
-
-/* The longest time that a sample waits, after the least time of a call. */
-#define SPANS_WAIT_NS UINT64_C(10000000000)
-/* The most bytes of waiting samples. */
-#define SPANS_MAX_BYTES ((size_t)64 << 20)
-/* Calls that are not known to be over. More are forgotten, those first that no sample has met for a while. */
-#define SPANS_MAX_CALLS 65536
 
 /* Else, nothing is ever kept. */
 static inline bool spans_are_wanted(const struct spans *spans)

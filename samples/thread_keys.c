@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/signals.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "process/context_reader.h"
 #include "sandbox/fetchers.h"
@@ -20,10 +21,6 @@
 /* How long a process is not looked at again, at first, and if it has a key that was not known then. */
 #define FIRST_REST_NS UINT64_C(1000000000)
 #define UNKNOWN_REST_NS UINT64_C(5000000000)
-/* All processes are forgotten if there are more, or they say more; and so many wait to be read. */
-#define MAX_PROGRAMS 16384
-#define MAX_BYTES ((size_t)8 << 20)
-#define MAX_WAITING 64
 
 struct program_key {
 	uint64_t place;
@@ -290,7 +287,7 @@ static void ask(struct thread_keys *k, struct program *p, uint64_t now)
 {
 	struct job *j;
 
-	if (k->n_waiting >= MAX_WAITING || !start_thread(k))
+	if (k->n_waiting >= THREAD_KEYS_MAX_WAITING || !start_thread(k))
 		return;
 	j = calloc(1, sizeof(*j));
 	if (!j)
@@ -320,7 +317,8 @@ static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place,
 
 	if (!k)
 		return NULL;
-	if (HASH_COUNT(k->programs) > MAX_PROGRAMS || k->n_bytes > MAX_BYTES)
+	if (HASH_COUNT(k->programs) > THREAD_KEYS_MAX_PROGRAMS ||
+	    k->n_bytes > THREAD_KEYS_MAX_BYTES)
 		forget_all(k);
 	take_done(k);
 	p = find_program(k, &key);

@@ -20,9 +20,6 @@ struct thread_keys;
 /* The longest time in which a process that is sampled is not looked at again. */
 #define THREAD_KEYS_REST_NS UINT64_C(120000000000)
 
-/* How long thread_keys_free() waits for what is being read. */
-#define THREAD_KEYS_PATIENCE_NS UINT64_C(1000000000)
-
 /*
  * Holds the parsers, and has a fetcher if `is_capable`: this process has CAP_SYS_PTRACE. The thread starts
  * with the first question. 0 or -ENOMEM.

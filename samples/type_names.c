@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/write_all.h"
+#include "limits/limits.h"
 #include "report/report_queue.h"
 #include "samples/redaction.h"
 #include "sandbox/parsers.h"
@@ -29,16 +30,13 @@ struct type_names {
 	struct type_name *known;
 };
 
-/* Of a parser, much more than any name takes: the reports wait for it. */
-#define CPU_NS UINT64_C(200000000)
-
 /* *ret is NULL if it cannot be demangled. -EAGAIN: not now. */
 static int ask(struct parsers *parsers, const char *mangled, char **ret)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	_cleanup_close_ int fd = memfd_create("type", MFD_CLOEXEC);
 	const struct parse_request request = {
-		.kind = PARSE_TYPE, .fd = fd, .other = -1, .cpu_ns = CPU_NS
+		.kind = PARSE_TYPE, .fd = fd, .other = -1, .cpu_ns = TYPE_NAMES_CPU_NS
 	};
 	clockid_t clock = 0;
 	int err = fd < 0 ? -errno : write_all(fd, mangled, strlen(mangled));

@@ -2,15 +2,14 @@
 #ifndef DP_SAMPLES_TYPE_NAMES_H
 #define DP_SAMPLES_TYPE_NAMES_H
 
+#include "report/label.h"
+
 struct parsers;
 struct redaction;
 struct report_queue;
 
 /* The label with the type of an exception: as in its std::type_info, until it is replaced. */
-#define TYPE_NAMES_KEY "exception.type"
-
-/* Of so many types, others are not demangled: each has a parser of its own, once. */
-#define TYPE_NAMES_MAX 4096
+#define TYPE_NAMES_KEY LABEL_EXCEPTION_TYPE
 
 /*
  * Replaces the type in the labels of samples by its name in the source. That has a parser do it,

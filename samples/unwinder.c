@@ -8,9 +8,7 @@
 #include "bpf/runtime.h"
 #include "bpf/walk.h"
 #include "kernel/ring_record.h"
-
-/* An address this far above a copied stack may still belong to it: the usual limit, ulimit -s. */
-#define MAX_STACK_SIZE (8U << 20)
+#include "limits/limits.h"
 
 struct unwinder {
 	struct port_user port;
@@ -89,7 +87,7 @@ int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint6
 			memcpy(ret, p->bytes + offset, size);
 			return 0;
 		}
-		beyond |= p->cut && offset + size > p->size && offset < MAX_STACK_SIZE;
+		beyond |= p->cut && offset + size > p->size && offset < STACK_MAX_SIZE;
 	}
 	return beyond ? -ENODATA : -EFAULT;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limits/limits.h"
+
 struct entry {
 	struct value_forms *forms; /* NULL: never used */
 	char *probe;

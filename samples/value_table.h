@@ -23,9 +23,6 @@ struct value_table;
 /* So long a number is not used again: samples with it may be on their way. */
 #define VALUE_TABLE_REST_NS UINT64_C(60000000000)
 
-/* A user other than root may have so many, those that rest included. */
-#define VALUE_TABLE_MAX_OWN 64
-
 /* 0 or -ENOMEM. */
 int value_table_new(struct value_table **ret);
 /* Accepts NULL. Returns NULL. */

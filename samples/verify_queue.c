@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/signals.h"
 #include "binaries/workers.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "samples/verify.h"

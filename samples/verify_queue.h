@@ -27,13 +27,6 @@ struct snapshot;
  */
 struct verify_queue;
 
-/* The most comparisons that wait, and the most bytes of their stacks, frames and mappings. */
-#define VERIFY_QUEUE_MAX 8192
-#define VERIFY_QUEUE_MAX_BYTES ((size_t)64 << 20)
-
-/* How long verify_queue_finish() waits for one comparison. */
-#define VERIFY_QUEUE_PATIENCE_NS UINT64_C(10000000000)
-
 /*
  * Starts the thread, with parsers as for verify_new(). names: names_disable() ends verify_queue_finish(), too. 0
  * or a negative errno.

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 
 /* A user and group that no distribution has. `nobody` would have daemons, and filters for it. */
 #define PARSER_USER 65533
@@ -56,11 +57,6 @@ static bool drop_capabilities(uint32_t kept)
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	return syscall(SYS_capset, &header, only) == 0;
 }
-
-/* Of one that gets files while it works; of one that passes them on, all of whose kind count; of others. */
-#define OPENING_FILES 4096
-#define PASSING_FILES 64
-#define FEW_FILES 16
 
 static bool set_limit(int resource, rlim_t limit, bool is_soft)
 {
@@ -99,7 +95,8 @@ static bool set_limits(rlim_t n_files)
 
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		all &= set_limit(limits[i].resource, limits[i].limit,
-				 n_files == OPENING_FILES && limits[i].resource == RLIMIT_DATA);
+				 n_files == CONFINE_NAMER_FILES &&
+					 limits[i].resource == RLIMIT_DATA);
 	return all;
 }
 
@@ -171,7 +168,10 @@ static const int calls_of_libdw[] = {
 static const int calls_of_fetcher[] = { SCMP_SYS(getrusage), SCMP_SYS(process_vm_readv) };
 
 /* openat2() can only be allowed as a whole. Who has no right to write cannot open for writing. */
-static const int calls_of_finder[] = { SCMP_SYS(fstatfs), SCMP_SYS(openat2), SCMP_SYS(statx) };
+static const int calls_of_finder[] = {
+	SCMP_SYS(fstatfs),  SCMP_SYS(openat2),    SCMP_SYS(statx),
+	SCMP_SYS(readlink), SCMP_SYS(readlinkat), /* whose memory a file is */
+};
 
 /* Whether openat() is allowed at all, or who answers it listens at a descriptor. */
 enum opening { OPENS_NOTHING, OPENS_BY_OTHERS, OPENS_FOR_READING, OPENS_AND_ADDS };
@@ -269,7 +269,8 @@ void confine_self(struct confinement *ret, int *ret_opens)
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
-	note(ret, CONFINE_LIMITS, set_limits(ret_opens ? OPENING_FILES : FEW_FILES), true);
+	note(ret, CONFINE_LIMITS, set_limits(ret_opens ? CONFINE_NAMER_FILES : CONFINE_FILES),
+	     true);
 	note(ret, CONFINE_LANDLOCK, restrict_files(), may_restrict_files());
 	note(ret, CONFINE_SECCOMP, restrict_calls_and_opens(ret_opens), may_restrict);
 }
@@ -309,7 +310,7 @@ bool confine_fetcher(struct confinement *ret)
 	return confine_to(
 		&(struct need){
 			.capability = CAP_SYS_PTRACE,
-			.n_files = FEW_FILES,
+			.n_files = CONFINE_FILES,
 			.calls = calls_of_fetcher,
 			.n_calls = ARRAY_SIZE(calls_of_fetcher),
 			.opening = OPENS_FOR_READING,
@@ -322,7 +323,7 @@ bool confine_finder(struct confinement *ret)
 	return confine_to(
 		&(struct need){
 			.capability = CAP_DAC_READ_SEARCH,
-			.n_files = PASSING_FILES,
+			.n_files = CONFINE_FINDER_FILES,
 			.calls = calls_of_finder,
 			.n_calls = ARRAY_SIZE(calls_of_finder),
 			.opening = OPENS_AND_ADDS,

@@ -32,12 +32,6 @@ struct confinement {
 };
 
 /*
- * A confined process can have this much memory of its own; mapped files do not count. That
- * of one with `ret_opens` is a soft limit, which its starter may raise (prlimit(2)).
- */
-#define CONFINE_MEMORY (UINT64_C(1) << 30)
-
-/*
  * Confines this process, which has only one thread and gives up what it can. Without root it has no
  * user of its own. Kernels from 5.13 on have Landlock.
  *

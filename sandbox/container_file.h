@@ -16,7 +16,6 @@
  *   Podman          the list containers.json of containers/storage, containers.go
  */
 #define CONTAINER_ID_SIZE 65
-#define CONTAINER_FILE_MAX_SIZE (1 << 20)
 
 /* Letters, digits, `_.-', in images also `/:'. "": not known. */
 struct container_names {

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 
 /* Who has to wait asks again after this time at most. */
 #define ASK_NS UINT64_C(100000000)
 
-/* The most users that are told apart; others are like one. */
-#define MAX_PAYERS 256
+/* Users that are not told apart (CPU_BUDGET_MAX_USERS). */
 #define OTHERS ((uid_t)-1)
 
 struct payer {
@@ -133,7 +133,7 @@ static struct payer *find_payer(struct cpu_budget *b, uid_t user, uint64_t now)
 	if (p)
 		return p;
 	forget_idle(b, now);
-	if (user != OTHERS && HASH_COUNT(b->payers) + 1 >= MAX_PAYERS)
+	if (user != OTHERS && HASH_COUNT(b->payers) + 1 >= CPU_BUDGET_MAX_USERS)
 		return find_payer(b, OTHERS, now);
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -200,18 +200,23 @@ static void note_pause(struct cpu_budget *b, struct payer *p, uint64_t now)
 	p->asked_ns = now;
 }
 
-static uint64_t pause_ns(struct cpu_budget *b, struct payer *p, uint64_t now)
+static uint64_t time_to_pay(const struct cpu_budget *b, const struct payer *p)
 {
 	double pause;
 
-	if (!b->is_on || !p)
-		return 0;
-	fill(b, now);
-	note_pause(b, p, now);
 	if (p->debt_ns == 0)
 		return 0;
 	pause = (double)p->debt_ns * (double)count_debtors(b) / b->share;
 	return pause < (double)ASK_NS ? (uint64_t)pause + 1 : ASK_NS;
+}
+
+static uint64_t pause_ns(struct cpu_budget *b, struct payer *p, uint64_t now)
+{
+	if (!b->is_on || !p)
+		return 0;
+	fill(b, now);
+	note_pause(b, p, now);
+	return time_to_pay(b, p);
 }
 
 static bool has_others(const struct cpu_budget *b, const struct payer *than, uint64_t now)
@@ -250,6 +255,24 @@ uint64_t cpu_budget_pause_ns(struct cpu_budget *b, uid_t user)
 	pause = pause_ns(b, find_payer(b, user, now), now);
 	pthread_mutex_unlock(&b->lock);
 	return pause;
+}
+
+uint64_t cpu_budget_rest_ns(struct cpu_budget *b, uid_t user)
+{
+	const struct payer *p;
+	uint64_t rest = 0, now;
+
+	if (!b)
+		return 0;
+	pthread_mutex_lock(&b->lock);
+	now = clock_now_ns();
+	p = b->is_on ? find_payer(b, user, now) : NULL;
+	if (p) {
+		fill(b, now);
+		rest = time_to_pay(b, p);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return rest;
 }
 
 bool cpu_budget_wait(struct cpu_budget *b, uid_t user)

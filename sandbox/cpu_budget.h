@@ -16,10 +16,8 @@
 struct cpu_budget;
 
 #define CPU_BUDGET_SAVED_NS UINT64_C(10000000000)
-/* If other users have asked since then, who waits for one may do so for a part of the time. */
-#define CPU_BUDGET_OTHERS_NS UINT64_C(60000000000)
-#define CPU_BUDGET_WAITED_NS UINT64_C(2000000000)
-#define CPU_BUDGET_WAITED_IN_NS UINT64_C(10000000000)
+/* Who pays for requests for debug files, whoever's processes they are for. Hardly any user has this number. */
+#define CPU_BUDGET_FETCHES ((uid_t)-2)
 
 /* Sums, which may be those of several budgets one after the other. */
 struct cpu_budget_counts {
@@ -44,6 +42,8 @@ void cpu_budget_lift(struct cpu_budget *budget);
 
 /* A time after which to ask again; 0: a step for this user may begin. */
 uint64_t cpu_budget_pause_ns(struct cpu_budget *budget, uid_t user);
+/* The same for work that nobody waits for: that it waits is no reason for others to wait less. */
+uint64_t cpu_budget_rest_ns(struct cpu_budget *budget, uid_t user);
 /*
  * Waits until a step may begin, for one who serves all users. False: it may not, and others are not to
  * wait any longer for this user.

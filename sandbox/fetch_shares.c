@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 
 static void close_all(const struct fetch_lost *lost, size_t n)
 {

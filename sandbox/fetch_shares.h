@@ -7,19 +7,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "limits/limits.h"
+
 /*
  * What users have cost by memory or files that are slow to read, or never read: helpers that had to be
  * given up, and time that was waited. One over their share is refused for a while; others are not. Times
  * are those of CLOCK_MONOTONIC, in ns.
  */
-#define FETCHERS_PER_USER 2
-#define FETCHERS_IN_ALL 16
-/* That many more are known, as what users have left behind has to be closed whatever their share is. */
-#define FETCHERS_BEYOND 32
-#define FETCHERS_BEYOND_OF_USER 8
-#define FETCHERS_REFUSED_NS UINT64_C(60000000000)
-#define FETCHERS_WAITED_NS UINT64_C(200000000)
-#define FETCHERS_WAITED_IN_NS UINT64_C(10000000000)
 
 /* Whose file or memory it was. */
 struct fetch_payer {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/message.h"
 

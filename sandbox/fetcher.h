@@ -20,12 +20,8 @@ enum fetch_kind {
 	FETCH_N_KINDS,
 };
 
-/* DP_USER_PAGE_SIZE. Few stacks are deeper than that many pages. */
+/* DP_USER_PAGE_SIZE */
 #define FETCH_PAGE 4096u
-#define FETCH_MAX_PAGES 16u
-
-/* The longest list: vm.max_map_count is 65,530, and a line has some hundred bytes. */
-#define FETCH_LIST_MAX (16u << 20)
 
 struct fetch_request {
 	uint32_t kind; /* enum fetch_kind */

@@ -19,9 +19,6 @@
  */
 struct fetchers;
 
-/* How long one may wait for memory. Some disks take a tenth of it to read a page. */
-#define FETCHERS_TIME_NS UINT64_C(100000000)
-
 /* `parsers` starts them, and is held. This process has CAP_SYS_PTRACE. 0 or -ENOMEM. */
 int fetchers_new(struct parsers *parsers, struct fetchers **ret);
 /* Returns NULL. */

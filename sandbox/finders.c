@@ -15,6 +15,7 @@
 #include "base/file_stat.h"
 #include "cache/stored_file.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/finder.h"
 #include "sandbox/given.h"

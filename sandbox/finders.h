@@ -23,12 +23,6 @@ struct finders;
 struct given;
 struct starter;
 
-/* How long one may wait for a file. */
-#define FINDERS_TIME_NS UINT64_C(2000000000)
-
-/* And for one that samples wait for. */
-#define FINDERS_SHORT_NS UINT64_C(200000000)
-
 /* Whoever is to blame is not known. */
 #define FINDERS_NOBODY ((uid_t)-1)
 

@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "limits/limits.h"
+#include "sandbox/security_domain.h"
 
 union control {
 	struct cmsghdr head; /* for its alignment */
@@ -56,14 +60,39 @@ static int refer_to(int fd)
 	return reference < 0 ? -errno : reference;
 }
 
-/* Who may open /proc/PID/mem may trace the process (proc_mem_open(), fs/proc/base.c). After its end, that is empty. */
-static bool has_memory(int fd, const struct stat *st)
+/*
+ * Whose /proc/PID/mem its path says that it is. The file there is not looked at: with the mount option hidepid, who
+ * may not trace the process does not see it.
+ */
+static bool is_of_process(int fd, const struct stat *st, uint32_t *ret)
 {
+	char link[32], path[64] = "", same[64];
 	struct stat own;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (readlink(link, path, sizeof(path) - 1) < 0 ||
+	    sscanf(path, "/proc/%" SCNu32 "/mem", ret) != 1)
+		return false;
+	snprintf(same, sizeof(same), "/proc/%" PRIu32 "/mem", *ret);
+	return strcmp(path, same) == 0 && stat("/proc/self/mem", &own) == 0 &&
+	       own.st_dev == st->st_dev;
+}
+
+/*
+ * Who may open /proc/PID/mem may trace the process (proc_mem_open(), fs/proc/base.c), as it was bound then: what it
+ * has executed since may be bound otherwise, but has other memory, and that which was opened is empty unless another
+ * process shares it. Who has it open can read and write it, too, if the process has changed its domain by itself.
+ */
+static void know_memory(int fd, const struct stat *st, struct given_file *ret)
+{
+	_cleanup_free_ char *domain = NULL;
 	char byte;
 
-	return stat("/proc/self/mem", &own) == 0 && own.st_dev == st->st_dev &&
-	       pread(fd, &byte, 1, 1) != 0;
+	if (!ret->is_readable || !is_of_process(fd, st, &ret->pid) ||
+	    security_domain_read(ret->pid, &domain) < 0)
+		return;
+	security_domain_digest(domain, ret->domain);
+	ret->has_memory = pread(fd, &byte, 1, 1) != 0;
 }
 
 static struct given_file look_at(int fd)
@@ -77,7 +106,7 @@ static struct given_file look_at(int fd)
 		return (struct given_file){ 0 };
 	file.device = st.st_dev;
 	file.inode = st.st_ino;
-	file.has_memory = file.is_readable && has_memory(fd, &st);
+	know_memory(fd, &st, &file);
 	return file;
 }
 

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "limits/limits.h"
+#include "sandbox/security_domain.h"
+
 /*
  * A part of a text that somebody has sent through a socket with descriptors. Who has received these has to close
  * them, which may never end: a file's server may not answer, a connection may linger (tcp(7)). So a finder
@@ -13,12 +16,15 @@
  */
 
 #define GIVEN_MAX_TEXT 16384
-#define GIVEN_MAX_FILES 17
 
 struct given_file {
 	uint64_t device, inode; /* as of struct stat */
 	bool is_readable;       /* open for reading */
-	bool has_memory;        /* of /proc, and can be read, or may not be: it is not at its end */
+	/* It is /proc/PID/mem, and can be read, or may not be: it is not at its end. */
+	bool has_memory;
+	uint32_t pid; /* as its path says; 0: it is none */
+	/* By what the process is bound: security_domain_digest(). It was read before, so that no program was executed since. */
+	uint8_t domain[SECURITY_DOMAIN_DIGEST_SIZE];
 };
 
 struct given {

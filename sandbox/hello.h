@@ -19,10 +19,6 @@ int hello_say(int socket, int self, const struct confinement *confinement);
 void hello_refuse(int socket, int err);
 int hello_announce(int socket, pid_t helper);
 
-/* How long a helper may compute or sleep to start; and how long it may take on the busiest machine. */
-#define HELLO_PATIENCE_NS UINT64_C(2000000000)
-#define HELLO_MAX_NS UINT64_C(30000000000)
-
 /*
  * Waits for it: until it is announced, as long as the spawner may take. Takes over the socket. 0;
  * -EAGAIN: one of them takes too long, or was stopped; -EPIPE: the helper has ended; or another

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/fetch_shares.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "symbols/location_cache.h"
 
 struct known_start {

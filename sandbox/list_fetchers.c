@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/fetch_shares.h"
@@ -28,12 +29,8 @@
 #define START_NS UINT64_C(2000000000)
 /* Most lists take less: if all fetchers are busy for longer, another one is started. */
 #define BUSY_NS UINT64_C(10000000)
-/* How long a request waits for a fetcher if there is none. */
-#define QUEUE_NS UINT64_C(5000000000)
 /* How often a list is asked for if fetchers end. */
 #define ATTEMPTS 5
-/* If lists that nobody has taken have so many bytes, no more are read. */
-#define MAX_FETCHED ((size_t)32 << 20)
 /* The greatest errno (include/linux/err.h). */
 #define MAX_ERRNO 4095
 
@@ -438,7 +435,7 @@ static void serve_here(struct list_fetchers *f)
 /* Nobody knows when there will be one again. */
 static void refuse_old(struct list_fetchers *f, uint64_t now)
 {
-	while (f->n_wanted > 0 && now > f->wanted[0].since + QUEUE_NS) {
+	while (f->n_wanted > 0 && now > f->wanted[0].since + LIST_FETCHERS_QUEUE_NS) {
 		tell(f, &f->wanted[0], -EAGAIN);
 		remove_wanted(f, 0);
 	}
@@ -465,7 +462,8 @@ static void serve_all(struct list_fetchers *f, uint64_t now)
 	struct waiting waiting = { .n = 0 };
 	size_t i = 0, n_kept = 0;
 
-	for (; i < f->n_wanted && service != ALL_WAIT && f->fetched_bytes < MAX_FETCHED; i++) {
+	for (; i < f->n_wanted && service != ALL_WAIT && f->fetched_bytes < LIST_FETCHERS_MAX_BYTES;
+	     i++) {
 		const struct wanted w = f->wanted[i];
 		bool waits = is_waiting(&waiting, w.user);
 

@@ -21,11 +21,6 @@
  */
 struct list_fetchers;
 
-/* How long a fetcher may compute and sleep for one list. */
-#define LIST_FETCHERS_TIME_NS UINT64_C(1000000000)
-/* What the lists of one user may sleep, of ten seconds. */
-#define LIST_FETCHERS_WAITED_NS UINT64_C(2000000000)
-
 struct fetched_list {
 	pid_t pid;
 	uint64_t number; /* of the request */

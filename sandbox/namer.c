@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "sandbox/message.h"
 #include "sandbox/passage.h"
 #include "symbols/debug_server.h"

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "limits/limits.h"
 #include "symbols/module.h"
 #include "symbols/names.h"
 
@@ -33,7 +34,6 @@ enum namer_kind {
 	NAMER_N_KINDS,
 };
 
-#define NAMER_MAX_BINARIES 65536
 #define NAMER_MAX_ADDRESSES 512
 
 struct namer_request {
@@ -63,10 +63,6 @@ struct namer_reply {
 /* It has a name, or no start is known. */
 #define NAMER_NO_START UINT64_MAX
 
-/* Longer names are left out. */
-#define NAMER_MAX_NAME 65536
-/* No more addresses are answered after so many bytes of names. */
-#define NAMER_ENOUGH_NAMES (8u << 20)
 /* So a reply has fewer than this. */
 #define NAMER_MAX_NAMES (NAMER_ENOUGH_NAMES + 2u * LOCATION_MAX * NAMER_MAX_NAME)
 

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/cpu_budget.h"
@@ -16,8 +17,6 @@
 
 /* libdw maps a file twice: for symbols, and for debug information. */
 #define MAPPINGS 2
-/* Larger files get no more time than one of this size. */
-#define MAX_MIB 512
 
 static void drop(struct namer_process *n)
 {
@@ -46,7 +45,8 @@ uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns)
 {
 	uint64_t mib = cost->size >> 20, share = limit_ns / 100;
 	uint64_t since = cost->since_ns > 0 ? clock_now_ns() - cost->since_ns : 0;
-	uint64_t limit = limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * share + since / 100;
+	uint64_t limit =
+		limit_ns + (mib < NAMERS_MAX_MIB ? mib : NAMERS_MAX_MIB) * share + since / 100;
 
 	return cost->time_ns < limit ? limit - cost->time_ns : 0;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "sandbox/namer.h"
 #include "symbols/location_list.h"
 

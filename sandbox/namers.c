@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/cpu_budget.h"
@@ -26,14 +27,10 @@
 #include "symbols/module.h"
 #include "symbols/name_reader.h"
 
-/* Each is for an owner; those of closed files live on in it. */
-#define MAX_NAMERS 16
 /* How often a request is made if namers end. */
 #define ATTEMPTS 5
 /* How long none is started after that has failed. */
 #define RETRY_NS UINT64_C(2000000000)
-/* Names of one binary; more than any has. A namer could send them without end. */
-#define MAX_NAMES (UINT64_C(256) << 20)
 
 struct name_reading {
 	uint64_t serial; /* of the namer that has it open; 0: none has */
@@ -51,14 +48,14 @@ struct namers {
 	struct parsers *parsers;
 	struct names *names;
 	uint64_t limit_ns;
-	struct namer_process all[MAX_NAMERS];
+	struct namer_process all[NAMERS_MAX];
 	uint64_t last_serial, clock;
 	uint64_t next_start_ns; /* not before */
 	bool is_starting;       /* the last one has got no file yet */
 	bool has_answered, is_broken, is_missing;
 	unsigned int n_failed;
-	const struct module *asked; /* during a request */
-	pthread_mutex_t lock;       /* protects what follows */
+	struct module *asked; /* during a request */
+	pthread_mutex_t lock; /* protects what follows */
 	struct name_reading *forgotten;
 };
 
@@ -67,7 +64,7 @@ static int fetch(void *arg, const unsigned char *build_id, size_t size)
 	struct namers *all = arg;
 
 	return all->asked ? debug_server_fetch(names_debug_server(all->names), build_id, size,
-					       all->asked->path) :
+					       all->asked->path, &all->asked->awaited) :
 			    -1;
 }
 
@@ -98,7 +95,7 @@ static struct namer_process *least_used(struct namers *all)
 {
 	struct namer_process *least = &all->all[0];
 
-	for (size_t i = 0; i < MAX_NAMERS; i++)
+	for (size_t i = 0; i < NAMERS_MAX; i++)
 		if (all->all[i].used < least->used)
 			least = &all->all[i];
 	namer_process_end(least);
@@ -145,7 +142,7 @@ static int start(struct namers *all, const struct owner *owner, bool is_mixed, u
 
 static struct namer_process *find_namer(struct namers *all, uint64_t serial)
 {
-	for (size_t i = 0; serial > 0 && i < MAX_NAMERS; i++)
+	for (size_t i = 0; serial > 0 && i < NAMERS_MAX; i++)
 		if (all->all[i].serial == serial)
 			return &all->all[i];
 	return NULL;
@@ -165,7 +162,7 @@ static int get_namer(struct namers *all, const struct module *module, const stru
 {
 	bool is_mixed = is_of_another(module->debug_fd, owner);
 
-	for (size_t i = 0; !is_mixed && i < MAX_NAMERS; i++) {
+	for (size_t i = 0; !is_mixed && i < NAMERS_MAX; i++) {
 		struct namer_process *n = &all->all[i];
 
 		if (n->serial > 0 && !n->is_mixed && n->n_binaries < NAMER_MAX_BINARIES &&
@@ -275,10 +272,10 @@ static void limit_memory(struct namers *all, const struct namer_process *used)
 	struct namer_reply reply;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < MAX_NAMERS; i++)
+	for (size_t i = 0; i < NAMERS_MAX; i++)
 		sum += all->all[i].memory < MODULE_DEBUG_MEMORY ? all->all[i].memory :
 								  MODULE_DEBUG_MEMORY;
-	for (size_t i = 0; i < MAX_NAMERS && sum > MODULE_DEBUG_MEMORY; i++) {
+	for (size_t i = 0; i < NAMERS_MAX && sum > MODULE_DEBUG_MEMORY; i++) {
 		struct namer_process *n = &all->all[i];
 
 		if (n == used || n->serial == 0 || n->memory == 0)
@@ -416,7 +413,7 @@ static int find_some(struct namers *all, struct module *module, struct namer_req
 		return err;
 	err = namer_take(request, &reply, n->result, &module->locations, starts);
 	module->reading->n_names += reply.names_size;
-	if (err == -EPROTO || module->reading->n_names > MAX_NAMES) {
+	if (err == -EPROTO || module->reading->n_names > NAMERS_MAX_NAMES) {
 		namer_process_end(n);
 		return fail(all, module, -EPROTO);
 	}
@@ -522,7 +519,7 @@ static void rest(void *arg, uint64_t idle_ns)
 {
 	struct namers *all = arg;
 
-	for (size_t i = 0; i < MAX_NAMERS; i++)
+	for (size_t i = 0; i < NAMERS_MAX; i++)
 		namer_process_rest(&all->all[i], idle_ns);
 	parsers_rest(all->parsers, idle_ns); /* for tables */
 }
@@ -545,7 +542,7 @@ static void free_all(void *arg)
 	struct namers *all = arg;
 	struct name_reading *r, *next;
 
-	for (size_t i = 0; i < MAX_NAMERS; i++)
+	for (size_t i = 0; i < NAMERS_MAX; i++)
 		namer_process_end(&all->all[i]);
 	LL_FOREACH_SAFE2(all->forgotten, r, next, next_forgotten)
 	free(r);

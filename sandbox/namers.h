@@ -19,12 +19,6 @@
  */
 struct namers;
 
-/*
- * For one binary, all look-ups together may compute or sleep for so long, and more as
- * namer_cost_left() says.
- */
-#define NAMERS_TIME_NS UINT64_C(10000000000)
-
 /* `parsers` starts them, and is held. names_set_reader() ends them. 0 or -ENOMEM. */
 int namers_start(struct parsers *parsers, struct names *names, struct namers **ret);
 

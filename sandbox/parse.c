@@ -143,6 +143,8 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 		return usdt_find(request->fd, &ret->usdt, &ret->n_usdt);
 	case PARSE_CXX:
 		return cxx_runtime_find(file, request->fd, &ret->cxx) < 0 ? -ENODATA : 0;
+	case PARSE_ALLOCATOR:
+		return allocator_find(file, &ret->allocator) < 0 ? -ENODATA : 0;
 	case PARSE_CODE:
 		return code_lines_read(file, request->start, request->end, &ret->lines,
 				       &ret->n_lines);

@@ -11,6 +11,7 @@
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "sandbox/container_file.h"
+#include "symbols/allocator.h"
 #include "symbols/cxx_runtime.h"
 #include "sandbox/process_context.h"
 #include "sandbox/table_view.h"
@@ -40,6 +41,7 @@ enum parse_kind {
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
 	PARSE_CONTEXT,      /* what does a process say of itself? In a copy of its memory */
 	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
+	PARSE_ALLOCATOR,    /* its allocator (allocator.h) */
 	PARSE_TYPE,     /* a type as in the source: the file has the name in its std::type_info */
 	PARSE_BUILD_ID, /* of any ELF file, in facts.origin; "": it has none */
 	PARSE_TABLE,    /* what is shown of its unwind table; and as FACTS, what it lacks */
@@ -107,6 +109,7 @@ struct parse_result {
 	/* CONTEXT */
 	struct process_context *context;
 	struct cxx_runtime cxx;     /* CXX */
+	struct allocator allocator; /* ALLOCATOR */
 	char type[PARSE_TYPE_SIZE]; /* TYPE */
 	/* TABLE */
 	struct table_view *table;

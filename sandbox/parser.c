@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/write_all.h"
 #include "elf/debug_search.h"
+#include "limits/limits.h"
 #include "sandbox/confine.h"
 #include "sandbox/message.h"
 #include "sandbox/passage.h"
@@ -99,6 +100,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->table_size = result.table_size;
 	ret->n_lines = result.n_lines;
 	ret->cxx = result.cxx;
+	ret->allocator = result.allocator;
 	memcpy(ret->type, result.type, sizeof(ret->type));
 	return err;
 }
@@ -120,11 +122,6 @@ int parser_run(int socket)
 	}
 	return EXIT_SUCCESS;
 }
-
-/* More than any linker writes. An image is smaller than the unwind information it is made of. */
-#define MAX_SEGMENTS 4096
-#define MAX_CODE (1 << 20)
-#define MAX_UNPACKED (UINT64_C(64) << 20)
 
 static bool is_build_id(const char text[ELF_BUILD_ID_SIZE])
 {
@@ -162,13 +159,13 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	return r->err == 0 && has_possible_numbers(r) && is_build_id(r->facts.origin.build_id) &&
 	       is_printable(r->facts.packer, sizeof(r->facts.packer)) &&
 	       is_link(r->debug_link, sizeof(r->debug_link)) &&
-	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
+	       r->facts.n_segments <= PARSER_MAX_SEGMENTS && r->facts.n_code <= PARSER_MAX_CODE &&
 	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
 	       container_names_are_sound(&r->container) && cxx_runtime_is_sound(&r->cxx) &&
-	       memchr(r->type, '\0', sizeof(r->type)) && r->is_so <= 1 && r->has_context <= 1 &&
-	       r->has_more <= 1 && r->has_times <= 1 && r->is_closed <= 1 &&
-	       r->n_pieces < JIT_PIECES_MAX &&
-	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
+	       allocator_is_sound(&r->allocator) && memchr(r->type, '\0', sizeof(r->type)) &&
+	       r->is_so <= 1 && r->has_context <= 1 && r->has_more <= 1 && r->has_times <= 1 &&
+	       r->is_closed <= 1 && r->n_pieces < JIT_PIECES_MAX &&
+	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + PARSER_MAX_UNPACKED;
 }
 
 static bool is_argument(const struct dp_argument *how)
@@ -369,6 +366,7 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	ret->digest = r->digest;
 	ret->container = r->container;
 	ret->cxx = r->cxx;
+	ret->allocator = r->allocator;
 	memcpy(ret->type, r->type, sizeof(ret->type));
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;

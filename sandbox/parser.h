@@ -57,6 +57,7 @@ struct parser_reply {
 	uint64_t table_size; /* of struct table_view and what follows it */
 	uint64_t n_lines;
 	struct cxx_runtime cxx;
+	struct allocator allocator;
 	char type[PARSE_TYPE_SIZE];
 };
 

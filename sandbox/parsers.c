@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/cpu_budget.h"
@@ -29,8 +30,6 @@
 #define MAX_IDLE 6
 /* A process's first binaries are parsed by this many at once, if there are as many CPUs. */
 #define PREPARED 2
-/* Larger files get no more time than one of this size. */
-#define MAX_MIB 4096
 /* Of st_blocks, stat(2). File systems that compress binaries save up to this factor. */
 #define BLOCK_SIZE 512
 #define MAX_COMPRESSION 4
@@ -465,7 +464,7 @@ static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *r
 	if (request->cpu_ns)
 		return request->cpu_ns;
 	mib = size >> 20;
-	return limit + (mib < MAX_MIB ? mib : MAX_MIB) * (limit / 100);
+	return limit + (mib < PARSERS_MAX_MIB ? mib : PARSERS_MAX_MIB) * (limit / 100);
 }
 
 /* No file has this owner, so it gets a parser that has met none. */

@@ -19,17 +19,6 @@
 struct cpu_budget;
 struct parsers;
 
-/*
- * A parser that has used this much CPU time for one request, and a hundredth of it for each MiB that
- * the file takes on disk, is ended. Honest files need a tenth of the latter.
- */
-#define PARSERS_CPU_NS UINT64_C(2000000000)
-/*
- * So often that time, one may sleep that reads a file of a file system that may not answer, until it has read
- * more. Then it is lost (finders_blame()).
- */
-#define PARSERS_STUCK 5
-
 enum sandbox_mode {
 	SANDBOX_AUTO,    /* parsers, with the layers that can be had */
 	SANDBOX_REQUIRE, /* nothing without parsers in all layers that the kernel has */
@@ -60,7 +49,6 @@ const char *parsers_explain(int err);
  */
 void parsers_note_failure(struct parsers *parsers, const char *path, const char *lacks,
 			  const char *why);
-#define PARSERS_SHOWN_FAILURES 10
 
 /* Ends those that have been idle for so long. Callable from any thread. */
 void parsers_rest(struct parsers *parsers, uint64_t idle_ns);

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "process_context.pb-c.h"
 
 #define KEY_MAP "threadlocal.attribute_key_map"

@@ -6,15 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "limits/limits.h"
+
 /*
  * What a process says of itself, for readers of its memory (OpenTelemetry's OTEP 4719): its service, and
  * the names of the keys of threads' attributes (OTEP 4947). None of it need be true.
  */
-#define PROCESS_CONTEXT_MAX_SIZE (64 << 10)
 #define PROCESS_CONTEXT_TEXT_SIZE 256
 #define PROCESS_CONTEXT_KEY_SIZE 64
-/* A key's number is a byte. */
-#define PROCESS_CONTEXT_MAX_KEYS 256
 
 /* Texts without control characters; "": not said, or too long. */
 struct process_context {

@@ -11,11 +11,10 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "elf/elf_open.h"
+#include "limits/limits.h"
 
 /* Processes whose modules libdwfl keeps: reporting them again takes longer than a walk. */
 #define N_VIEWS 16
-/* No stack is larger. */
-#define MAX_STACK_SIZE (8U << 20)
 
 /* libdwfl's view of one process. */
 struct view {
@@ -99,7 +98,7 @@ int second_stack_read(const struct second_stack *stack, uint64_t address, uint64
 			memcpy(ret, bytes + offset, sizeof(*ret));
 			return 0;
 		}
-		beyond |= p->is_cut && offset + sizeof(*ret) > p->size && offset < MAX_STACK_SIZE;
+		beyond |= p->is_cut && offset + sizeof(*ret) > p->size && offset < STACK_MAX_SIZE;
 	}
 	return beyond ? -ENODATA : -EFAULT;
 }

@@ -21,9 +21,6 @@ void spawned_end(const struct spawned *spawned);
 /* The same, but the caller keeps its pidfd. */
 void spawned_kill(const struct spawned *spawned);
 
-/* One that somebody has stopped for so long is replaced: samples and reports wait, and nothing is lost. */
-#define SPAWNED_STOPPED_NS UINT64_C(200000000)
-
 /*
  * How long a helper is waited for: by its CPU time, as the machine may be busy. One that sleeps may
  * wait for a file that is slow to read. That counts as well, unless the caller looks at the clock

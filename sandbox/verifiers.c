@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/write_all.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/cpu_budget.h"
@@ -18,21 +19,12 @@
 #include "sandbox/starter.h"
 #include "sandbox/verifier.h"
 
-/* At once; each is for a user. */
-#define MAX_VERIFIERS 4
-/* It is replaced then: files that nobody has mapped any more remain in it. */
-#define MAX_FILES 4096
-/* So many verifiers a process may cost, and for so many processes this is remembered. */
-#define MAX_COST 2
-#define MAX_COSTLY 4096
+/* How long it is remembered that a process has cost a verifier. */
 #define COST_KEPT_NS UINT64_C(60000000000)
 /* Of the limit: who takes longer is slow. A full queue of walks that are not must not take minutes. */
 #define SLOW_PART 1000
 /* Of the limit: what a verifier that is lost costs its user. To start others for ever is slow. */
 #define LOST_PART 100
-/* So many times the limit, and a part of the time, may all slow ones take for one user. */
-#define MAX_SLOW 2
-#define SLOW_SHARE 10
 /* After none could be started. */
 #define RETRY_NS UINT64_C(1000000000)
 
@@ -74,7 +66,7 @@ struct verifiers {
 	clockid_t clock; /* atomic */
 	uint64_t n_requests;
 	uint64_t retry_ns; /* until then none is started */
-	struct verifier all[MAX_VERIFIERS];
+	struct verifier all[VERIFIERS_MAX];
 	struct verifier *last; /* of the last walk; NULL: this process, or it has failed */
 	pid_t last_pid;        /* whose that was */
 	struct costly *costly;
@@ -150,7 +142,7 @@ struct verifiers *verifiers_free(struct verifiers *v)
 {
 	if (!v)
 		return NULL;
-	for (size_t i = 0; i < MAX_VERIFIERS; i++)
+	for (size_t i = 0; i < VERIFIERS_MAX; i++)
 		end(&v->all[i]);
 	forget_costs(v);
 	forget_slow(v);
@@ -176,7 +168,7 @@ static void add_cost(struct verifiers *v, pid_t pid, int err)
 		  err == -ETIME  ? "taken too long" :
 		  err == -EPROTO ? "given a wrong answer" :
 				   "ended");
-	if (!c && HASH_COUNT(v->costly) >= MAX_COSTLY)
+	if (!c && HASH_COUNT(v->costly) >= VERIFIERS_MAX_COSTLY)
 		forget_costs(v);
 	if (!c) {
 		c = calloc(1, sizeof(*c));
@@ -203,7 +195,7 @@ static bool is_too_costly(struct verifiers *v, pid_t pid)
 		free(c);
 		return false;
 	}
-	return c && c->cost >= MAX_COST;
+	return c && c->cost >= VERIFIERS_MAX_COST;
 }
 
 static struct slow_user *find_slow(const struct verifiers *v, uid_t user)
@@ -219,8 +211,8 @@ static bool is_too_slow(const struct verifiers *v, uid_t user)
 {
 	const struct slow_user *s = find_slow(v, user);
 
-	return s &&
-	       s->spent_ns >= MAX_SLOW * v->cpu_ns + (clock_now_ns() - s->since_ns) / SLOW_SHARE;
+	return s && s->spent_ns >= VERIFIERS_MAX_SLOW * v->cpu_ns +
+					   (clock_now_ns() - s->since_ns) / VERIFIERS_SLOW_SHARE;
 }
 
 static void add_time(struct verifiers *v, uid_t user, uint64_t spent_ns)
@@ -229,7 +221,7 @@ static void add_time(struct verifiers *v, uid_t user, uint64_t spent_ns)
 
 	if (spent_ns < v->cpu_ns / SLOW_PART)
 		return;
-	if (!s && HASH_COUNT(v->slow) >= MAX_COSTLY)
+	if (!s && HASH_COUNT(v->slow) >= VERIFIERS_MAX_COSTLY)
 		forget_slow(v);
 	if (!s) {
 		s = calloc(1, sizeof(*s));
@@ -409,7 +401,7 @@ static int find_verifier(struct verifiers *all, const struct second_stack *stack
 
 	if (is_too_slow(all, whose.user))
 		return -EBUSY;
-	for (size_t i = 0; i < MAX_VERIFIERS; i++) {
+	for (size_t i = 0; i < VERIFIERS_MAX; i++) {
 		struct verifier *other = &all->all[i];
 
 		if (other->used > 0 && has_ended(other)) {
@@ -417,7 +409,7 @@ static int find_verifier(struct verifiers *all, const struct second_stack *stack
 			add_time(all, other->whose.user, all->cpu_ns / LOST_PART);
 			end(other);
 		}
-		if (HASH_COUNT(other->files) >= MAX_FILES)
+		if (HASH_COUNT(other->files) >= VERIFIERS_MAX_FILES)
 			end(other);
 		if (other->used > 0 && other->whose.user == whose.user &&
 		    other->whose.pid == whose.pid) {
@@ -441,7 +433,7 @@ static int walk_here(struct verifiers *all, const struct second_stack *stack, co
 {
 	int err = 0;
 
-	if (second_walk_n_files(all->own) > MAX_FILES) {
+	if (second_walk_n_files(all->own) > VERIFIERS_MAX_FILES) {
 		struct second_walk *new;
 
 		err = second_walk_new(&new);

@@ -15,9 +15,6 @@
  */
 struct verifiers;
 
-/* CPU time of one, and sleep, that it may take to answer. */
-#define VERIFIERS_CPU_NS UINT64_C(10000000000)
-
 /* `parsers`, which may be NULL, start them, and are held. 0 or -ENOMEM. */
 int verifiers_new(struct parsers *parsers, struct verifiers **ret);
 /* NULL is allowed. Returns NULL. */

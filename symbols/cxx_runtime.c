@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "elf/elf_symbols.h"
 #include "elf/elf_usdt.h"
+#include "limits/limits.h"
 #include "symbols/usdt_argument.h"
 
 #define PROVIDER "libstdcxx"
@@ -29,8 +30,6 @@
  * Its first letter, which has no other before it, is left out: this program has no such name.
  */
 static const char own_type[] = "10__cxxabiv117__class_type_infoE";
-/* So much of a file without symbols is searched for it. */
-#define MAX_SEARCHED (UINT64_C(64) << 20)
 
 #define X(name) DP_##name,
 static const uint8_t registers[] = { DP_ARGUMENT_REGISTERS(X) };
@@ -212,7 +211,7 @@ static bool has_type(const char *bytes, size_t size)
 
 static bool has_own_type(const struct elf_file *file)
 {
-	uint64_t left = MAX_SEARCHED;
+	uint64_t left = CXX_MAX_SEARCHED;
 
 	for (size_t i = 0; i < file->n_segments; i++) {
 		const struct elf_segment *s = &file->segments[i];

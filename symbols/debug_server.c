@@ -12,40 +12,9 @@
 #define uthash_nonfatal_oom(entry) ((entry)->failed = true)
 #include <uthash.h>
 
-#include "base/array.h"
-#include "base/library.h"
+#include "symbols/debug_library.h"
+#include "symbols/debug_queue.h"
 #include "symbols/names.h"
-
-#define LIBRARY "libdebuginfod.so.1"
-
-/*
- * Its functions, as in debuginfod_find_debuginfo(3). There is one library per process, so they are
- * set once and are read-only from then on.
- */
-static struct library {
-	void *(*begin)(void);
-	void (*end)(void *client);
-	void (*set_progress)(void *client, int (*progress)(void *client, long a, long b));
-	void (*set_user_data)(void *client, void *data);
-	void *(*get_user_data)(void *client);
-	int (*find)(void *client, const unsigned char *build_id, int size, char **ret_path);
-	bool is_loaded;
-} library;
-static pthread_once_t library_once = PTHREAD_ONCE_INIT;
-
-static const struct library_function functions[] = {
-	{ "debuginfod_begin", offsetof(struct library, begin) },
-	{ "debuginfod_end", offsetof(struct library, end) },
-	{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
-	{ "debuginfod_set_user_data", offsetof(struct library, set_user_data) },
-	{ "debuginfod_get_user_data", offsetof(struct library, get_user_data) },
-	{ "debuginfod_find_debuginfo", offsetof(struct library, find) },
-};
-
-static void load_library(void)
-{
-	library.is_loaded = library_load(LIBRARY, functions, ARRAY_SIZE(functions), &library) == 0;
-}
 
 /* A build id that was requested; symbols and lines of a file are looked up separately. */
 struct question {
@@ -58,6 +27,7 @@ struct question {
 struct debug_server {
 	const struct names *names;
 	int (*fetch)(const unsigned char *build_id, size_t size); /* NULL: it is not replaced */
+	struct debug_queue *queue;                                /* NULL: who asks waits */
 	pthread_mutex_t lock;                                     /* protects what follows */
 	bool allowed;
 	uint64_t end_ns;
@@ -90,6 +60,7 @@ void debug_server_free(struct debug_server *server)
 {
 	if (!server)
 		return;
+	debug_queue_end(server->queue);
 	debug_server_end(server);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
@@ -103,6 +74,23 @@ void debug_server_allow(struct debug_server *server, uint64_t time_ns,
 	server->end_ns = now_ns() + time_ns;
 	server->progress = progress;
 	pthread_mutex_unlock(&server->lock);
+}
+
+int debug_server_allow_meanwhile(struct debug_server *server,
+				 const struct debug_queue_limits *limits)
+{
+	return debug_queue_new(server->names, limits, &server->queue);
+}
+
+bool debug_server_is_awaited(struct debug_server *server, uint32_t number)
+{
+	return debug_queue_is_awaited(server->queue, number);
+}
+
+void debug_server_stop(struct debug_server *server)
+{
+	if (server->queue)
+		debug_queue_stop(server->queue);
 }
 
 bool debug_server_is_allowed(struct debug_server *server)
@@ -126,6 +114,8 @@ struct debug_server_totals debug_server_totals(struct debug_server *server)
 {
 	struct debug_server_totals totals;
 
+	if (server->queue)
+		return debug_queue_totals(server->queue);
 	pthread_mutex_lock(&server->lock);
 	totals = server->totals;
 	pthread_mutex_unlock(&server->lock);
@@ -145,28 +135,13 @@ void debug_server_end(struct debug_server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
-/* Called at least once a second; a nonzero result ends the request. */
-static int on_progress(void *client, long done, long size)
+static bool goes_on(void *arg, long done)
 {
-	const struct debug_server *server = library.get_user_data(client);
+	const struct debug_server *server = arg;
 
 	if (server->progress)
 		server->progress(server->path, done);
-	return names_disabled(server->names) || now_ns() >= server->end_ns;
-}
-
-static int ask(struct debug_server *server, const unsigned char *build_id, size_t size)
-{
-	void *client = library.begin();
-	int fd;
-
-	if (!client)
-		return -1;
-	library.set_user_data(client, server);
-	library.set_progress(client, on_progress);
-	fd = library.find(client, build_id, (int)size, NULL);
-	library.end(client);
-	return fd < 0 ? -1 : fd;
+	return !names_disabled(server->names) && now_ns() < server->end_ns;
 }
 
 /* When time was up, requests without a result were cancelled or never sent. */
@@ -200,11 +175,9 @@ static int fetch(struct debug_server *server, const unsigned char *build_id, siz
 
 	if (!server->allowed || names_disabled(server->names) || !urls || urls[0] == '\0')
 		return -1;
-	pthread_once(&library_once, load_library);
-	if (!library.is_loaded) {
-		server->totals.error = LIBRARY " is not installed";
+	server->totals.error = debug_library_error();
+	if (server->totals.error)
 		return -1;
-	}
 	HASH_FIND(hh, server->questions, build_id, size, question);
 	if (question && !question->found)
 		return -1;
@@ -214,18 +187,20 @@ static int fetch(struct debug_server *server, const unsigned char *build_id, siz
 		return -1;
 	}
 	server->path = path;
-	fd = ask(server, build_id, size);
+	fd = debug_library_find(build_id, size, goes_on, server, NULL);
 	note(server, build_id, size, fd >= 0);
-	return fd;
+	return fd < 0 ? -1 : fd;
 }
 
 int debug_server_fetch(struct debug_server *server, const unsigned char *build_id, size_t size,
-		       const char *path)
+		       const char *path, uint32_t *awaited)
 {
 	int fd;
 
 	if (server->fetch)
 		return server->fetch(build_id, size);
+	if (server->queue)
+		return debug_queue_fetch(server->queue, build_id, size, awaited);
 	pthread_mutex_lock(&server->lock);
 	fd = fetch(server, build_id, size, path);
 	pthread_mutex_unlock(&server->lock);

@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct debug_queue_limits;
 struct names;
 
 /*
  * Debug files by build id from the servers in the environment variable DEBUGINFOD_URLS, through
- * libdebuginfod, which caches them on disk. No request is sent without that variable or before
- * debug_server_allow(), so that look-ups during sampling never wait for the network. Each struct
- * names has one of these (names_debug_server()); any thread may use it. The library is loaded once
- * per process, at the first request, and stays loaded.
+ * libdebuginfod (debug_library.h). No request is sent without that variable or before
+ * debug_server_allow() or debug_server_allow_meanwhile(), so that look-ups during sampling never wait
+ * for the network. Each struct names has one of these (names_debug_server()); any thread may use it.
  */
 struct debug_server;
 
@@ -27,6 +27,8 @@ struct debug_server_totals {
 	unsigned int n_asked, n_found; /* build ids */
 	unsigned int n_left_out;       /* of n_asked, because time was up */
 	const char *error;             /* why no server can be asked; NULL: it can */
+	int server_err; /* why no server has answered of late (debug_queue.h); 0: one has */
+	int file_err;   /* why else a file could not be had, the last time; 0: none was */
 };
 
 /*
@@ -36,15 +38,28 @@ struct debug_server_totals {
 void debug_server_allow(struct debug_server *server, uint64_t time_ns,
 			void (*progress)(const char *path, long done));
 
-/* Whether requests are allowed now and there is a server. */
+/*
+ * Before any look-up, in place of debug_server_allow(): a thread sends requests (debug_queue.h), and
+ * nobody waits for it. 0 or a negative errno.
+ */
+int debug_server_allow_meanwhile(struct debug_server *server,
+				 const struct debug_queue_limits *limits);
+
+/* Then, whether it is not yet worth asking again. */
+bool debug_server_is_awaited(struct debug_server *server, uint32_t number);
+
+/* Then, sends no more, and ends the present one soon. */
+void debug_server_stop(struct debug_server *server);
+
+/* Whether who asks may wait for a server now and there is one. */
 bool debug_server_is_allowed(struct debug_server *server);
 
 /*
- * Returns a descriptor of the debug file with a build id; -1: there is none, or requests are not
- * allowed.
+ * Returns a descriptor of the debug file with a build id; -1: there is none, or requests are not allowed.
+ * Where a thread sends them, *awaited is then the number of one, above 0, unless none can be sent.
  */
 int debug_server_fetch(struct debug_server *server, const unsigned char *build_id, size_t size,
-		       const char *path);
+		       const char *path, uint32_t *awaited);
 
 /*
  * From now on, all requests go to `fetch`, at any time: for a process that another one finds files

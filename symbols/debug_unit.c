@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "symbols/debug_text.h"
 #include "symbols/demangle.h"
 #include "symbols/names.h"
@@ -22,14 +23,6 @@ struct debug_function {
 	size_t n_calls, calls_size;
 	struct range_index index; /* of calls */
 };
-
-/*
- * Damaged entries may refer to each other as siblings and children so that visiting them takes
- * exponential time, or share one long list of ranges. Valid ones are nested, and each is visited
- * about as often as it is deep.
- */
-#define MAX_DEPTH 256
-#define MAX_PASSES 32
 
 /* Memory that libdw needs per line of a line table (a struct Dwarf_Line_s and a pointer). */
 #define LINE_MEMORY 64
@@ -142,7 +135,7 @@ static int read_functions(struct debug_unit *unit, Dwarf_Die *parent, bool deep,
 	Dwarf_Die die;
 	int err = 0;
 
-	if (depth == MAX_DEPTH || dwarf_child(parent, &die) != 0)
+	if (depth == DEBUG_UNIT_MAX_DEPTH || dwarf_child(parent, &die) != 0)
 		return 0;
 	while (err == 0) {
 		int tag = dwarf_tag(&die);
@@ -225,7 +218,7 @@ static int unit_read(struct debug_unit *unit, bool deep)
 	unit->read_deep = deep;
 	unit->is_c = is_c(&unit->inner);
 	unit->size = unit_size(&unit->inner);
-	unit->budget = MAX_PASSES * unit->size;
+	unit->budget = DEBUG_UNIT_MAX_PASSES * unit->size;
 	err = read_functions(unit, &unit->inner, deep, 0);
 	if (err < 0)
 		forget_functions(unit);
@@ -257,7 +250,7 @@ static int read_calls(struct debug_unit *unit, struct debug_function *f, Dwarf_D
 	Dwarf_Die die;
 	int err = 0;
 
-	if (depth == MAX_DEPTH || dwarf_child(parent, &die) != 0)
+	if (depth == DEBUG_UNIT_MAX_DEPTH || dwarf_child(parent, &die) != 0)
 		return 0;
 	while (err == 0) {
 		uint32_t inner = caller;
@@ -305,9 +298,10 @@ static int function_read(struct debug_unit *unit, struct debug_function *f)
 
 static void set_file(struct debug_unit *unit, const char *file, struct source_location *ret)
 {
+	if (!file)
+		return;
 	ret->file = file;
-	if (file && file[0] != '/')
-		ret->dir = debug_text(&unit->die, DW_AT_comp_dir);
+	ret->dir = file[0] == '/' ? NULL : debug_text(&unit->die, DW_AT_comp_dir);
 }
 
 /*
@@ -336,15 +330,44 @@ static unsigned int number_attribute(Dwarf_Die *die, unsigned int name)
 	return (unsigned int)value;
 }
 
-/* Sets where an inlined call was made. */
-static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct source_location *ret)
+/* Before DWARF 5, 0 is no file. */
+static bool is_file(const struct debug_unit *unit, Dwarf_Word file)
 {
-	unsigned int file = number_attribute(call, DW_AT_call_file);
+	Dwarf_Half version;
+
+	return file > 0 ||
+	       (dwarf_cu_info(unit->inner.cu, &version, NULL, NULL, NULL, NULL, NULL, NULL) == 0 &&
+		version >= 5);
+}
+
+static void set_numbered_file(struct debug_unit *unit, Dwarf_Word file, struct source_location *ret)
+{
 	Dwarf_Files *files;
 	size_t n;
 
-	if (!unit->no_files && dwarf_getsrcfiles(&unit->inner, &files, &n) == 0 && file < n)
+	if (!unit->no_files && is_file(unit, file) &&
+	    dwarf_getsrcfiles(&unit->inner, &files, &n) == 0 && file < n)
 		set_file(unit, dwarf_filesrc(files, file, NULL, NULL), ret);
+}
+
+/*
+ * Sets where a function or an inlined one is declared. Link time optimization refers to another unit, which has
+ * its own numbers of files.
+ */
+static void set_declared_file(struct debug_unit *unit, Dwarf_Die *die, struct source_location *ret)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word file;
+
+	if (dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_file, &attribute), &file) == 0 &&
+	    attribute.cu == unit->inner.cu)
+		set_numbered_file(unit, file, ret);
+}
+
+/* Sets where an inlined call was made. */
+static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct source_location *ret)
+{
+	set_numbered_file(unit, number_attribute(call, DW_AT_call_file), ret);
 	ret->line = number_attribute(call, DW_AT_call_line);
 	ret->column = number_attribute(call, DW_AT_call_column);
 }
@@ -413,12 +436,19 @@ static int find_function(struct debug_unit *unit, uint64_t address, struct debug
 	return err;
 }
 
+/* The innermost call that contains an address, or the function itself. */
+static uint32_t find_call(struct debug_function *f, uint64_t address)
+{
+	const struct range *range = range_index_find(&f->index, address);
+
+	return range ? range->id : 0;
+}
+
 /* The calls that contain an address, innermost first. */
 static int find_calls(struct debug_unit *unit, struct debug_function *f, uint64_t address,
 		      bool lines, struct source_location *locations)
 {
-	const struct range *range = range_index_find(&f->index, address);
-	uint32_t i = range ? range->id : 0;
+	uint32_t i = find_call(f, address);
 	int n = 0;
 
 	while (i > 0 && n < LOCATION_MAX - 1) {
@@ -450,5 +480,8 @@ int debug_unit_find(struct debug_unit *unit, uint64_t address, bool lines,
 		n = find_calls(unit, f, address, lines, locations);
 	if (lines)
 		set_line(unit, address, &locations[0]);
+	/* Code of no line is often in a row of what was inlined before it, with that file. */
+	if (lines && f && locations[0].line == 0)
+		set_declared_file(unit, &f->calls[find_call(f, address)].die, &locations[0]);
 	return n == 0 && locations[0].file ? 1 : n;
 }

@@ -9,11 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-/* Longer names are not demangled: the time grows faster than their length. */
-#define MAX_MANGLED 4096
-/* A few bytes can expand to a name that exhausts the memory. */
-#define MAX_DEMANGLED (size_t)65536
+#include "limits/limits.h"
 
 enum mangling mangling_find(const char *symbol)
 {
@@ -50,7 +46,7 @@ static size_t plain_length(const char *symbol, bool full)
 /* Collects a name piece by piece until it is too long. */
 struct sink {
 	jmp_buf too_long;
-	char *text; /* MAX_DEMANGLED bytes */
+	char *text; /* DEMANGLE_MAX_NAME bytes */
 	size_t size;
 };
 
@@ -59,7 +55,7 @@ static void sink_add(const char *piece, size_t size, void *arg)
 	struct sink *sink = arg;
 
 	/* The demanglers cannot be stopped; the C++ one allocates no memory here. */
-	if (size >= MAX_DEMANGLED - sink->size)
+	if (size >= DEMANGLE_MAX_NAME - sink->size)
 		longjmp(sink->too_long, 1);
 	memcpy(sink->text + sink->size, piece, size);
 	sink->size += size;
@@ -97,12 +93,6 @@ static void cut_parameters(char *name)
 		*at = '\0';
 }
 
-/*
- * D names may refer back to parts of themselves, which may again: n references expand to at most
- * 3^(n/3) parts. This many are harmless.
- */
-#define MAX_D_REFERENCES 24
-
 static char *demangle_d(const char *symbol, bool full)
 {
 	int n = 0;
@@ -112,7 +102,7 @@ static char *demangle_d(const char *symbol, bool full)
 		return NULL;
 	for (const char *at = strchr(symbol, 'Q'); at; at = strchr(at + 1, 'Q'))
 		n++;
-	if (n > MAX_D_REFERENCES)
+	if (n > DEMANGLE_MAX_D_REFERENCES)
 		return NULL;
 	name = dlang_demangle(symbol, DMGL_NO_OPTS);
 	if (name && !full)
@@ -128,9 +118,9 @@ static char *demangle_function(const char *symbol, enum names_demangle style)
 	char *name;
 
 	plain = strndup(symbol, plain_length(symbol, full));
-	if (!plain || mangling_find(plain) == MANGLING_NONE || strlen(plain) > MAX_MANGLED)
+	if (!plain || mangling_find(plain) == MANGLING_NONE || strlen(plain) > DEMANGLE_MAX_MANGLED)
 		return steal_ptr(plain);
-	text = sink.text = malloc(MAX_DEMANGLED);
+	text = sink.text = malloc(DEMANGLE_MAX_NAME);
 	if (!text)
 		return NULL;
 	if (demangle_into(&sink, plain, full))
@@ -185,9 +175,9 @@ char *demangle_type(const char *name)
 	_cleanup_free_ char *text = NULL;
 
 	name += *name == '*';
-	if (strlen(name) > MAX_MANGLED)
+	if (strlen(name) > DEMANGLE_MAX_MANGLED)
 		return strdup(name);
-	text = sink.text = malloc(MAX_DEMANGLED);
+	text = sink.text = malloc(DEMANGLE_MAX_NAME);
 	if (!text)
 		return NULL;
 	return demangle_type_into(&sink, name) ? strndup(text, sink.size) : strdup(name);

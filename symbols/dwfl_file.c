@@ -66,12 +66,15 @@ static int fetch_debug_file(Dwfl_Module *module, const struct dwfl_source *sourc
 
 	if (!shared) {
 		size = dwfl_module_build_id(module, &build_id, &bias);
-		return size > 0 ? debug_server_fetch(server, build_id, (size_t)size, source->path) :
+		return size > 0 ? debug_server_fetch(server, build_id, (size_t)size, source->path,
+						     source->awaited) :
 				  -1;
 	}
 	dwarf = dwfl_module_getdwarf(module, &bias);
 	size = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &shared_id) : 0;
-	return size > 0 ? debug_server_fetch(server, shared_id, (size_t)size, source->path) : -1;
+	return size > 0 ? debug_server_fetch(server, shared_id, (size_t)size, source->path,
+					     source->awaited) :
+			  -1;
 }
 
 /*

@@ -20,8 +20,9 @@ struct dwfl_source {
 	int fd;              /* negative: the file is in memory, which must stay valid */
 	const void *memory;
 	size_t size;
-	const char *path; /* for the search for a separate debug file */
-	int debug_fd;     /* its debug file, used if libdwfl finds none; 0: none */
+	const char *path;  /* for the search for a separate debug file */
+	int debug_fd;      /* its debug file, used if libdwfl finds none; 0: none */
+	uint32_t *awaited; /* debug_server_fetch(); NULL: it is not wanted */
 };
 
 /*

@@ -4,8 +4,7 @@
 #include <dwarf.h>
 #include <errno.h>
 
-/* Damaged types may have any number of entries. */
-#define MAX_ENTRIES 65536
+#include "limits/limits.h"
 
 static int add(struct enumerators *list, Dwarf_Die *die, enum value_type as)
 {
@@ -24,7 +23,7 @@ int enumeration_read(Dwarf_Die *type, enum value_type as, struct enumerators *li
 	Dwarf_Die die;
 	int err = 0, more = dwarf_child(type, &die);
 
-	for (int i = 0; err == 0 && more == 0 && i < MAX_ENTRIES; i++) {
+	for (int i = 0; err == 0 && more == 0 && i < ENUMERATION_MAX_ENTRIES; i++) {
 		if (dwarf_tag(&die) == DW_TAG_enumerator)
 			err = add(list, &die, as);
 		more = list->n - first < ENUMERATION_MAX ? dwarf_siblingof(&die, &die) : 1;

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 /* Further enumerators of a type remain numbers, and so do those with longer names. */
-#define ENUMERATION_MAX 256
 #define ENUMERATOR_NAME_SIZE 64
 
 struct enumerator {

@@ -7,13 +7,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "tables/function_exits.h"
-
-/* Of one function, and of all together. */
-#define MAX_CODE ((uint64_t)1 << 20)
-#define MAX_ALL_CODE ((uint64_t)16 << 20)
-/* Symbols of functions and parts: each jump is looked up in all of them. */
-#define MAX_LISTED 1024
 
 struct ends {
 	int fd;
@@ -82,7 +77,8 @@ static int add_exits(struct ends *e, const struct listed_function *f)
 	size_t n;
 	int err;
 
-	if (f->size == 0 || f->size > MAX_CODE || f->size > MAX_ALL_CODE - e->n_read)
+	if (f->size == 0 || f->size > FUNCTION_ENDS_MAX_CODE ||
+	    f->size > FUNCTION_ENDS_MAX_ALL - e->n_read)
 		return 0;
 	code = read_code(e->fd, f->offset, f->size);
 	if (!code)
@@ -104,7 +100,7 @@ int function_ends_add(int fd, struct function_list *list)
 	int err = 0;
 
 	for (size_t at = 0; function_list_next(list, &at, &f); n++)
-		if (n == MAX_LISTED)
+		if (n == FUNCTION_ENDS_MAX_LISTED)
 			return 0;
 	for (size_t at = 0; err == 0 && function_list_next(list, &at, &f);)
 		if (is_code(&f))

@@ -5,6 +5,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static char *squeeze(const char *text)
 {
 	char *squeezed = strdup(text), *to = squeezed;
@@ -42,9 +44,21 @@ static bool is_symbol(const struct function_pattern *p, const char *symbol)
 	return strncmp(symbol, p->text, n) == 0 && (symbol[n] == '\0' || symbol[n] == '@');
 }
 
+/* What of a coroutine goes on, and what frees it: its frame is their only parameter. Go has methods of these names. */
+static bool is_coroutine_part(const char *symbol)
+{
+	static const char *const ends[] = { ".actor", ".resume", ".destroy", ".cleanup" };
+	const char *end = strrchr(symbol, '.');
+
+	for (size_t i = 0; end && i < ARRAY_SIZE(ends); i++)
+		if (strcmp(end, ends[i]) == 0)
+			return mangling_find(symbol) == MANGLING_CPLUS;
+	return false;
+}
+
 static bool is_part(const char *symbol)
 {
-	return strstr(symbol, ".part.") || strstr(symbol, ".cold");
+	return strstr(symbol, ".part.") || strstr(symbol, ".cold") || is_coroutine_part(symbol);
 }
 
 static enum function_match match_name(const struct function_pattern *p, const char *squeezed)

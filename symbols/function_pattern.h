@@ -32,8 +32,8 @@ void function_pattern_done(struct function_pattern *pattern);
 
 /*
  * Is this the symbol of such a function? Copies that the compiler made of it (.constprop.0, .isra.0)
- * are, parts of one (.part.0, .cold) only by their own symbol: they are not where it begins. Returns
- * an enum function_match, or -ENOMEM.
+ * are, parts of one (.part.0, .cold, a coroutine's .actor) only by their own symbol: they are not where it
+ * begins. Returns an enum function_match, or -ENOMEM.
  */
 int function_pattern_match(const struct function_pattern *pattern, const char *symbol);
 

@@ -6,14 +6,13 @@
 #include <string.h>
 
 #include "elf/elf_functions.h"
+#include "limits/limits.h"
 #include "log/suggestion.h"
 #include "symbols/function_ends.h"
+#include "symbols/function_offset.h"
 #include "symbols/function_parts.h"
 #include "symbols/function_pattern.h"
 #include "symbols/line_places.h"
-
-/* Names are compared for a suggestion only up to this many bytes: that takes a second. */
-#define MAX_GUESS_BYTES ((size_t)16 << 20)
 
 struct search {
 	struct function_pattern pattern;
@@ -76,7 +75,7 @@ static int compare(void *arg, const struct elf_function *f)
 	struct guess *g = arg;
 
 	g->bytes += strlen(f->symbol);
-	if (g->bytes > MAX_GUESS_BYTES)
+	if (g->bytes > FUNCTION_GUESS_MAX_BYTES)
 		return 1;
 	if (!name)
 		return -ENOMEM;
@@ -143,10 +142,35 @@ static int search_line(int fd, const struct source_line *line, const struct func
 	return err;
 }
 
+/* What a pattern means without an offset. */
+static int search_pattern(int fd, const char *pattern, const struct function_query *query,
+			  struct search *s)
+{
+	int err = function_pattern_init(&s->pattern, pattern);
+
+	if (err == 0)
+		err = elf_functions_each(fd, consider, s);
+	function_pattern_done(&s->pattern);
+	if (err == 0 && s->found.size == 0 && query->has_hint)
+		err = add_hint(fd, pattern, &s->found);
+	return err;
+}
+
+static int search_offset(int fd, size_t length, uint64_t offset, const struct function_query *query,
+			 struct search *s)
+{
+	_cleanup_free_ char *name = strndup(query->pattern, length);
+	int err = name ? search_pattern(fd, name, query, s) : -ENOMEM;
+
+	return err < 0 ? err : function_offset_apply(fd, offset, query->has_hint, &s->found);
+}
+
 int function_search(int fd, const struct function_query *query, struct function_list *ret)
 {
 	struct search s = { 0 };
 	struct source_line line;
+	uint64_t offset;
+	size_t length;
 	int err;
 
 	*ret = (struct function_list){ 0 };
@@ -156,12 +180,10 @@ int function_search(int fd, const struct function_query *query, struct function_
 			function_list_done(ret);
 		return err;
 	}
-	err = function_pattern_init(&s.pattern, query->pattern);
-	if (err == 0)
-		err = elf_functions_each(fd, consider, &s);
-	function_pattern_done(&s.pattern);
-	if (err == 0 && s.found.size == 0 && query->has_hint)
-		err = add_hint(fd, query->pattern, &s.found);
+	if (function_offset_parse(query->pattern, &length, &offset))
+		err = search_offset(fd, length, offset, query, &s);
+	else
+		err = search_pattern(fd, query->pattern, query, &s);
 	if (err == 0 && query->has_parts)
 		err = function_parts_add(fd, &s.found);
 	if (err == 0 && query->has_ends)

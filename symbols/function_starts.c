@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "cfi/index.h"
 #include "elf/eh_frame.h"
+#include "limits/limits.h"
 
 /* Starts are relative to the first one. */
 struct function {

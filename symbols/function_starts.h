@@ -12,12 +12,6 @@
  */
 struct function_starts;
 
-/* The maximum number of functions; of a file with more, only the first ones are used. */
-#define FUNCTION_STARTS_MAX ((size_t)4 << 20)
-
-/* No program has a larger .eh_frame, and indexing one would take too much memory. */
-#define FUNCTION_STARTS_SECTION_MAX ((uint64_t)256 << 20)
-
 /*
  * Reads the file behind fd or, if fd is negative, size bytes of memory; neither is needed
  * afterwards. Returns 0, -ENODATA if it has no .eh_frame, or another negative errno.

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "elf/go_program.h"
 #include "go/go_location.h"
+#include "limits/limits.h"
 
 /* What remains of a function after the file is closed. */
 struct function {
@@ -57,14 +58,11 @@ static bool is_go(const struct pclntab_function *f)
 	return f->line != 0;
 }
 
-/* The maximum size of names that are read for the copy; functions may share them. */
-#define NAMES_MAX (UINT64_C(256) << 20)
-
 /* Lists the functions with their names in the table, and the range of these names. */
 static size_t list_functions(const struct pclntab *t, struct function *ret, const char **ret_first,
 			     const char **ret_end)
 {
-	uint64_t left = NAMES_MAX;
+	uint64_t left = GO_NAMES_MAX;
 	size_t n = 0;
 
 	*ret_first = *ret_end = NULL;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "limits/limits.h"
 #include "symbols/location.h"
 
 /*

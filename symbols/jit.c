@@ -13,8 +13,10 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "symbols/demangle.h"
 #include "symbols/jit_dump.h"
+#include "symbols/jit_excess.h"
 #include "symbols/jit_index.h"
 #include "symbols/jit_map.h"
 #include "symbols/jit_reader.h"
@@ -307,14 +309,6 @@ static void take_given(struct jit *jit)
 	pthread_mutex_unlock(&jit->given_lock);
 }
 
-static size_t memory_left(const struct jit *jit, const struct jit_index *index)
-{
-	uint64_t others = jit->names->jit_memory - index->memory;
-	uint64_t left = others < JIT_MEMORY_ALL ? JIT_MEMORY_ALL - others : 0;
-
-	return left < JIT_MEMORY ? left : JIT_MEMORY;
-}
-
 /* A reader is not asked about what it has read. Of files elsewhere, their servers know more than this. */
 static bool is_unchanged(const struct source *source)
 {
@@ -333,13 +327,15 @@ static int read_part(struct jit *jit, size_t i)
 	_cleanup_(jit_pieces_done) struct jit_pieces pieces = { .bytes = NULL };
 	struct jit_index *index = &jit->indexes[i];
 	struct source *source = &jit->files[i];
-	size_t limit = memory_left(jit, index);
+	size_t limit = jit_memory_left(jit->names, index->memory);
 	int more, err;
 
 	more = reader ? reader->read(jit->names->jit_reader_arg, jit->at.payer, (enum jit_kind)i,
 				     source->fd, &source->at, &pieces) :
 			jit_file_read((enum jit_kind)i, source->fd, &source->at, &pieces);
 	err = jit_pieces_place(&pieces, limit, index);
+	if (err == -E2BIG && limit < JIT_MEMORY && index->memory > limit)
+		return -ENOSPC; /* others have what this one lacks */
 	return err < 0 ? err : more;
 }
 
@@ -363,7 +359,8 @@ static bool read_source(struct jit *jit, size_t i, uint64_t until)
 	}
 	if (more == 0)
 		source->seen = st;
-	else if (more < 0 && more != -EAGAIN)
+	jit_excess_tell(jit->names, source->fd, more);
+	if (more < 0 && more != -EAGAIN)
 		close_source(jit, i);
 	return more <= 0 && more != -EAGAIN;
 }

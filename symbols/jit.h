@@ -20,13 +20,6 @@
 struct jit;
 struct names;
 
-/*
- * The approximate memory in bytes for the names of one process, and of all processes of one struct
- * names. Code beyond the limit has no names.
- */
-#define JIT_MEMORY (UINT64_C(64) << 20)
-#define JIT_MEMORY_ALL (UINT64_C(256) << 20)
-
 /* 0 or -ENOMEM. `names` must outlive it. */
 int jit_new(struct names *names, struct jit **ret);
 struct jit *jit_free(struct jit *jit);

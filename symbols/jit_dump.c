@@ -11,15 +11,12 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/arch.h"
+#include "limits/limits.h"
 
 #define MAGIC 0x4a695444u /* "JiTD" in the writer's byte order */
 #define VERSION 1
 #define FLAG_ARCH_TIMESTAMP 1 /* times are the processor's, not CLOCK_MONOTONIC's */
 
-/*
- * The maximum size of the part of a record that is read; a piece of code has its bytes behind it.
- */
-#define MAX_BODY (size_t)(16 << 20)
 #define WINDOW_SIZE (size_t)(256 << 10)
 
 struct file_header {
@@ -261,7 +258,7 @@ static int read_next(struct dump *dump, struct window *window, uint64_t file_siz
 	if (left < header.size)
 		return 0;
 	size = header.size - sizeof(header);
-	size = size < MAX_BODY ? size : MAX_BODY;
+	size = size < JIT_DUMP_MAX_BODY ? size : JIT_DUMP_MAX_BODY;
 	/* The code itself, most of the record, may be missing. */
 	if (header.id == LOAD && size > WINDOW_SIZE - sizeof(header))
 		size = WINDOW_SIZE - sizeof(header);

@@ -8,9 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-
-/* The maximum number of past pieces to check for one address; reused addresses have a few. */
-#define MAX_STEPS 4096
+#include "limits/limits.h"
 
 /* A part of a piece of code during the time in which nothing replaced it. */
 struct jit_piece {
@@ -217,7 +215,7 @@ static const struct jit_piece *find_in_run(const struct jit_piece *run, size_t n
 static const struct jit_piece *find_past(struct jit_index *index, uint64_t address, uint64_t time)
 {
 	const struct jit_piece *found = NULL;
-	unsigned int steps = MAX_STEPS;
+	unsigned int steps = JIT_INDEX_MAX_STEPS;
 
 	sort_past(index);
 	for (size_t i = index->n_runs; i > 0 && !found; i--) {

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Profilers' files are not larger than this; a larger one would only keep the profiler busy. */
-#define JIT_FILE_MAX (UINT64_C(1) << 30)
 /* Each run of sorted pieces has more than twice as many as the next one. */
 #define JIT_RUNS_MAX 64
 
@@ -45,11 +43,6 @@ struct jit_index {
 	size_t n_runs;                 /* those in no run yet are behind the last one */
 	size_t memory;                 /* approximate, in bytes */
 };
-
-/* The maximum number of pieces of code per process, more than any real one has. */
-#define JIT_INDEX_MAX (UINT32_C(1) << 22)
-/* The maximum size of a piece of code in bytes; larger ones are invalid. */
-#define JIT_CODE_MAX (UINT64_C(1) << 31)
 
 /* The result of jit_index_find() if there is no such piece. */
 #define JIT_CODE_NONE UINT32_MAX

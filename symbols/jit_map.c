@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 
 #define CHUNK_SIZE (256 << 10)
 

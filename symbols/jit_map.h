@@ -12,9 +12,6 @@
  * them). If lines overlap, the last one counts.
  */
 
-/* Longer lines are truncated; lines of thousands of bytes do occur. */
-#define JIT_MAP_LINE_MAX 16384
-
 /*
  * Opens /tmp/perf-PID.map below a root; PID is the process's number in its own PID namespace. Anyone may
  * place files, links and mounts at this path to redirect it to any file of the machine.

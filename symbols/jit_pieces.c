@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "symbols/demangle.h"
 
 struct head {

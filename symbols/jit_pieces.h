@@ -22,13 +22,6 @@ struct jit_pieces {
 	enum names_demangle style;
 };
 
-/* A reader stops after the record with which it has so many bytes. */
-#define JIT_PIECES_ENOUGH ((size_t)4 << 20)
-/* Or has read so much of the file. */
-#define JIT_READ_ENOUGH (UINT64_C(32) << 20)
-/* So it has fewer than this. */
-#define JIT_PIECES_MAX ((size_t)64 << 20)
-
 /* How far a file has been read. Starts as zero. */
 struct jit_position {
 	uint64_t at;       /* what was not read yet */

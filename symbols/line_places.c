@@ -13,12 +13,10 @@
 #include "base/cleanup.h"
 #include "elf/decompressed.h"
 #include "elf/elf_open.h"
+#include "limits/limits.h"
 #include "symbols/range_index.h"
 
 DEFINE_CLEANUP(Dwarf *, dwarf_end)
-
-/* Addresses, some of them again and again; of others, half. */
-#define MAX_ROWS 4096
 
 bool source_line_parse(const char *text, struct source_line *ret)
 {
@@ -171,9 +169,9 @@ static void sort(struct line_places *p)
 /* Units may have the same code, as copies of a function in a header. */
 static int add(struct line_places *p, uint64_t address)
 {
-	if (p->n == MAX_ROWS) {
+	if (p->n == LINE_PLACES_MAX) {
 		sort(p);
-		if (p->n > MAX_ROWS / 2)
+		if (p->n > LINE_PLACES_MAX / 2)
 			return -E2BIG;
 	}
 	if (array_reserve(p->addresses, p->n, p->size) < 0)

@@ -18,10 +18,4 @@ struct source_location {
 	bool inlined;         /* into the location that follows */
 };
 
-/*
- * The maximum number of locations; deeper inlined calls are left out, the outermost function is
- * not.
- */
-#define LOCATION_MAX 256
-
 #endif

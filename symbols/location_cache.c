@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "limits/limits.h"
 #include "symbols/demangle.h"
 
 struct location_cache_entry {

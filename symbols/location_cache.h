@@ -21,9 +21,6 @@ struct location_cache {
 	size_t n_entries;
 };
 
-/* The maximum number of addresses; a full cache is emptied and starts again. */
-#define LOCATION_CACHE_MAX 65536
-
 /* Empties it; the style remains. */
 void location_cache_done(struct location_cache *cache);
 

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "limits/limits.h"
 
 /* The sections that are read. */
 struct body {

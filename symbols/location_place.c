@@ -78,7 +78,7 @@ static bool cfa_distance(struct code_place *at, int64_t offset, int64_t *ret)
 static int set_register(struct typed_place *p, int reg)
 {
 	if (reg < 0 || reg >= DP_REG_PC) {
-		snprintf(p->why, PARAMETER_WHY_SIZE, "it is in no register for integers");
+		snprintf(p->why, PARAMETER_WHY_SIZE, IN_FLOAT_REGISTER);
 		return -EINVAL;
 	}
 	p->how.reg = (__u8)reg;
@@ -152,8 +152,9 @@ static bool only_narrows(const Dwarf_Op *ops, size_t n)
 /* A value that is computed from a register. */
 static bool set_sum(struct typed_place *p, const Dwarf_Op *ops, size_t n, bool is_exact)
 {
+	/* What is converted to a float is not the register's value. */
 	if (n < 2 || !is_based(&ops[0], is_exact) || ops[n - 1].atom != DW_OP_stack_value ||
-	    !only_narrows(ops + 1, n - 2))
+	    !only_narrows(ops + 1, n - 2) || type_is_float(&p->type))
 		return false;
 	p->how.add = (__s64)ops[0].number;
 	return set_register(p, ops[0].atom - DW_OP_breg0) == 0;
@@ -256,6 +257,18 @@ static int fail(struct typed_place *p, const char *why, const struct code_place 
 	return -EINVAL;
 }
 
+/* It is not where the function is entered what it will be: floats are passed in registers that are not read. */
+static int fail_unknown(struct typed_place *p, Dwarf_Die *variable, const struct code_place *at)
+{
+	Dwarf_Die type;
+
+	if (!at->is_entry || !type_of(variable, &type) || !type_is_float(&type))
+		return fail(p, "it is not known where it is", at);
+	snprintf(p->why, PARAMETER_WHY_SIZE,
+		 IN_FLOAT_REGISTER "; at a line behind, it may be in memory");
+	return -EINVAL;
+}
+
 static const char *producer_of(Dwarf_Die *function)
 {
 	Dwarf_Attribute attribute;
@@ -323,5 +336,5 @@ int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_plac
 	p->why[0] = '\0';
 	if (!is_exact && passed_place(&at->function, at->address, variable, p))
 		return 0;
-	return fail(p, "it is not known where it is", at);
+	return fail_unknown(p, variable, at);
 }

@@ -6,12 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "limits/limits.h"
 #include "symbols/string_type.h"
-
-/* Damaged types may refer to themselves. */
-#define MAX_TYPES 64
-#define MAX_MEMBERS 65536
-#define MAX_NESTED 8
 
 static int fail(const struct typed_place *p, const char *format, const char *name, size_t n)
 {
@@ -30,7 +26,7 @@ bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	bool is_known = referred_type(die, ret);
 
-	for (int i = 0; is_known && i < MAX_TYPES; i++) {
+	for (int i = 0; is_known && i < TYPE_MAX_CHAIN; i++) {
 		switch (dwarf_tag(ret)) {
 		case DW_TAG_typedef:
 		case DW_TAG_const_type:
@@ -59,6 +55,16 @@ bool type_is_struct(Dwarf_Die *type)
 	int tag = dwarf_tag(type);
 
 	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+bool type_is_float(Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding = 0;
+
+	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding);
+	return encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
+	       encoding == DW_ATE_imaginary_float || encoding == DW_ATE_decimal_float;
 }
 
 bool typed_place_add(struct typed_place *p, uint64_t offset, const struct typed_place *piece)
@@ -143,7 +149,7 @@ static bool find_member(Dwarf_Die *type, const char *name, size_t n, int depth, 
 	Dwarf_Die member, inner;
 	int more = dwarf_child(type, &member);
 
-	for (int i = 0; more == 0 && i < MAX_MEMBERS; i++) {
+	for (int i = 0; more == 0 && i < TYPE_MAX_MEMBERS; i++) {
 		int tag = dwarf_tag(&member);
 		uint64_t offset, inner_offset;
 
@@ -155,7 +161,7 @@ static bool find_member(Dwarf_Die *type, const char *name, size_t n, int depth, 
 				return true;
 			}
 			if ((tag == DW_TAG_inheritance || !dwarf_diename(&member)) &&
-			    depth < MAX_NESTED && type_of(&member, &inner) &&
+			    depth < TYPE_MAX_NESTED && type_of(&member, &inner) &&
 			    find_member(&inner, name, n, depth + 1, ret, &inner_offset)) {
 				*ret_offset = offset + inner_offset;
 				return true;
@@ -262,6 +268,8 @@ static enum value_type base_type(Dwarf_Die *type)
 	case DW_ATE_unsigned_char:
 	case DW_ATE_UTF:
 		return value_type_of(VALUE_IS_UNSIGNED, (size_t)size);
+	case DW_ATE_float:
+		return value_type_of(VALUE_IS_FLOAT, (size_t)size);
 	default:
 		return VALUE_N_TYPES;
 	}
@@ -341,6 +349,18 @@ static int read_string(struct typed_place *p, const struct string_layout *layout
 	return err;
 }
 
+/* Is a floating-point number wanted of one of another size? */
+static bool is_other_float(Dwarf_Die *type, enum value_type wanted)
+{
+	return (wanted == VALUE_F32 || wanted == VALUE_F64) && type_is_float(type) &&
+	       own_type(type) != wanted;
+}
+
+static bool is_text(enum value_type type)
+{
+	return type == VALUE_STR || type == VALUE_BYTES;
+}
+
 /* What is neither a text with its length nor a reference. */
 static int read_plain(struct typed_place *p, enum value_type wanted, enum value_type *ret)
 {
@@ -353,14 +373,16 @@ static int read_plain(struct typed_place *p, enum value_type wanted, enum value_
 	if (*ret == VALUE_N_TYPES)
 		return fail(
 			p,
-			"its type is no integer, enum, pointer, or text of C, C++, Rust or Go%.*s",
+			"its type is no integer, f32, f64, enum, pointer, or text of C, C++, Rust or Go%.*s",
 			"", 0);
+	if (is_other_float(&p->type, *ret))
+		return fail(p, "it is a floating-point number of another size%.*s", "", 0);
 	if (*ret > VALUE_BYTES)
 		return fail(
 			p,
 			"it is no string of C++, Rust or Go: str and bytes[LENGTH] are allowed%.*s",
 			"", 0);
-	if (*ret == VALUE_STR || *ret == VALUE_BYTES)
+	if (is_text(*ret))
 		p->how.is_text = *ret == VALUE_STR ? DP_TEXT_ENDED : DP_TEXT_SIZED;
 	if (is_array && p->how.is_text)
 		return p->is_address && p->n_pieces == 0 ?

@@ -32,6 +32,8 @@ struct typed_place {
 bool type_of(Dwarf_Die *die, Dwarf_Die *ret);
 /* Of a type that type_of() has returned. */
 bool type_is_struct(Dwarf_Die *type);
+bool type_is_float(Dwarf_Die *type);
+#define IN_FLOAT_REGISTER "it is in a register for floats, which no probe can read"
 /*
  * Finds a member by n bytes of its name, also in nameless members and base classes; and where one is in
  * its struct. False: there is none, or it is elsewhere: static, or of a virtual base.

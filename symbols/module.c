@@ -14,6 +14,7 @@
 #include "elf/code_lines.h"
 #include "elf/code_pages.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "symbols/code_source.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
@@ -22,9 +23,6 @@
 #include "symbols/name_reader.h"
 #include "symbols/name_source.h"
 #include "symbols/names_parts.h"
-
-/* More than a stack has in one binary. */
-#define MODULE_WANTED_MAX 4096
 
 void module_set_file(struct module *module, int fd)
 {
@@ -246,7 +244,7 @@ struct module *module_free(struct module *module)
 	return NULL;
 }
 
-struct dwfl_source module_dwfl_source(const struct module *module)
+struct dwfl_source module_dwfl_source(struct module *module)
 {
 	return (struct dwfl_source){
 		.names = module->names,
@@ -255,6 +253,7 @@ struct dwfl_source module_dwfl_source(const struct module *module)
 		.size = module->memory_size,
 		.path = module->path,
 		.debug_fd = module->debug_fd,
+		.awaited = &module->awaited,
 	};
 }
 
@@ -308,15 +307,29 @@ static size_t limit_inlines(const struct module *module, struct source_location 
 	return 1;
 }
 
-/* Servers may have what was not found during sampling: looks everything up again. */
+/* Whether servers may have what was not found before. */
+static bool servers_have_news(struct module *module)
+{
+	struct debug_server *server = module->names->server;
+
+	if (module->awaited) {
+		if (debug_server_is_awaited(server, module->awaited))
+			return false;
+		module->awaited = 0;
+		return true;
+	}
+	if (module->servers_tried || !debug_server_is_allowed(server))
+		return false;
+	module->servers_tried = true;
+	return module->no_debug;
+}
+
+/* Looks everything up again if that may help. */
 static void try_servers(struct module *module)
 {
 	const struct name_source *source;
 
-	if (module->servers_tried || !debug_server_is_allowed(module->names->server))
-		return;
-	module->servers_tried = true;
-	if (!module->no_debug || module->fd < 0 || module_is_written_to(module))
+	if (!servers_have_news(module) || module->fd < 0 || module_is_written_to(module))
 		return;
 	for (size_t i = 0; (source = name_source(i)); i++)
 		if (source->retry)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "limits/limits.h"
 #include "symbols/location.h"
 
 struct dwfl_source;
@@ -54,6 +55,6 @@ extern const struct name_source name_source_plt;
 extern const struct name_source name_source_starts;
 
 /* What libdwfl needs to open the module's file. */
-struct dwfl_source module_dwfl_source(const struct module *module);
+struct dwfl_source module_dwfl_source(struct module *module);
 
 #endif

@@ -2,6 +2,7 @@
 /* Debug information: functions, inlined calls, files and lines. */
 #include <utlist.h>
 
+#include "limits/limits.h"
 #include "symbols/debug_info.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/module.h"

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "limits/limits.h"
 #include "symbols/go_names.h"
 #include "symbols/module.h"
 #include "symbols/name_source.h"

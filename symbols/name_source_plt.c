@@ -2,6 +2,7 @@
 /* PLT stubs, which no symbol names. */
 #include <errno.h>
 
+#include "limits/limits.h"
 #include "symbols/module.h"
 #include "symbols/name_source.h"
 #include "symbols/names.h"

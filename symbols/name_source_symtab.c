@@ -2,6 +2,7 @@
 /* Symbol tables: functions. */
 #include <errno.h>
 
+#include "limits/limits.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/module.h"
 #include "symbols/name_source.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "limits/limits.h"
 #include "symbols/debug_server.h"
 #include "symbols/module.h"
 #include "symbols/names_parts.h"

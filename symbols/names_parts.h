@@ -29,8 +29,10 @@ struct names {
 	/* jit.c */
 	const struct jit_reader *jit_reader; /* NULL: this process reads the files itself */
 	void *jit_reader_arg;
-	_Atomic uint64_t jit_memory;    /* for generated code of all processes */
-	_Atomic unsigned int n_settled; /* number of calls of names_settle() */
+	_Atomic uint64_t jit_memory;       /* for generated code of all processes */
+	_Atomic unsigned int n_settled;    /* number of calls of names_settle() */
+	_Atomic unsigned int n_excess;     /* files that were too large */
+	_Atomic unsigned int n_excess_all; /* files for which no memory was left */
 };
 
 #endif

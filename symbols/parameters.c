@@ -12,14 +12,10 @@
 #include "base/array.h"
 #include "elf/decompressed.h"
 #include "elf/elf_open.h"
+#include "limits/limits.h"
 #include "symbols/enumeration.h"
 #include "symbols/location_place.h"
 #include "symbols/passed.h"
-
-/* Damaged entries may refer to each other. */
-#define MAX_DEPTH 32
-#define MAX_ENTRIES (UINT64_C(1) << 26)
-#define MAX_CHILDREN 65536
 
 struct search {
 	uint64_t address;
@@ -48,7 +44,7 @@ static bool begins_at(Dwarf_Die *function, uint64_t address)
 static bool find_function(struct search *s, Dwarf_Die *parent, int depth)
 {
 	Dwarf_Die die;
-	int more = depth < MAX_DEPTH ? dwarf_child(parent, &die) : 1;
+	int more = depth < PARAMETERS_MAX_DEPTH ? dwarf_child(parent, &die) : 1;
 
 	while (more == 0 && s->budget > 0) {
 		int tag = dwarf_tag(&die);
@@ -84,7 +80,7 @@ struct place {
 	Dwarf *dwarf;
 	struct code_place at;
 	/* Of one within a function, the scopes around it, the innermost last; none where one is entered */
-	Dwarf_Die scopes[MAX_DEPTH];
+	Dwarf_Die scopes[PARAMETERS_MAX_DEPTH];
 	size_t n_scopes;
 };
 
@@ -97,7 +93,7 @@ static bool is_scope(int tag)
 static bool find_scopes(struct search *s, Dwarf_Die *parent, int depth, struct place *p)
 {
 	Dwarf_Die die;
-	int more = depth < MAX_DEPTH ? dwarf_child(parent, &die) : 1;
+	int more = depth < PARAMETERS_MAX_DEPTH ? dwarf_child(parent, &die) : 1;
 
 	for (; more == 0 && s->budget > 0; more = dwarf_siblingof(&die, &die)) {
 		int tag = dwarf_tag(&die);
@@ -186,7 +182,7 @@ static void place_done(struct place *p)
 /* Errors as of parameters_find(). place_done() frees *ret, always. */
 static int place_find(int fd, uint64_t address, struct place *ret)
 {
-	struct search search = { .address = address, .budget = MAX_ENTRIES };
+	struct search search = { .address = address, .budget = PARAMETERS_MAX_ENTRIES };
 
 	*ret = (struct place){ .elf = elf_open(fd), .at.address = address };
 	if (!ret->elf)
@@ -236,7 +232,8 @@ static bool find_named(Dwarf_Die *scope, const char *name, size_t n, bool with_v
 {
 	int more = dwarf_child(scope, ret);
 
-	for (int i = 0; more == 0 && i < MAX_CHILDREN; i++, more = dwarf_siblingof(ret, ret)) {
+	for (int i = 0; more == 0 && i < PARAMETERS_MAX_CHILDREN;
+	     i++, more = dwarf_siblingof(ret, ret)) {
 		const char *own = dwarf_diename(ret);
 		int tag = dwarf_tag(ret);
 
@@ -248,9 +245,71 @@ static bool find_named(Dwarf_Die *scope, const char *name, size_t n, bool with_v
 	return false;
 }
 
+/* Go describes results as parameters that the function sets (DWARF 5 section 4.1). */
+static bool is_result(Dwarf_Die *parameter)
+{
+	Dwarf_Attribute attribute;
+	bool is_set = false;
+
+	dwarf_formflag(dwarf_attr_integrate(parameter, DW_AT_variable_parameter, &attribute),
+		       &is_set);
+	return is_set;
+}
+
+static bool find_in_order(Dwarf_Die *function, uint64_t number, Dwarf_Die *ret)
+{
+	int more = dwarf_child(function, ret);
+
+	for (int i = 0; more == 0 && i < PARAMETERS_MAX_CHILDREN;
+	     i++, more = dwarf_siblingof(ret, ret))
+		if (dwarf_tag(ret) == DW_TAG_formal_parameter && !is_result(ret) && --number == 0)
+			return true;
+	return false;
+}
+
+static bool find_origin(Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formref_die(dwarf_attr(die, DW_AT_abstract_origin, &attribute), ret) != NULL;
+}
+
+/* The source has the order; copies of the function may have some parameters elsewhere, or not at all. */
+static bool find_numbered(Dwarf_Die *function, uint64_t number, Dwarf_Die *ret)
+{
+	Dwarf_Die source, wanted, origin;
+	int more;
+
+	if (!find_origin(function, &source))
+		return find_in_order(function, number, ret);
+	if (!find_in_order(&source, number, &wanted))
+		return false;
+	more = dwarf_child(function, ret);
+	for (int i = 0; more == 0 && i < PARAMETERS_MAX_CHILDREN;
+	     i++, more = dwarf_siblingof(ret, ret))
+		if (find_origin(ret, &origin) && origin.addr == wanted.addr)
+			return true;
+	return false;
+}
+
+/* "arg2" in front of members. 0: it is a name. */
+static uint64_t number_of(const char *name, size_t n)
+{
+	const size_t word = strlen(PARAMETER_WORD);
+
+	if (n <= word || memcmp(name, PARAMETER_WORD, word) != 0 ||
+	    strspn(name + word, "0123456789") != n - word)
+		return 0;
+	return strtoull(name + word, NULL, 10);
+}
+
 /* What a name means at the place: a parameter, or, within a function, also a variable. */
 static bool find_variable(struct place *p, const char *name, size_t n, Dwarf_Die *ret)
 {
+	const uint64_t number = number_of(name, n);
+
+	if (p->at.is_entry && number > 0)
+		return find_numbered(&p->at.function, number, ret);
 	if (p->at.is_entry)
 		return find_named(&p->at.function, name, n, false, ret);
 	for (size_t i = p->n_scopes; i-- > 0;) {
@@ -297,11 +356,20 @@ static int find_place(struct place *at, const char *name, size_t n, struct typed
 	return err;
 }
 
+static bool returns_float(Dwarf_Die *function)
+{
+	Dwarf_Die type;
+
+	return type_of(function, &type) && type_is_float(&type);
+}
+
 static int find_result(Dwarf_Die *function, struct typed_place *p)
 {
 	if (passed_result(function, p) && type_of(function, &p->type))
 		return 0;
-	snprintf(p->why, PARAMETER_WHY_SIZE, "how the function returns it is not known");
+	snprintf(p->why, PARAMETER_WHY_SIZE, "%s",
+		 returns_float(function) ? IN_FLOAT_REGISTER :
+					   "how the function returns it is not known");
 	return -EINVAL;
 }
 
@@ -352,6 +420,8 @@ static int resolve(struct place *at, const struct parameter_wanted *wanted, stru
 	}
 	err = find_value(at, wanted->path, wanted->is_result, (enum value_type)wanted->type, &place,
 			 &type);
+	if (err < 0 && wanted->is_result && returns_float(&at->at.function))
+		ret->type = VALUE_F64;
 	if (err < 0)
 		return err;
 	ret->type = type;
@@ -380,17 +450,6 @@ int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wan
 	return 0;
 }
 
-/* Go describes results as parameters that the function sets (DWARF 5 section 4.1). */
-static bool is_result(Dwarf_Die *parameter)
-{
-	Dwarf_Attribute attribute;
-	bool is_set = false;
-
-	dwarf_formflag(dwarf_attr_integrate(parameter, DW_AT_variable_parameter, &attribute),
-		       &is_set);
-	return is_set;
-}
-
 int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 {
 	_cleanup_(place_done) struct place place;
@@ -400,7 +459,7 @@ int parameters_list(int fd, uint64_t address, struct enumerators *ret)
 	if (err < 0)
 		return err;
 	more = dwarf_child(&place.at.function, &die);
-	for (int i = 0; more == 0 && err == 0 && i < MAX_CHILDREN;
+	for (int i = 0; more == 0 && err == 0 && i < PARAMETERS_MAX_CHILDREN;
 	     i++, more = dwarf_siblingof(&die, &die)) {
 		char why[PARAMETER_WHY_SIZE];
 		struct typed_place value = { .why = why };

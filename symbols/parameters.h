@@ -15,9 +15,14 @@
  */
 
 #define PARAMETER_PATH_SIZE 64
+/* In front of a parameter's number */
+#define PARAMETER_WORD "arg"
 #define PARAMETER_WHY_SIZE 96
 
-/* A parameter, and members of what it is or points to: "req->method", "point.x". "": none, skipped. */
+/*
+ * A parameter, and members of what it is or points to: "req->method", "point.x"; or, where a function is
+ * entered, "arg2->method", of its second parameter. "": none, skipped.
+ */
 struct parameter_wanted {
 	char path[PARAMETER_PATH_SIZE];
 	char length[PARAMETER_PATH_SIZE]; /* the integer with the length of a text; "": none */
@@ -27,7 +32,8 @@ struct parameter_wanted {
 };
 
 struct parameter {
-	uint32_t type;    /* enum value_type */
+	uint32_t
+		type; /* enum value_type; of what cannot be read, whether it is a float (F64) or not (0) */
 	uint32_t n_names; /* of its values: so many enumerators of the list are its own */
 	struct dp_argument how;
 	struct dp_argument length;    /* what was wanted, or that of a DP_TEXT_SIZED by itself */

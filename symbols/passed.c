@@ -5,15 +5,11 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "symbols/string_type.h"
 
 #define WORD 8
 #define LARGEST_IN_REGISTERS 16
-
-/* Damaged types may refer to themselves, and have any number of members. */
-#define MAX_DEPTH 8
-#define MAX_MEMBERS 256
-#define MAX_CHILDREN 65536
 
 #define X(name) DP_##name,
 static const __u8 registers[] = { DP_ARGUMENT_REGISTERS(X) };
@@ -64,16 +60,6 @@ static int size_of(Dwarf_Die *type)
 	return is_pointer(type) ? WORD : dwarf_bytesize(type);
 }
 
-static bool is_float(Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word encoding = 0;
-
-	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attribute), &encoding);
-	return encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
-	       encoding == DW_ATE_imaginary_float || encoding == DW_ATE_decimal_float;
-}
-
 static void add_end(struct scalars *s, uint64_t end)
 {
 	if (end > s->end)
@@ -88,7 +74,7 @@ static void add_scalar(struct scalars *s, Dwarf_Die *type, uint64_t at)
 		return; /* Rust's () */
 	s->is_packed |= size > 0 && at % (uint64_t)size != 0;
 	s->is_wide |= size > WORD;
-	s->has_others |= size < 0 || size > WORD || s->is_packed || is_float(type);
+	s->has_others |= size < 0 || size > WORD || s->is_packed || type_is_float(type);
 	add_end(s, at + (size > 0 ? (uint64_t)size : 0));
 	if (s->n < ARRAY_SIZE(s->at))
 		s->at[s->n] = at;
@@ -149,7 +135,7 @@ static void find_in_array(struct scalars *s, Dwarf_Die *type, uint64_t at, int d
 
 static void find_scalars(struct scalars *s, Dwarf_Die *type, uint64_t at, int depth)
 {
-	if (depth > MAX_DEPTH) {
+	if (depth > PASSED_MAX_DEPTH) {
 		s->has_others = true;
 		return;
 	}
@@ -180,7 +166,7 @@ static void find_scalars(struct scalars *s, Dwarf_Die *type, uint64_t at, int de
 
 static struct scalars scalars_of(Dwarf_Die *type)
 {
-	struct scalars s = { .budget = MAX_MEMBERS };
+	struct scalars s = { .budget = PASSED_MAX_MEMBERS };
 
 	find_scalars(&s, type, 0, 0);
 	return s;
@@ -190,7 +176,7 @@ static enum passed number_passed(Dwarf_Die *type, int size)
 {
 	if (size <= 0 || size > WORD)
 		return PASSED_UNKNOWN;
-	return is_float(type) ? PASSED_FLOAT : PASSED_INTEGER;
+	return type_is_float(type) ? PASSED_FLOAT : PASSED_INTEGER;
 }
 
 /*
@@ -248,7 +234,7 @@ static bool has_destructor(Dwarf_Die *type, int *budget)
 static bool may_have_address(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
-	int budget = MAX_MEMBERS;
+	int budget = PASSED_MAX_MEMBERS;
 
 	return !dwarf_attr(type, DW_AT_calling_convention, &attribute) &&
 	       has_destructor(type, &budget);
@@ -485,7 +471,8 @@ bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
 	if (hidden < 0 || !has_convention(function, language))
 		return false;
 	more = dwarf_child(function, &die);
-	for (int i = 0; more == 0 && i < MAX_CHILDREN; i++, more = dwarf_siblingof(&die, &die)) {
+	for (int i = 0; more == 0 && i < PARAMETERS_MAX_CHILDREN;
+	     i++, more = dwarf_siblingof(&die, &die)) {
 		struct typed_place place = { .why = ret->why };
 		enum passed how;
 

@@ -10,13 +10,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/elf_linkage.h"
+#include "limits/limits.h"
 #include "symbols/stub_code.h"
-
-/* The maximum number of stubs per file. */
-#define MAX_STUBS ((size_t)1 << 18)
-/* Longer names are truncated, since many stubs may share one; MAX_NAMES limits the total size. */
-#define MAX_NAME 1000
-#define MAX_NAMES ((size_t)16 << 20)
 
 struct stub {
 	uint64_t start, size;
@@ -53,7 +48,8 @@ static int add_stubs(void *arg, const struct elf_stubs *stubs)
 	size_t step = is_short ? 8 : code_stub_size;
 	struct plt *plt = arg;
 
-	for (uint64_t at = 0; at + step <= stubs->size && plt->n_stubs < MAX_STUBS; at += step) {
+	for (uint64_t at = 0; at + step <= stubs->size && plt->n_stubs < PLT_MAX_STUBS;
+	     at += step) {
 		struct stub stub = { .start = stubs->address + at, .size = step };
 
 		if (!code_find_slot(stubs->code + at, step, stub.start, &stub.slot, &stub.number))
@@ -91,9 +87,9 @@ static int set_name(struct plt *plt, struct stub *stub, const char *name)
 {
 	int size;
 
-	if (stub->name || plt->names_size > MAX_NAMES)
+	if (stub->name || plt->names_size > PLT_MAX_NAMES)
 		return 0;
-	size = asprintf(&stub->name, "%.*s@plt", MAX_NAME, name);
+	size = asprintf(&stub->name, "%.*s@plt", PLT_MAX_NAME, name);
 	if (size < 0) {
 		stub->name = NULL;
 		return -ENOMEM;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 
 void range_index_done(struct range_index *index)
 {

@@ -22,9 +22,6 @@ struct range_index {
 	size_t n_ranges, ranges_size;
 };
 
-/* The maximum number of ranges, more than any real unit has. Adding more returns -E2BIG. */
-#define RANGE_INDEX_MAX (UINT32_C(1) << 22)
-
 void range_index_done(struct range_index *index);
 
 /* Of equal ranges, the one with the larger id is the inner one. 0, -ENOMEM or -E2BIG. */

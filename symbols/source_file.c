@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/write_all.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "symbols/names_parts.h"
 
 #define AT_ONCE 16384

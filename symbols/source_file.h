@@ -11,9 +11,6 @@
  */
 struct names;
 
-/* No source file is longer. */
-#define SOURCE_FILE_MAX (INT32_C(64) << 20)
-
 /*
  * Copies the text of the file with an absolute path to the beginning of another one. Of a regular file
  * alone, and as much as its size says: those of the kernel have 0, and to read some has effects. Unless

@@ -7,12 +7,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "symbols/member_path.h"
 
 #define WORD 8
-
-/* Members that are looked at for a pointer within structs. */
-#define MAX_MEMBERS 256
 
 bool type_points_to_bytes(Dwarf_Die *type)
 {
@@ -131,7 +129,7 @@ static bool find_vector(Dwarf_Die *type, struct string_layout *ret)
 {
 	Dwarf_Die vector = *type, buffer;
 	int32_t at = 0, buffer_at;
-	int budget = MAX_MEMBERS;
+	int budget = STRING_TYPE_MAX_MEMBERS;
 
 	if (!has_prefix(type, "String") && !has_prefix(type, "Vec<u8"))
 		return false;

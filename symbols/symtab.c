@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/decompressed.h"
+#include "limits/limits.h"
 #include "symbols/demangle.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/function_starts.h"
@@ -33,9 +34,6 @@ struct symtab {
 	uint64_t memory, max_memory; /* symtab_memory() */
 	Elf *stripped;               /* the program while its symbols are read, if it is stripped */
 };
-
-/* How many functions to go back for one that encloses a smaller one. */
-#define MAX_NESTED 16
 
 /* The end of a symbol's section, which limits a symbol without a size. */
 static uint64_t section_end(Elf *elf, GElf_Word index)
@@ -169,9 +167,6 @@ static bool bound_by_unwind(struct function *f, const struct function_starts *st
 	return is_described;
 }
 
-/* The maximum size of a function without a size; these are in assembly code. */
-#define MAX_UNSIZED ((uint64_t)64 << 10)
-
 /* It extends up to where another function might begin. */
 static void bound_by_padding(struct function *f, Elf *elf)
 {
@@ -184,7 +179,7 @@ static void bound_by_padding(struct function *f, Elf *elf)
 	    f->start - header.sh_addr >= code->d_size)
 		return;
 	at = f->start - header.sh_addr;
-	size = code->d_size - at < MAX_UNSIZED ? code->d_size - at : MAX_UNSIZED;
+	size = code->d_size - at < SYMTAB_MAX_UNSIZED ? code->d_size - at : SYMTAB_MAX_UNSIZED;
 	if (f->end - f->start < size)
 		size = f->end - f->start;
 	f->end = f->start + code_until_padding((const uint8_t *)code->d_buf + at, size, f->start);
@@ -327,7 +322,7 @@ static const struct function *symtab_function(const struct symtab *t, uint64_t a
 {
 	size_t n = symtab_upper_bound(t, address);
 
-	for (size_t i = n; i > 0 && n - i < MAX_NESTED; i--)
+	for (size_t i = n; i > 0 && n - i < SYMTAB_MAX_NESTED; i--)
 		if (address < t->functions[i - 1].end)
 			return &t->functions[i - 1];
 	return NULL;

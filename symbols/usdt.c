@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "elf/elf_usdt.h"
+#include "limits/limits.h"
 
 struct list {
 	struct usdt_place *of;

@@ -10,7 +10,6 @@
  */
 
 #define USDT_NAME_SIZE 128
-#define USDT_MAX_PLACES 32768
 
 struct usdt_place {
 	uint64_t offset;    /* of the instruction, in the file */

@@ -122,16 +122,22 @@ static bool take_operand(struct reader *r, size_t size, struct dp_argument *how)
 	return true;
 }
 
-/* Reads `-4@$5`. False: it is something else. */
+/* Reads `-4@$5`, or of a float `8f@...`. False: it is something else. */
 static bool read_one(struct reader *r, struct usdt_argument *ret)
 {
 	bool is_signed = *r->at == '-';
 	int64_t size;
 
-	if (!take_number(r, &size) || size == INT64_MIN || !take(r, '@'))
+	enum value_kind kind = is_signed ? VALUE_IS_SIGNED : VALUE_IS_UNSIGNED;
+
+	if (!take_number(r, &size) || size == INT64_MIN)
 		return false;
 	size = is_signed ? -size : size;
-	ret->type = value_type_of(is_signed ? VALUE_IS_SIGNED : VALUE_IS_UNSIGNED, (size_t)size);
+	if (take(r, 'f'))
+		kind = VALUE_IS_FLOAT;
+	if (!take(r, '@'))
+		return false;
+	ret->type = value_type_of(kind, (size_t)size);
 	return ret->type < VALUE_N_TYPES && take_operand(r, (size_t)size, &ret->how) &&
 	       (*r->at == ' ' || *r->at == '\0');
 }

@@ -27,6 +27,8 @@
 	X(PTR, "ptr", 8, HEX)                                                                      \
 	X(BOOL, "bool", 1, BOOL)                                                                   \
 	X(CHAR, "char", 1, CHAR)                                                                   \
+	X(F32, "f32", 4, FLOAT)                                                                    \
+	X(F64, "f64", 8, FLOAT)                                                                    \
 	X(STR, "str", 8, TEXT)                                                                     \
 	X(BYTES, "bytes", 8, TEXT)                                                                 \
 	X(STD_STRING, "std::string", 8, TEXT)                                                      \
@@ -44,6 +46,7 @@ enum value_kind {
 	VALUE_IS_HEX,
 	VALUE_IS_BOOL,
 	VALUE_IS_CHAR,
+	VALUE_IS_FLOAT,
 	VALUE_IS_TEXT, /* a pointer to bytes; those of VALUE_STR end with a zero */
 };
 

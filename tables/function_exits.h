@@ -24,4 +24,10 @@ struct function_exit {
 int function_exits_find(const uint8_t *code, uint64_t address, size_t size,
 			struct function_exit **ret, size_t *ret_n);
 
+/*
+ * Where the first instruction at or behind byte `at` of the code begins, if all in front are such. `size`: there
+ * is none, or it is not known.
+ */
+size_t function_next_instruction(const uint8_t *code, uint64_t address, size_t size, size_t at);
+
 #endif

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! usage: calls_rs N: the like of calls.cc, with Rust's names.
 
-use std::hint::black_box;
 use std::io::{stdin, stdout, Read, Write};
 
+/// As std::hint::black_box, which Rust has from 1.66 on.
+#[inline(always)]
+fn black_box(value: u64) -> u64 {
+    unsafe { std::ptr::read_volatile(&value) }
+}
+
 mod shapes {
-    use std::hint::black_box;
+    use super::black_box;
 
     pub trait Shape {
         fn grow(&self, by: u64) -> u64;

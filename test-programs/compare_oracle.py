@@ -12,7 +12,7 @@ At one moment nobody can walk a stack: when libgcc lands in an exception handler
 return address and saved registers of its own frame, one by one (uw_install_context(),
 __builtin_eh_return()). Stacks interrupted there are counted separately. dwarfprof's must be the
 beginning of libgcc's, which continues with an address or two that are not code or do not follow a
-call; both may end there. Or dwarfprof continues where libgcc does not: libgcc takes the handler for
+call, or with one that no other stack has there; both may end there. Or dwarfprof continues where libgcc does not: libgcc takes the handler for
 a return address and looks up the byte before it, which may belong to a `ret` with another rule.
 What follows must then be the end of another stack on which both agree.
 
@@ -64,8 +64,15 @@ def is_landing(theirs, ours, sample, agreed):
                 any(stack[-len(ours[behind:]):] == ours[behind:] for stack in agreed))
     if sample["outcome"] == "complete" or ours != theirs[:len(ours)]:
         return False
-    return len(theirs) - len(ours) <= 2 or \
-        (sample["outcome"] == "no_call" and not is_called(theirs[len(ours)], sample))
+    if len(theirs) - len(ours) <= 2:
+        return True
+    return sample["outcome"] == "no_call" and \
+        (not is_called(theirs[len(ours)], sample) or is_nobody(theirs[len(ours) - 1:len(ours) + 1], agreed))
+
+
+def is_nobody(pair, agreed):
+    """Has no other stack these two frames, of which libgcc takes what is left on the stack for the second one's return address?"""
+    return not any(pair == stack[i:i + 2] for stack in agreed for i in range(len(stack) - 1))
 
 
 def is_called(address, sample):

@@ -32,6 +32,8 @@ struct request {
 	int32_t status;
 	enum method kind;
 	uint8_t level;
+	double ratio;
+	float share;
 };
 
 static volatile uint64_t sum;
@@ -56,6 +58,11 @@ AS_IT_IS int32_t take(uint64_t size, const char *path, signed char small,
 	sum += size + (path > NOT_THERE) + (uint64_t)small + request->id + flag + (uint64_t)letter +
 	       (uint64_t)seventh + eighth;
 	return (int32_t)(request->id * 5) - 1000;
+}
+
+AS_IT_IS double half_of(double whole)
+{
+	return whole / 2;
 }
 
 static uint64_t now_ns(void)
@@ -126,7 +133,9 @@ static void call(uint64_t i, FILE *log)
 				   .header = &header,
 				   .status = (int32_t)(random >> 7),
 				   .kind = (enum method)kinds[random / 2 % 4],
-				   .level = (uint8_t)(random >> 3) };
+				   .level = (uint8_t)(random >> 3),
+				   .ratio = half_of((double)random / 3),
+				   .share = (float)(random % 1000) / 8 };
 	int length = snprintf(path, sizeof(path), "/p/%" PRIx64, random);
 
 	memset(path + length, 'x', random % LONGEST);
@@ -142,6 +151,7 @@ static void call(uint64_t i, FILE *log)
 	fprintf(log, "\"seventh\": %d, \"eighth\": %d, ", (int32_t)(random >> 11),
 		(uint16_t)(random >> 13));
 	fprintf(log, "\"status\": %d, \"level\": %d, ", request.status, request.level);
+	fprintf(log, "\"ratio\": %.17g, \"share\": %.9g, ", request.ratio, (double)request.share);
 	log_kind(log, request.kind);
 	fprintf(log, "\"version\": %d, ", header.version);
 	log_text(log, "method", header.method);

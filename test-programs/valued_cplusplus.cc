@@ -3,7 +3,8 @@
  * usage: valued_cplusplus N LOG
  *
  * As valued.c, with the parameters that C++ has: objects, references, strings, members of a base
- * class, and functions that return an object. Calls Server::handle() and make() N times each.
+ * class, and functions that return an object. Calls Server::handle(), make() and put() of two shelves
+ * N times each.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -57,6 +58,19 @@ struct Server : Owned {
 
 int Server::shared = 7;
 
+template <typename T> struct Shelf {
+	T last{};
+
+	AS_IT_IS void put(T value, unsigned long id)
+	{
+		last = value;
+		sum = sum + id;
+	}
+};
+
+static Shelf<short> small;
+static Shelf<long> large;
+
 AS_IT_IS Answer make(double ratio, const std::string &route, int code, unsigned long id)
 {
 	Answer answer;
@@ -85,10 +99,16 @@ static void call(unsigned long i, FILE *log)
 	server.limits.level = -(int)i;
 	std::fprintf(
 		log,
-		"{\"route\": \"%s\", \"code\": %d, \"name\": \"%s\", \"level\": %d, \"owner\": %d, \"colour\": %s, \"state\": \"%s\", \"access\": %u, \"id\": %lu}\n",
+		"{\"small\": %d, \"small_before\": %d, \"large\": %ld, \"large_before\": %ld, ",
+		(short)(i * 777), small.last, -(long)i * 123456789012, large.last);
+	std::fprintf(
+		log,
+		"\"route\": \"%s\", \"code\": %d, \"name\": \"%s\", \"level\": %d, \"owner\": %d, \"colour\": %s, \"state\": \"%s\", \"access\": %u, \"id\": %lu}\n",
 		route.c_str(), code, server.name.c_str(), server.limits.level, server.owner,
 		colours[i % 4], i % 3 ? "busy" : "idle", server.access, i);
 	server.handle(route, code, 1.5, i, colour, state);
+	small.put((short)(i * 777), i);
+	large.put(-(long)i * 123456789012, i);
 	sum = sum + (unsigned long)make(2.5, route, code, i).code;
 }
 

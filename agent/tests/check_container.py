@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest for Kubernetes, as its own types read it (ci/backends/manifest), and the agent the file in it.
-Capabilities are those of the unit, as the test capabilities says.
+"""The manifest for Kubernetes, as its own types read it (ci/backends/manifest), and the agent the file in it. The
+image's recipe, by BuildKit's rules (ci/backends/containerfile). Capabilities are those of the unit, as the test capabilities says.
 
 usage: check_container.py DWARFPROF
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,10 +21,12 @@ import otlp  # noqa: E402
 
 with open(os.path.join(ROOT, "agent/container/daemonset.yaml"), encoding="utf-8") as manifest:
     TEXT = manifest.read()
+with open(os.path.join(ROOT, "agent/container/Containerfile"), encoding="utf-8") as recipe:
+    RECIPE = recipe.read()
 
 
-def read(text):
-    return subprocess.run([otlp.backend("manifest")], input=text, capture_output=True, text=True, timeout=60)
+def read(text, reader="manifest"):
+    return subprocess.run([otlp.backend(reader)], input=text, capture_output=True, text=True, timeout=60)
 
 
 class Manifest(unittest.TestCase):
@@ -71,6 +74,33 @@ class Manifest(unittest.TestCase):
         for key, value in {"privileged": False, "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True}.items():
             self.assertIs(context[key], value)
         self.assertEqual([mount["name"] for mount in self.container["volumeMounts"] if not mount.get("readOnly")], ["state", "cache"])
+
+
+class Recipe(unittest.TestCase):
+    def test_nothing_is_wrong(self):
+        result = read(RECIPE, "containerfile")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+
+    def test_what_would_be_wrong(self):
+        for right, wrong, rule in (('ENTRYPOINT ["/usr/bin/dwarfprof", "agent"]', "ENTRYPOINT dwarfprof agent", "JSONArgsRecommended"),
+                                   ("FROM docker.io", "from docker.io", "ConsistentInstructionCasing"),
+                                   ("\\\n\tapt-get update", "\\\n\n\tapt-get update", "NoEmptyContinuation"),
+                                   ("ENTRYPOINT", "ENTRYPOINTS", "unknown instruction"),
+                                   ("type=bind", "type=bound", "unsupported mount type")):
+            with self.subTest(wrong=wrong):
+                self.assertIn(right, RECIPE)
+                result = read(RECIPE.replace(right, wrong), "containerfile")
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(rule, result.stdout)
+
+    def test_it_runs_the_agent_of_the_manifest(self):
+        """Whose arguments replace the recipe's."""
+        words = re.findall(r"^(ENTRYPOINT|CMD) (.*)$", RECIPE, re.M)
+        self.assertEqual(json.loads(dict(words)["ENTRYPOINT"]), ["/usr/bin/dwarfprof", "agent"])
+        [*_, daemons] = map(json.loads, read(TEXT).stdout.splitlines())
+        [container] = daemons["spec"]["template"]["spec"]["containers"]
+        self.assertNotIn("command", container)
+        self.assertEqual(json.loads(dict(words)["CMD"]), container["args"])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/helper.h"

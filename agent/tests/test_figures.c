@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/figures.h"
+#include "symbols/debug_queue.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -119,4 +120,21 @@ Test(figures, say_what_went_wrong_last)
 			       "No space left on device</td>"));
 	cr_assert(strstr(text, "<th>last one refused; the log says more</th>"
 			       "<td>1970-01-03 00:00:00 UTC: Invalid argument</td>"));
+}
+
+/* Only of an agent that asks servers for debug files. */
+Test(figures, say_how_requests_for_debug_files_end)
+{
+	const struct debug_queue_counts fetched = { .found = 7, .absent = 8, .failed = 9 };
+	struct figures f = { 0 };
+
+	write_text(figures_write_metrics, &f);
+	cr_assert_null(strstr(text, "debug_files"));
+	f.fetched = &fetched;
+	write_text(figures_write_metrics, &f);
+	cr_assert(strstr(text, "\ndwarfprof_debug_files_found_total 7\n"));
+	cr_assert(strstr(text, "\ndwarfprof_debug_files_absent_total 8\n"));
+	cr_assert(strstr(text, "\ndwarfprof_debug_files_failed_total 9\n"));
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "debug files from servers</th><td>7<"));
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -82,9 +83,23 @@ static void expect(uint64_t n, uint64_t removed)
 /* As if it was so much later. */
 static void pass(uint64_t ns)
 {
+	char pattern[128];
+	glob_t found;
+
 	left.looked_ns -= ns;
-	for (size_t i = 0; i < left.n_known; i++)
-		left.known[i].since_ns -= ns;
+	snprintf(pattern, sizeof(pattern), "%s/*/" SPOOL_LEFT, directory);
+	if (glob(pattern, 0, NULL, &found) != 0)
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		struct timespec times[2];
+		struct stat st;
+
+		cr_assert_eq(stat(found.gl_pathv[i], &st), 0);
+		times[0] = times[1] = st.st_mtim;
+		times[0].tv_sec = times[1].tv_sec -= (int64_t)ns / 1000000000;
+		cr_assert_eq(utimensat(AT_FDCWD, found.gl_pathv[i], times, 0), 0);
+	}
+	globfree(&found);
 }
 
 static void expect_after(uint64_t ns, uint64_t n, uint64_t removed)
@@ -135,6 +150,28 @@ Test(left_spools, keep_all_if_somebody_came)
 	expect_after(HOUR, 0, 0);
 	spool_free(spool);
 	expect_after(HOUR, 2, 0);
+	expect_after(HOUR / 2, 2, 0);
+	expect_after(HOUR / 2, 0, 2);
+}
+
+/* Many agents do not run for an hour. */
+Test(left_spools, are_known_to_an_agent_that_was_restarted)
+{
+	spool_free(fill("otlp-0", 2, WEEK + 60));
+	expect(2, 0);
+	expect_after(HOUR / 2, 2, 0);
+	left = (struct left_spools){ 0 };
+	expect(2, 0);
+	expect_after(HOUR / 2, 0, 2);
+}
+
+Test(left_spools, keep_all_if_the_clock_was_set_back)
+{
+	spool_free(fill("otlp-0", 2, WEEK + 60));
+	expect(2, 0);
+	pass(-2 * HOUR);
+	left.looked_ns -= 2 * HOUR;
+	expect_after(HOUR / 2, 2, 0); /* from here on */
 	expect_after(HOUR / 2, 2, 0);
 	expect_after(HOUR / 2, 0, 2);
 }

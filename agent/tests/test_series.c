@@ -239,7 +239,7 @@ Test(series, a_service_has_a_part_of_the_sets)
 
 Test(series, the_first_of_services_have_room)
 {
-	char comm[8];
+	char comm[16];
 
 	for (int by_process = 0; by_process < 2; by_process++) {
 		begin(by_process, 40);

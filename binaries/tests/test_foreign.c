@@ -18,6 +18,7 @@
 #include "binaries/binary.h"
 #include "cache/stored_file.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/finders.h"
 #include "sandbox/helper.h"

@@ -19,6 +19,7 @@
 #include "binaries/binary.h"
 #include "binaries/load.h"
 #include "elf/code_pages.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "symbols/tests/some_names.h"
 

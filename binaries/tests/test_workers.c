@@ -13,6 +13,7 @@
 
 #include "binaries/workers.h"
 #include "elf/bus_guard.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/cpu_budget.h"
 

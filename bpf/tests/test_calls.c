@@ -103,6 +103,106 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_TABLE);
 }
 
+/* Writes code, or an address of it. */
+static void put(uint64_t address, const void *bytes, size_t size)
+{
+	memcpy(w->code + DP_PAGE_SIZE + (address - WORLD_CODE), bytes, size);
+	world_renumber(w, w->walk.in.snapshot + 1);
+}
+
+/* Writes a call of `opcode`, which ends at an address, with a displacement to another one. */
+static void call(const char *opcode, uint64_t end, uint64_t to)
+{
+	int32_t relative = (int32_t)(to - end);
+
+	behind(end, opcode);
+	put(end - sizeof(relative), &relative, sizeof(relative));
+}
+
+/*
+ * At its end, a landing function has the return address of the handler's callee. Of the handler's frame, only fp is
+ * known then.
+ */
+Test(calls, lead_to_a_landing_function_until_it_has_landed)
+{
+	static const char *const stubs[] = {
+		"ff 25 00 00 00 00",
+		"f2 ff 25 00 00 00 00",
+		"f3 0f 1e fa ff 25 00 00 00 00",
+		"f3 0f 1e fa f2 ff 25 00 00 00 00",
+	};
+	const uint64_t start = code(2) - 16, stub = WORLD_CODE + 60 * WORLD_FUNCTION_SIZE,
+		       slot = WORLD_CODE + 61 * WORLD_FUNCTION_SIZE, far = code(2) + 8192;
+
+	memset(w->code, 0x90, sizeof(w->code));
+	world_rule(w, 2, 16)->lands = DP_LANDS_MAYBE;
+	world_rule(w, 3, 48);
+	world_poke(w, sp + 8, code(3));
+	world_poke(w, sp + 16 + 40, code(1));
+	world_poke(w, sp + 64 + 24, code(0));
+	behind(code(1), "ff d0");
+	/* The call of another function, before the end and at it. */
+	call("e8 00 00 00 00", code(3), code(4));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+	put(code(2) + 125, "\x48\x89\xcc", 3);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 2);
+	put(code(2) + 125, "\x48\x89\xdc", 3);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+	put(code(2), "\x48\x89\xcc", 3);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 2);
+	/* It has called a function itself. */
+	world_poke(w, sp - 32 + 24, code(2));
+	expect_outcome(world_walk(w, code(1), sp - 32, 0), DP_NO_CALL, 3);
+	/* Calls that lead to it, in all forms. */
+	call("e8 00 00 00 00", code(3), start);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+	for (size_t i = 0; i < sizeof(stubs) / sizeof(*stubs); i++) {
+		size_t size = (strlen(stubs[i]) + 1) / 3;
+
+		call(stubs[i], stub + size, slot);
+		call("e8 00 00 00 00", code(3), stub);
+		put(slot, &start, sizeof(start));
+		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+		put(slot, &far, sizeof(far));
+		expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 2);
+	}
+	call("ff 15 00 00 00 00", code(3), slot);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 2);
+	put(slot, &start, sizeof(start));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+	/* At the end, one that is not known is another one. */
+	behind(code(3), "ff d0");
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 2);
+	put(code(2), "\x90\x90\x90", 3);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+}
+
+/* If it has a frame pointer, or its callee has a frame of the same size. */
+Test(calls, may_show_that_the_frame_of_a_handler_is_known)
+{
+	world_rule(w, 2, 16)->lands = DP_LANDS_MAYBE;
+	world_rule(w, 3, 48);
+	memset(w->code, 0x90, sizeof(w->code));
+	call("e8 00 00 00 00", code(3), code(4));
+	behind(code(1), "ff d0");
+	put(code(2), "\x48\x89\xcc", 3);
+	world_poke(w, sp + 8, code(3));
+	world_poke(w, sp + 16 + 40, code(3));
+	world_poke(w, sp + 64 + 40, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+	/* The handler's address is in place of its callee's return address. */
+	world_rule(w, 4, 48);
+	world_poke(w, sp + 16 + 40, code(4));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+	world_poke(w, sp + 16 + 40, code(1));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 2);
+	world_rule(w, 3, 16)->cfa_reg = DP_REG_FP;
+	world_renumber(w, w->walk.in.snapshot + 1);
+	world_poke(w, sp + 0x88, code(1));
+	world_poke(w, sp + 0x90 + 24, code(0));
+	expect_outcome(world_walk(w, code(2), sp, sp + 0x80), DP_COMPLETE, 4);
+}
+
 /*
  * A call that a signal handler has inserted returns to the interrupted code, behind a call or not.
  */

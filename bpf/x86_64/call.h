@@ -40,4 +40,52 @@ static __always_inline __u32 call_ends(__u64 bytes)
 	return code == 0xe8 || code == 0xcc || call_ends_indirect(bytes);
 }
 
+/* Where `jmp *relative(%rip)` at this address leads, as in a procedure linkage table; else the address; 0: not known. */
+static __always_inline __u64 call_through_jump(struct walk *w, __u64 at)
+{
+	__u64 bytes, target = 0, next = at;
+
+	if (port_read_user(w, &bytes, sizeof(bytes), next) < 0)
+		return 0;
+	if ((__u32)bytes == 0xfa1e0ff3) { /* endbr64 */
+		next += 4;
+		if (port_read_user(w, &bytes, sizeof(bytes), next) < 0)
+			return 0;
+	}
+	if ((bytes & 255) == 0xf2) { /* bnd */
+		next++;
+		bytes >>= 8;
+	}
+	if ((bytes & 0xffff) != 0x25ff)
+		return at;
+	next += 6 + (__u64)(__s64)(__s32)(bytes >> 16);
+	return port_read_user(w, &target, sizeof(target), next) < 0 ? 0 : target;
+}
+
+/* Where a call leads that ends at pc, where these eight bytes do; 0: that is not known. */
+static __always_inline __u64 call_target(struct walk *w, __u64 bytes, __u64 pc)
+{
+	__u64 target = pc + (__u64)(__s64)(__s32)(bytes >> 32);
+
+	if ((bytes >> 24 & 255) == 0xe8)
+		return call_through_jump(w, target);
+	/* call *relative(%rip) */
+	if ((bytes >> 16 & 0xffff) != 0x15ff ||
+	    port_read_user(w, &target, sizeof(target), target) < 0)
+		return 0;
+	return target;
+}
+
+/* The three bytes of `mov %rcx,%rsp`, by which __builtin_eh_return() sets the stack pointer (EH_RETURN_STACKADJ_RTX, gcc's i386.h). */
+#define CALL_LANDING 0xcc8948
+/* Does one of the first CALL_LANDING_STEP of these eight bytes begin it? */
+#define CALL_LANDING_STEP 6
+static __always_inline __u32 call_lands(__u64 bytes)
+{
+	for (__u32 i = 0; i < CALL_LANDING_STEP; i++)
+		if ((bytes >> 8 * i & 0xffffff) == CALL_LANDING)
+			return 1;
+	return 0;
+}
+
 #endif

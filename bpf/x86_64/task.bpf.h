@@ -31,6 +31,10 @@
 	})
 
 #define REGS_SP(from) ((from)->sp)
+#define REGS_ARGUMENT_1(from) ((from)->di)
+#define REGS_ARGUMENT_2(from) ((from)->si)
+#define REGS_ARGUMENT_3(from) ((from)->dx)
+#define REGS_RESULT(from) ((from)->ax)
 
 #define regs_are_compat(cs) ((cs) == USER32_CS)
 

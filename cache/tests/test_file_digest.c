@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 
 static const char *digest_of(int fd)
 {

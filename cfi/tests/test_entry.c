@@ -9,6 +9,7 @@
 
 #include "cfi/index.h"
 #include "cfi/tests/assembler.h"
+#include "limits/limits.h"
 
 static struct cfi_index read_index(const struct assembler *a)
 {

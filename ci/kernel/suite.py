@@ -60,8 +60,23 @@ FULL = {
                "MaxRate.test_counts_of_a_storm", "MaxRate.test_what_is_rare_is_taken_whole",
                "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
     "resting": (),
-    # Needs overlayfs; the other one takes long.
-    "spans": ("Labels.test_a_file_of_an_overlay", "Labels.test_of_another_compiler"),
+    # Needs overlayfs; the last ones need compilers, the others take long.
+    "spans": ("Labels.test_a_file_of_an_overlay", "Labels.test_many_cpu_samples", "Labels.test_many_samples_of_fibers",
+              "Labels.test_of_another_compiler", "Languages.test_go", "Languages.test_rust"),
+    # Rates.
+    "added-labels": ("AddedLabels.test_a_budget", "AddedLabels.test_of_another_compiler"),
+    "added-spans": ("AddedSpans.test_a_budget",),
+    # Too many samples.
+    "custom": ("Custom.test_many_cpu_samples",),
+    # Too many throws, and a rate.
+    "exceptions": ("Exceptions.test_types_and_messages", "Exceptions.test_the_rate"),
+    "span-times": (),
+    # Need compilers, or have too many calls.
+    "strings": ("Strings.test_cplusplus_by_position", "Strings.test_cplusplus_of_other_compilers", "Strings.test_go",
+                "Strings.test_go_of_other_compilers", "Strings.test_results_of_other_compilers", "Strings.test_rust",
+                "Strings.test_rust_of_other_compilers"),
+    # Needs a compiler; the others take long.
+    "traces": ("Traces.test_another_c_library", "Traces.test_cpu_samples", "Traces.test_more_ways_to_link"),
     # Perf is of another kernel.
     "tracepoints": ("Tracepoints.test_as_many_as_perf_counts",),
     # Needs FUSE.
@@ -69,8 +84,8 @@ FULL = {
     # Rates; the other two need FUSE.
     "probe-manager": ("ProbeManager.test_a_budget", "ProbeManager.test_an_urgent_byte",
                       "ProbeManager.test_files_that_do_not_close", "ProbeManager.test_a_debug_file_that_does_not_open"),
-    # Too many calls; the other one needs binutils.
-    "values": ("Values.test_arguments_by_position", "Values.test_a_separate_debug_file"),
+    # Too many calls; the second one needs binutils.
+    "values": ("Values.test_arguments_by_position", "Values.test_a_separate_debug_file", "Values.test_many_calls_of_cplusplus"),
     # Need a compiler, thousands of samples repeatedly, or too much time.
     "lifecycle": ("Build.test_of_a_command", "Build.test_of_all_processes",
                   "Swap.test_what_the_kernel_tells_is_complete", "Swap.test_without_a_mark_it_is_complete_or_cut",

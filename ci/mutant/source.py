@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 
-FOLDERS = ("agent", "binaries", "bpf", "bpf/x86_64", "cache", "cfi", "deliver", "doctor", "elf", "go", "kernel", "log", "loop", "process",
+FOLDERS = ("agent", "binaries", "bpf", "bpf/x86_64", "cache", "cfi", "deliver", "doctor", "elf", "go", "kernel", "limits", "log", "loop", "process",
            "profiler", "report", "samples", "sandbox", "symbols", "tables", "tables/x86_64")
 # Code that only the kernel runs is left to the kernel tests.
 NOT_HERE = re.compile(r"\.bpf\.[ch]$")

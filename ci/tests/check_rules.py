@@ -117,6 +117,43 @@ class Guard(unittest.TestCase):
         self.expect(1, more={"clang 14, Linux 9.9": {"b": 200}})
 
 
+class Limits(unittest.TestCase):
+    """ci/check-limits"""
+    TABLE = '#define FILES 2\nLIMIT(FILES, "files", "open", MESSAGE("too many files"), "none")\nLIMIT(FRAMES, "", "", SEEN, "")\n'
+    CODE = {"bpf/a.h": "#define FRAMES 3\n", "elf/b.c": 'if (n > FILES || m > FRAMES) say("%" PRIu64 " is too "\n "many files");\n'}
+
+    def setUp(self):
+        self.limits = load("check-limits")
+
+    def expect(self, fault, table=TABLE, **changes):
+        code = {**self.CODE, **{path.replace("_", "/", 1) + ".c": text for path, text in changes.items()}}
+        faults = list(self.limits.check_table(table, code))
+        self.assertEqual(faults, [fault] if fault else [])
+
+    def test_table(self):
+        self.expect(None)
+        self.expect("FILES has two rows", self.TABLE + 'LIMIT(FILES, "", "", SEEN, "")\n')
+        self.expect("MORE has no row", self.TABLE + "#define MORE 1\n")
+        self.expect("FRAMES is also defined in bpf/", self.TABLE + "#define FRAMES 3\n")
+        self.expect("DEPTH has no number, here or in bpf/", self.TABLE + 'LIMIT(DEPTH, "", "", SEEN, "")\n', elf_c="DEPTH")
+        self.expect("DEPTH has no user", self.TABLE + '#define DEPTH 1\nLIMIT(DEPTH, "", "", SEEN, "")\n')
+        self.expect('"many files" may stand anywhere: give 3 words', self.TABLE.replace("too many", "many"))
+        self.expect('no text has the words "too few files"', self.TABLE.replace("too many", "too few"))
+        self.expect('no text has the words "so many apples"', self.TABLE.replace("too many files", "so many apples"), elf_c='f("so many", "apples")')
+
+    def test_times_elsewhere(self):
+        names = "READER_PATIENCE_NS", "ATTEMPTS", "HELPER_START_NS", "HELPER_STARTS_NS", "FILE_CPU_NS", "END_NS", "LOOK_NS", "PAUSE_MS"
+        code = {"runtimes/a/b.c": "".join(f"#define {name} 4\n" for name in names)}
+        self.assertEqual([fault.split()[1] for fault in self.limits.check_others(code, {})], sorted(names[:6]))
+
+    def test_limits_elsewhere(self):
+        code = {"elf/a.c": "#define ELF_MAX_SIZE 4\n", "cli/b.c": "#define MAX_ROWS 4\n", "go/c.h": "enum {\n\tMAX_TREES = 1,\n};"}
+        self.assertEqual(len(list(self.limits.check_others(code, {}))), 2)
+        known = {("elf/a.c", "ELF_MAX_SIZE"): "", ("go/c.h", "MAX_TREES"): ""}
+        self.assertEqual(list(self.limits.check_others(code, known)), [])
+        self.assertEqual(list(self.limits.check_others({}, {("elf/a.c", "MAX"): ""})), ["elf/a.c: MAX is not there any more"])
+
+
 class Tables(unittest.TestCase):
     """ci/check-all-tables: each file has a line, and each line counts."""
 

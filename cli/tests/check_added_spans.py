@@ -58,7 +58,7 @@ class AddedSpans(Added):
             kind = self.kind_of(sample, calls, state, name)
             counts[state][kind] += 1
             if kind == "wrong":
-                print(f"{sample['labels']} is wrong while {state} at {sample['time_ns']}, thread {sample['tid']}: {calls}", flush=True)
+                print(f"{sample['labels']} is wrong while {state} at {sample['time_ns']}, thread {sample['tid']}: {calls}, {sample}", flush=True)
         print({state: dict(kinds) for state, kinds in counts.items()}, flush=True)
         self.assertEqual(sum(kinds["wrong"] for kinds in counts.values()), 0)
         self.assertEqual(int(re.search(r"(\d+) samples", self.said)[1]), len(samples), "none is left out")

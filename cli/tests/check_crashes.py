@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
@@ -260,9 +261,11 @@ class Crashes(unittest.TestCase):
                                         r"SIGSEGV, address not mapped \(SEGV_MAPERR\), address 0x10\n#0   0x0000[0-9a-f]{12}  at_null at ")
 
     def test_values_beside_their_frame(self):
-        probe = f"label: {program('crash')}:handle(kind=arg1:str, length=arg2:s32)"
-        crash = Crash(program("crash"), "division", options=["--probe", probe], waits=True)
+        probes = [f"label: {program('crash')}:{values}" for values in ("handle(kind=arg1:str, length=arg2:s32)", "inner(run=arg1:ptr)")]
+        crash = Crash(program("crash"), "division", options=["--probe", probes[0], "--probe", probes[1]], waits=True)
         self.assertEqual((crash.labels["kind"], crash.labels["length"]), ("division", 8))
+        self.assertEqual([f.get("values") for f in crash.frames[:4]], [None, {"run": crash.labels["run"]}, None, {"kind": "division", "length": 8}])
+        self.assertRegex(crash.words, r"#1 +0x[0-9a-f]+  inner at .*crash\.c:\d+ \[crash\]  run=0x[0-9a-f]+\n")
         self.assertRegex(crash.words, r"#3 +0x[0-9a-f]+  handle at .*crash\.c:\d+ \[crash\]  kind=division, length=8\n")
         self.assertEqual(crash.words.count("kind=division"), 1)
 
@@ -319,6 +322,23 @@ class Crashes(unittest.TestCase):
             self.assertEqual(s["outcome"], "complete")
             self.expect_lines(s["user_stack"][:5], ["at_null", *OUTER])
         self.assertEqual(sum(f"Crash of crash (PID {pid})" in said for pid in pids), 5)
+
+    def test_the_words_follow_at_once(self):
+        """The stack is taken while the process is there, which nothing holds up: it may be gone when the words are written."""
+        profiler, path = self.watch("-a", "--comm", "^crash$")
+        gone, late = {}, []
+        for _ in range(5):
+            process = subprocess.Popen([program("crash"), "null"], cwd=self.directory)
+            process.wait()
+            gone[process.pid] = time.monotonic_ns()
+            wait_until_it_says(profiler, f"Crash of crash (PID {process.pid})")
+            late.append((time.monotonic_ns() - gone[process.pid]) / 1e9)
+        samples = [s for s in self.stop(profiler, path)[1] if s["pid"] in gone]
+        print(f"words are there {statistics.median(late):.3f} s later", flush=True)
+        self.assertEqual(len(samples), len(gone))
+        for s in samples:
+            self.assertLess(s["time_ns"], gone[s["pid"]])
+        self.assertLess(statistics.median(late), 2)
 
     def test_signal_of_another_process(self):
         directory = self.enterContext(tempfile.TemporaryDirectory())

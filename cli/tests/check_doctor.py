@@ -18,6 +18,9 @@ import harness
 from check_errors import BPF, BPF_LINK_CREATE, BPF_PROG_LOAD, NOBODY, refuse
 from harness import Target, program
 
+LANDLOCK_CREATE_RULESET = 444  # x86-64's asm/unistd_64.h
+NO_SAMPLES = 5
+
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 GRANT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../ci/grant-capabilities")
 
@@ -168,6 +171,23 @@ class Doctor(unittest.TestCase):
         said = self.doctor(*with_two, preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
         self.assertEqual((said["states"]["uprobe link"], said["uprobes"]), ("limited", False))
         self.assertIn("cap_sys_admin", said["try"]["uprobe link"])
+
+    def test_without_a_layer_of_the_sandbox(self):
+        """Without Landlock parsers are confined by what is left, or with --sandbox=require not at all."""
+        def refuse_landlock():
+            refuse(errno.ENOSYS, LANDLOCK_CREATE_RULESET)
+        said = self.doctor(code=0)
+        layers = [f["what"] for f in said["findings"] if f["group"] == "parsers of binaries"]
+        self.assertEqual(len(layers), 6)
+        self.assertEqual({said["states"][layer] for layer in layers}, {"ok"})
+        said = self.doctor(code=0, preexec_fn=refuse_landlock)
+        self.assertEqual([layer for layer in layers if said["states"][layer] != "ok"], ["Landlock"])
+        for mode, code in ("auto", 0), ("require", 1):
+            result = run(harness.DWARFPROF, f"--sandbox={mode}", "--no-symbols", "--format", "folded", "--", "true",
+                         preexec_fn=refuse_landlock)
+            self.assertEqual(result.returncode in (0, NO_SAMPLES), code == 0, result.stderr)
+            self.assertEqual("cannot be confined, as --sandbox=require asks for\n" in result.stderr, code == 1)
+            self.assertEqual("they lack Landlock" in result.stderr, code == 1, result.stderr)
 
     def test_limits(self):
         said = self.doctor("prlimit", "--nofile=1024:1024")

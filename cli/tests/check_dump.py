@@ -116,6 +116,8 @@ class Watch(threading.Thread):
 
 
 class Stacks(unittest.TestCase):
+    LONG = "test_of_threads_that_come_and_go_are_whole",
+
     def test_are_those_that_eu_stack_finds(self):
         with Crowd(12, 0) as pid:
             ours, theirs = dump("-p", pid, "-U"), eu_stack(pid, "-i")

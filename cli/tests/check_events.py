@@ -7,6 +7,7 @@ usage: check_events.py DWARFPROF PROGRAM-DIR OTHER-EVENTS
 import errno
 import json
 import os
+import signal
 import sys
 import tempfile
 import unittest
@@ -49,18 +50,26 @@ class Events(unittest.TestCase):
         target = busy()
         cls.pid = target.__enter__()
         cls.addClassCleanup(target.__exit__)
+        os.kill(int(cls.pid), signal.SIGSTOP)  # it runs only where samples are awaited
 
     def profile(self, *args, **kwargs):
         """A run that has samples, though others may leave the process no CPU time for a while."""
+        os.kill(int(self.pid), signal.SIGCONT)
         for _ in range(10):
             result = dwarfprof("-p", self.pid, "-o", "-", *args, **kwargs)
             if result.returncode != 5:
                 break
+        os.kill(int(self.pid), signal.SIGSTOP)
         return result
+
+    def refuse(self, *args, **kwargs):
+        """A run that must have no samples: it would end with another code."""
+        return dwarfprof("-p", self.pid, "-o", "-", *args, **kwargs)
 
     def sample(self, code, *args, **kwargs):
         """A run's messages; the events in its samples must match them."""
-        result = self.profile("-d", "1", "--format", "jsonl", *args, **kwargs)
+        profile = self.refuse if code else self.profile
+        result = profile("-d", "300ms", "--format", "jsonl", *args, **kwargs)
         self.assertEqual(result.returncode, code, result.stderr)
         events = {s["event"] for s in map(json.loads, result.stdout.splitlines()) if "event" in s and "tid" in s}
         return result.stderr, events

@@ -4,6 +4,9 @@
 
 usage: check_exceptions.py DWARFPROF PROGRAM-DIR
 """
+import base64
+import collections
+import gzip
 import json
 import os
 import re
@@ -13,7 +16,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import dwarfprof, program, start, wait_until_it_says
+from harness import dwarfprof, program, start, values_beside, wait_until_it_says
 
 N = 100000
 EVERY = ["--max-rate", "1000000"]
@@ -182,6 +185,7 @@ class Exceptions(unittest.TestCase):
         numbers = []
         for s in samples:
             numbers.append(s["labels"].pop("i"))
+            self.assertEqual(values_beside(s), [{"i": numbers[-1]}] * (numbers[-1] != "<unknown>"))
         self.check_all(samples, logged, said)
         known = [n for n in numbers if n != "<unknown>"]
         self.assertGreater(len(known), len(samples) * 0.95)
@@ -204,9 +208,39 @@ class Exceptions(unittest.TestCase):
         self.assertIn("[exception.type=std::runtime_error];", written)
         self.assertIn("[exception.type=(anonymous namespace)::Deeper];", written)
         self.assertNotIn("exception.message", written)
-        written, _, _ = self.record("thrown-O2", 1000, "--format", "text", *EVERY)
+        written, logged, _ = self.record("thrown-O2", 1000, "--format", "text", *EVERY)
         self.assertIn("exception.type", written)
         self.assertIn("exceptions", written.splitlines()[0])
+        messages = collections.Counter(t["message"] for t in logged if t["type"] == "std::runtime_error")
+        (count, section), = re.findall(r"^Exception std::runtime_error: (\d+)\n((?: .*\n)+)", written, re.MULTILINE)
+        self.assertGreater(int(count), 0)
+        shown = re.findall(r"^ +(\d+)  (.*)$", section, re.MULTILINE)
+        self.assertTrue(shown and shown[-1][1] == "in this stack, innermost first:", section)
+        for n, message in shown[:-1]:
+            if not message.startswith("... and"):
+                self.assertLessEqual(int(n), messages[message], message)
+        self.assertRegex(section, r"innermost first:\n {20}__cxa_throw\n")
+
+    def test_views_of_html(self):
+        """One for each type, of the stacks with it."""
+        written, _, _ = self.record("thrown-O2", 1000, "--format", "speedscope", *EVERY)
+        here = os.path.dirname(__file__)
+        with tempfile.NamedTemporaryFile() as packed:
+            packed.write(base64.b64encode(gzip.compress(written.encode())))
+            packed.flush()
+            chosen = json.loads(subprocess.run(["node", os.path.join(here, "filter_html.js"), os.path.join(here, "../../report/html_filter.js"),
+                                                packed.name], check=True, capture_output=True, text=True, timeout=60).stdout)
+        views = {c["option"]: c for c in chosen if c.get("option", "").startswith("exception ")}
+        frames = [f["name"] for f in json.loads(written)["shared"]["frames"]]
+        self.assertEqual({re.sub(r"^exception (.*): \d+$", r"[exception.type=\1]", name) for name in views},
+                         {name for name in frames if name.startswith("[exception.type=")})
+        everything = json.loads(written)["profiles"][0]
+        for name, view in views.items():
+            of = frames.index(re.sub(r"^exception (.*): \d+$", r"[exception.type=\1]", name))
+            total = sum(w for s, w in zip(everything["samples"], everything["weights"]) if of in s)
+            self.assertEqual(view["profiles"], [[name.rpartition(": ")[0], total]])
+            self.assertTrue(name.endswith(f": {total}"), name)
+            self.assertEqual(view["output"], f"{100 * total / sum(everything['weights']):.1f} % of all")
 
     def test_redaction(self):
         written, _, _ = self.record("thrown-O2", 1000, "--no-symbols", "--format", "jsonl", "--redact", r"error|Deeper|[0-9]+", *EVERY)

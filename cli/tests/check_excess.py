@@ -82,6 +82,8 @@ def with_more_symbols(program, path):
 
 
 class Excess(unittest.TestCase):
+    LONG = "test_files", "test_symbols"
+
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)

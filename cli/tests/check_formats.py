@@ -28,7 +28,7 @@ def feed(directory, mode, *names, samples=SAMPLES):
     # On one CPU: each CPU counts a process's pages locally, and only passes on larger changes.
     cpu = min(os.sched_getaffinity(0))
     result = subprocess.run([FEED, mode, str(samples), *names], cwd=directory, check=True,
-                            capture_output=True, timeout=120,
+                            capture_output=True, timeout=600,
                             preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
     return json.loads(result.stdout)
 
@@ -400,7 +400,7 @@ class Html(unittest.TestCase):
             file.write(re.search(r'id="profile">\s*(\S+)\s*</script>', readers.text(self.path))[1])
         script = os.path.join(os.path.dirname(__file__), "../../report/html_filter.js")
         result = subprocess.run(["node", os.path.join(os.path.dirname(__file__), "filter_html.js"), script, path],
-                                check=True, capture_output=True, text=True, timeout=120)
+                                check=True, capture_output=True, text=True, timeout=600)
         everything, *chosen = json.loads(result.stdout)
         self.assertEqual(everything, {"option": "all threads of all processes", "output": "", "profiles": []})
         profiles = [(profile["name"], sum(profile["stacks"].values()))

@@ -75,6 +75,7 @@ def names(sample):
 class Swap(unittest.TestCase):
     """Two libraries alternate at one address; the function called through it shows which one is
     mapped."""
+    LONG = "test_without_a_mark_it_is_complete_or_cut",
     WANTED = 3000
     LONGEST_S = 150  # enough even where the machine gives a tenth of its CPU time
     RATE = 3999
@@ -347,6 +348,7 @@ class Numbers(unittest.TestCase):
 
 class Trouble(unittest.TestCase):
     """The profiler itself is stopped, killed, or out of memory."""
+    LONG = "test_more_processes_than_there_is_room_for", "test_stopped_for_a_while"
     STOPPED = 4  # seconds, of which the rings hold a fraction
 
     def test_stopped_for_a_while(self):

@@ -70,7 +70,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.described("TABLES"), self.helped("tables"))
 
     def test_lists_the_options_of_doctor(self):
-        self.assertEqual(len(self.helped("doctor")), 9)
+        self.assertEqual(len(self.helped("doctor")), 10)
         self.assertEqual(self.described("DOCTOR"), self.helped("doctor"))
 
     def test_lists_the_options_of_probe(self):
@@ -139,7 +139,7 @@ class Page(unittest.TestCase):
         headings = {name for line in headings for name in re.sub(r'\\f.|[ "]', "", line).split(",")}
         for event in events:
             self.assertIn(event, headings)
-            if event not in ("cpu", "off-cpu", "wall", "exceptions"):  # these have options
+            if event not in ("cpu", "off-cpu", "wall", "exceptions", "alloc"):  # these have options
                 self.assertRegex(self.shown("record", "--event"), rf"[ ,]{re.escape(event)}[ ,]")
 
     def shown(self, command, option):

@@ -48,6 +48,8 @@ def build_id(path):
 
 
 class Memory(unittest.TestCase):
+    LONG = "test_the_compiler_in_the_least_memory",
+
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()

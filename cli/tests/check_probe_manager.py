@@ -18,9 +18,11 @@ import struct
 import subprocess
 import tempfile
 import time
+import tomllib
 import unittest
 
 import harness
+import readers
 import valued
 from harness import dwarfprof, program, start, wait_for, wait_until_it_says
 from slow_files import FLUSH, OPEN, SlowFiles
@@ -147,6 +149,13 @@ class ProbeManager(unittest.TestCase):
             self.assertLess(sum(s["outcome"] != "complete" for s in hits), len(hits) / 100)
         self.refuse("nobody takes probes at", "list")
 
+    def test_an_instruction(self):
+        path = program("valued")
+        with self.program(1000) as target, self.recording("-p", str(target.pid)):
+            probe, = self.add(f"uprobe:{path}:take+{readers.instructions_of(path, 'take')[1]}")
+            target.go()
+            self.assertEqual(self.list()[probe]["hits"], 1000)
+
     def test_with_other_events(self):
         for options in (["--wall"], ["--off-cpu"], ["-e", "page-faults"], ["-e", "page-faults,context-switches"]):
             with self.subTest(options=options), self.program(500) as target:
@@ -158,10 +167,12 @@ class ProbeManager(unittest.TestCase):
                 self.assertEqual(len(hits) + self.lost(said[0]), 500)
 
     def test_several_from_a_file(self):
-        file = os.path.join(self.directory, "probes.ini")
+        file, path = os.path.join(self.directory, "probes.toml"), program("valued")
         with open(file, "w") as to:
-            to.write(f"[probe in]\nprobe = uprobe:{program('valued')}:take(id=arg4->0:u64)\nmax-rate = 100000\n"
-                     f"; its result\n[probe out]\nprobe = uretprobe:{program('valued')}:take(ret:s32)\nmax-rate = 100000\n")
+            to.write(f'[probe.in]\nprobe = "uprobe:{path}:take(id=arg4->0:u64)" # its number\nmax-rate = 100000 # all of them\n'
+                     f"# its result\n[probe.\"out\"]\nprobe = 'uretprobe:{path}:take(ret:s32)'\nmax-rate = 100000\n")
+        with open(file, "rb") as written:
+            self.assertEqual(tomllib.load(written)["probe"]["out"], {"probe": f"uretprobe:{path}:take(ret:s32)", "max-rate": 100000})
         with self.program(1000) as target:
             with self.recording("-p", str(target.pid)) as said:
                 first, second = self.add("@" + file)
@@ -258,7 +269,11 @@ class ProbeManager(unittest.TestCase):
     def test_errors(self):
         with self.program(1) as target, self.recording("-p", str(target.pid)):
             path = program("valued")
-            for why, words in (("has no function taek; did you mean take", ["add", f"uprobe:{path}:taek"]),
+            begins = readers.instructions_of(path, "take")
+            within = next(at for at in range(1, begins[-1]) if at not in begins)
+            for why, words in (("that is within an instruction; the next one begins at +", ["add", f"uprobe:{path}:take+{within}"]),
+                               ("are where a function begins", ["add", f"uprobe:{path}:take+4(arg1)"]),
+                               ("has no function taek; did you mean take", ["add", f"uprobe:{path}:taek"]),
                                ("is not an ELF file", ["add", f"uprobe:{__file__}:take"]),
                                ("has no parameter siez", ["add", f"uprobe:{path}:take(x=siez)"]),
                                ("what can be added is uprobe:PATH:NAME", ["add", "cpu"]),
@@ -270,7 +285,8 @@ class ProbeManager(unittest.TestCase):
                 with self.subTest(why=why):
                     self.refuse(why, *words)
             self.assertEqual(self.list(), {})
-            self.assertEqual(json.loads(self.do("status", "--json")), {"pid": target_of(self.socket), "probes": 0, "limit": 64})
+            status = {"pid": target_of(self.socket), "probes": 0, "limit": 64, "ended": []}
+            self.assertEqual(json.loads(self.do("status", "--json")), status)
             self.assertEqual(self.do("remove", "all"), "")
             result = dwarfprof("-p", str(target.pid), "-d", "100ms", "--probe-socket", self.socket)
             self.assertEqual(result.returncode, 1)

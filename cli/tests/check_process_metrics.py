@@ -25,6 +25,9 @@ CHANGES = ("import time\nend = time.monotonic() + 4\nwhile time.monotonic() < en
            "held = bytearray(b'x') * 50000000\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass\n")
 WRITES = ("import os, sys, time\nfd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)\nblock = b'x' * 100000\n"
           "while True:\n os.pwrite(fd, block, 0)\n os.fsync(fd)\n t = time.monotonic() + 0.01\n while time.monotonic() < t: pass\n")
+READS = ("import os, sys, time\nfd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\nos.write(fd, b'x' * 100000)\nos.fsync(fd)\n"
+         "while True:\n os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)\n os.pread(fd, 100000, 0)\n"
+         " t = time.monotonic() + 0.01\n while time.monotonic() < t: pass\n")
 
 
 def numbers_of(path):
@@ -109,18 +112,24 @@ class Metrics(unittest.TestCase):
         self.assertLess(max(waits), 110)
         self.assertLess(max(cpu), 60)
 
-    def test_writes(self):
-        """As many bytes as the kernel has counted, while it was looked at."""
-        with self.program(WRITES, os.path.join(self.directory, "file")) as pid, self.recording("-p", str(pid)):
+    def check_bytes(self, text, counter, key):
+        """As many as the kernel has counted, while it was looked at."""
+        with self.program(text, os.path.join(self.directory, "file")) as pid, self.recording("-p", str(pid)):
             time.sleep(1)
-            before, begin = numbers_of(f"/proc/{pid}/io")["write_bytes"], time.monotonic()
+            before, begin = numbers_of(f"/proc/{pid}/io")[counter], time.monotonic()
             time.sleep(6)
-            rate = (numbers_of(f"/proc/{pid}/io")["write_bytes"] - before) / (time.monotonic() - begin)
-        values = self.values(pid, "usage.write")
+            rate = (numbers_of(f"/proc/{pid}/io")[counter] - before) / (time.monotonic() - begin)
+        values = self.values(pid, key)
         if rate == 0:
-            self.skipTest("this file system does not count writes")
+            self.skipTest("this file system does not count them")
         mean = sum(values) / len(values)
         self.assertLess(abs(mean - rate), rate / 2)
+
+    def test_writes(self):
+        self.check_bytes(WRITES, "write_bytes", "usage.write")
+
+    def test_reads(self):
+        self.check_bytes(READS, "read_bytes", "usage.read")
 
     def test_many_processes(self):
         """Each has its own."""

@@ -4,11 +4,12 @@
 
 usage: check_sandbox.py DWARFPROF PROGRAM-DIR
 
-What the kernel says the helpers of a running profiler have. Helpers that are killed and stopped at
-random while the machine starts programs cost no sample of them. A file that would exhaust the memory of
+What the kernel says the helpers of a running profiler have. Helpers that are killed, stopped and starved at
+random while the machine starts and builds programs cost no sample of them. A file that would exhaust the memory of
 its parser has no table, and the profiler stays small. One that is never read again has no names; others have.
 """
 import collections
+import contextlib
 import glob
 import json
 import os
@@ -18,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 import zlib
@@ -30,8 +32,9 @@ NOBODY = 65533
 CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE = 1 << 2, 1 << 19
 # Of those that the spawner forks, by name.
 NEEDS = {"fetcher": CAP_SYS_PTRACE, "finder": CAP_DAC_READ_SEARCH}
-# To helpers, in all.
+# To helpers, in all; and how long this goes on while programs are built.
 N_SIGNALS = int(os.environ.get("SANDBOX_SIGNALS", "40"))
+BUILD_SECONDS = int(os.environ.get("SANDBOX_SECONDS", "120"))
 # sandbox/parsers.c, finders.c: the first one may go to a helper that was stopped long ago. With fewer signals than
 # the others while a program starts, none of its requests can fail.
 ATTEMPTS = 5
@@ -45,8 +48,13 @@ int main(void)
 		continue;
 }
 """
+# A program of a build: a new file each time, which runs for some samples.
+BUILT = "#include <stdio.h>\n#include <stdlib.h>\nint main(void)\n{\n\tfor (volatile int i = 0; i < 50000000; i++)\n\t\tcontinue;\n}\n"
+BUILD = "n=0; while :; do n=$((n + 1)); gcc -O1 -g -c -o $0.o $1 && gcc -o $0-$n $0.o && $0-$n; done"
+# Of the time, one that is starved runs for so long, and this goes on for a while.
+RUNS_S, RESTS_S, STARVED_S = 0.005, 0.1, 1
 DURATION = 3
-# sandbox/namers.h: 10 s are for the names of a binary; and the machine is busy.
+# NAMERS_TIME_NS (limits/limits.def): 10 s are for the names of a binary; and the machine is busy.
 PATIENCE = 10 + 5
 
 
@@ -151,37 +159,85 @@ class Sandbox(unittest.TestCase):
         for helper in spawners + parsers:
             wait_for(lambda helper=helper: not command(helper))
 
+    LONG = "test_killed_stopped_and_starved_while_programs_are_built",
+
     def test_killed_and_stopped_at_random(self):
         """Each program that is started is a new file, so parsers are needed while they come and go."""
+        self.disturb(0)
+
+    def test_killed_stopped_and_starved_while_programs_are_built(self):
+        samples = self.disturb(BUILD_SECONDS)
+        built = [s for s in samples if s["comm"].startswith("built")]
+        compiled = [s for s in samples if s["comm"] in ("cc1", "as", "ld", "collect2", "gcc")]
+        wrong = collections.Counter(s["outcome"] for s in built + compiled if s["outcome"] not in ("complete", "no_user_stack"))
+        print(f"{len({s['pid'] for s in built})} built programs with {len(built)} samples, {len(compiled)} of compilers; "
+              f"incomplete: {dict(wrong)}", flush=True)
+        self.assertGreater(len({s["pid"] for s in built}), BUILD_SECONDS // 4)
+        self.assertGreater(len(compiled), BUILD_SECONDS)
+        self.assertFalse(wrong)
+
+    @contextlib.contextmanager
+    def builds(self):
+        """Programs are built and run on each CPU."""
+        with open(self.path("main.c"), "w") as file:
+            file.write(BUILT)
+        loops = [subprocess.Popen(["sh", "-c", BUILD, self.path(f"built{i}"), self.path("main.c")], start_new_session=True)
+                 for i in range(os.cpu_count())]
+        try:
+            yield
+        finally:
+            for loop in loops:
+                os.killpg(loop.pid, signal.SIGKILL)
+                loop.wait()
+
+    def disturb(self, seconds):
+        """Sends signals to helpers while programs start, for so long, and as many as N_SIGNALS; with a time, also starves
+        them, while programs are built. Returns all samples."""
         chance = random.Random(1)
-        profiler = self.start("-p", str(os.getpid()))  # and what it starts from now on
+        rate = ("-F", "199") if seconds else ()  # all that is left to be written is written at the end
+        profiler = self.start(*rate, "-p", str(os.getpid()))  # and what it starts from now on
         n_signals = n_started = 0
-        self.parsers = set()
-        with harness.busy() as busy:
-            while n_signals < N_SIGNALS or n_started < N_SIGNALS // 2:
+        self.parsers, self.starving, self.starved = set(), [], {}
+        began = time.monotonic()
+        with harness.busy() as busy, self.builds() if seconds else contextlib.nullcontext():
+            while n_signals < N_SIGNALS or n_started < N_SIGNALS // 2 or time.monotonic() < began + seconds:
                 program = shutil.copy(harness.program("fibonacci"), self.path(f"program{n_started}"))
                 started = subprocess.Popen([program, "3600"], stdout=subprocess.DEVNULL)
                 n_started += 1
                 enough, n_sent = harness.cpu_time(started.pid) + 0.1, 0
                 while harness.cpu_time(started.pid) < enough:
                     if n_sent < ATTEMPTS - 2:
-                        n_sent += self.send_one(profiler.pid, chance)
+                        n_sent += self.send_one(profiler.pid, chance, seconds > 0)
                     time.sleep(chance.random() / 20)
                 n_signals += n_sent
                 started.kill()
                 started.wait()
-                os.remove(program)
-            samples = self.end(profiler)
+                if not seconds:
+                    os.remove(program)  # else its helpers may be slow to open it
+        for thread in self.starving:
+            thread.join()
+        samples = self.end(profiler)
         ours = [s for s in samples if s["comm"].startswith(("program", "fibonacci"))]
-        print(f"{n_signals} signals to helpers, {n_started} programs, {len(ours)} samples, ended after {self.took:.1f} s",
-              flush=True)
+        print(f"{n_signals} signals to helpers, {len(self.starving)} starved, {n_started} programs, {len(ours)} samples, "
+              f"ended after {self.took:.1f} s", flush=True)
         self.assertGreater(len({s["pid"] for s in ours}), n_started * 9 // 10)
         self.assertIn(int(busy), {s["pid"] for s in ours})
         wrong = [s for s in ours if s["outcome"] not in ("complete", "no_user_stack")]
         self.assertFalse(wrong, (len(wrong), wrong[:3], self.said()[-2000:]))
         self.assertLess(self.took, PATIENCE)
+        return samples
 
-    def send_one(self, profiler, chance):
+    def starve(self, pid):
+        """It runs now and then, however much it has to do. Each rest is shorter than what has it replaced."""
+        end = time.monotonic() + STARVED_S
+        with contextlib.suppress(ProcessLookupError):
+            while time.monotonic() < end:
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(RESTS_S)
+                os.kill(pid, signal.SIGCONT)
+                time.sleep(RUNS_S)
+
+    def send_one(self, profiler, chance, starves):
         spawners, parsers = helpers(profiler)
         # Those of a killed spawner work on.
         self.parsers = {p for p in self.parsers.union(parsers) if "dwarfprof-helper" in command(p)}
@@ -190,7 +246,15 @@ class Sandbox(unittest.TestCase):
             return 0
         # A stopped spawner is seen only when the next helper is wanted, and not at once.
         pid, number = chance.choice([(pid, n) for pid in parsers for n in (signal.SIGKILL, signal.SIGSTOP)] +
-                                    [(pid, signal.SIGKILL) for pid in spawners])
+                                    [(pid, 0) for pid in parsers if starves] + [(pid, signal.SIGKILL) for pid in spawners])
+        if number == 0:
+            # Two would keep it stopped for longer than one that is starved.
+            if self.starved.get(pid) and self.starved[pid].is_alive():
+                return 0
+            self.starving.append(threading.Thread(target=self.starve, args=(pid,)))
+            self.starving[-1].start()
+            self.starved[pid] = self.starving[-1]
+            return 1
         try:
             os.kill(pid, number)
         except ProcessLookupError:

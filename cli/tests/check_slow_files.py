@@ -157,6 +157,8 @@ class Files(unittest.TestCase):
 
 
 class SlowFiles(Files):
+    LONG = "test_a_library_that_takes_long_to_read",
+
     def make_library(self):
         source, library = (os.path.join(self.directory, name) for name in ("large.S", "liblarge.so"))
         with open(source, "w") as file:

@@ -19,10 +19,11 @@ import unittest
 
 import harness
 import readers
-from harness import dwarfprof, program, refuse, start, wait_until_it_says
+from harness import dwarfprof, program, refuse, start, values_beside, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 MIN, MIN_NS = "2ms", 2000000
+NO_SAMPLES = 5
 UNSEEN = "xl"  # how calls end that do not return
 
 Call = collections.namedtuple("Call", "number before begin end after how")
@@ -131,6 +132,9 @@ class Spans(unittest.TestCase):
             of = [i for i, call in enumerate(calls) if call.number == labels["number"]]
             is_right = of and may_be_long(calls[of[0]]) and not any(contains(call, time) and is_long(call) for call in calls[:of[0]])
             counts["right" if is_right else "wrong"] += 1
+            beside = values_beside(s)
+            self.assertIn(beside, ([], [{"number": labels["number"]}]), s)
+            counts["beside"] += len(beside)
             if not is_right:
                 print(f"{labels} is wrong at {time}, thread {s['tid']}: {calls}", flush=True)
         self.assertEqual(counts["wrong"], 0)
@@ -163,6 +167,8 @@ class Spans(unittest.TestCase):
             print(dict(counts), flush=True)
             self.assertLess(counts["unknown for another reason"], counts["right"] / 50 + 5)
             self.assertLess(counts["unknown at a copy"], counts["right"] / 10 + 5)
+            # With calls that are not kept, it is not known which frame has the one that counts.
+            self.assertGreater(counts["beside"], counts["right"] * (0.5 if is_deep else 0.9))
             if all(counts[kind] > n for kind, n in least.items()):
                 return others, log, said
         self.fail("there was too little to see")
@@ -201,6 +207,28 @@ class Spans(unittest.TestCase):
             below += row["returned"]
             self.assertLessEqual(bisect.bisect_left(longest, row["to_ns"]), below)
             self.assertGreaterEqual(bisect.bisect_left(shortest, row["to_ns"]), below)
+
+    def test_calls_that_execute_another_program(self):
+        """They are over by then, and none took long."""
+        for rounds in 30, 120, 480:
+            if self.left_out_of_executed(rounds) > 100:
+                return
+        self.fail("there was too little to see")
+
+    def left_out_of_executed(self, rounds):
+        """How many samples of test-programs/execs.c are known to be in no call that took long."""
+        with tempfile.TemporaryDirectory() as directory:
+            out, (path, log, command) = os.path.join(directory, "out.jsonl"), harness.executing(directory, rounds)
+            result = dwarfprof("-F", "999", "--probe", f"span:{path}:handle(number=arg1:s32) min=60s", "-o", out, "--", *command)
+            self.assertIn(result.returncode, (0, NO_SAMPLES), result.stderr)
+            log, counts = harness.Log(log), collections.Counter()
+            with open(out) as file:
+                for s in map(json.loads, file):
+                    self.assertEqual(s["labels"]["span"], "<unknown>", s)
+                    counts[s["outcome"], s["late"], log.at(s["tid"], s["time_ns"]) % 2 == 0] += 1
+        print(dict(counts), result.stderr, flush=True)
+        self.assertEqual(counts["complete", False, True], 0)
+        return int(re.search("long enough: ([0-9]+)", result.stderr)[1])
 
     def test_deep_recursion(self):
         """Of more calls than are kept, some are not known."""

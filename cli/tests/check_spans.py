@@ -14,16 +14,19 @@ import subprocess
 import tempfile
 import unittest
 
+import check_languages
 import harness
-from harness import CHANGING, Log, dwarfprof, program, refuse, start, wait_until_it_says
+from harness import CHANGING, Log, dwarfprof, program, refuse, start, values_beside, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/languages")
 VALUES = "route=arg1:str, number=arg2:s32"
 KEYS = {"route", "number"}
 
 
 class Labels(unittest.TestCase):
-    LONG = "test_of_another_compiler",
+    LONG = ("test_many_cpu_samples", "test_many_samples_of_fibers", "test_of_another_compiler", "test_off_cpu_samples",
+            "test_several_probes")
 
     def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, path=None, **kwargs):
         """Returns what dwarfprof wrote, and the program's log."""
@@ -66,6 +69,9 @@ class Labels(unittest.TestCase):
                 counts["unknown"] += 1
             elif labels == ({"route": f"/r/{wanted}", "number": wanted} if wanted else {}):
                 counts["right" if wanted else "none"] += 1
+                beside = values_beside(s, KEYS)
+                self.assertIn(beside, ([], [labels] if wanted else []), s)
+                counts["beside"] += len(beside)
             else:
                 counts["wrong"] += 1
                 print(f"{labels} is wrong: {wanted} at {s['time_ns']}, thread {s['tid']}, {s['outcome']}", flush=True)
@@ -83,22 +89,26 @@ class Labels(unittest.TestCase):
     def check(self, target, seconds, n, *options, **kwargs):
         counts = self.counts({"right": n, "none": n / 50}, target, seconds, *options, **kwargs)
         self.assertLess(counts["unknown"], counts["right"] / 4)
+        self.assertGreater(counts["beside"], counts["right"] * 0.9)
 
     def test_cpu_samples(self):
-        self.check("spans-O2", 10, 5000, "-F", "4999")
+        self.check("spans-O2", 3, 5000, "-F", "4999")
+
+    def test_many_cpu_samples(self):
+        self.check("spans-O2", 15, 20000, "-F", "4999")
 
     def test_of_another_compiler(self):
         self.check("spans-O1", 4, 500, "-F", "1999")
 
     def test_values_by_name(self):
         """As debug information has them: a `const char *` is a text."""
-        self.check("spans-O2", 2, 200, "-F", "999", values="route=route, number")
+        self.check("spans-O2", 1, 200, "-F", "999", values="route=route, number")
 
     def test_off_cpu_samples(self):
         self.check("spans-O2", 4, 200, "--wall", "-F", "199")
 
     def test_without_links_for_many_functions(self):
-        self.check("spans-O2", 2, 200, "-F", "999", preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
+        self.check("spans-O2", 1, 200, "-F", "999", preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
 
     def check_several(self, seconds, *options):
         """Each has the values of its own innermost call; nested calls of one leave those of the others."""
@@ -129,7 +139,7 @@ class Labels(unittest.TestCase):
 
     def test_walks_that_end_before(self):
         """Nothing is said of calls that the walk did not get to."""
-        counts = self.counts({"unknown": 100}, "spans-O2", 3, "-F", "999", "--max-stack", "2")
+        counts = self.counts({"unknown": 100}, "spans-O2", 1, "-F", "999", "--max-stack", "2")
         self.assertEqual(counts["none"], 0)
 
     def check_early(self, *options, **kwargs):
@@ -140,12 +150,13 @@ class Labels(unittest.TestCase):
             counts = self.judge(written, log)
             self.assertEqual(counts["right"], 0)
             for s in map(json.loads, written.splitlines()):
-                if s["tid"] == early and log.at(early, s["time_ns"]) == 7:
+                number = log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else CHANGING
+                if s["tid"] == early and number == 7:
                     self.assertEqual((s["labels"] or {}).get("route"), "<unknown>", s)
-                elif s["tid"] in log.times:
+                elif number != CHANGING:
                     self.assertNotIn("route", s["labels"] or {}, s)
             return min(counts["unknown"], counts["none"]) > 20
-        self.until(look, "spans-O2", 3, *options, is_early=True, **kwargs)
+        self.until(look, "spans-O2", 1, *options, is_early=True, **kwargs)
 
     def test_calls_that_began_before(self):
         self.check_early("-F", "999")
@@ -162,13 +173,25 @@ class Labels(unittest.TestCase):
             try:
                 path = os.path.join(merged, "spans-O2")
                 self.check_early("-F", "999", path=path)
-                self.check("spans-O2", 2, 200, "-F", "999", path=path)
+                self.check("spans-O2", 1, 200, "-F", "999", path=path)
             finally:
                 harness.unmount(merged)
 
     def test_calls_that_another_thread_began(self):
         """The thread has kept a call with the same CFA, which is another one."""
-        self.counts({"right": 100, "unknown": 100}, "moved", 3, "-F", "999")
+        self.counts({"right": 100, "unknown": 100}, "moved", 1, "-F", "999")
+
+    def test_fibers(self):
+        """They go on in another thread, where calls that began before are not known: none has another one's values."""
+        self.counts({"right": 200, "none": 20, "unknown": 100}, "fibers", 1, "-F", "1999")
+
+    def test_many_samples_of_fibers(self):
+        self.counts({"right": 20000, "none": 1000, "unknown": 10000}, "fibers", 15, "-F", "4999")
+
+    def test_coroutines(self):
+        """What has suspended itself is on the stack of no call."""
+        counts = self.counts({"right": 200, "none": 100}, "coroutines", 2, "-F", "1999")
+        self.assertLess(counts["unknown"], counts["right"] / 4)
 
     def forked(self, rounds, *options):
         """The samples of test-programs/forks.c, and its log."""
@@ -182,7 +205,7 @@ class Labels(unittest.TestCase):
 
     def check_forked(self, *options):
         """A process has the values of the call that has forked it, while it is in that; a thread's stack is its own."""
-        for rounds in 8, 24, 72:
+        for rounds in 3, 12, 72:
             counts, wrong = collections.Counter(), []
             samples, log = self.forked(rounds, *options)
             for s in samples:
@@ -239,11 +262,41 @@ class Labels(unittest.TestCase):
         print(dict(numbers), flush=True)
         return numbers
 
+    def test_a_process_that_executes_another_program(self):
+        """With code and stack where this one has them: it has the labels of no call."""
+        for rounds in 10, 40, 160:
+            counts = self.executed(rounds)
+            if counts["in"] > 50 and counts["not probed"] > 50:
+                return
+        self.fail("there was too little to see")
+
+    def executed(self, rounds):
+        """How many samples of test-programs/execs.c, and of a copy of it, are in calls."""
+        with tempfile.TemporaryDirectory() as directory:
+            out, (path, log, command) = os.path.join(directory, "out.jsonl"), harness.executing(directory, rounds)
+            result = dwarfprof("-F", "999", "--probe", f"label:{path}:handle(number=arg1:s32)", "--no-symbols", "-o", out, "--", *command)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            log, counts = Log(log), collections.Counter()
+            with open(out) as file:
+                for s in map(json.loads, file):
+                    wanted = log.at(s["tid"], s["time_ns"]) if s["tid"] in log.times else CHANGING
+                    if wanted == CHANGING or not s["user_stack"]:
+                        continue
+                    number = (s["labels"] or {}).get("number")
+                    # Which files it has mapped may not be known yet.
+                    if number == "<unknown>" and (s["outcome"] != "complete" or s["late"]):
+                        continue
+                    # Every other one is the copy.
+                    self.assertEqual(number, wanted if wanted % 2 == 0 else None, s)
+                    counts["in" if wanted % 2 == 0 else "not probed"] += 1
+        print(dict(counts), flush=True)
+        return counts
+
     def test_stacks_at_the_probe(self):
         """Until the kernel handles its breakpoint, the address is the one behind it, and so behind a push; another
         instruction is executed as a copy, where no file is. A byte like a breakpoint may also be in a gap between functions."""
         # Seconds: the longer ones are for busy machines.
-        for seconds in 4, 12, 36:
+        for seconds in 2, 8, 32:
             if self.stacks_at_the_probe(str(seconds)) > 200:
                 return
         self.fail("too few samples")
@@ -274,7 +327,7 @@ class Labels(unittest.TestCase):
             found = set(map(int, re.findall(r"/r/(\d+)", written)))
             self.assertLessEqual(found, {number for numbers in log.numbers.values() for number in numbers})
             return len(found) > 50
-        self.until(look, "spans-O2", 3, "-F", "999", "--by", "label:route", form="folded")
+        self.until(look, "spans-O2", 1, "-F", "999", "--by", "label:route", form="folded")
 
     def test_what_is_wrong(self):
         path = program("spans-O2")
@@ -296,6 +349,62 @@ class Labels(unittest.TestCase):
                 result = dwarfprof(*options, "--", "true")
                 self.assertNotEqual(result.returncode, 0)
                 self.assertIn(said, result.stderr)
+
+
+class Languages(unittest.TestCase):
+    """Programs that other compilers have made."""
+    LONG = "test_rust",
+
+    def build(self, tool, *options):
+        """The program in this language, with the first version of its compiler that there is."""
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        out, (compiler, *_) = os.path.join(directory, "spans"), check_languages.tools(tool).values()
+        subprocess.run([compiler, *options, "-o", out, os.path.join(SOURCES, "spans." + {"go": "go", "rustc": "rs"}[tool])], check=True,
+                       env=dict(os.environ, GO111MODULE="off", GOCACHE=os.path.join(directory, "go")))
+        return out
+
+    def test_rust(self):
+        path = self.build("rustc", "--edition", "2021", "-g", "-O")
+        labels = Labels()
+        for seconds in 3, 9, 27:
+            counts = labels.judge(*labels.record(path, seconds, "-F", "4999", values="route=route, number"))
+            if counts["right"] > 5000 and counts["none"] > 100:
+                break
+        else:
+            self.fail("there was too little to see")
+        self.assertLess(counts["unknown"], counts["right"] / 4)
+
+    def test_go(self):
+        """A stack that grows has another address, which was one of calls that are over. Go's own labels tell what is true, and
+        a probe's value does not take the place of one with its name."""
+        path = self.build("go", "build")
+        for seconds in 2, 8, 32:
+            counts = self.judge_go(path, seconds)
+            if min(counts[kind] for kind in ("right", "unknown", "none", "own", "probe's")) > 100:
+                return
+        self.fail("there was too little to see")
+
+    def judge_go(self, path, seconds):
+        out, counts = os.path.join(os.path.dirname(path), "out.jsonl"), collections.Counter()
+        result = dwarfprof("-F", "4999", "--probe", f"label:{path}:main.handle(n=number, number=number)", "-o", out, "--", path, str(seconds))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(out) as file:
+            for s in map(json.loads, file):
+                labels = s["labels"] or {}
+                # The threads' own stacks are of no goroutine.
+                if "truth" not in labels or s["user_stack"][-1]["symbol"] != "runtime.goexit":
+                    continue
+                if labels["truth"] == "-1":
+                    counts["probe's"] += isinstance(labels.get("number"), int)
+                    continue
+                self.assertEqual(labels["number"], "own")
+                counts["own"] += 1
+                n, wanted = labels.get("n"), int(labels["truth"])
+                kind = "unknown" if n == "<unknown>" else "wrong" if (n or 0) != wanted else "right" if n else "none"
+                counts[kind] += 1
+        print(dict(counts), flush=True)
+        self.assertEqual(counts["wrong"], 0)
+        return counts
 
 
 if __name__ == "__main__":

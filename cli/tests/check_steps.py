@@ -259,6 +259,8 @@ def functions_of(path):
 
 
 class Steps(unittest.TestCase):
+    LONG = "test_gcc_at_a_fixed_address", "test_gcc_static"
+
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()

@@ -28,14 +28,17 @@ CPLUSPLUS_NUMBERS = (("handle", "route=arg1:std::string, view=arg2:std::string_v
                      ("save", "data=arg1:bytes[arg2:u32], magic=arg4:bytes[4], size=arg2:s32, id=id"),
                      ("save", "data=data:bytes[arg2:s32], size=size, id=arg3"))
 RUST = (("handle", "route, data, owned, id=id"), ("handle", "name=request->name, fixed=request->route, body=request.body, id=id"),
+        ("count", "tiny, short, int, word, long, own_byte=numbers.byte, own_short=numbers.short, colour=colour, own_colour=numbers.colour, id=id"),
         ("handle", "boxed, last, id=id"), ("borrow", "owned=string, data=vector, id=id"),
         ("handle", "route=arg1:rust_str, id=arg3, data=arg4:rust_str, last=arg10:rust_str"))
 GO = (("main.handle", "route, name=request.Name, last, id=id"), ("main.handle", "body=request->Body, data, method=header.Method, id=id"),
-      ("main.handle", "method=request.Header.Method, id=id"))
+      ("main.handle", "method=request.Header.Method, id=id"),
+      ("main.count", "tiny, short, int=word, word=length, long, own_byte=numbers.Byte, own_short=numbers.Short, colour=kind, own_colour=numbers.Kind, "
+                     "id=id"))
 
 
 class Strings(valued.ValuedTest):
-    LONG = ("test_cplusplus_at_a_line", "test_cplusplus_of_other_compilers", "test_rust", "test_rust_of_other_compilers",
+    LONG = ("test_cplusplus_at_a_line", "test_cplusplus_by_position", "test_cplusplus_of_other_compilers", "test_rust", "test_rust_of_other_compilers",
             "test_go_of_other_compilers", "test_results_of_other_compilers")
 
     def check_all(self, target, probes, n=N):
@@ -123,7 +126,7 @@ class Strings(valued.ValuedTest):
         for values, said in (("x=request:std::string", "it is no string of C++, Rust or Go"),
                              ("x=request->name:bytes[view]", "its length is no integer"),
                              ("x=request->name:bytes[vew]", "the function has no parameter vew"),
-                             ("x=request->bytes", "its type is no integer, enum, pointer, or text of C, C++, Rust or Go"),
+                             ("x=request->bytes", "its type is no integer, f32, f64, enum, pointer, or text of C, C++, Rust or Go"),
                              (", ".join(f"x{i}=route" for i in range(9)), "there may be at most 16 values")):
             with self.subTest(values=values):
                 result = dwarfprof("-e", f"uprobe:{program(CPLUSPLUS[0])}:handle({values})", "--", "true")

@@ -55,6 +55,8 @@ class Tables(unittest.TestCase):
             self.assertNotIn("labels:", top("-p", pid, "-n", "1", "-F", "499"))
             text = top("-p", pid, "-n", "1", "-F", "499", "--by", "comm")
         self.assertRegex(text, r"(?m)^labels: comm=fibonacci 100.0 %$")
+        self.assertRegex(text, r"(?m)^    self    total  function +comm +binary$")
+        self.assertRegex(text, r"(?m)^ *[\d.]+ % +[\d.]+ %  fibonacci +100 % fibonacci +fibonacci$")
 
     def test_other_intervals(self):
         with busy() as pid:

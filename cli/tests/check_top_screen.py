@@ -275,6 +275,20 @@ class Interactive(unittest.TestCase):
         self.terminal.press("q")
         self.expect_end()
 
+    def test_the_column_of_a_label(self):
+        """Where there is room for it, and of functions alone."""
+        self.terminal.resize(80, 24)
+        self.start_and_wait("--by", "comm")
+        self.terminal.wait(lambda: re.search(r"^ +self +total  name +comm +binary$", self.terminal.text(), re.M) and
+                           re.search(r" %  fibonacci +100 % fibonacci +fibonacci$", self.terminal.text(), re.M))
+        self.terminal.press("P")
+        self.terminal.wait(lambda: re.search(r"^ +self +PID +name$", self.terminal.text(), re.M))
+        self.terminal.press("F")
+        self.terminal.resize(79, 24)
+        self.terminal.wait(lambda: re.search(r"^ +self +total  name +binary$", self.terminal.text(), re.M))
+        self.terminal.press("q")
+        self.expect_end()
+
     def test_callers_and_callees(self):
         self.start_and_wait()
         self.terminal.press("Enter")

@@ -18,6 +18,7 @@ import tempfile
 import unittest
 
 import harness
+import readers
 from harness import dwarfprof, program, refuse, start, wait_until_it_says
 from slow_files import READ, STATFS, SlowFiles
 
@@ -69,6 +70,18 @@ class Uprobes(unittest.TestCase):
         self.assertEqual({s["event"] for s in samples}, {f"uprobe:{path}:{name}"})
         self.assertEqual({s["outcome"] for s in samples}, {"complete"})
         self.assertEqual(collections.Counter(s["user_stack"][0]["symbol"] for s in samples), calls)
+
+    def test_functions_that_the_kernel_refuses(self):
+        path = program("refused")
+        for name, found, what in (("begins_with_lock", "begins_with_lock", "this instruction, f0 ff 07 c3"),
+                                  ("begins_with_breakpoint", "begins_with_breakpoint", "a breakpoint of the program, cc c3"),
+                                  ("begins_with_halt", "begins_with_halt", "this instruction, f4 c3"),
+                                  ("begins_*", "begins_with_lock", "this instruction, f0 ff 07 c3")):
+            with self.subTest(name=name):
+                result = dwarfprof("-e", f"uprobe:{path}:{name}", "-d", "1", "--", path)
+                self.assertEqual(result.returncode, 1)
+                self.assertRegex(result.stderr, rf"cannot set the uprobe at {found}, 0x[0-9a-f]+ of {re.escape(path)}: "
+                                                rf"the kernel does not probe {what}")
 
     def test_functions_of_cplusplus(self):
         for name, calls in (("shapes::Circle::grow", GROW), ("shapes::Circle::grow(int)", {"shapes::Circle::grow(int)": N}),
@@ -182,6 +195,27 @@ class Uprobes(unittest.TestCase):
             subprocess.run(["strip", "-o", stripped, path], check=True)
             result = dwarfprof("-e", f"uprobe:{stripped}:calls.cc:{number}", "--", "true")
             self.assertIn("it has no debug information of lines", result.stderr)
+
+    def test_instructions(self):
+        """Each of a function without branches is hit as often as it is called; other bytes of it are none."""
+        path, function = program("calls"), "shapes::Circle::grow(int)"
+        begins = readers.instructions_of(path, function)
+        self.assertGreater(len(begins), 3)
+        for at in begins[1:3]:
+            self.check(path, f"{function}+{at}", {function: N}, n_places=1)
+        within = next(at for at in range(1, begins[-1]) if at not in begins)
+        after = next(at for at in begins if at > within)
+        for name, said in ((f"+{within}", f"that is within an instruction; the next one begins at +{after}"),
+                           ("+0x1000", "the function has only "), (f"+{begins[1]}(x=arg1)", "arg1, arg2, ... are where a function begins"),
+                           ("+0(y=bye)", "cannot read bye in the function at 0x")):
+            result = dwarfprof("-e", f"uprobe:{path}:{function}{name}", "--", "true")
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(said, result.stderr)
+        result = dwarfprof("-e", f"uretprobe:{path}:{function}+{begins[1]}", "--", "true")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("returns are of functions, not of FUNCTION+N", result.stderr)
+        result = dwarfprof("--probe", f"label:{path}:{function}+{begins[1]}(by=by)", "--", "true")
+        self.assertIn("calls are of functions, not of FUNCTION+N", result.stderr)
 
     def test_functions_that_are_not_there(self):
         for name, said in (("shapes::Circel::grow", "did you mean shapes::Circle::grow?"),

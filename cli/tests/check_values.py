@@ -28,10 +28,14 @@ N = 100000
 # Of take(), by position: struct request has its header at 8, and so on.
 ARGUMENTS = ("size=arg1:u64, path=arg2:str, small=arg3:s8, hex=arg1:x16, flag=arg5:bool, letter=arg6:char, "
              "seventh=arg7:s32, eighth=arg8:u16, status=arg4->16:s32, kind_number=arg4->20:u32, level=arg4->24:u8, "
-             "version=arg4->8->0:s16, method=arg4->8->8:str, host=arg4->8+16:str, id=arg4->0:u64")
+             "version=arg4->8->0:s16, method=arg4->8->8:str, host=arg4->8+16:str, id=arg4->0:u64, "
+             "ratio=arg4->32:f64")
 NAMES = ("size=size, path:str, small=small, hex=size:x16, flag=flag, letter=letter, seventh=seventh, eighth=eighth, "
          "status=request->status, kind=request->kind, kind_number=request->kind:u32, level=request->level, version=request->header->version, "
          "method=request->header->method, host=request->header->host, id=request->id")
+# The same members by the numbers of parameters.
+NUMBERS = ("version=arg4->header.version, host=arg4->header->host, kind=arg4->kind, kind_number=arg4->kind:u32, status=arg4->status:s32, "
+           "ratio=arg4->ratio, share=arg4->share, id=arg4->id")
 # Of the probe in valued_usdt.c: a wider type than an argument's does not add to it.
 STATIC = ("id=arg1, path=arg2:str, status=arg3, version=arg4, level=arg5, element=arg6, byte=arg7, constant=arg8, "
           "hex=arg3:x64, wide=arg4:u64")
@@ -53,6 +57,9 @@ def plain_bytes(path):
 
 
 class Values(valued.ValuedTest):
+    LONG = ("test_arguments_by_position", "test_many_calls_of_a_static_probe", "test_many_calls_of_cplusplus",
+            "test_parameters_of_cplusplus_otherwise_optimized")
+
     def test_arguments_by_position(self):
         samples = self.check(f"uprobe:{program('valued')}:take({ARGUMENTS})", N, self.keys(ARGUMENTS))
         paths = {s["labels"]["path"][-1] for s in samples}
@@ -64,23 +71,48 @@ class Values(valued.ValuedTest):
                 with self.subTest(target=target):
                     self.check(f"uprobe:{program(target)}:take({NAMES})", 1000, self.keys(NAMES), target=target)
 
-    def test_parameters_of_cplusplus(self):
-        for optimize in ("-O0", "-O2"):
+    def test_members_by_number(self):
+        for target in ("valued", "valued-O0", "valued-clang"):
+            if os.path.exists(program(target)):
+                with self.subTest(target=target):
+                    self.check(f"uprobe:{program(target)}:take({NUMBERS})", 1000, self.keys(NUMBERS), target=target)
+
+    def check_cplusplus(self, *optimizations, n=1000):
+        for optimize in optimizations:
             target = "valued_cplusplus" + optimize
             for function, values in (("Server::handle", MEMBERS), ("make", "route=route, code=code, id=id"),
-                                     ("Server::handl*", MEMBERS)):
+                                     ("Server::handl*", MEMBERS),
+                                     ("Shelf<short>::put", "small=value, small_before=this->last, id=id"),
+                                     ("Shelf<long>::put", "large=value, large_before=this->last, id=id")):
                 with self.subTest(target=target, function=function):
-                    self.check(f"uprobe:{program(target)}:{function}({values})", 1000, self.keys(values), target=target)
+                    self.check(f"uprobe:{program(target)}:{function}({values})", n, self.keys(values), target=target)
+
+    def test_parameters_of_cplusplus(self):
+        self.check_cplusplus("-O0", "-O2")
+
+    def test_parameters_of_cplusplus_otherwise_optimized(self):
+        self.check_cplusplus("-O1", "-O3")
+
+    def test_many_calls_of_cplusplus(self):
+        for optimize in "-O0", "-O3":
+            self.check(f"uprobe:{program('valued_cplusplus' + optimize)}:Server::handle({MEMBERS})", N, self.keys(MEMBERS),
+                       target="valued_cplusplus" + optimize)
 
     def test_variables_at_a_line(self):
         """In call(), behind what it has logged."""
         with open(SOURCE) as file:
             line = 1 + file.read().splitlines().index("\tif (i % 64 == 0)")
-        values = "size=random, status=request.status, level=request.level, version=header.version, host=header.host, id=i"
+        values = "size=random, status=request.status, level=request.level, version=header.version, host=header.host, ratio=request.ratio, id=i"
         for target in ("valued-O0", "valued-O0-dwarf3", "valued-clang-O0"):
             if os.path.exists(program(target)):
                 with self.subTest(target=target):
                     self.check(f"uprobe:{program(target)}:valued.c:{line}({values})", 1000, self.keys(values), target=target)
+
+    def test_parameters_within_a_function(self):
+        """In take(), when it is about to call another one: behind its prologue, without optimization."""
+        at = readers.instructions_of(program("valued-O0"), "take", "call")[0]
+        values = "size=size, path:str, status=request->status, host=request->header->host, ratio=request->ratio, id=request->id"
+        self.check(f"uprobe:{program('valued-O0')}:take+{at}({values})", 1000, self.keys(values), target="valued-O0")
 
     def test_a_separate_debug_file(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -89,26 +121,38 @@ class Values(valued.ValuedTest):
             subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", program("valued"), stripped], check=True)
             self.check(f"uprobe:{stripped}:take({NAMES})", 100, self.keys(NAMES), target=stripped)
             os.unlink(debug)
-            result = dwarfprof("-e", f"uprobe:{stripped}:take({NAMES})", "--", "true")
-            self.assertEqual(result.returncode, 1)
-            self.assertIn("has no debug information of the function", result.stderr)
+            for values in (NAMES, NUMBERS):
+                result = dwarfprof("-e", f"uprobe:{stripped}:take({values})", "--", "true")
+                self.assertEqual(result.returncode, 1)
+                self.assertIn("has no debug information of the function", result.stderr)
+                self.assertIn("or arg1, arg2->OFFSET:TYPE, ... instead of names and members", result.stderr)
 
     def test_parameters_that_are_not_there(self):
         for function, values, said in (("take", "path:str, x=siez", "cannot read siez in the function at 0x"),
                                        ("take", "x=siez", "the function has no parameter siez"),
                                        ("take", "x=request->stauts", "there is no member stauts"),
+                                       ("take", "x=arg9->status", "the function has no parameter arg9"),
+                                       ("take", "x=arg4->stauts", "there is no member stauts"),
                                        ("take", "x=size->id", "what has the member id is no pointer"),
                                        ("take", "x=request.header.version.low", "what has the member low is no struct"),
                                        ("Server::handle", "x=this->shared", "there is no member shared"),
                                        ("take", "x=path:std::string", "it is no string of C++, Rust or Go"),
                                        ("take", "x=path:bytes[letter]", "its length is no integer"),
                                        ("scale*", "x=unused", "optimized out"),
-                                       ("make", "x=ratio", "in no register for integers")):
+                                       ("make", "x=ratio", "it is in a register for floats, which no probe can read")):
             with self.subTest(values=values):
                 path = program({"Server::handle": "valued_cplusplus-O0", "make": "valued_cplusplus-O2"}.get(function, "valued"))
                 result = dwarfprof("-e", f"uprobe:{path}:{function}({values})", "--", "true")
                 self.assertIn(said, result.stderr)
                 self.assertEqual(result.returncode, 1)
+
+    def test_floats_in_registers(self):
+        for probe, said in (("uretprobe:{}:half_of(ret)", "cannot read ret in the function at 0x"), ("uretprobe:{}:half_of(ret)", "register for floats"),
+                            ("uprobe:{}:half_of(x=whole)", "register for floats"), ("uprobe:{}:take(x=arg1:f64)", "cannot be read in a register")):
+            with self.subTest(probe=probe):
+                result = dwarfprof("-e", probe.format(program("valued")), "--", "true")
+                self.assertIn(said, result.stderr)
+                self.assertNotEqual(result.returncode, 0)
 
     def test_parameters_that_are_constant(self):
         written, _, _, _ = self.record(f"uprobe:{program('valued')}:scale*(by=by, factor=factor)", 50)
@@ -131,7 +175,7 @@ class Values(valued.ValuedTest):
         for name in ("host", "size"):
             result = dwarfprof("-e", f"uprobe:{program('valued')}:take(host=arg4->8+16:str)", "--value", name, "--", "true")
             self.assertEqual(result.returncode, 1)
-            self.assertIn(f"--value {name}: -e reads no number of that name", result.stderr)
+            self.assertIn(f"--value {name}: -e reads no integer of that name", result.stderr)
 
     def test_results(self):
         for value in ("ret:s32", "ret"):
@@ -165,10 +209,13 @@ class Values(valued.ValuedTest):
                    preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
 
     def test_static_probes(self):
-        for target, n in (("valued_usdt", N), ("valued_usdt-O0", 1000), ("valued_usdt-no-pie", 1000),
+        for target, n in (("valued_usdt", 10000), ("valued_usdt-O0", 1000), ("valued_usdt-no-pie", 1000),
                           ("valued_usdt-clang", 1000)):
             with self.subTest(target=target):
                 self.check(f"usdt:{program(target)}:valued:hit({STATIC})", n, self.keys(STATIC), target=target)
+
+    def test_many_calls_of_a_static_probe(self):
+        self.check(f"usdt:{program('valued_usdt')}:valued:hit({STATIC})", N, self.keys(STATIC), target="valued_usdt")
 
     def test_static_probes_one_by_one(self):
         self.check(f"usdt:{program('valued_usdt')}:val*:c?ll(id=arg1)", 1000, ["id"], target="valued_usdt",
@@ -243,7 +290,7 @@ class Values(valued.ValuedTest):
     def test_what_is_wrong(self):
         for values, said in (("(size=arg1:u46)", "at 'u46)': there must be a type: u8, u16,"),
                              ("(size=arg0:u64)", "at 'arg0:u64)': there must be a value: arg1, arg2"),
-                             ("(size=arg1->x)", "at 'x)': there must be a number"),
+                             ("(size=arg1->)", "at ')': there must be a number"),
                              ("(size=arg1 u64)", "at 'u64)': there must be '->OFFSET', '+OFFSET', ':TYPE', ','"),
                              ("(size=arg1:u64", "at the end: there must be"),
                              ("(" + ",".join(17 * ["arg1"]) + ")", "at most 16 values"),

@@ -48,6 +48,8 @@ def lines(path):
 
 
 class WalkLimit(unittest.TestCase):
+    LONG = "test_registers_to_be_recovered",
+
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)

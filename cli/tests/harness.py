@@ -104,6 +104,15 @@ def record_logged(target, seconds, *options, more=(), env=None):
             return [json.loads(line) for line in file], Log(log)
 
 
+def executing(directory, rounds):
+    """The program that a run of test-programs/execs.c begins with, in a directory, its log, and the command. The other one is a copy
+    with the same addresses but not its build ID: of those, calls would be unknown."""
+    path, other, log = (os.path.join(directory, name) for name in ("one", "two", "log"))
+    shutil.copy(program("execs"), path)
+    subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", path, other], check=True)
+    return path, log, ["setarch", "-R", path, f"{rounds:04}", log, other]
+
+
 def wait_until_it_runs(pid, seconds=0.1):
     """Waits until a process has used that much CPU time from now on."""
     enough = cpu_time(pid) + seconds
@@ -299,6 +308,13 @@ def stolen_time():
     thread."""
     fields = read("/proc/stat").split("\n", 1)[0].split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+
+
+def values_beside(sample, keys=None):
+    """The values of calls beside their frames, innermost first; keys: these alone."""
+    frames = [f["values"] for f in sample["user_stack"] if "values" in f]
+    found = [{key: value for key, value in values.items() if keys is None or key in keys} for values in frames]
+    return [values for values in found if values]
 
 
 def is_being_copied(sample):

@@ -56,9 +56,7 @@ def frames(stack):
         file = frame["mapping"] and frame["mapping"]["file"]
         lines = frame["lines"] or [{"function": "[+0x", "file": "", "line": 0}]
         for line in lines:
-            # A source file without a line is of no use in the stream.
-            source = os.path.basename(line["file"]) if line["line"] else ""
-            found.append((function(line), source, line["line"], file))
+            found.append((function(line), os.path.basename(line["file"]), line["line"], file))
             addresses.append(frame["address"] if frame["address"] or file else None)
     return tuple(found), addresses
 

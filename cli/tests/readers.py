@@ -177,3 +177,13 @@ def firefox_depths(thread, strings):
     for function, depth in zip(*(thread["frameTable"][c] for c in ("func", "inlineDepth"))):
         depths.setdefault(strings[functions[function]], set()).add(depth)
     return depths
+
+
+def instructions_of(path, function, mnemonic=""):
+    """At which bytes of a function instructions begin, by objdump."""
+    said = subprocess.run(["objdump", "-d", "-C", "-w", "--no-show-raw-insn", path], check=True, capture_output=True, text=True).stdout
+    code = said.partition(f"<{function}>:\n")[2].partition("\n\n")[0]
+    found = re.findall(r"^ *([0-9a-f]+):\s+(.*)$", code, re.MULTILINE)
+    # Behind the last return is only what fills up.
+    end = 1 + max(i for i, (_, text) in enumerate(found) if text.startswith("ret"))
+    return [int(at, 16) - int(found[0][0], 16) for at, text in found[:end] if text.startswith(mnemonic)]

@@ -218,6 +218,8 @@ Test(options, takes_tracepoints)
 	cr_assert(event_expand("uprobe:libc.so.6:mem*", &texts, why) == 0 && texts.n == 0);
 	PARSE("-a", "-e", "wakeups", "-K");
 	cr_assert_eq(profiler->event.source, &event_wakeups);
+	PARSE("-a", "-e", "sched:wakeup");
+	cr_assert_eq(profiler->event.source, &event_wakeups);
 	end();
 }
 

@@ -53,13 +53,37 @@ Test(probe_list, has_those_of_sections)
 	cr_assert_null(list.items[0].name);
 }
 
+Test(probe_list, has_those_of_toml)
+{
+	cr_assert_eq(
+		read_text(
+			"# some\n[probe.one] # the first\nprobe = \"uprobe:/x:f(a=arg1)\" # as C\n"
+			"max-rate = 7 # or so\n[probe.\"two words\"]\n"
+			"probe = 'usdt:/x:p:\\n'\n[probe.'th.ree']\nprobe=\"u:\\\"\\\\#\"\n"),
+		0, "%s", said);
+	cr_assert_eq(list.n, 3);
+	cr_assert_str_eq(list.items[0].name, "one");
+	cr_assert_str_eq(list.items[0].probe, "uprobe:/x:f(a=arg1)");
+	cr_assert_eq(list.items[0].max_rate, 7);
+	cr_assert_str_eq(list.items[1].name, "two words");
+	cr_assert_str_eq(list.items[1].probe, "usdt:/x:p:\\n");
+	cr_assert_str_eq(list.items[2].name, "th.ree");
+	cr_assert_str_eq(list.items[2].probe, "u:\"\\#");
+}
+
 Test(probe_list, says_where_it_is_wrong)
 {
 	static const struct {
 		const char *text, *said;
 	} wrong[] = {
-		{ "probe = x\n", ":1:1: a section [probe NAME] has to begin first" },
-		{ "[backend x]\n", ":1:1: sections are called [probe NAME]" },
+		{ "probe = x\n", ":1:1: a section [probe.NAME] has to begin first" },
+		{ "[backend x]\n", ":1:1: sections are called [probe.NAME]" },
+		{ "[probe.\"x]\n", ":1:8: it must end with its quote" },
+		{ "[probe.x]\nprobe = \"y\n", ":2:9: it must end with its quote" },
+		{ "[probe.x]\nprobe = 'y' z\n", ":2:9: it must end with its quote" },
+		{ "[probe.x]\nprobe = \"\\u0061\"\n", ":2:9: it must end with its quote" },
+		{ "[probe.x]\nprobe = \"\"\"y\"\"\"\n", ":2:9: it must end with its quote" },
+		{ "[probe y]\nprobe = z\nmax-rate = 7 8\n", ":3:12: max-rate takes" },
 		{ "[probe x]\n[probe y]\nprobe = z\n", ":1:1: this section lacks its probe" },
 		{ "[probe y]\nprobe = z\n[probe x]\n", ":3:1: this section lacks its probe" },
 		{ "[probe y]\nprobe = z\nprobe = z\n", ":3:1: a section has one probe" },

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "elf/tests/elf_bytes.h"
+#include "limits/limits.h"
 
 struct section {
 	const char *name;

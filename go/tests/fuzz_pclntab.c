@@ -5,6 +5,7 @@
  */
 #include "cfi/tests/fuzz.h"
 #include "go/go_location.h"
+#include "limits/limits.h"
 
 /* The most functions, and values of each, to read: large tables repeat them. */
 #define FUNCTIONS 64

@@ -100,7 +100,7 @@ static int files[2];
 static void begin_as(bool is_multi)
 {
 	_cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	const struct exception_fds fds = { fd, is_multi, fd, fd };
+	const struct exception_fds fds = { fd, -1, is_multi, fd, fd };
 
 	cr_assert_eq(exception_probes_new(&fds, &probes), 0);
 	files[0] = memfd_create("first", MFD_CLOEXEC);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "kernel/proc_usage.h"
+#include "limits/limits.h"
 
 static uint64_t cpu_ns(void)
 {

@@ -95,6 +95,33 @@ Test(arguments, are_parameters_by_name)
 	cr_assert_str_eq(forms.of[1].name, "x");
 }
 
+/* They count parameters, of which debug information tells where they are; without members, registers. */
+Test(arguments, by_number_have_members)
+{
+	struct parameter_wanted wanted[DP_MAX_ARGUMENTS] = { 0 };
+	const struct argument *a = parse(
+		"(arg2->header.id:u32, x=arg12.name, arg1->8, arg1:bytes[arg3->n])", PROBE_CALL);
+
+	cr_assert(a[0].number == 2 && a[0].form.type == VALUE_U32);
+	cr_assert_str_eq(a[0].form.name, "arg2->header.id");
+	cr_assert(a[1].number == 12 && a[1].form.type == VALUE_N_TYPES);
+	cr_assert(a[2].number == 0 && a[2].how.reg == DP_RDI && a[2].how.n_derefs == 1);
+	cr_assert_eq(a[3].length.number, 3);
+	arguments_wanted(&arguments, wanted);
+	cr_assert(strcmp(wanted[0].path, "arg2->header.id") == 0 && wanted[0].type == VALUE_U32);
+	cr_assert(strcmp(wanted[1].path, "arg12.name") == 0 && !wanted[2].path[0]);
+	cr_assert_str_eq(wanted[3].length, "arg3->n");
+}
+
+Test(arguments, are_floats_in_memory)
+{
+	const struct argument *a = parse("(arg1->8:f64, arg2->4->0:f32, x=y:f32)", PROBE_CALL);
+
+	cr_assert(a[0].form.type == VALUE_F64 && a[0].how.size == 8 && a[0].how.derefs[0] == 8);
+	cr_assert(a[1].form.type == VALUE_F32 && a[1].how.size == 4 && a[1].how.n_derefs == 2);
+	cr_assert(a[2].form.type == VALUE_F32 && strcmp(a[2].path, "y") == 0);
+}
+
 /* Of the value by this number, what the kernel reads first: its length. */
 static void describe(size_t number, struct dp_argument *ret_length, struct dp_argument *ret_text)
 {
@@ -275,7 +302,13 @@ Test(arguments, are_refused_where_they_are_wrong)
 	refuses("(arg65)", PROBE_CALL, "at 'arg65)'");
 	refuses("(x=)", PROBE_CALL, "at ')'");
 	refuses("(x=8)", PROBE_CALL, "at '8)'");
-	refuses("(arg1->x)", PROBE_CALL, "at 'x)': there must be a number");
+	refuses("(arg1->x)", PROBE_STATIC, "at 'x)': there must be a number");
+	refuses("(arg1:f64)", PROBE_CALL, "which cannot be read in a register");
+	refuses("(arg1->8+4:f32)", PROBE_CALL, "which cannot be read in a register");
+	refuses("(ret:f64)", PROBE_RETURN, "which cannot be read in a register");
+	refuses("(arg1:bytes[arg2->8:f64])", PROBE_CALL, "there must be an integer");
+	refuses("(arg1->8->x)", PROBE_CALL, "at 'x)': there must be a number");
+	refuses("(arg65->x)", PROBE_CALL, "at 'arg65->x)'");
 	refuses("(arg1->3000000000)", PROBE_CALL, "there must be a number");
 	refuses("(arg1+3000000000)", PROBE_CALL, "there must be a number");
 	refuses("(arg1+1000000000+1000000000)", PROBE_CALL, "a smaller sum");

@@ -75,7 +75,7 @@ Test(probe_catalog, has_usdt_probes_in_order)
 	read_self("*");
 	catalog();
 	cr_assert_eq(c.n_usdt, 4);
-	expect_usdt(0, "fraction", "arg1:?");
+	expect_usdt(0, "fraction", "arg1:f64");
 	expect_usdt(1, "twice", "arg1:s32, arg2:u64");
 	expect_usdt(3, "none", "");
 	cr_assert(catalog_usdt_is_same(&c.usdt[1], &c.usdt[2]));

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/uprobe_places.h"
+#include "limits/limits.h"
 #include "log/log.h"
 #include "profiler/parameter_source.h"
 #include "sandbox/parsers.h"

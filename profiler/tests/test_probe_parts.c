@@ -43,8 +43,11 @@ Test(probe_parts, of_static_probes_have_a_provider)
 
 Test(probe_parts, of_lines_have_names)
 {
-	static const char *const wrong[] = { "x:f.c:12(a=arg1)", "x:f.c:12(a=b:bytes[arg2])",
-					     "x:f.c:12(b, a=arg1)" };
+	static const char *const wrong[] = {
+		"x:f.c:12(a=arg1)",       "x:f.c:12(a=b:bytes[arg2])",    "x:f.c:12(b, a=arg1)",
+		"x:f.c:12(a=arg1->b)",    "x:f.c:12(a=b:bytes[arg2->n])", "x:f+4(arg1)",
+		"x:f(int)+0x4(a=arg1->b)"
+	};
 
 	cr_assert_eq(probe_parts_split("x:f.c:12(b:u8, a=b->c:bytes[d])", PROBE_CALL, &parts, why),
 		     0);
@@ -55,7 +58,7 @@ Test(probe_parts, of_lines_have_names)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		probe_parts_done(&parts);
 		cr_assert_eq(probe_parts_split(wrong[i], PROBE_CALL, &parts, why), -EINVAL);
-		cr_assert(strstr(why, "at a line, give names"), "%s", why);
+		cr_assert(strstr(why, "at a line or FUNCTION+N, give names"), "%s", why);
 	}
 	probe_parts_done(&parts);
 	cr_assert_eq(probe_parts_split("x:f.c:12", PROBE_RETURN, &parts, why), -EINVAL);
@@ -101,4 +104,19 @@ Test(probe_parts, have_a_kind)
 	cr_assert_eq(kind, PROBE_CALL);
 	cr_assert(!probe_kind_find("uprobes", 7, &kind));
 	cr_assert(!probe_kind_find("uprobes", 0, &kind));
+}
+
+Test(probe_parts, of_instructions_have_names)
+{
+	cr_assert_eq(probe_parts_split("x:f(int)+0x4(a=b)", PROBE_CALL, &parts, why), 0);
+	cr_assert_str_eq(parts.name, "f(int)+0x4");
+	cr_assert(parts.has_offset && parts.arguments.n == 1);
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("x:f+0(arg1)", PROBE_CALL, &parts, why), 0, "its begin");
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("x:A::operator+(arg1)", PROBE_CALL, &parts, why), 0);
+	cr_assert(!parts.has_offset);
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("x:f+4", PROBE_RETURN, &parts, why), -EINVAL);
+	cr_assert_str_eq(why, "returns are of functions, not of FUNCTION+N");
 }

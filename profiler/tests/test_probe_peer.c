@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "profiler/probe_peer.h"
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
+
 enum { ROOT = 0, A = 1000, B, C };
 
 static struct probe_peer peers[PROBE_PEERS_MAX];

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "profiler/probe_peer.h"
 #include "profiler/tests/probe_asks.h"
@@ -34,6 +35,7 @@ Test(probe_server, leaves_what_another_one_has_there)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "w");
 
+	cr_assert(file);
 	cr_assert_eq(listen_there(), -EADDRINUSE);
 	cr_assert_eq(unlink(path), 0);
 }

@@ -7,15 +7,31 @@
 #include <grp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/array.h"
 
 #define USER 65432
 #define GROUP 65431
 
 static pid_t child;
 static struct probe_target target;
+
+/* What a process is bound by, or why that cannot be told. */
+static const char *domain;
+static int domain_error;
+
+int __wrap_security_domain_read(unsigned int pid, char **ret);
+
+int __wrap_security_domain_read(unsigned int pid, char **ret)
+{
+	(void)pid;
+	*ret = domain && domain_error == 0 ? strdup(domain) : NULL;
+	return domain_error;
+}
 
 /* What a process of USER may be: */
 enum { AS_IT_IS, NOT_DUMPABLE, SAVED_USER, SAVED_GROUP };
@@ -85,6 +101,35 @@ Test(probe_target, can_get_another_group)
 {
 	start(SAVED_GROUP);
 	cr_assert(!probe_target_is_of(&target, USER, GROUP));
+}
+
+/* The kernel tells its module's rules by a name. */
+Test(probe_target, is_bound_by_other_rules)
+{
+	static const char *const names[] = { NULL, "", "unconfined\n", "guarded (enforce)\n" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		domain = names[i];
+		start(AS_IT_IS);
+		for (size_t j = 0; j < ARRAY_SIZE(names); j++) {
+			domain = names[j];
+			/* What may not be read may be any. */
+			cr_assert_eq(probe_target_is_of(&target, USER, GROUP),
+				     i == j && (!names[i] || *names[i]));
+		}
+		end();
+	}
+}
+
+Test(probe_target, may_be_bound_by_what_cannot_be_told)
+{
+	struct probe_target own;
+
+	start(AS_IT_IS);
+	domain_error = -ENOMEM;
+	cr_assert(!probe_target_is_of(&target, USER, GROUP));
+	cr_assert_eq(probe_target_open((unsigned int)child, &own), -ENOMEM);
+	cr_assert_eq(own.pidfd, -1);
 }
 
 Test(probe_target, has_capabilities)

@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "profiler/parameter_source.h"
 #include "profiler/tests/probe_asks.h"
 
@@ -44,6 +45,15 @@ static const char *text_of_first(const char *key)
 static const char *state_of_first(void)
 {
 	return text_of_first("state");
+}
+
+static bool is_ended_in_status(const char *why)
+{
+	json_t *ended = json_object_get(ask("{\"do\": \"status\"}\n", NULL, 0), "ended");
+	const json_t *first = json_array_get(ended, 0);
+	const char *text = json_string_value(json_object_get(first, "why"));
+
+	return text && strstr(text, why) && json_integer_value(json_object_get(first, "id")) == 1;
 }
 
 static void listen_to_users(void)
@@ -111,13 +121,16 @@ static int add_own(pid_t parent)
 		return 11;
 	/* As one that has executed a program with other rights. */
 	prctl(PR_SET_DUMPABLE, 0);
-	if (strcmp(state_of_first(), "off") != 0)
+	if (strcmp(state_of_first(), "off") != 0 ||
+	    !strstr(text_of_first("why"), "has other rights than its user"))
 		return 7;
+	if (!is_ended_in_status("has other rights than its user"))
+		return 12;
 	if (!is_refused(ask("{\"do\": \"enable\"}\n", NULL, 0), "you may not trace"))
 		return 8;
 	prctl(PR_SET_DUMPABLE, 1);
 	if (is_refused(ask("{\"do\": \"enable\"}\n", NULL, 0), "") ||
-	    strcmp(state_of_first(), "on") != 0)
+	    strcmp(state_of_first(), "on") != 0 || *text_of_first("why") || is_ended_in_status(""))
 		return 9;
 	return 0;
 }
@@ -133,6 +146,30 @@ Test(probe_users, sets_probes_of_users_in_processes_that_they_may_trace)
 	add_one("probed", "x");
 	cr_assert(asked_for[n_asked - 1] == 0 && asked_ns == 0,
 		  "root's may be as large as they are");
+}
+
+static int add_changing(pid_t parent)
+{
+	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	char own[64];
+
+	(void)parent;
+	snprintf(own, sizeof(own), ", \"pids\": [%d]", (int)getpid());
+	return is_refused(add_with("probed", "x", own, memory), "you may not trace") ? 0 : 1;
+}
+
+/* From when its memory is looked at until the probe is set. */
+Test(probe_users, refuses_processes_that_change_their_domain_meanwhile)
+{
+	pid_t child;
+
+	listen_to_users();
+	for (unsigned int i = 1; i <= 4; i++) {
+		domain_changes = n_domains_read + i;
+		cr_assert_eq(as_user(add_changing, &child), 0, "after %u", i);
+	}
+	domain_changes = -1U;
+	cr_assert_eq(as_user(add_changing, &child), 1);
 }
 
 /* A pipe: a byte of each who has sent all their requests. */
@@ -334,7 +371,7 @@ static int crowd(pid_t parent)
 /* Who connects often takes the places of their own connections. */
 Test(probe_users, serves_others_while_a_user_connects_often)
 {
-	_cleanup_close_ int first = -1, second = -1;
+	_cleanup_close_ int first = -1;
 	int all[8];
 	pid_t child;
 

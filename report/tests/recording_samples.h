@@ -119,6 +119,17 @@ static inline void random_stack(struct random_samples *r, uint64_t number, uint6
 		r->kernel[i] = UINT64_C(0xffffffff81000000) + random_below(&own, 1 << 24);
 }
 
+/* Half of those with labels have values of a call, without a change of what comes next at random. */
+static inline unsigned char random_probe(struct random_samples *r)
+{
+	unsigned char probe = (unsigned char)(1 + r->time_ns % DP_MAX_LABEL_PROBES);
+
+	if (r->texts_only || r->sample.n_user == 0 || r->time_ns & 16)
+		return 0;
+	r->user[r->time_ns % r->sample.n_user].probe = probe;
+	return probe;
+}
+
 /* A fifth of the samples have labels. */
 static inline void random_labels(struct random_samples *r)
 {
@@ -137,6 +148,7 @@ static inline void random_labels(struct random_samples *r)
 				((int64_t)random_below(r, 100) - 50) * INT64_C(0x0123456789abcd);
 			n++;
 		}
+		labels[1].probe = labels[2].probe = random_probe(r);
 		r->labels = labels_of(n == 1 ? &labels[2] : labels, n, is_cut);
 	}
 	r->sample.labels = r->labels;

@@ -14,11 +14,13 @@ static const struct label segv[] = { { .key = "signal", .text = "SIGSEGV" },
 				     { .key = "signal.code", .text = "SEGV_MAPERR" },
 				     { .key = "fault.address", .text = "0x10" } };
 static const struct label values[] = {
-	{ .key = "signal", .text = "SIGFPE" },    { .key = "signal.code", .text = "FPE_INTDIV" },
-	{ .key = "route", .text = "/a\x1b[31m" }, { .key = "size", .number = 3, .unit = "bytes" },
+	{ .key = "signal", .text = "SIGFPE" },
+	{ .key = "signal.code", .text = "FPE_INTDIV" },
+	{ .key = "route", .text = "/a\x1b[31m", .probe = 1 },
+	{ .key = "size", .number = 3, .unit = "bytes", .probe = 1 },
 	{ .key = "trace", .text = "4711" },
+	{ .key = "user", .text = "me", .probe = 2 },
 };
-static const struct report_keys keys = { { "route", "size" }, 2 };
 
 static void begin_crashes(void)
 {
@@ -26,7 +28,6 @@ static void begin_crashes(void)
 					  .event = "crash",
 					  .events = EVENT_BIT(DP_EVENT_CRASH),
 					  .symbols = true,
-					  .keys = &keys,
 					  .names = some_names(),
 					  .started_ns = 23456789 };
 
@@ -73,16 +74,17 @@ Test(crashes, are_said_in_words)
 		"#2   0x0000000000007777  0x7777\n");
 }
 
-/* The innermost of a recursion's frames, once. */
+/* Of each probe, its own. */
 Test(crashes, have_values_beside_their_frame)
 {
 	struct sample sample = crash_of(values, ARRAY_SIZE(values));
 	struct frame recursion[] = { frames[0], frames[1], frames[1], frames[2] };
 
 	begin_crashes();
+	recursion[1].probe = 1;
+	recursion[3].probe = 2;
 	sample.user = recursion;
 	sample.n_user = ARRAY_SIZE(recursion);
-	sample.probed = frames[1].address;
 	add_crash(sample);
 	finish();
 	cr_assert(strstr(text,
@@ -90,7 +92,7 @@ Test(crashes, have_values_beside_their_frame)
 			 "#0   0x0000000000005010  [prog+0x1010]\n"
 			 "#1   0x0000000000005120  [prog+0x1120]  route=/a?[31m, size=3 bytes\n"
 			 "#2   0x0000000000005120  [prog+0x1120]\n"
-			 "#3   0x0000000000007777  0x7777\n"
+			 "#3   0x0000000000007777  0x7777  user=me\n"
 			 "     with trace=4711\n"),
 		  "%s", text);
 }
@@ -105,8 +107,8 @@ Test(crashes, have_values_of_no_frame_at_the_end)
 	add_crash(sample);
 	finish();
 	cr_assert(strstr(text, "  0x7777\n     [read_fault: "), "%s", text);
-	cr_assert(strstr(text, "]\n     with route=/a?[31m, size=3 bytes, trace=4711\n"), "%s",
-		  text);
+	cr_assert(strstr(text, "]\n     with route=/a?[31m, size=3 bytes, trace=4711, user=me\n"),
+		  "%s", text);
 }
 
 Test(crashes, tell_what_was_called_where_there_is_no_code)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "report/label_table.h"
 #include "report/tests/labels.h"
 

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "report/group.h"
 #include "report/label_counts.h"
 #include "report/own_label.h"
@@ -79,6 +80,39 @@ static void expect_json(const json_t *sample)
 	cr_assert_eq(json_object_size(units), 1);
 	cr_assert_str_eq(json_string_value(json_object_get(units, "request_size")), "bytes");
 	cr_assert(json_is_true(json_object_get(sample, "labels_cut")));
+}
+
+/* Values are beside the last function of their call's frame, too. */
+Test(labels, of_calls_are_beside_their_frame)
+{
+	const struct label of_calls[] = {
+		{ .key = "route", .text = "/login", .probe = 2 },
+		{ .key = "size", .number = 3, .unit = "bytes", .probe = 1 },
+		{ .key = "trace", .text = "4711" }
+	};
+	struct frame probed[] = { frames[0], frames[1], frames[2] };
+	struct sample sample = sample_of(DP_COMPLETE);
+	json_t *json, *stack, *values;
+
+	probed[1].probe = 1;
+	probed[2].probe = 2;
+	set = labels_of(of_calls, 3, false);
+	sample.labels = set;
+	sample.user = probed;
+	begin("jsonl");
+	add(sample);
+	finish();
+	json = json_loads(text, 0, NULL);
+	stack = json_object_get(json, "user_stack");
+	cr_assert_null(json_object_get(json_array_get(stack, 0), "values"));
+	values = json_object_get(json_array_get(stack, 1), "values");
+	cr_assert_eq(json_object_size(values), 1);
+	cr_assert_eq(json_integer_value(json_object_get(values, "size")), 3);
+	values = json_object_get(json_array_get(stack, 2), "values");
+	cr_assert_eq(json_object_size(values), 1);
+	cr_assert_str_eq(json_string_value(json_object_get(values, "route")), "/login");
+	cr_assert_eq(json_object_size(json_object_get(json, "labels")), 3);
+	json_decref(json);
 }
 
 static void expect_no_labels(const json_t *sample)
@@ -212,6 +246,41 @@ Test(labels, are_on_a_line_of_top)
 	expect_text("\nlabels: phase=warm;up 25.0 %, request_size=4096 bytes 25.0 %\n");
 }
 
+/* With --by, of each function: the value of most of the time in it. */
+Test(labels, are_a_column_of_top)
+{
+	static struct group group;
+	const char *const routes[] = { "/a", "/long\x1b[31m/route/of/a/request", "/a" };
+	struct report_context context = { .target = "prog",
+					  .event = "cpu-clock",
+					  .events = EVENT_BIT(DP_EVENT_CPU),
+					  .by = &group,
+					  .names = program.names = some_names() };
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	cr_assert_eq(group_parse("label:route", &group), 0);
+	cr_assert_eq(report_new(&report_top, &context, open_memstream(&text, &text_size), &report),
+		     0);
+	for (size_t i = 0; i < 4; i++) {
+		const struct label route = { .key = "route", .text = i < 3 ? routes[i] : "" };
+
+		set = label_set_free(set);
+		set = labels_of(&route, 1, false);
+		sample.labels = i < 3 ? set : NULL;
+		sample.user = i == 1 ? frames + 2 : frames;
+		sample.n_user = i == 1 ? 1 : 3;
+		sample.weight = i == 1 ? 4 : 1;
+		add(sample);
+	}
+	finish();
+	expect_text("  function                                           route                "
+		    "binary\n");
+	expect_text("%  [prog]                                              67 % /a             "
+		    "prog\n");
+	expect_text("%  [unknown]                                           57 % /l...a/request "
+		    "?\n");
+}
+
 Test(labels, are_in_the_head_of_a_picture)
 {
 	write_labelled("svg");
@@ -341,7 +410,8 @@ static int report_sample(void *arg, const struct sample *sample, const struct to
 	return report_add(arg, sample, totals_then);
 }
 
-Test(labels, are_in_recordings)
+/* The report in jsonl of the recording that was written. */
+static void read_recording(void)
 {
 	struct recording_options options = { .names = some_names() };
 	struct recording_reader *reader;
@@ -349,7 +419,6 @@ Test(labels, are_in_recordings)
 	size_t size;
 	FILE *from;
 
-	write_labelled("recording");
 	recording = text;
 	size = text_size;
 	from = fmemopen(recording, size, "r");
@@ -358,10 +427,63 @@ Test(labels, are_in_recordings)
 	cr_assert_eq(recording_reader_run(reader, report_sample, report), 0);
 	cr_assert_null(recording_reader_fault(reader));
 	finish();
-	expect_lines(text);
 	recording_reader_free(reader);
 	fclose(from);
 	free(recording);
+}
+
+Test(labels, are_in_recordings)
+{
+	write_labelled("recording");
+	read_recording();
+	expect_lines(text);
+}
+
+static void write_decimals(const char *format)
+{
+	static const struct label decimals[] = {
+		{ .key = "a", .text = "0.25", .is_decimal = true },
+		{ .key = "b", .text = "-1e+20", .is_decimal = true },
+		{ .key = "c", .text = "0.25" },
+		{ .key = "d", .text = "inf", .is_decimal = true },
+	};
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	label_set_free(set);
+	free(text);
+	totals = (struct totals){ 0 };
+	set = labels_of(decimals, 4, false);
+	sample.labels = set;
+	begin(format);
+	add(sample);
+	finish();
+}
+
+static void expect_decimals(void)
+{
+	json_t *json = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+	const json_t *sample = json_array_get(json_object_get(json, "stacks"), 0) ?: json;
+	const json_t *has = json_object_get(sample, "labels");
+
+	cr_assert_eq(json_object_size(has), 4, "%s", text);
+	cr_assert_eq(json_real_value(json_object_get(has, "a")), 0.25);
+	cr_assert_eq(json_real_value(json_object_get(has, "b")), -1e20);
+	cr_assert_str_eq(json_string_value(json_object_get(has, "c")), "0.25");
+	cr_assert_str_eq(json_string_value(json_object_get(has, "d")), "inf");
+	json_decref(json);
+}
+
+Test(labels, that_are_decimals_are_numbers_in_json)
+{
+	write_decimals("jsonl");
+	expect_decimals();
+	write_decimals("json");
+	expect_decimals();
+	write_decimals("recording");
+	read_recording();
+	expect_decimals();
+	write_decimals("folded");
+	expect_text("[a=0.25];[b=-1e+20];[c=0.25];[d=inf];");
 }
 
 /* Labels that every sample has: one row each, and every format has them. */

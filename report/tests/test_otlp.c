@@ -206,7 +206,7 @@ static void add_with(unsigned int variant, const char *const labels[][2], size_t
 	struct label_set *set;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct label label = { labels[i][0], labels[i][1], 0, "" };
+		const struct label label = { .key = labels[i][0], .text = labels[i][1] };
 
 		cr_assert_eq(label_list_add(&list, &label), 0);
 	}
@@ -374,6 +374,34 @@ Test(otlp, frames_of_interpreters_have_a_type)
 		cr_assert_str_eq(type->value->string_value, i == 0 ? "cpython" : "jvm");
 	}
 	otlp__profiles_dictionary__free_unpacked(d, NULL);
+}
+
+Test(otlp, labels_that_are_decimals_are_doubles)
+{
+	static const struct label labels[] = {
+		{ .key = "ratio", .text = "-0.5", .is_decimal = true },
+		{ .key = "text", .text = "-0.5" }
+	};
+	struct label_set *set = labels_of(labels, 2, false);
+	size_t n_doubles = 0, n_texts = 0;
+	Otlp__ProfilesDictionary *d;
+
+	begin(NULL);
+	add(1, set);
+	end();
+	d = decode_dictionary();
+	for (size_t i = 1; i < d->n_attribute_table; i++) {
+		const Otlp__KeyValueAndUnit *a = d->attribute_table[i];
+
+		if (strcmp(d->string_table[a->key_strindex], "ratio") == 0)
+			n_doubles += a->value->value_case == OTLP__ANY_VALUE__VALUE_DOUBLE_VALUE &&
+				     a->value->double_value == -0.5;
+		if (strcmp(d->string_table[a->key_strindex], "text") == 0)
+			n_texts += a->value->value_case == OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+	}
+	cr_assert(n_doubles == 1 && n_texts == 1);
+	otlp__profiles_dictionary__free_unpacked(d, NULL);
+	label_set_free(set);
 }
 
 Test(otlp, the_first_request_says_what_was_lost)

@@ -230,7 +230,7 @@ static int finish_labels(struct label_finisher *finisher, const struct label_set
 	n_finished++;
 	if (!label_set_has(labels, "key", "raw"))
 		return 0;
-	cr_assert_eq(label_list_add(&list, &(struct label){ "key", "finished", 0, "" }), 0);
+	cr_assert_eq(label_list_add(&list, &(struct label){ .key = "key", .text = "finished" }), 0);
 	return label_set_new(&list, ret);
 }
 
@@ -254,7 +254,8 @@ static void add_labelled(const char *text)
 	struct sample sample = { 0 };
 
 	if (text) {
-		cr_assert_eq(label_list_add(&list, &(struct label){ "key", text, 0, "" }), 0);
+		cr_assert_eq(label_list_add(&list, &(struct label){ .key = "key", .text = text }),
+			     0);
 		cr_assert_eq(label_set_new(&list, &labels), 0);
 	}
 	sample.labels = labels;

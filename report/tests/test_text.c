@@ -6,6 +6,7 @@
 
 #include "report/outcome.h"
 #include "report/span_times.h"
+#include "report/tests/labels.h"
 #include "report/tests/samples.h"
 
 Test(text, tells_a_person_what_matters)
@@ -42,7 +43,7 @@ Test(text, tells_a_person_where_it_was_made)
 
 /* Functions are binaries without symbols: a stack of n of them, from the root `f0` on. */
 static struct module binaries[60];
-static char names[60][8];
+static char names[60][24];
 static struct frame chain[60];
 
 static struct sample sample_of_chain(size_t n)
@@ -85,6 +86,42 @@ Test(text, tells_a_person_the_hottest_stack)
 			       "           80.0 %  [f1]\n"
 			       "           60.0 %  [f2]\n"
 			       "           40.0 %  [prog]\n"),
+		  "%s", text);
+	free(text);
+}
+
+/* Those of the stack's own calls, with their shares if they differ; samples that differ in them alone are one stack. */
+Test(text, tells_a_person_values_beside_their_function)
+{
+	const char *const routes[] = { "/a", "/b\x1b[31m", "/a", "/a" };
+	struct sample sample = sample_of_chain(4);
+
+	begin("text");
+	chain[3].probe = 1;
+	chain[1].probe = 2;
+	for (size_t i = 0; i < 4; i++) {
+		const struct label labels[] = {
+			{ .key = "route", .text = routes[i], .probe = 1 },
+			{ .key = "size", .number = 3, .unit = "bytes", .probe = 2 },
+			{ .key = "try", .number = 1, .unit = "", .probe = 2 },
+			{ .key = "user", .text = "me" },
+		};
+		struct label_set *set = labels_of(labels, 4, false);
+
+		sample.labels = set;
+		add(sample);
+		label_set_free(set);
+	}
+	sample.labels = NULL;
+	sample.user = chain + 1;
+	sample.n_user = 3;
+	add(sample);
+	finish();
+	cr_assert(strstr(text, "\n\nHottest stack, 4 of 5 (80.0 %), of my prog\n"
+			       "          100.0 %  [f0]  route=/a 75.0 %, route=/b?[31m 25.0 %\n"
+			       "          100.0 %  [f1]\n"
+			       "          100.0 %  [f2]  size=3 bytes, try=1\n"
+			       "           80.0 %  [f3]\n"),
 		  "%s", text);
 	free(text);
 }

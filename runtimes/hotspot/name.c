@@ -126,7 +126,7 @@ static int read_method(const struct reader *r, uint64_t constant, char ret[RUNTI
 	return append_pooled(r, pool, index, ret);
 }
 
-/* Whether a method has a table of lines, and a file. */
+/* Whether a method has a table of lines. */
 static int read_flags(const struct reader *r, uint64_t constant, bool *ret_has_lines)
 {
 	bool is_apart = hotspot_layout_has(r->layout, HOTSPOT_CONST_FLAGS_APART);
@@ -145,8 +145,6 @@ static int read_flags(const struct reader *r, uint64_t constant, bool *ret_has_l
 static bool knows_lines(const struct hotspot_layout *l)
 {
 	return l->const_size > 0 && hotspot_layout_has(l, HOTSPOT_CONST_SIZE) &&
-	       (hotspot_layout_has(l, HOTSPOT_POOL_FILE) ||
-		hotspot_layout_has(l, HOTSPOT_CLASS_FILE)) &&
 	       (hotspot_layout_has(l, HOTSPOT_CONST_FLAGS) ||
 		hotspot_layout_has(l, HOTSPOT_CONST_FLAGS_APART));
 }
@@ -184,8 +182,11 @@ static int read_file(const struct reader *r, uint64_t constant, char ret[RUNTIME
 	uint16_t index = 0;
 	bool is_in_pool = hotspot_layout_has(r->layout, HOTSPOT_POOL_FILE);
 	uint64_t pool, holder;
-	int err = read_member(r, constant, HOTSPOT_CONST_CONSTANTS, &pool);
+	int err;
 
+	if (!is_in_pool && !hotspot_layout_has(r->layout, HOTSPOT_CLASS_FILE))
+		return 0;
+	err = read_member(r, constant, HOTSPOT_CONST_CONSTANTS, &pool);
 	holder = pool;
 	if (err == 0 && !is_in_pool)
 		err = read_member(r, pool, HOTSPOT_POOL_HOLDER, &holder);
@@ -221,21 +222,52 @@ static int add_lines(const struct reader *r, uint64_t constant, struct runtime_c
 	*code = larger;
 	memcpy(larger->lines, lines, size);
 	larger->lines_size = size;
-	return read_file(r, constant, larger->file);
+	return 0;
 }
 
-/* Whether the method's constant part is still that of the sample. */
-static int read_interpreted(const struct reader *r, const struct dp_runtime_frame *frame,
-			    struct runtime_code **code)
+/* What a ConstMethod tells of its method. A class may say nothing sensible of its file. */
+static int read_shown(const struct reader *r, uint64_t constant, struct runtime_code *code)
+{
+	int err = read_method(r, constant, code->function);
+
+	if (err < 0)
+		return err;
+	err = read_file(r, constant, code->file);
+	if (err == -ESTALE) {
+		code->file[0] = '\0';
+		return 0;
+	}
+	return err;
+}
+
+/* -ESTALE: the method's constant part is not that of the sample. */
+static int check_constant(const struct reader *r, const struct dp_runtime_frame *frame)
 {
 	uint64_t constant;
 	int err = read_member(r, frame->code, HOTSPOT_METHOD_CONST, &constant);
 
-	if (err == 0 && constant != frame->tag)
-		return -ESTALE;
+	return err == 0 && constant != frame->tag ? -ESTALE : err;
+}
+
+/* What is read from here on is how it is now. */
+static void forget(const struct reader *r)
+{
+	if (r->memory->forget)
+		r->memory->forget(r->memory->arg);
+}
+
+static int read_interpreted(const struct reader *r, const struct dp_runtime_frame *frame,
+			    struct runtime_code **code)
+{
+	int err = check_constant(r, frame);
+
 	if (err == 0)
-		err = read_method(r, constant, (*code)->function);
-	return err < 0 ? err : add_lines(r, constant, code);
+		err = read_shown(r, frame->tag, *code);
+	if (err == 0)
+		err = add_lines(r, frame->tag, code);
+	forget(r);
+	/* Until here it may have become another one's. */
+	return err < 0 ? err : check_constant(r, frame);
 }
 
 /* -ESTALE: the blob is that of another method, or none of a method any more. */
@@ -256,7 +288,7 @@ static int read_blob_name(const struct reader *r, uint64_t blob, char ret[BLOB_N
 }
 
 static int read_compiled(const struct reader *r, const struct dp_runtime_frame *frame,
-			 char ret[RUNTIME_NAME_SIZE])
+			 struct runtime_code *code)
 {
 	bool is_own = hotspot_layout_has(r->layout, HOTSPOT_NMETHOD_METHOD);
 	char blob[BLOB_NAME_SIZE];
@@ -266,7 +298,7 @@ static int read_compiled(const struct reader *r, const struct dp_runtime_frame *
 	if (err < 0)
 		return err;
 	if (strcmp(blob, method_blob) != 0 && strcmp(blob, native_blob) != 0) {
-		snprintf(ret, RUNTIME_NAME_SIZE, "[%s]", blob);
+		snprintf(code->function, sizeof(code->function), "[%s]", blob);
 		return blob[0] == '\0' ? -ESTALE : 0;
 	}
 	err = check_id(r, frame);
@@ -277,9 +309,8 @@ static int read_compiled(const struct reader *r, const struct dp_runtime_frame *
 	if (err == 0)
 		err = read_member(r, method, HOTSPOT_METHOD_CONST, &constant);
 	if (err == 0)
-		err = read_method(r, constant, ret);
-	if (err == 0 && r->memory->forget)
-		r->memory->forget(r->memory->arg);
+		err = read_shown(r, constant, code);
+	forget(r);
 	/* Until here it may have become another one's. */
 	return err < 0 ? err : check_id(r, frame);
 }
@@ -364,7 +395,7 @@ static int read_code(const void *layout, const struct dp_runtime_frame *frame,
 	if (frame->position & DP_HOTSPOT_INTERPRETED)
 		err = read_interpreted(&r, frame, &code);
 	else
-		err = read_compiled(&r, frame, code->function);
+		err = read_compiled(&r, frame, code);
 	if (err == 0)
 		*ret = steal_ptr(code);
 	return err;

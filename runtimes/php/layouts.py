@@ -36,7 +36,7 @@ int main(void)
 	AT(flags, zend_execute_data, This.u1.type_info);
 	IS(entry, ZEND_CALL_TOP);
 	IS(native, ZEND_INTERNAL_FUNCTION);
-	IS(fleeting, ZEND_ACC_CLOSURE | ZEND_ACC_HEAP_RT_CACHE);
+	IS(fleeting, ZEND_ACC_CLOSURE | ZEND_ACC_HEAP_RT_CACHE | ZEND_ACC_TRAIT_CLONE);
 	AT(tags[0], zend_op_array, function_name);
 	AT(tags[1], zend_op_array, opcodes);
 	IS(file, offsetof(zend_op_array, filename) + 1);

@@ -198,7 +198,10 @@ static int read_shown(const struct reader *r, uint64_t function, char ret[RUNTIM
 	return 0;
 }
 
-/* A closure is freed like any object. The frame has its line, and in its tag what it shows. */
+/*
+ * A closure is freed like any object, and a method that a class has by a trait with the request, while the
+ * trait's instructions and names stay. The frame has its line, and in its tag what it shows.
+ */
 static int read_fleeting(const struct reader *r, const struct dp_chain *chain,
 			 const struct dp_runtime_frame *frame, struct runtime_code *code)
 {
@@ -216,8 +219,8 @@ static int read_fleeting(const struct reader *r, const struct dp_chain *chain,
 }
 
 /*
- * Also a closure of which the kernel could not read what is shown: closures of several classes may have
- * the same name and instructions.
+ * Also a closure or a trait's method of which the kernel could not read what is shown: those of several
+ * classes may have the same name and instructions.
  */
 static int read_function(const struct reader *r, const struct dp_chain *chain,
 			 const struct dp_runtime_frame *frame, struct runtime_code *code)

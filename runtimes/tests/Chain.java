@@ -28,7 +28,7 @@ public class Chain {
 		line.append('\t').append(began).append('\t').append(end);
 		for (StackTraceElement f : frames)
 			line.append('\t').append(f.getClassName()).append('.').append(f.getMethodName())
-				.append(':').append(f.getLineNumber());
+				.append(':').append(f.getFileName()).append(':').append(f.getLineNumber());
 		synchronized (results) {
 			results.add(line.toString());
 		}

@@ -10,7 +10,8 @@ between which times it holds. In each sample from in between, the Java frames ha
 its leaf, the functions of a ring that call each other without end, in the order of the ring. Some of these
 samples are in the middle of making or leaving a frame.
 
-SHARE of the callers in whole stacks must have their lines, and all that have one must have the JVM's.
+SHARE of the callers in whole stacks must have their lines, and all that have one must have the JVM's; all
+must have its files, also in a run of a class that has no lines.
 
 Each JVM runs interpreted, compiled by C1, by C2, and with both, without inlining: SHARE of samples have
 to be whole and complete. With its default flags, and with descriptions between safepoints, functions that
@@ -55,7 +56,9 @@ MODES = {
     "described": ["-XX:+DebugNonSafepoints"],
 }
 # Those in which functions are inlined.
-INLINING = ("default", "described")
+INLINING = ("default", "described", "without lines")
+# javac's option for it leaves out the lines.
+UNLINED = "-g:source,vars"
 # Who calls whom in the ring.
 RING = {"Chain.ringA": {"Chain.storm", "Chain.ringC", "Chain.ringD"}, "Chain.ringB": {"Chain.ringA"},
         "Chain.ringC": {"Chain.ringB"}, "Chain.ringD": {"Chain.ringC"}}
@@ -88,9 +91,10 @@ def parse(text):
     for line in text.splitlines():
         mark, thread, began, end, *frames = line.split("\t")
         # Without getStackTrace() itself.
-        names, lines = zip(*(f.rsplit(":", 1) for f in frames[1:]))
+        names, files, lines = zip(*(f.rsplit(":", 2) for f in frames[1:]))
         yield {"mark": mark, "thread": thread, "began": int(began), "end": int(end),
-               "frames": [plain(n) for n in names], "lines": [int(n) for n in lines]}
+               "frames": [plain(n) for n in names], "lines": [int(n) for n in lines],
+               "files": [None if f == "null" else f for f in files]}
 
 
 def java_frames(sample):
@@ -102,11 +106,12 @@ def java_frames(sample):
     return frames
 
 
-def callers_lines(sample, window):
-    """Pairs of a function's line and the JVM's, of all of a whole stack but the innermost function."""
-    lines = [f["line"] for f in sample["user_stack"] if f["kind"] == "java" and not f["symbol"].startswith("[")]
+def callers_places(sample, window):
+    """Pairs of a function's line and the JVM's, and of its file, of all of a whole stack but the innermost function."""
+    frames = [f for f in sample["user_stack"] if f["kind"] == "java" and not f["symbol"].startswith("[")]
     n = len(window["lines"]) - 1
-    return [(found, line) for found, line in zip(lines[-n:], window["lines"][-n:]) if 0 < line <= MAX_LINE]
+    lines = [(f["line"], line) for f, line in zip(frames[-n:], window["lines"][-n:]) if 0 < line <= MAX_LINE]
+    return lines, [(f["file"], file) for f, file in zip(frames[-n:], window["files"][-n:])]
 
 
 def is_part(frames, chain):
@@ -177,12 +182,15 @@ class Run:
                 if (verdict == "wrong" and self.mode == "described" and is_in_its_caller(sample) and
                         judge(frames[1:], window, True) != "wrong"):
                     verdict = "misdescribed"
-                pairs = callers_lines(sample, window) if verdict == "whole" else []
+                pairs, files = callers_places(sample, window) if verdict == "whole" else ([], [])
                 with_lines += sum(found is not None for found, line in pairs)
                 without_lines += sum(found is None for found, line in pairs)
                 if any(found not in (line, None) for found, line in pairs):
                     verdict = "wrong"
                     print("  lines", pairs)
+                if any(found != file for found, file in files):
+                    verdict = "wrong"
+                    print("  files", files)
                 counts[verdict] += 1
                 n += 1
                 complete += sample["outcome"] == "complete"
@@ -227,6 +235,9 @@ def main():
             for mode, flags in MODES.items():
                 if not options.mode or mode in options.mode:
                     good &= Run(options, home, mode, flags, folder).check()
+            if not options.mode:
+                subprocess.run([home + "/bin/javac", UNLINED, "-d", folder, source], check=True)
+                good &= Run(options, home, "without lines", [], folder).check()
     sys.exit(0 if good else 1)
 
 

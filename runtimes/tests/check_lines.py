@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the lines of instructions with CPython's own, for each function of its library.
 
-usage: check_lines.py LINES [PYTHON...]
+usage: check_lines.py [--long] LINES [PYTHON...]
 
-LINES is built from lines.c. Each interpreter compiles its library and says what its line tables mean:
+LINES is built from lines.c. --long: all files of the library, not every fourth. Each interpreter compiles its library and says what its line tables mean:
 code.co_lines() from 3.10 on, else dis.findlinestarts().
 """
 import glob
@@ -43,7 +43,8 @@ def show(code):
             show(constant)
 
 library = os.path.dirname(os.__file__)
-for path in sorted(glob.glob(library + "/*.py") + glob.glob(library + "/asyncio/*.py")):
+paths = sorted(glob.glob(library + "/*.py") + glob.glob(library + "/asyncio/*.py"))
+for path in paths[::int(sys.argv[1])]:
     with open(path, "rb") as of:
         show(compile(of.read(), path, "exec"))
 """
@@ -60,8 +61,8 @@ def find_pythons():
     return sorted(p for p in found if not p.endswith("-config") and known.match(version_of(p)))
 
 
-def check(lines, python):
-    text = subprocess.run([python, "-W", "ignore", "-c", LIST], stdout=subprocess.PIPE, text=True, check=True).stdout
+def check(lines, python, each):
+    text = subprocess.run([python, "-W", "ignore", "-c", LIST, str(each)], stdout=subprocess.PIPE, text=True, check=True).stdout
     rows = text.splitlines()
     wanted = [row.split() for row in rows[1::2]]
     got = subprocess.run([lines], input="\n".join(rows[::2]) + "\n", stdout=subprocess.PIPE, text=True, check=True)
@@ -75,10 +76,11 @@ def check(lines, python):
 
 
 def main():
-    if len(sys.argv) < 2:
+    is_long, (lines, *pythons) = "--long" in sys.argv, [arg for arg in sys.argv[1:] if arg != "--long"] or [None]
+    if not lines:
         sys.exit(__doc__)
-    pythons = sys.argv[2:] or find_pythons()
-    if not pythons or not all([check(sys.argv[1], python) for python in pythons]):
+    pythons = pythons or find_pythons()
+    if not pythons or not all([check(lines, python, 1 if is_long else 4) for python in pythons]):
         sys.exit("lines differ")
 
 

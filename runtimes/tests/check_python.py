@@ -34,8 +34,8 @@ import fetched
 
 HZ = "997"
 SHARE = 0.98
-# Of this version, instructions at the end of a loop are in no line: those of so few samples.
-LINELESS, LINELESS_SHARE = "Python 3.10.", 0.02
+# From 3.10 on, CPython says of a jump back to a loop's begin that it is in no line: that of so few samples.
+LINELESS_SHARE = 0.02
 UNLOADED = "[python, unloaded]"
 MIN_SAMPLES = 400
 # Seconds that the innermost functions compute; the longer ones are for busy machines.
@@ -59,6 +59,9 @@ def chain(first):
         found.append([getattr(code, "co_qualname", code.co_name), code.co_filename, f.f_lineno])
         f = f.f_back
     return found
+
+def has_code_in_no_line(code):
+    return any(line is None for _, _, line in getattr(code, "co_lines", list)())
 
 results = []
 done = _thread.allocate_lock()
@@ -94,7 +97,8 @@ def leaf_{n}(seconds):
         if total and time.clock_gettime_ns(time.CLOCK_MONOTONIC) > end:
             break
     frames[0][2] = [frames[0][2] + 1, frames[0][2] + 9]
-    results.append({{"tid": threading.get_native_id(), "began": began, "end": end, "frames": frames}})
+    results.append({{"tid": threading.get_native_id(), "began": began, "end": end, "frames": frames,
+                    "may_lack_line": has_code_in_no_line(leaf_{n}.__code__)}})
     return total
 '''
 
@@ -261,9 +265,9 @@ def python_frames(sample):
 
 def is_same_frame(frame, wanted):
     name, file, line = wanted
-    # A file is written with a line only.
+    # CPython has 0 for code that is in no line.
     if not line:
-        return frame == [name, None, None]
+        return frame == [name, file, None]
     at = line if isinstance(line, list) else [line, line]
     return frame[0] == name and frame[1] == file and frame[2] is not None and at[0] <= frame[2] <= at[1]
 
@@ -289,10 +293,10 @@ def is_part(frames, wanted):
 def give_line(frames, leaf):
     """If the innermost function is in no line: a copy with its first one."""
     name, file, lines = leaf
-    return [[name, file, lines[0]], *frames[1:]] if frames[:1] == [[name, None, None]] else frames
+    return [[name, file, lines[0]], *frames[1:]] if frames[:1] == [[name, file, None]] else frames
 
 
-def count(samples, results, show, may_lack_lines):
+def count(samples, results, show):
     """Whole, shorter and wrong ones, and those whose innermost function is in no line."""
     counts = [0, 0, 0, 0]
     for sample in samples:
@@ -300,7 +304,7 @@ def count(samples, results, show, may_lack_lines):
             if sample["tid"] != result["tid"] or not result["began"] < sample["time_ns"] < result["end"]:
                 continue
             frames = without_inner(python_frames(sample))
-            if may_lack_lines:
+            if result["may_lack_line"]:
                 given = give_line(frames, result["frames"][0])
                 counts[3] += given != frames
                 frames = given
@@ -313,7 +317,7 @@ def count(samples, results, show, may_lack_lines):
     return counts
 
 
-def profile(dwarfprof, python, text, seconds, show, may_lack_lines):
+def profile(dwarfprof, python, text, seconds, show):
     with tempfile.TemporaryDirectory() as folder:
         program, results, output = (os.path.join(folder, name) for name in ("p.py", "results", "samples"))
         with open(program, "w", encoding="utf-8") as to:
@@ -321,7 +325,7 @@ def profile(dwarfprof, python, text, seconds, show, may_lack_lines):
         subprocess.run([dwarfprof, "-F", HZ, "--format", "jsonl", "-o", output, "--", python, program,
                         str(seconds), results], check=True, timeout=600, stderr=subprocess.DEVNULL)
         with open(output, encoding="utf-8") as samples, open(results, encoding="utf-8") as of:
-            return count(map(json.loads, samples), json.load(of), show, may_lack_lines)
+            return count(map(json.loads, samples), json.load(of), show)
 
 
 def version_of(python):
@@ -331,16 +335,14 @@ def version_of(python):
 
 def check(dwarfprof, python, args):
     """Whether it is as it has to be."""
-    version = version_of(python)
     text = make_program(random.Random(args.seed))
     for seconds in [args.seconds] if args.seconds else SECONDS:
-        whole, shorter, wrong, lineless = profile(dwarfprof, python, text, seconds, 3 if args.show else 0,
-                                                  version.startswith(LINELESS))
+        whole, shorter, wrong, lineless = profile(dwarfprof, python, text, seconds, 3 if args.show else 0)
         n = whole + shorter + wrong
         is_good = n >= MIN_SAMPLES and whole >= SHARE * n and lineless <= LINELESS_SHARE * n
         if is_good or wrong > 0:
             break
-    print(f"{version} ({python}): {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, "
+    print(f"{version_of(python)} ({python}): {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, "
           f"{wrong} wrong, {lineless} without a line", flush=True)
     return is_good and wrong == 0
 

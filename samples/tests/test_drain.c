@@ -149,6 +149,47 @@ Test(drain, finishes_walks)
 	cr_assert(drain.copies.n == 0 && drain.queue.n_copies == 0);
 }
 
+/* A sample that the kernel has walked up to its second frame, with a function of Java there. */
+static void add_late_java(const uint64_t words[8])
+{
+	struct named_sample *s = add_late(now - 100 * MS, words);
+	struct record *r = &records[n_records - 1];
+	struct {
+		struct dp_runtime head;
+		struct dp_runtime_frame frame;
+	} runtime = { { { DP_RECORD_RUNTIME, sizeof(runtime) }, DP_RUNTIME_HOTSPOT, 0, 1 },
+		      { .code = 0x5000, .position = 1ULL << DP_NOTE_NUMBER_SHIFT } };
+
+	s->sample.n_user = 2;
+	s->sample.flags |= DP_SAMPLE_RUNTIME;
+	s->sample.part.size = (__u32)(sizeof(s->sample) + 2 * sizeof(*s->frames));
+	memcpy(&s->frames[2], &runtime, sizeof(runtime));
+	r->size = sizeof(*s) + 2 * sizeof(*s->frames) + sizeof(runtime);
+}
+
+/* The code cache is in no copy. Frame pointers lead elsewhere, and the name would be put there. */
+Test(drain, keeps_frames_of_java_that_it_cannot_find)
+{
+	const uint64_t others[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+	const uint64_t same[8] = { STACK + 0x10, 0x1020, 0, 0x1036 };
+
+	add_late_java(others);
+	run(true);
+	add_late_java(same);
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert_eq(reported[0].sample.n_user, 2);
+	cr_assert_eq(reported[0].user[1].address, 0x1020);
+	cr_assert_eq(reported[0].sample.outcome, DP_NO_MAPPING);
+	cr_assert(!reported[0].sample.late);
+	/* What is behind them is found all the same. */
+	cr_assert_eq(reported[1].sample.n_user, 3);
+	cr_assert_eq(reported[1].user[2].address, 0x1036);
+	cr_assert_eq(reported[1].sample.outcome, DP_CHAIN_END);
+	cr_assert(reported[1].sample.late);
+	cr_assert_eq(last_totals.finished_late, 1);
+}
+
 /* Others' are reported meanwhile. */
 Test(drain, holds_samples_until_the_list_of_mappings_is_there)
 {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "limits/limits.h"
 #include "process/process_list.h"
 #include "process/tests/process_world.h"
 #include "samples/held.h"

@@ -2,42 +2,14 @@
 /* Values as the kernel sends them, as labels. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
-#include "samples/call_table.h"
-#include "samples/label_values.h"
-#include "samples/value_table.h"
-
-static struct {
-	struct dp_names names;
-	struct dp_sample sample;
-	__u64 frames[1];
-	struct dp_labels labels;
-	__u64 more_labels;
-	struct dp_values values;
-	__u64 words[64];
-} record;
-
-static struct value_forms forms[2];
-static struct value_labels labels;
-static struct label_set *set;
-static const char *own; /* the key of a label that the program has set; NULL: none */
-
-static void begin(void)
-{
-	record.sample =
-		(struct dp_sample){ .n_user = 1, .flags = DP_SAMPLE_LABELS | DP_SAMPLE_VALUES };
-	record.labels.part = (struct dp_part){ DP_RECORD_LABELS, 16 };
-	record.values = (struct dp_values){ .list = 1 };
-	value_labels_init(&labels, forms, 2, NULL);
-}
-
-static void end(void)
-{
-	set = label_set_free(set);
-}
+#include "samples/tests/labelled_record.h"
 
 TestSuite(label_values, .init = begin, .fini = end);
+
+static const char *own; /* the key of a label that the program has set; NULL: none */
 
 static void put(enum value_type type, __u64 word)
 {
@@ -63,18 +35,6 @@ static void read_labels(size_t n_words)
 	cr_assert_eq(label_set_new(&list, &set), 0);
 }
 
-static int64_t number(const char *key)
-{
-	struct label label;
-	size_t at = 0;
-
-	while (label_set_next(set, &at, &label))
-		if (strcmp(label.key, key) == 0 && !label.text)
-			return label.number;
-	cr_assert_fail("no number %s", key);
-	return 0;
-}
-
 Test(label_values, are_numbers_of_their_width)
 {
 	const __u64 word = 0xfedcba9876543280;
@@ -91,6 +51,28 @@ Test(label_values, are_numbers_of_their_width)
 	cr_assert_eq(number("v3"), (int64_t)word);
 	cr_assert_eq(number("v4"), INT16_MIN);
 	cr_assert(!set->is_cut);
+}
+
+/* Keys are in their order; beside a float in memory is something else. */
+Test(label_values, are_floats_with_the_digits_that_tell_them_apart)
+{
+	static const float floats[] = { 0.1F, 16777215, INFINITY };
+	static const double doubles[] = { 0.1F, -1.0 / 3, 1e300, -0.0 };
+	static const char *const texts[] = {
+		"0.1",    "16777215", "inf", "0.10000000149011612", "-0.3333333333333333",
+		"1e+300", "-0"
+	};
+	struct label label;
+	size_t at = 0;
+
+	for (size_t i = 0; i < 7; i++) {
+		put(i < 3 ? VALUE_F32 : VALUE_F64, UINT64_MAX);
+		memcpy(&record.words[i], i < 3 ? (void *)&floats[i] : (void *)&doubles[i - 3],
+		       i < 3 ? sizeof(float) : sizeof(double));
+	}
+	read_labels(7);
+	for (size_t i = 0; label_set_next(set, &at, &label); i++)
+		cr_assert(strcmp(label.text, texts[i]) == 0 && label.is_decimal == (i != 2));
 }
 
 Test(label_values, are_texts_where_a_number_cannot_tell)
@@ -306,7 +288,7 @@ Test(label_values, are_the_weight_of_a_sample)
 	record.words[3] = 0x70005;
 	read_labels(4);
 	cr_assert_eq(weight(), 15);
-	cr_assert(label_set_has(set, "v0", "ninebytes") && set->size == strlen("v0_tninebytes_"));
+	cr_assert(label_set_has(set, "v0", "ninebytes") && set->size == strlen("v0_tpninebytes_"));
 	forms[1].of[1].type = VALUE_S16;
 	record.words[3] = 0xffff;
 	cr_assert_eq(weight(), 0);
@@ -469,109 +451,6 @@ Test(label_values, of_added_calls_have_their_forms_and_their_time)
 	end();
 	read_labels(1);
 	cr_assert(set->is_cut && set->size == 0);
-	value_table_free(labels.added);
-	call_table_free(labels.calls);
-}
-
-/* Values of calls of several probes: of each, a word; NULL: it is not known. */
-static void put_calls(unsigned int probes, const __u64 *const words[DP_MAX_LABEL_PROBES],
-		      const unsigned int lists[DP_MAX_LABEL_PROBES])
-{
-	struct dp_calls head = { .part.type = DP_RECORD_CALLS, .probes = (__u16)probes };
-	char *to = (char *)&record.values + sizeof(head);
-
-	for (size_t i = 0; i < DP_MAX_LABEL_PROBES; i++) {
-		struct dp_values values = { .part = { DP_RECORD_VALUES, sizeof(values) },
-					    .is_unknown = 1 };
-
-		if (!(probes >> i & 1))
-			continue;
-		if (words[i])
-			values = (struct dp_values){
-				.part = { DP_RECORD_VALUES, sizeof(values) + sizeof(__u64) },
-				.list = (__u16)lists[i],
-				.n = 1,
-			};
-		to = mempcpy(to, &values, sizeof(values));
-		if (words[i])
-			to = mempcpy(to, words[i], sizeof(__u64));
-	}
-	head.part.size = (__u16)(to - (char *)&record.values);
-	memcpy(&record.values, &head, sizeof(head));
-	record.sample.flags = DP_SAMPLE_LABELS | DP_SAMPLE_CALLS;
-}
-
-static void read_calls(void)
-{
-	const struct label_context context = { .named = (const void *)&record };
-	_cleanup_(label_list_done) struct label_list list = { 0 };
-
-	cr_assert(sample_part_is_whole((const struct dp_part *)(const void *)&record.values));
-	cr_assert_eq(labels.source.add(&labels.source, &context, &list), 0);
-	cr_assert_eq(label_set_new(&list, &set), 0);
-}
-
-Test(label_values, are_of_several_calls)
-{
-	static const struct value_forms lists[] = {
-		{ .n = 1, .of = { { .name = "x", .type = VALUE_U32, .unit = "" } } },
-		{ .n = 1, .of = { { .name = "y", .type = VALUE_U32, .unit = "" } } },
-		{ .n = 1, .of = { { .name = "y", .type = VALUE_U8, .unit = "" } } },
-		{ .n = 1, .of = { { .name = "z", .type = VALUE_U32, .unit = "" } } },
-	};
-	static const struct probed_code code[] = { { .list = 0 }, { .list = 1 }, { .list = 3 } };
-	const __u64 word = 0x107;
-
-	value_labels_init(&labels, lists, 4, NULL);
-	labels.code = code;
-	labels.n_code = 3;
-	put_calls(1 | 2 | 4, (const __u64 *const[]){ &word, &word, &word, NULL },
-		  (const unsigned int[]){ 0, 2, 3, 0 });
-	read_calls();
-	cr_assert(number("x") == 0x107 && number("y") == 7 && number("z") == 0x107);
-	end();
-	put_calls(2 | 4, (const __u64 *const[]){ NULL, &word, NULL, NULL },
-		  (const unsigned int[]){ 0, 1, 0, 0 });
-	read_calls();
-	cr_assert(number("y") == 0x107 && label_set_has(set, "z", "<unknown>"));
-	cr_assert(!label_set_has(set, "x", "<unknown>") && !set->is_cut);
-	end();
-	put_calls(1, (const __u64 *const[]){ &word, NULL, NULL, NULL },
-		  (const unsigned int[]){ 4, 0, 0, 0 });
-	read_calls();
-	cr_assert(set->is_cut && set->size == 0);
-}
-
-Test(label_values, are_of_several_added_calls)
-{
-	struct call_period x = {
-		.code.inode = 1,
-		.forms = { .n = 1, .of = { { .name = "x", .type = VALUE_U32, .unit = "" } } }
-	};
-	struct call_period y = {
-		.code.inode = 2,
-		.forms = { .n = 1, .of = { { .name = "y", .type = VALUE_U32, .unit = "" } } }
-	};
-	unsigned int first, second;
-	const __u64 word = 5;
-
-	cr_assert_eq(value_table_new(&labels.added), 0);
-	cr_assert_eq(call_table_new(&labels.calls), 0);
-	cr_assert_eq(value_table_add(labels.added, &y.forms, "", 0, 0), 0);
-	cr_assert_eq(call_table_prepare(labels.calls, &x, 1, &first), 0);
-	cr_assert_eq(call_table_prepare(labels.calls, &y, 1, &second), 0);
-	call_table_begin(labels.calls, first, 1);
-	call_table_begin(labels.calls, second, 1);
-	record.sample.time_ns = 10;
-	put_calls(1 | 2, (const __u64 *const[]){ NULL, &word, NULL, NULL },
-		  (const unsigned int[]){ 0, 0, 0, 0 });
-	read_calls();
-	cr_assert(label_set_has(set, "x", "<unknown>") && number("y") == 5);
-	end();
-	put_calls(2, (const __u64 *const[]){ NULL, &word, NULL, NULL },
-		  (const unsigned int[]){ 0, 0, 0, 0 });
-	read_calls();
-	cr_assert(!label_set_has(set, "x", "<unknown>") && number("y") == 5);
 	value_table_free(labels.added);
 	call_table_free(labels.calls);
 }

@@ -147,20 +147,28 @@ Test(probed_code, is_known_by_its_build_id)
 	cr_assert(!runs_at(0x50101, DP_METHOD_LEAF));
 }
 
-static uint64_t frame_of(uint64_t inner, uint64_t outer)
+static void set_frames(uint64_t inner, uint64_t outer)
 {
 	frames[0] = (struct frame){ .address = inner, .method = DP_METHOD_LEAF };
 	frames[1] = (struct frame){ .address = outer, .method = DP_METHOD_TABLE };
-	return probed_code_frame(&code, &snapshot, &sample);
+}
+
+static bool are_marked(uint64_t inner, uint64_t outer, bool all, unsigned int first,
+		       unsigned int second)
+{
+	set_frames(inner, outer);
+	probed_code_mark(&code, &snapshot, &sample, 3, all, frames);
+	return frames[0].probe == first && frames[1].probe == second;
 }
 
 /* The innermost, whose call labels the sample. */
-Test(probed_code, is_in_a_frame)
+Test(probed_code, marks_frames)
 {
-	cr_assert_eq(frame_of(0x50101, 0x40120), 0x40120);
-	cr_assert_eq(frame_of(0x40101, 0x40120), 0x40101);
-	cr_assert_eq(frame_of(0x50101, 0x50120), 0);
-	cr_assert_eq(frame_of(0x40100, 0x50120), 0, "it has not begun");
+	cr_assert(are_marked(0x50101, 0x40120, false, 0, 3));
+	cr_assert(are_marked(0x40101, 0x40120, false, 3, 0));
+	cr_assert(are_marked(0x40101, 0x40120, true, 3, 3));
+	cr_assert(are_marked(0x50101, 0x50120, false, 0, 0));
+	cr_assert(are_marked(0x40100, 0x50120, true, 0, 0), "it has not begun");
 }
 
 Test(probed_code, has_the_frames_cfa)
@@ -171,13 +179,13 @@ Test(probed_code, has_the_frames_cfa)
 	code.n = 2;
 	code.starts[1] = 0x1300;
 	code.places.of[1].size = 16;
-	(void)frame_of(0x50101, 0x40120);
+	set_frames(0x50101, 0x40120);
 	cr_assert_eq(probed_code_cfa(&code, &snapshot, &sample, cfas, &place), 0x7040);
 	cr_assert_eq(place, 0);
-	(void)frame_of(0x40301, 0x40120);
+	set_frames(0x40301, 0x40120);
 	cr_assert_eq(probed_code_cfa(&code, &snapshot, &sample, cfas, &place), 0x7010);
 	cr_assert_eq(place, 1);
-	(void)frame_of(0x50101, 0x50120);
+	set_frames(0x50101, 0x50120);
 	cr_assert_eq(probed_code_cfa(&code, &snapshot, &sample, cfas, &place), 0);
 }
 

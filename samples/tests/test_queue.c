@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limits/limits.h"
 #include "samples/queue.h"
 #include "samples/unwinder.h"
 

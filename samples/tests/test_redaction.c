@@ -19,6 +19,7 @@ static void end(void)
 
 TestSuite(redaction, .fini = end);
 
+/* It remains the value of a probe's call. */
 static void expect(const char *regex, const char *text, const char *wanted)
 {
 	_cleanup_(label_set_freep) struct label_set *set = NULL;
@@ -26,11 +27,14 @@ static void expect(const char *regex, const char *text, const char *wanted)
 	size_t at = 0;
 
 	cr_assert_eq(redaction_init(&redaction, regex, why), 0, "%s", why);
-	cr_assert_eq(label_list_add(&list, &(struct label){ .key = "token", .text = text }), 0);
+	cr_assert_eq(label_list_add(&list,
+				    &(struct label){ .key = "token", .text = text, .probe = 2 }),
+		     0);
 	cr_assert_eq(redaction_apply(&redaction, &list), 0);
 	cr_assert_eq(label_set_new(&list, &set), 0);
 	cr_assert(label_set_next(set, &at, &label));
 	cr_assert_str_eq(label.key, "token");
+	cr_assert_eq(label.probe, 2);
 	cr_assert_str_eq(label.text, wanted);
 	end();
 }
@@ -84,6 +88,25 @@ Test(redaction, takes_numbers)
 			cr_assert(!label.text && label.number == 5 &&
 				  strcmp(label.unit, "bytes") == 0);
 	cr_assert(set->is_cut);
+}
+
+Test(redaction, takes_decimals_as_a_whole)
+{
+	_cleanup_(label_set_freep) struct label_set *set = NULL;
+	const struct label of[] = { { .key = "a", .text = "12.25", .is_decimal = true },
+				    { .key = "b", .text = "0.5", .is_decimal = true } };
+	struct label label;
+	size_t at = 0;
+
+	cr_assert_eq(redaction_init(&redaction, "2", why), 0, "%s", why);
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(label_list_add(&list, &of[i]), 0);
+	cr_assert_eq(redaction_apply(&redaction, &list), 0);
+	cr_assert_eq(label_set_new(&list, &set), 0);
+	cr_assert(label_set_next(set, &at, &label));
+	cr_assert(strcmp(label.text, REDACTED) == 0 && !label.is_decimal);
+	cr_assert(label_set_next(set, &at, &label));
+	cr_assert(strcmp(label.text, "0.5") == 0 && label.is_decimal);
 }
 
 Test(redaction, leaves_nothing_where_nothing_is)

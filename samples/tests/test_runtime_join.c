@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "samples/runtime_join.h"
 #include "symbols/code_source.h"
 #include "symbols/jit.h"

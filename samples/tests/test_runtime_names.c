@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "process/process.h"
 #include "runtimes/runtime.h"
 #include "samples/runtime_names.h"

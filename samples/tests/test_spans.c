@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "samples/probed_code.h"
 #include "samples/tests/spans_test.h"
 
@@ -124,6 +125,53 @@ Test(spans, of_nested_calls_the_innermost_long_one_counts)
 	end(1000, 1300, DP_SPAN_RETURNED);
 	release();
 	expect(0, 1030, 1010);
+}
+
+static unsigned int marks[MAX]; /* of frames, a bit for each */
+
+static int note_marks(void *arg, const struct sample *sample)
+{
+	marks[n_reported] = 0;
+	for (size_t i = 0; i < sample->n_user; i++)
+		marks[n_reported] |= (unsigned int)sample->user[i].probe << i;
+	return report(arg, sample);
+}
+
+/* A sample with four frames, of which some may be of calls. */
+static unsigned int mark(unsigned int may_be, const uint64_t *begins, size_t n)
+{
+	struct frame frames[4] = { 0 };
+	const struct sample sample = { .time_ns = 1030, .tid = TID, .user = frames, .n_user = 4 };
+	struct span_list calls = list_of(ROOT, begins, n);
+	struct kept_sample *kept;
+
+	for (size_t i = 0; i < 4; i++)
+		frames[i].probe = may_be >> i & 1;
+	cr_assert_eq(kept_sample_new(&sample, &calls, &kept), 0);
+	cr_assert_eq(spans_keep(&spans, kept), 0);
+	cr_assert_eq(spans_release(&spans, settled, 0, note_marks, NULL), 0);
+	return marks[n_reported - 1];
+}
+
+#define MARK(may_be, ...)                                                                          \
+	mark(may_be, (const uint64_t[]){ __VA_ARGS__ },                                            \
+	     ARRAY_SIZE(((const uint64_t[]){ __VA_ARGS__ })))
+
+/* Values belong to the frame of the call that counts. */
+Test(spans, mark_the_frame_of_the_call_that_counts)
+{
+	begin(1000);
+	begin(1010);
+	begin(1020);
+	end(1020, 1040, DP_SPAN_RETURNED);
+	end(1010, 1010 + MIN, DP_SPAN_RETURNED);
+	end(1000, 1300, DP_SPAN_RETURNED);
+	cr_assert_eq(MARK(0xd, 1020, 1010, 1000), 0x4);
+	cr_assert_eq(MARK(0x5, 1020, 1000), 0x4);
+	cr_assert_eq(MARK(0x5, 1010, 1000, 0), 0x1, "the walk has not reached the root");
+	cr_assert_eq(MARK(0x5, 0, 1020, 1010), 0x4, "one is in code that may be of the function");
+	cr_assert_eq(MARK(0xf, 1020, 1000), 0, "the frames are others");
+	cr_assert_eq(MARK(0x3, 0, 1020), 0, "it is not known in which call it was");
 }
 
 Test(spans, keep_the_order_of_samples)

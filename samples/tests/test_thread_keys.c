@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "limits/limits.h"
 #include "process/context_reader.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "report/report_queue.h"
 #include "samples/redaction.h"
 #include "samples/type_names.h"
@@ -47,11 +48,14 @@ static const struct label_set *finish(const char *type)
 	_cleanup_(label_list_done) struct label_list list = { 0 };
 
 	end();
-	cr_assert_eq(label_list_add(&list, &(struct label){ "a", NULL, 5, "bytes" }), 0);
+	cr_assert_eq(label_list_add(&list,
+				    &(struct label){ .key = "a", .number = 5, .unit = "bytes" }),
+		     0);
 	if (type)
-		cr_assert_eq(label_list_add(&list, &(struct label){ TYPE_NAMES_KEY, type, 0, "" }),
+		cr_assert_eq(label_list_add(&list,
+					    &(struct label){ .key = TYPE_NAMES_KEY, .text = type }),
 			     0);
-	cr_assert_eq(label_list_add(&list, &(struct label){ "z", "a text", 0, "" }), 0);
+	cr_assert_eq(label_list_add(&list, &(struct label){ .key = "z", .text = "a text" }), 0);
 	cr_assert_eq(label_set_new(&list, &before), 0);
 	cr_assert_eq(finisher->finish(finisher, before, &after), 0);
 	return after;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "limits/limits.h"
 #include "samples/value_table.h"
 
 static struct value_table *table;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "samples/verify.h"
 #include "samples/verify_maps.h"

@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-/* Takes the stack pointer from rcx: EH_RETURN_STACKADJ_RTX, gcc's i386.h. */
+#include "bpf/call.h"
+
 bool landing_pad_is_in(const uint8_t *code, size_t size)
 {
-	static const uint8_t mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };
+	const uint8_t end[] = { CALL_LANDING & 255, CALL_LANDING >> 8 & 255, CALL_LANDING >> 16 };
 
-	return memmem(code, size, mov_rcx_rsp, sizeof(mov_rcx_rsp)) != NULL;
+	return memmem(code, size, end, sizeof(end)) != NULL;
 }

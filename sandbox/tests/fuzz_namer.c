@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cfi/tests/fuzz.h"
+#include "limits/limits.h"
 #include "sandbox/namer.h"
 #include "symbols/location_list.h"
 

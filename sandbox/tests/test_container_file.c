@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
+
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER_ID "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 

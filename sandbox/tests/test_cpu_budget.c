@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/cpu_budget.h"
 
@@ -58,6 +59,31 @@ Test(cpu_budget, pays_all_alike)
 	cr_assert(cpu_budget_wait(budget, 2));
 	cr_assert_geq(clock_now_ns() - began, 199 * MS);
 	cr_assert_gt(cpu_budget_pause_ns(budget, 1), 0);
+}
+
+/* Nor does it count as one who waits. */
+Test(cpu_budget, lets_work_rest_that_nobody_waits_for)
+{
+	begin(0.001);
+	cr_assert_eq(cpu_budget_rest_ns(budget, CPU_BUDGET_FETCHES), 0);
+	cpu_budget_spend(budget, CPU_BUDGET_FETCHES, CPU_BUDGET_SAVED_NS);
+	cr_assert_gt(cpu_budget_rest_ns(budget, CPU_BUDGET_FETCHES), 0);
+	cr_assert_eq(cpu_budget_pause_ns(budget, 1), 0);
+	cr_assert_eq(counts.waited_ns, 0);
+	cpu_budget_lift(budget);
+	cr_assert_eq(cpu_budget_rest_ns(budget, CPU_BUDGET_FETCHES), 0);
+	cr_assert_eq(cpu_budget_rest_ns(NULL, CPU_BUDGET_FETCHES), 0);
+}
+
+/* There is no other user then, so this one waits as long as it takes. */
+Test(cpu_budget, waits_for_a_user_if_the_others_are_no_users)
+{
+	begin(0.1);
+	cpu_budget_spend(budget, CPU_BUDGET_FETCHES, 1);
+	cr_assert_eq(cpu_budget_rest_ns(budget, CPU_BUDGET_FETCHES), 0);
+	cpu_budget_spend(budget, 1, CPU_BUDGET_SAVED_NS / 10 + 300 * MS);
+	cr_assert(cpu_budget_wait(budget, 1)); /* three seconds */
+	cr_assert_eq(counts.refused, 0);
 }
 
 /* The others have asked, and are served by the one who waits. */

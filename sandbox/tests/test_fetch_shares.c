@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
+
 enum { USER = 1000, OTHER, NOW = 1000 };
 
 static struct fetch_shares shares;

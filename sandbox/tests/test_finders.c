@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "cache/stored_file.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/finder.h"
 #include "sandbox/helper.h"

@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/mapped_file.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/finders.h"
@@ -122,7 +123,10 @@ Test(given, is_looked_at_and_closed)
 	_cleanup_close_ int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int reference = open("/proc/self/mem", O_PATH | O_CLOEXEC);
 	_cleanup_close_ int writing = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	const int fds[] = { file, memory, reference, writing };
+	_cleanup_close_ int of_thread = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
+	const int fds[] = { file, memory, reference, writing, of_thread };
+	uint8_t domain[SECURITY_DOMAIN_DIGEST_SIZE];
+	_cleanup_free_ char *own = NULL;
 	struct connection c;
 	struct stat st, found;
 	char text[GIVEN_MAX_TEXT];
@@ -148,6 +152,10 @@ Test(given, is_looked_at_and_closed)
 	cr_assert(c.given.files[1].is_readable && c.given.files[1].has_memory);
 	cr_assert(!c.given.files[2].is_readable && !c.given.files[2].has_memory);
 	cr_assert(!c.given.files[3].is_readable);
+	cr_assert(c.given.files[4].is_readable && !c.given.files[4].has_memory);
+	cr_assert_eq(security_domain_read((unsigned int)getpid(), &own), 0);
+	security_domain_digest(own, domain);
+	cr_assert(memcmp(c.given.files[1].domain, domain, sizeof(domain)) == 0);
 	cr_assert_eq(receive(&c), -EAGAIN);
 	shutdown(c.ends[0], SHUT_RDWR);
 	cr_assert_eq(receive(&c), -EPIPE);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/helper.h"
 #include "sandbox/parsers.h"

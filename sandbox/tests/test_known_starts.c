@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "limits/limits.h"
 #include "sandbox/known_starts.h"
 #include "symbols/location_cache.h"
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/fetch_shares.h"
 #include "sandbox/fetcher.h"

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/debug_search.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/finders.h"
 #include "sandbox/hello.h"

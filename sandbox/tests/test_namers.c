@@ -4,6 +4,7 @@
  * takes too long, or gives an answer that no namer gives. This program is also the helper.
  */
 #include "log/clock.h"
+#include "limits/limits.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/namers.h"
 

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "tables/rule.h"
 
 #define FILE_SIZE 1000000

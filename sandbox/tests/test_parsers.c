@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Parsers give the same results as this process. What they hold, what they may do, and what happens
- * when one is killed, stopped or takes too long. This program is also the helper.
+ * The same results as without parsers; what these may do; and if they end or are slow.
  */
 #include "sandbox/parsers.h"
 
@@ -26,78 +25,13 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/helper.h"
-#include "sandbox/tests/helper_test.h"
-
-int main(int argc, char **argv)
-{
-	if (helper_is_one(argv[0]))
-		return helper_main(argc, argv);
-	return run_tests(argc, argv);
-}
-
-static struct parsers *parsers;
-static clockid_t job_clock;
-
-static void begin(void)
-{
-	cr_assert(parsers_new(HELPER_SELF, &parsers) == 0);
-}
-
-static void end(void)
-{
-	parsers = parsers_drop(parsers);
-}
+#include "sandbox/tests/ask_parsers.h"
 
 TestSuite(parsers, .init = begin, .fini = end, .timeout = 120);
-
-static int ask(enum parse_kind kind, int fd, struct parse_result *ret)
-{
-	const struct parse_request request = { .kind = kind, .fd = fd, .other = -1 };
-
-	return parsers_ask(parsers, &request, &job_clock, ret);
-}
-
-static int open_self(void)
-{
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-
-	cr_assert(fd >= 0);
-	return fd;
-}
-
-/* A parser was there and has answered. */
-static void expect_answer(void)
-{
-	_cleanup_(parse_result_done) struct parse_result result = { 0 };
-	_cleanup_close_ int fd = open_self();
-
-	cr_assert(ask(PARSE_FACTS, fd, &result) == 0);
-	cr_assert(result.facts.n_segments > 0);
-}
-
-/* One that was killed may take a while to end. */
-static pid_t only_child(pid_t pid)
-{
-	pid_t found[16];
-
-	while (children(pid, found) != 1)
-		usleep(1000);
-	return found[0];
-}
-
-static pid_t spawner(void)
-{
-	return only_child(getpid());
-}
-
-/* The only parser. */
-static pid_t parser(void)
-{
-	return only_child(spawner());
-}
 
 static void compare(int fd, const char *path)
 {
@@ -221,61 +155,6 @@ Test(parsers, get_files_of_one_owner)
 		n++;
 	}
 	cr_assert_eq(children(spawner(), found), n);
-}
-
-/* The only descriptors of a process are those of a helper. Else says which other there is. */
-static bool has_only_its_own(pid_t pid, char *ret, size_t size)
-{
-	_cleanup_closedir_ DIR *d = NULL;
-	char path[64], target[64];
-	struct dirent *entry;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	d = opendir(path);
-	cr_assert(d);
-	while ((entry = readdir(d))) {
-		ssize_t length = readlinkat(dirfd(d), entry->d_name, target, sizeof(target) - 1);
-		int fd = atoi(entry->d_name);
-
-		if (length < 0)
-			continue; /* . and .. */
-		target[length] = '\0';
-		snprintf(ret, size, "%d is %s", fd, target);
-		if (fd > HELPER_SOCKET ||
-		    (fd == HELPER_SOCKET && strncmp(target, "socket:", 7) != 0))
-			return false;
-	}
-	return true;
-}
-
-/* A spawner closes what it has passed on just after. */
-static void expect_descriptors(pid_t pid)
-{
-	uint64_t end_ns = clock_now_ns() + 60 * UINT64_C(1000000000);
-	char other[128];
-
-	while (!has_only_its_own(pid, other, sizeof(other)))
-		cr_assert(clock_now_ns() < end_ns, "%s", other);
-}
-
-/* Whatever this process has open, and with or without root. */
-Test(parsers, hold_nothing)
-{
-	int secret = open("/proc/self/exe", O_RDONLY); /* not even with O_CLOEXEC */
-
-	cr_assert(secret > HELPER_SOCKET);
-	expect_answer();
-	cr_assert_eq(status(parser(), "CapEff", 16), 0);
-	cr_assert_eq(status(parser(), "CapPrm", 16), 0);
-	cr_assert_eq(status(parser(), "NoNewPrivs", 10), 1);
-	cr_assert_eq(status(parser(), "Seccomp", 10), 2);
-	if (geteuid() != 0)
-		return; /* its files and environment cannot be looked at */
-	cr_assert_eq(status(parser(), "Uid", 10), 65533);
-	cr_assert_eq(status(parser(), "Gid", 10), 65533);
-	cr_assert_eq(status(parser(), "CapBnd", 16), 0);
-	expect_descriptors(spawner());
-	expect_descriptors(parser());
 }
 
 /* What each layer is for; each has to fail alone. */

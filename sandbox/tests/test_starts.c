@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/hello.h"

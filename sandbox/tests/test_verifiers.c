@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/helper.h"
 #include "sandbox/message.h"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A local server of debug files like debuginfod, for tests."""
+import contextlib
 import http.server
 import os
 import re
@@ -14,18 +15,20 @@ def build_id(path):
 
 
 class Server:
-    """Serves {build id: path}; `asked` has the requests."""
+    """Serves {build id: path}; `asked` has the requests. A silent one answers once `answers` is set."""
 
     def __init__(self, files, silent=False):
         server = self
         self.asked = []
-        self.end = threading.Event()
+        self.answers = threading.Event()
+        self.ends = False
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 server.asked.append(self.path)
                 if silent:
-                    server.end.wait()
+                    server.answers.wait()
+                if server.ends:
                     return
                 match = re.fullmatch(r"/buildid/([0-9a-f]+)/debuginfo", self.path)
                 path = match and files.get(match[1])
@@ -34,7 +37,8 @@ class Server:
                 self.end_headers()
                 if path:
                     with open(path, "rb") as file:
-                        self.wfile.write(file.read())
+                        with contextlib.suppress(BrokenPipeError):
+                            self.wfile.write(file.read())
 
             def log_message(self, *_):
                 pass
@@ -52,6 +56,7 @@ class Server:
         return self
 
     def __exit__(self, *_):
-        self.end.set()
+        self.ends = True
+        self.answers.set()
         self.server.shutdown()
         self.server.server_close()

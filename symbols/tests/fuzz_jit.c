@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cfi/tests/fuzz.h"
+#include "limits/limits.h"
 #include "symbols/jit_reader.h"
 
 static int file_of(const uint8_t *bytes, size_t size)

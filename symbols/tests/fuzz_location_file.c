@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cfi/tests/fuzz.h"
+#include "limits/limits.h"
 #include "symbols/location_file.h"
 #include "symbols/location_list.h"
 

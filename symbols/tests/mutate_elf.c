@@ -22,6 +22,7 @@
 #include "elf/code_pages.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
+#include "limits/limits.h"
 #include "symbols/tests/mutation.h"
 #include "symbols/debug_info.h"
 #include "symbols/dwfl_file.h"

@@ -120,6 +120,26 @@ FUNCTION Packed packed(long number)
 	return { 'a', number };
 }
 
+/* Also inlined, as no other library can replace it: its own code is a copy of an abstract function. */
+extern "C" __attribute__((visibility("protected"))) unsigned long both(Pair *pair, double ratio,
+								       const Wide *wide)
+{
+	sum += (unsigned long)((double)pair->first * ratio);
+	return sum + wide->name.size();
+}
+
+FUNCTION unsigned long of_both(Pair *pair, const Wide *wide)
+{
+	return both(pair, 0.5, wide) + 1;
+}
+
+FUNCTION double scaled(const Ratio *of, double a, double b, double c, double d, double e, double f,
+		       double g, float h, double ninth)
+{
+	sum += (unsigned long)(of->ratio + a + b + c + d + e + f + g + h + ninth);
+	return of->ratio * a;
+}
+
 /* Lines of their own, so that tests know their numbers. */
 #line 1000 "scopes.cc"
 FUNCTION long add_up(const Pair *pairs, long n)
@@ -134,4 +154,13 @@ FUNCTION long add_up(const Pair *pairs, long n)
 	total += n;
 	sum += (unsigned long)total;
 	return total;
+}
+
+#line 1100 "scopes.cc"
+FUNCTION double halve(long number)
+{
+	double ratio = (double)number / 2;
+
+	sum += (unsigned long)ratio;
+	return ratio;
 }

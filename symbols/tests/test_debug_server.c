@@ -34,7 +34,7 @@ TestSuite(debug_server, .init = begin, .fini = end);
 
 static bool fetch(const unsigned char *build_id)
 {
-	int fd = debug_server_fetch(server, build_id, sizeof(known), "/bin/prog");
+	int fd = debug_server_fetch(server, build_id, sizeof(known), "/bin/prog", NULL);
 
 	if (fd >= 0)
 		close(fd);

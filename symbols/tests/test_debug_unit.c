@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The locations of each address in unit.s, whose debug information is written by hand. */
+/* The locations of each address in unit.s and lineless.s, whose debug information is written by hand. */
 #include "symbols/debug_unit.h"
 
 #include <criterion/criterion.h>
@@ -9,10 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "limits/limits.h"
 #include "symbols/tests/some_names.h"
 
-/* The units in order: C++ and C. */
-enum { UNIT_CC, UNIT_C, N_UNITS };
+/* The units in order: C++, C, and one whose rows have no lines. */
+enum { UNIT_CC, UNIT_C, UNIT_LINELESS, N_UNITS };
 
 static int fd;
 static Dwarf *dwarf;
@@ -141,6 +142,31 @@ Test(debug_unit, ends_lines_with_their_sequence)
 		else
 			expect(0, "(none)", "/src/unit.cc", 50, 0);
 	}
+}
+
+/* A row without a line may have any file: that of the function is where it is declared. */
+Test(debug_unit, knows_files_of_code_without_lines)
+{
+	uint64_t lineless = address_of("lineless");
+
+	find(UNIT_LINELESS, lineless + 3);
+	cr_assert_eq(n_locations, 1);
+	expect(0, "lineless", "/src/unit.cc", 0, 0);
+	find(UNIT_LINELESS, lineless + 4);
+	cr_assert_eq(n_locations, 2);
+	expect(0, "inner", "/elsewhere/header.h", 0, 0);
+	expect(1, "lineless", "/src/unit.cc", 62, 4);
+	/* One that is declared in no file has the row's. */
+	find(UNIT_LINELESS, address_of("undeclared"));
+	cr_assert_eq(n_locations, 1);
+	expect(0, "undeclared", "/elsewhere/header.h", 0, 0);
+	find(UNIT_LINELESS, address_of("nowhere"));
+	cr_assert_eq(n_locations, 1);
+	expect(0, "nowhere", "././relative.h", 0, 0);
+	/* The row's directory goes with its file. */
+	find(UNIT_LINELESS, address_of("elsewhere"));
+	cr_assert_eq(n_locations, 1);
+	expect(0, "elsewhere", "/src/unit.cc", 0, 0);
 }
 
 /* In C, a linkage name is an alternative name of the function unless it is mangled. */

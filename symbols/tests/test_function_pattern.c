@@ -81,3 +81,16 @@ Test(function_pattern, takes_copies_but_not_parts)
 	expect("reduce.part.0", "reduce.part.0", FUNCTION_BY_NAME);
 	expect("a::b", "_ZN1a1bEv.cold", FUNCTION_OTHER);
 }
+
+/* With GCC's names, and clang's. */
+Test(function_pattern, takes_the_begin_of_a_coroutine_alone)
+{
+	expect("f", "_Z1fi", FUNCTION_BY_NAME);
+	expect("f", "_Z1fPZ1fiE6_Z1fi.Frame.actor", FUNCTION_OTHER);
+	expect("f", "_Z1fPZ1fiE6_Z1fi.Frame.destroy", FUNCTION_OTHER);
+	expect("f*", "_Z1fi.resume", FUNCTION_OTHER);
+	expect("f*", "_Z1fi.destroy", FUNCTION_OTHER);
+	expect("f*", "_Z1fi.cleanup", FUNCTION_OTHER);
+	expect("_Z1fi.resume", "_Z1fi.resume", FUNCTION_BY_NAME);
+	expect("main.*", "main.resume", FUNCTION_BY_GLOB);
+}

@@ -129,3 +129,52 @@ Test(function_search, is_of_an_elf_file)
 	cr_assert_eq(search("/proc/self/maps", "*", true), -ENOEXEC);
 	cr_assert(!list.bytes && list.size == 0);
 }
+
+static const char *why(void)
+{
+	static char text[128];
+	struct listed_function f;
+	size_t at = 0;
+
+	cr_assert(function_list_next(&list, &at, &f) && f.kind == LISTED_WHY);
+	snprintf(text, sizeof(text), "%s", f.name);
+	return text;
+}
+
+/* Its first instruction, which all compilers have here: endbr64, of 4 bytes. */
+__asm__(".pushsection .text\n"
+	".type searched_code, @function\n"
+	"searched_code: endbr64; nop; ret\n"
+	".size searched_code, .-searched_code\n"
+	".popsection");
+
+Test(function_search, finds_instructions_of_a_function)
+{
+	struct listed_function f;
+	uint64_t start;
+	size_t at = 0;
+
+	cr_assert_eq(search("/proc/self/exe", "searched_code", true), 0);
+	cr_assert(function_list_next(&list, &at, &f) && f.size == 6);
+	start = f.offset;
+	for (unsigned int i = 0; i < 3; i++) {
+		static const char *const names[] = { "searched_code+0", "searched_code+4",
+						     "searched_code+0x5" };
+		static const uint64_t offsets[] = { 0, 4, 5 };
+
+		at = 0;
+		cr_assert_eq(search("/proc/self/exe", names[i], true), 0);
+		cr_assert(function_list_next(&list, &at, &f) && f.kind == LISTED_FUNCTION);
+		cr_assert_eq(f.offset, start + offsets[i], "%s", names[i]);
+	}
+	cr_assert_eq(search("/proc/self/exe", "searched_code+3", true), 0);
+	cr_assert_str_eq(why(), "that is within an instruction; the next one begins at +4");
+	cr_assert_eq(search("/proc/self/exe", "searched_code+6", true), 0);
+	cr_assert_str_eq(why(), "the function has only 6 bytes");
+	cr_assert_eq(search("/proc/self/exe", "searched_code+3", false), 0);
+	cr_assert_eq(list.size, 0);
+	cr_assert_eq(search("/proc/self/exe", "serched_code+4", true), 0);
+	cr_assert(has(LISTED_HINT, "searched_code"));
+	cr_assert_eq(search("/proc/self/exe", "searched_code+", false), 0);
+	cr_assert_eq(list.size, 0, "a name, which no function has");
+}

@@ -4,6 +4,7 @@
  * pieces.
  */
 #include <criterion/criterion.h>
+#include <criterion/redirect.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,6 +18,7 @@
 
 #include "base/cleanup.h"
 
+#include "limits/limits.h"
 #include "symbols/jit.h"
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"
@@ -316,7 +318,7 @@ Test(jit, knows_what_took_the_place_of_other_code)
 	put(writer, &good_header, sizeof(good_header));
 	jit_set_dump(jit, dup(writer), getuid());
 	for (int i = 0; i < 1000; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "n%d", i);
 		put_load(writer, now_ns(), 0x1000, 16, name);
@@ -349,6 +351,71 @@ Test(jit, finds_what_programs_write_when_they_exit)
 	expect_name(jit, located, "late");
 	jit_free(jit);
 	cr_assert(unlink(path) == 0 && rmdir(tmp) == 0 && rmdir(directory) == 0);
+}
+
+/* Of a process with a map of that size, and one name, which is found or not. */
+static void find_in_map(const char *directory, pid_t pid, off_t size, const char *found)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_fclose_ FILE *map = NULL;
+	struct jit *jit;
+
+	cr_assert(asprintf(&path, "%s/tmp/perf-%d.map", directory, pid) > 0);
+	map = fopen(path, "we");
+	cr_assert(map && fputs("1000 10 first\n", map) > 0 && fflush(map) == 0);
+	cr_assert(ftruncate(fileno(map), size) == 0);
+	cr_assert(jit_new(some_names(), &jit) == 0);
+	jit_set_root(jit, open(directory, O_PATH | O_CLOEXEC), pid, geteuid(), geteuid());
+	expect_name(jit, jit_locate(jit, 0x1008, now_ns()), found);
+	jit_free(jit);
+	unlink(path);
+}
+
+/* The first one is told, others only with -v. */
+Test(jit, tells_of_a_file_that_is_too_large)
+{
+	char directory[] = "/tmp/jit.XXXXXX";
+	_cleanup_free_ char *tmp = NULL, *said = NULL;
+
+	cr_assert(mkdtemp(directory));
+	cr_assert(asprintf(&tmp, "%s/tmp", directory) > 0 && mkdir(tmp, 0700) == 0);
+	cr_redirect_stderr();
+	find_in_map(directory, 7, 14, "first");
+	find_in_map(directory, 8, (off_t)JIT_FILE_MAX + 1, NULL);
+	find_in_map(directory, 9, (off_t)JIT_FILE_MAX + 1, NULL);
+	cr_assert(
+		asprintf(
+			&said,
+			"dwarfprof: warning: %s/perf-8.map is too large: it is read no further, and "
+			"generated code may lack names (-v names all such files)\n",
+			tmp) > 0);
+	fflush(stderr);
+	cr_expect_stderr_eq_str(said);
+	cr_assert(rmdir(tmp) == 0 && rmdir(directory) == 0);
+}
+
+/* What others have taken is not the file's fault. */
+Test(jit, tells_that_others_have_taken_the_memory)
+{
+	char directory[] = "/tmp/jit.XXXXXX";
+	struct jit *others[JIT_MEMORY_ALL / JIT_MEMORY];
+	_cleanup_free_ char *tmp = NULL;
+
+	cr_assert(mkdtemp(directory));
+	cr_assert(asprintf(&tmp, "%s/tmp", directory) > 0 && mkdir(tmp, 0700) == 0);
+	cr_redirect_stderr();
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		cr_assert(jit_new(some_names(), &others[i]) == 0);
+		cr_assert(jit_take_memory(others[i], JIT_MEMORY));
+	}
+	find_in_map(directory, 8, 14, "first"); /* the last one that is kept */
+	find_in_map(directory, 9, 14, "first");
+	fflush(stderr);
+	cr_expect_stderr_eq_str(
+		"dwarfprof: warning: no memory is left for more names of generated code\n");
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		jit_free(others[i]);
+	cr_assert(rmdir(tmp) == 0 && rmdir(directory) == 0);
 }
 
 Test(jit, memory_is_shared_until_it_is_free_again)

@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "symbols/names.h"
 #include "symbols/location_file.h"
 

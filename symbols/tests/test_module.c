@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "cache/disk_cache.h"
 #include "cache/stored_file.h"
+#include "limits/limits.h"
 #include "symbols/names.h"
 #include "symbols/symtab.h"
 #include "symbols/tests/some_names.h"

@@ -124,6 +124,25 @@ Test(parameters, are_views_in_two_registers)
 	}
 }
 
+/* As in the source: the second takes two registers, or another one. */
+Test(parameters, are_numbered)
+{
+	IN_EACH(library)
+	{
+		find_in(library, "by_reference", "arg3->first", VALUE_N_TYPES, "");
+		cr_assert_eq(found.type, VALUE_S32, "%s", found.why);
+		EXPECT_WORD(found.how, DP_RCX, 0);
+		find_in(library, "by_reference", "arg2._M_len", VALUE_U8, "");
+		cr_assert_eq(found.type, VALUE_U8, "%s", found.why);
+		EXPECT_WORD(found.how, DP_RSI);
+		find_in(library, "both", "arg3->name", VALUE_N_TYPES, "");
+		expect_text(VALUE_STD_STRING);
+		EXPECT_WORD(found.how, DP_RSI, 8);
+		find_in(library, "both", "arg4->name", VALUE_N_TYPES, "");
+		cr_assert_str_eq(found.why, "the function has no parameter arg4");
+	}
+}
+
 /* A view is not split: with one register left, it is in none. */
 Test(parameters, are_on_the_stack)
 {
@@ -223,7 +242,8 @@ Test(parameters, are_results)
 		find_result(library, "same", "ret.first");
 		EXPECT_WORD(found.how, DP_RAX);
 		find_result(library, "half", "ret");
-		cr_assert(strstr(found.why, "how the function returns it"), "%s", found.why);
+		cr_assert(strstr(found.why, "in a register for floats"), "%s", found.why);
+		cr_assert_eq(found.type, VALUE_F64, "no integer");
 		find_result(library, "by_value", "ret");
 		cr_assert(strstr(found.why, "how the function returns it"), "%s", found.why);
 	}
@@ -240,6 +260,24 @@ Test(parameters, are_not_guessed_behind_a_result)
 	cr_assert(strstr(found.why, "is not known"), "%s", found.why);
 	find_in(library, "packed", "number", VALUE_N_TYPES, "");
 	cr_assert(strstr(found.why, "is not known"), "%s", found.why);
+}
+
+Test(parameters, are_floats_in_memory)
+{
+	IN_EACH(library)
+	{
+		find_in(library, "scaled", "of->ratio", VALUE_N_TYPES, "");
+		cr_assert_eq(found.type, VALUE_F64, "%s", found.why);
+		EXPECT_WORD(found.how, DP_RDI, 0);
+		cr_assert_eq(found.how.size, 8);
+		find_in(library, "scaled", "ninth", VALUE_N_TYPES, "");
+		cr_assert_eq(found.type, VALUE_F64, "%s", found.why);
+		EXPECT_WORD(found.how, DP_RSP, 8);
+		find_in(library, "scaled", "a", VALUE_N_TYPES, "");
+		cr_assert(strstr(found.why, "in a register for floats"), "%s", found.why);
+		find_in(library, "scaled", "h", VALUE_F32, "");
+		cr_assert(strstr(found.why, "in a register for floats"), "%s", found.why);
+	}
 }
 
 static void find_at_line(const char *library, unsigned int number, const char *path)
@@ -272,6 +310,9 @@ Test(parameters, are_variables_within_a_function)
 	find_at_line(library, 1007, "pairs->second");
 	cr_assert_eq(found.type, VALUE_S32);
 	cr_assert(found.how.reg == DP_RBP && found.how.n_derefs == 2 && found.how.derefs[1] == 4);
+	find_at_line(library, 1104, "ratio");
+	cr_assert_eq(found.type, VALUE_F64, "%s", found.why);
+	cr_assert(found.how.reg == DP_RBP && found.how.n_derefs == 1 && found.how.size == 8);
 	find_at_line(library, 1010, "i");
 	cr_assert_str_eq(found.why, "there is no variable i at that place");
 	find_at_line(library, 1007, "sum");

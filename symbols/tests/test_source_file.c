@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "symbols/name_reader.h"
 #include "symbols/tests/some_names.h"
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "symbols/demangle.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/kallsyms.h"

@@ -58,15 +58,27 @@ Test(usdt, arguments_are_in_memory)
 	how = parse("8@64(,%rdi,4)", VALUE_U64);
 	cr_assert(how.base == DP_BASE_CONSTANT && how.index == DP_RDI + 1 && how.shift == 2);
 	cr_assert_eq(how.derefs[0], 64);
+	how = parse("8f@-16(%rbp)", VALUE_F64);
+	cr_assert(how.derefs[0] == -16 && how.size == 8);
+	cr_assert_eq(parse("4f@%eax", VALUE_F32).reg, DP_RAX);
 }
 
 Test(usdt, others_are_told)
 {
-	static const char *const texts[] = {
-		"8f@%xmm0",          "4@%ah",   "8@x(%rip)", "3@%eax",    "8@",   "8@(%rax,%rcx,3)",
-		"8@(%rax,%rsp)",     "8@(%rax", "8@%raxx",   "8@(%rax)y", "junk", "8@$",
-		"8@9999999999(%rax)"
-	};
+	static const char *const texts[] = { "8f@%xmm0",
+					     "2f@%ax",
+					     "4@%ah",
+					     "8@x(%rip)",
+					     "3@%eax",
+					     "8@",
+					     "8@(%rax,%rcx,3)",
+					     "8@(%rax,%rsp)",
+					     "8@(%rax",
+					     "8@%raxx",
+					     "8@(%rax)y",
+					     "junk",
+					     "8@$",
+					     "8@9999999999(%rax)" };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		parse(texts[i], VALUE_N_TYPES);
@@ -90,10 +102,11 @@ Test(usdt, probes_are_those_of_the_notes)
 {
 	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	_cleanup_free_ struct usdt_place *places = NULL;
+	volatile int few = 1;
 	size_t n = 0;
 	uint8_t code;
 
-	hit(1, "");
+	hit(few, "");
 	cr_assert_eq(usdt_find(fd, &places, &n), 0);
 	cr_assert_eq(n, 2);
 	cr_assert_str_eq(places[0].provider, "dwarfprof_test");

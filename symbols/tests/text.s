@@ -20,10 +20,10 @@
 	.asciz "unit.c"
 .Lend:
 
-	.section .debug_str, "", @progbits
+	.section .debug_str, "MS", @progbits, 1
 	.asciz "/src"
 
-	.section .debug_line_str, "", @progbits
+	.section .debug_line_str, "MS", @progbits, 1
 	.asciz "line"
 
 	.section .debug_str_offsets, "", @progbits

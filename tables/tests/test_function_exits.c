@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "tables/function_exits.h"
@@ -99,4 +100,33 @@ Test(function_exits, of_what_is_no_code)
 	cr_assert_eq(find("c3 e9 00 00"), -EBADMSG);             /* half a jump */
 	cr_assert_eq(find("eb 01 b8 c3 00 00 00 c3"), -EBADMSG); /* into a mov */
 	cr_assert_eq(find("74 01 b8 c3 00 00 00 c3"), -EBADMSG);
+}
+
+static size_t next(const char *hex, size_t at)
+{
+	uint8_t bytes[1024];
+
+	return function_next_instruction(bytes, START, assemble(hex, bytes, sizeof(bytes)), at);
+}
+
+/* push, mov of 3 bytes, pop, ret; and an invalid one */
+Test(function_exits, are_among_instructions)
+{
+	cr_assert_eq(next("55 48 89 e5 5d c3", 0), 0);
+	cr_assert_eq(next("55 48 89 e5 5d c3", 1), 1);
+	cr_assert_eq(next("55 48 89 e5 5d c3", 2), 4);
+	cr_assert_eq(next("55 48 89 e5 5d c3", 5), 5);
+	cr_assert_eq(next("55 48 89 e5", 2), 4, "the end");
+	cr_assert_eq(next("55 06 5d c3", 2), 4);
+}
+
+Test(function_exits, are_among_any_number_of_instructions)
+{
+	uint8_t bytes[600];
+
+	memset(bytes, 0x55, sizeof(bytes));
+	bytes[598] = 0x48;
+	for (size_t i = 0; i < 598; i++)
+		cr_assert_eq(function_next_instruction(bytes, START, sizeof(bytes), i), i);
+	cr_assert_eq(function_next_instruction(bytes, START, sizeof(bytes), 599), 600);
 }

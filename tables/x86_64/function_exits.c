@@ -100,3 +100,19 @@ int function_exits_find(const uint8_t *code, uint64_t address, size_t size,
 	*ret_n = x.n;
 	return err;
 }
+
+size_t function_next_instruction(const uint8_t *code, uint64_t address, size_t size, size_t at)
+{
+	struct instruction batch[BATCH];
+	size_t done = 0, n = BATCH;
+
+	while (n == BATCH) {
+		n = instructions_decode(code + done, address + done, address + size, batch, BATCH);
+		for (size_t i = 0; i < n; i++) {
+			if (batch[i].start - address >= at)
+				return batch[i].start - address;
+			done = batch[i].end - address;
+		}
+	}
+	return size;
+}

@@ -53,6 +53,22 @@ func handle(route Route, header Header, request *Request, id uint64, last string
 	}
 }
 
+type Kind uint8
+
+type Numbers struct {
+	Byte  uint8
+	Short int16
+	Kind  Kind
+	Long  int64
+}
+
+//go:noinline
+//go:nosplit
+func count(tiny int8, short uint16, word int32, length uint32, long int64, numbers *Numbers, kind Kind, id uint64) {
+	sum += int(tiny) + int(short) + int(word) + int(length) + int(long) + int(kind) + int(id)
+	sum += int(numbers.Byte) + int(numbers.Short) + int(numbers.Kind) + int(numbers.Long)
+}
+
 func mix(i uint64) uint64 {
 	i = (i ^ i>>30) * 0xbf58476d1ce4e5b9
 	i = (i ^ i>>27) * 0x94d049bb133111eb
@@ -94,7 +110,14 @@ func call(i uint64, log io.Writer) {
 	put(log, "body", body)
 	put(log, "method", method)
 	put(log, "last", last)
+	random := int64(mix(i))
+	numbers := Numbers{uint8(random), int16(random), Kind(i % 3), random}
+	fmt.Fprintf(log, "\"tiny\": %d, \"short\": %d, \"int\": %d, \"word\": %d, \"long\": %d, ", int8(random), uint16(random),
+		int32(random), uint32(random), random)
+	fmt.Fprintf(log, "\"own_byte\": %d, \"own_short\": %d, \"own_colour\": %d, \"colour\": %d, ", numbers.Byte, numbers.Short,
+		numbers.Kind, i%7)
 	fmt.Fprintf(log, "\"id\": %d}\n", i)
+	count(int8(random), uint16(random), int32(random), uint32(random), random, &numbers, Kind(i%7), i)
 	handle(Route(route), header, &request, i, string(last), data)
 }
 

@@ -35,6 +35,28 @@ pub fn borrow(string: &String, vector: &Vec<u8>, id: u64) {
     SUM.fetch_add(string.len() + vector.len() + id as usize, Ordering::Relaxed);
 }
 
+#[derive(Clone, Copy)]
+pub enum Colour {
+    Red,
+    Green = 7,
+    Blue,
+}
+
+pub struct Numbers {
+    pub byte: u8,
+    pub short: i16,
+    pub long: i64,
+    pub colour: Colour,
+}
+
+#[no_mangle]
+#[inline(never)]
+pub fn count(tiny: i8, short: u16, int: i32, word: u32, long: i64, numbers: &Numbers, colour: Colour, id: u64) {
+    let own = numbers.byte as i64 ^ numbers.short as i64 ^ numbers.long ^ numbers.colour as i64;
+    let all = tiny as i64 ^ short as i64 ^ int as i64 ^ word as i64 ^ long ^ own ^ colour as i64 ^ id as i64;
+    SUM.fetch_add(all as usize, Ordering::Relaxed);
+}
+
 fn mix(i: u64) -> u64 {
     let i = (i ^ i >> 30).wrapping_mul(0xbf58476d1ce4e5b9);
     let i = (i ^ i >> 27).wrapping_mul(0x94d049bb133111eb);
@@ -88,7 +110,15 @@ fn call(i: u64, log: &mut impl Write) {
     put(&mut line, "name", request.name.as_bytes());
     put(&mut line, "fixed", request.route.as_bytes());
     put(&mut line, "body", &request.body);
+    let random = mix(i) as i64;
+    let numbers = Numbers { byte: random as u8, short: random as i16, long: random, colour: Colour::Blue };
+    let (colour, name) = if i % 2 == 0 { (Colour::Red, "Red") } else { (Colour::Green, "Green") };
+    write!(line, "\"tiny\": {}, \"short\": {}, \"int\": {}, \"word\": {}, \"long\": {}, ", random as i8, random as u16, random as i32,
+           random as u32, random).unwrap();
+    write!(line, "\"own_byte\": {}, \"own_short\": {}, \"own_colour\": \"Blue\", \"colour\": \"{}\", ", numbers.byte, numbers.short,
+           name).unwrap();
     writeln!(log, "{}\"id\": {}}}", line, i).unwrap();
+    count(random as i8, random as u16, random as i32, random as u32, random, &numbers, colour, i);
     SUM.fetch_add(request.version as usize, Ordering::Relaxed);
     borrow(&owned, &data, i);
     handle(&route, i, &data, owned, &request, boxed.into_boxed_str(), &last);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory that is allocated, and what is still held at the end. */
+#include "kernel/session.h"
+#include "profiler/event.h"
+#include "profiler/profiler.h"
+
+static int attach(struct session *session, struct parsers *parsers,
+		  const struct profiler_options *o, struct event_text *ret)
+{
+	(void)parsers;
+	snprintf(ret->name, sizeof(ret->name), "alloc");
+	if (o->alloc_interval > 1)
+		snprintf(ret->how, sizeof(ret->how), "every %u bytes on average that are allocated",
+			 o->alloc_interval);
+	else
+		snprintf(ret->how, sizeof(ret->how), "at each allocation of memory");
+	return session_sample_allocs(session);
+}
+
+const struct event_source event_alloc = {
+	.name = "alloc",
+	.programs = EVENT_BIT(DP_EVENT_ALLOC),
+	.levels = DP_UPROBE_LEVELS,
+	.counts = "alloc_objects",
+	.user_only = true,
+	.missing = "allocated no memory that can be seen",
+	.attach = attach,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SYMBOLS_DEBUG_KEPT_H
+#define DP_SYMBOLS_DEBUG_KEPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * libdebuginfod keeps debug files on disk as BUILD-ID/debuginfo in one directory, however many these
+ * are. Removes the least recently used of them, but not the one at `path`, until all have at most `limit`
+ * bytes, also those that were received only in part. Other files in that directory are left alone.
+ */
+void debug_kept_limit(const char *path, uint64_t limit);
+
+/* Makes the directory that libdebuginfod keeps them in, and the one above. 0 or a negative errno. */
+int debug_kept_make(const char *directory);
+
+/* The size of a build id's file, of which there may be only a part yet. */
+uint64_t debug_kept_size(const char *directory, const unsigned char *build_id, size_t size);
+
+/*
+ * An empty file says for some minutes that no server has one. libdebuginfod also makes it if its caller gives
+ * a request up: this removes it.
+ */
+void debug_kept_forget_absent(const char *directory, const unsigned char *build_id, size_t size);
+
+/* Removes all of them that libdebuginfod believes no more. */
+void debug_kept_forget_old(const char *directory);
+
+/* The file is in use: libdebuginfod gives it the time of the server's. */
+void debug_kept_touch(int fd);
+
+#endif
