@@ -22,7 +22,7 @@ SECONDS = ("4", "10", "30")
 HZ = "1999"
 WANTED = 99.5
 # Too late, or too much of a cost for the kernel.
-NEVER = ("no_process", "no_mapping", "no_table", "tables_changed", "walk_limit")
+NEVER = ("no_process", "no_mapping", "no_table", "tables_changed", "walk_limit", "walk_share")
 
 PYTHON = """
 import sys
