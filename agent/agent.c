@@ -414,7 +414,7 @@ static void look_at_memory(struct agent *a, uint64_t now)
 		return;
 	a->renewed_ns = now;
 	log_warning("%" PRIu64 " MiB of memory are in use, more than --memory allows (%" PRIu64
-		    " MiB): the profiler is begun anew",
+		    " MiB): the profiler is restarted",
 		    (own.private_bytes + helpers.private_bytes) >> 20, o->memory >> 20);
 	begin_next(a, o, BY_MEMORY, a->now->divisor);
 }
@@ -485,7 +485,7 @@ static void hurry(struct agent *a, uint64_t now)
 	}
 	if (now < a->ends_ns + GIVE_UP_NS)
 		return;
-	log_error("the open interval could not be written in time, and is lost");
+	log_error("the current interval could not be written in time, and is lost");
 	for (size_t i = 0; i < a->now->n_backends; i++)
 		backend_say_left(a->now->backends[i]);
 	_exit(EXIT_CODE_FAILED);

@@ -27,7 +27,7 @@ FIGURES = {
 }
 
 
-RUN = {"recorded_bytes_per_sample": 10, "ring_bytes_per_sample": 200, "rooted": 0.99, "cpu_share": 0.001, "bpf_ns": 2000}
+RUN = {"samples": 9, "recorded_bytes_per_sample": 10, "ring_bytes_per_sample": 200, "rooted": 0.99, "cpu_share": 0.001, "bpf_ns": 2000}
 
 
 def results():
@@ -184,6 +184,44 @@ class Page(unittest.TestCase):
         found = self.rows(page.wanted_at_99(self.rate), "99 samples a second")
         self.assertEqual(found["times the kernel's walk of both stacks by frame pointers: the worst program"]["verdict"],
                          "**not measured**")
+
+
+class Pages(unittest.TestCase):
+    """The page of all results, and its summary in BENCHMARKS.md."""
+
+    def setUp(self):
+        self.out = tempfile.TemporaryDirectory()
+        self.addCleanup(self.out.cleanup)
+        self.programs = results() | {"machine": {"commit": "0123456789ab", "time": "2026-01-02 03:04:05 UTC"}}
+
+    def path(self, name):
+        return os.path.join(self.out.name, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(self.path(name)) as file:
+            return file.read()
+
+    def test_summary_lies_between_the_marks(self):
+        self.programs |= {"seconds": 1, "price": {}}
+        self.write("programs.json", json.dumps(self.programs))
+        self.write("PAGE.md", "before\n<!-- ci/bench -->old<!-- end of ci/bench -->\nafter\n")
+        page.make(self.out.name, self.out.name, self.path("PAGE.md"))
+        summary = self.read("PAGE.md")
+        self.assertRegex(summary, r"(?s)^before\n<!-- ci/bench -->\n7 of 12 targets are met.*\n<!-- end of ci/bench -->\nafter\n$")
+        self.assertIn("\nOf commit 0123456789ab, 2026-01-02.\n", summary)
+        self.assertIn("\n| CPU of the profiler at 99 Hz, for a busy process | ≤ 1.00% | 0.10% (0.10%–0.10%) | **met** |\n", summary)
+        self.assertNotIn("slowdown of the program at 99 Hz", summary)
+        self.assertIn("\n| gcc | 99.0% |  |  | 49.5% | 2,000 |\n", summary)
+        self.assertIn("The walks were not measured.", self.read("unwinding.md"))
+
+    def test_runs_without_samples_have_no_figures(self):
+        for run in self.programs["workloads"]["gcc"]["99"][verdicts.PERF_DWARF]:
+            run["samples"] = 0
+        self.assertIn("| gcc | 99.0% |  |  |  | 2,000 |", list(page.summary(None, self.programs, None)))
 
 
 class Peers(unittest.TestCase):

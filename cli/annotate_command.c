@@ -235,8 +235,7 @@ static int explain_nothing(const struct annotation *annotation, const char *path
 			  name);
 	} else {
 		log_error(
-			"no sample of %s was taken in '%s' itself: it only calls others, or is not "
-			"there",
+			"no sample of %s is in '%s' itself: it only calls others, or does not exist",
 			path, name);
 		log_detail(
 			"`dwarfprof report' lists names: give one with a share in the column self");

@@ -42,7 +42,7 @@ static const struct argp_option name_argp_options[] = {
 	{ "no-debuginfod", OPTION_NO_DEBUGINFOD, NULL, 0,
 	  "query no servers for debug files, even if DEBUGINFOD_URLS is set", 4 },
 	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
-	  "time limit for servers, for all files together; an agent's, for each (60s)", 4 },
+	  "time limit for all debug files together; in an agent, for each (60s)", 4 },
 	{ "verbose", 'v', NULL, 0, "log what is done", 4 },
 	{ 0 },
 };
@@ -132,8 +132,7 @@ static const struct argp_option recording_argp_options[] = {
 	{ "to", OPTION_TO, "TIME", 0, "only samples before this time", 2 },
 	{ "symfs", OPTION_SYMFS, "DIR", 0,
 	  "look for binaries in this directory first, by their paths or only their names", 3 },
-	{ "no-cache", OPTION_NO_CACHE, NULL, 0, "neither read names from disk nor keep them there",
-	  3 },
+	{ "no-cache", OPTION_NO_CACHE, NULL, 0, "do not use the cache of names on disk", 3 },
 	{ "sandbox", OPTION_SANDBOX, "MODE", 0, SANDBOX_OPTIONS_HELP, 3 },
 	{ 0 },
 };

@@ -221,8 +221,9 @@ int recording_file_run(struct recording_file *r,
 	} while (err > 0);
 	warn_of_all_missing(r);
 	if (r->n_unlike > 1)
-		log_warning("%zu more recordings are left out, because they were sampled otherwise",
-			    r->n_unlike - 1);
+		log_warning(
+			"%zu more recordings are left out, because they were sampled differently",
+			r->n_unlike - 1);
 	return err;
 }
 

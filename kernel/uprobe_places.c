@@ -174,7 +174,7 @@ static void say_why(const char *file, const char *path, int err)
 		return;
 	}
 	log_error("cannot read %s: %s", file,
-		  err == -ESTALE ? "it is no regular file" : strerror(-err));
+		  err == -ESTALE ? "it is not a regular file" : strerror(-err));
 	if (!strchr(file, '/'))
 		log_detail("try:  its full path; only the usual directories are searched");
 }

@@ -16,7 +16,7 @@ static int refuse(int err, uint32_t missing)
 {
 	char list[CONFINE_LIST_SIZE];
 
-	log_error("parsers of files cannot be confined, as --sandbox=require asks for");
+	log_error("parsers of files cannot be confined as --sandbox=require demands");
 	if (err < 0)
 		log_detail("none can be started: %s", strerror(-err));
 	else

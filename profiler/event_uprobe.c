@@ -146,6 +146,6 @@ const struct event_source event_usdt = {
 	.name = "usdt",
 	.argument = ":PATH:PROVIDER:NAME[(VALUES)]",
 	.pattern = "probes of a file",
-	.when = "each hit of the probes that a program's authors put into it",
+	.when = "each hit of a program's static probes",
 	COMMON,
 };

@@ -140,7 +140,7 @@ static int set_list(struct probe_lists *l, const struct arguments *arguments, ui
 
 static int take_too_long(const struct parameter_source *s)
 {
-	log_error("to look up parameters in %s takes too long", s->path);
+	log_error("looking up parameters in %s takes too long", s->path);
 	log_detail("try:  a name that fewer functions have, or arg1, arg2, ...");
 	return -ETIME;
 }

@@ -6,11 +6,11 @@
 #include <sys/types.h>
 
 /*
- * A fetcher reads the memory of other processes until its socket is closed, or lists of their
- * mappings. Such a read may never end, nor the process that does it: a page can be one of a file
- * whose file system does not answer, and then who waits for that page can have locked the list. It
- * parses nothing, has CAP_SYS_PTRACE, and no other capability (confine_fetcher()). A request is one
- * message, and so is a reply; replies are in the order of requests.
+ * A fetcher reads memory of other processes, or lists of their mappings, until its socket is closed.
+ * Such a read may never return, and then the fetcher never ends: the page may be of a file whose
+ * file system does not answer, and a thread that waits for that page may have locked the list. It
+ * parses nothing and has CAP_SYS_PTRACE alone (confine_fetcher()). Requests and replies are one
+ * message each; replies come in the order of requests.
  */
 
 enum fetch_kind {
@@ -33,14 +33,14 @@ struct fetch_request {
 struct fetch_reply {
 	uint32_t kind;
 	int32_t n;         /* bytes, or pages; or a negative errno: see fetch_list() */
-	uint64_t slept_ns; /* how long it took if it had to be waited for; else 0 */
+	uint64_t slept_ns; /* how long the read took if it had to wait; else 0 */
 	uint8_t bytes[FETCH_PAGE];
 };
 
 /* Its scheduling priority, if it may have one. */
 #define FETCHER_NICE (-10)
 
-/* Reads what is requested, but no list, in this process. It may never return. */
+/* Serves a request other than FETCH_LIST in this process. It may never return. */
 void fetch_here(const struct fetch_request *request, struct fetch_reply *ret);
 
 /*

@@ -76,8 +76,8 @@ struct namer_reply {
 int namer_run(int socket, int opens);
 
 /*
- * Adds what a namer has found to the cache, if it may be an answer to the request: nothing in it is
- * trusted. `file` is the one for locations. Returns the number of answered addresses, -EPROTO for an
+ * Adds a namer's answer to the cache if it is a possible answer to the request; nothing in it is trusted.
+ * `file` is the one for locations. Returns the number of answered addresses, -EPROTO for an
  * answer that no namer gives, or -ENOMEM.
  */
 int namer_take(const struct namer_request *request, const struct namer_reply *reply, int file,

@@ -10,8 +10,8 @@
 
 /*
  * Opens files for a helper whose attempts to open files wait for this process (confine.h). libdw
- * opens debug files by itself, under names that the files it reads choose, and a file may have taken
- * over the helper. So it gets what the owner of the files that it has anyway may have as debug files
+ * opens debug files by itself, by names that come from the files it reads, and such a file may have
+ * compromised the helper. So the helper gets only debug files that its files' owner may have
  * (elf/debug_search.h).
  */
 struct finders;
@@ -21,12 +21,12 @@ struct opener {
 	pid_t pid;    /* of the helper */
 	dev_t device; /* of the files that it has */
 	uid_t user;   /* who owns them */
-	/* Who open debug files (finders.h), and for whose process; NULL: this process does */
+	/* Open debug files (finders.h), for a process of `asker`; NULL: this process opens them */
 	struct finders *finders;
 	uid_t asker;
 	/*
-	 * The binary that it works on, and where that is said to be. libdw, which looks for debug files
-	 * of the same name, knows both by stat(), for which the helper may lack the rights.
+	 * The binary that it works on, and its supposed path. libdw looks for debug files of the same
+	 * name, and compares both by stat(), which the helper may not be permitted.
 	 */
 	dev_t own_device;
 	ino_t own_inode;

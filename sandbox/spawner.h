@@ -6,10 +6,10 @@
 #include <sys/types.h>
 
 /*
- * A small process that starts helpers. It closes all descriptors but its socket before anything
- * else, and executes each helper anew, so none inherits memory or descriptors; but for those
- * that parse nothing, which could make no use of it, and start at once. It ends when its socket is closed,
- * however this process ends, and so do the helpers.
+ * A small process that starts helpers. It first closes all descriptors except its socket. It executes
+ * each helper anew, so that none inherits memory or descriptors; only helpers that parse nothing are
+ * forked, to start at once. It ends when its socket is closed, however this process ends, and so do the
+ * helpers.
  *
  *     this process -- spawner -- helper (parser.h)
  *          \______________________/ their own socket

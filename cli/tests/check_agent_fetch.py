@@ -211,7 +211,7 @@ class Fetches(Agent):
             agent = self.agent(*self.args(pid), "-c", self.config)
             self.configure("debuginfod = http://127.0.0.1:1\n")
             agent.send_signal(signal.SIGHUP)
-            said = wait_until_it_says(agent, "the configuration is not taken")
+            said = wait_until_it_says(agent, "the new configuration is not used")
             self.assertIn("other servers can only be asked after a restart", said)
             self.assertEqual(server.asked, [])
             self.configure("debuginfod = http://127.0.0.1:1\nno-debuginfod = yes\n")
