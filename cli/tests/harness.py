@@ -67,6 +67,18 @@ def wait_for(condition, seconds=180):
         time.sleep(0.01)
 
 
+class Lines:
+    """Counts the lines of a file that grows, and may not be there yet."""
+    def __init__(self, path):
+        self.path, self.file, self.n = path, None, 0
+
+    def count(self):
+        if not self.file and os.path.exists(self.path):
+            self.file = open(self.path, "rb")
+        self.n += self.file.read().count(b"\n") if self.file else 0
+        return self.n
+
+
 def unmount(path):
     """A profiler's helpers, and what the kernel frees later, may hold files of it for a moment after its end."""
     wait_for(lambda: subprocess.run(["umount", path], stderr=subprocess.DEVNULL).returncode == 0)
