@@ -60,11 +60,26 @@ def program(name):
 
 
 def wait_for(condition, seconds=180):
-    """Waits until condition() is true. The time is generous: tests check conditions, not speed."""
-    end = time.monotonic() + seconds
+    """Waits until condition() is true. The time is generous: tests check conditions, not speed. What takes long to look at,
+    such as an agent's pages, is looked at less often: others need the CPU for it to happen."""
+    end, looked = time.monotonic() + seconds, time.monotonic()
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
+        now = time.monotonic()
+        assert now < end, "it did not happen"
+        time.sleep(min(max(0.01, 3 * (now - looked)), 0.1))
+        looked = time.monotonic()
+
+
+class Lines:
+    """Counts the lines of a file that grows, and may not be there yet."""
+    def __init__(self, path):
+        self.path, self.file, self.n = path, None, 0
+
+    def count(self):
+        if not self.file and os.path.exists(self.path):
+            self.file = open(self.path, "rb")
+        self.n += self.file.read().count(b"\n") if self.file else 0
+        return self.n
 
 
 def unmount(path):
