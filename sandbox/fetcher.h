@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bpf/arch.h"
+
 /*
  * A fetcher reads memory of other processes, or lists of their mappings, until its socket is closed.
  * Such a read may never return, and then the fetcher never ends: the page may be of a file whose
@@ -20,21 +22,18 @@ enum fetch_kind {
 	FETCH_N_KINDS,
 };
 
-/* DP_USER_PAGE_SIZE */
-#define FETCH_PAGE 4096u
-
 struct fetch_request {
 	uint32_t kind; /* enum fetch_kind */
 	int32_t pid;
 	uint64_t address;
-	uint32_t n; /* READ: at most FETCH_PAGE; TOUCH: at most FETCH_MAX_PAGES */
+	uint32_t n; /* READ: at most a page; TOUCH: at most FETCH_MAX_PAGES */
 };
 
 struct fetch_reply {
 	uint32_t kind;
 	int32_t n;         /* bytes, or pages; or a negative errno: see fetch_list() */
 	uint64_t slept_ns; /* how long the read took if it had to wait; else 0 */
-	uint8_t bytes[FETCH_PAGE];
+	uint8_t bytes[DP_USER_PAGE_SIZE];
 };
 
 /* Its scheduling priority, if it may have one. */

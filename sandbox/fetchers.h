@@ -28,8 +28,8 @@ struct fetchers *fetchers_free(struct fetchers *fetchers);
 void fetchers_be_patient(struct fetchers *fetchers);
 
 /*
- * Reads at most FETCH_PAGE bytes. 0; -ETIMEDOUT: it takes too long, or the process's user is
- * refused; -EAGAIN: there is no fetcher now; -EFAULT, -ESRCH or -EPERM as process_vm_readv(2).
+ * Reads at most a page. 0; -ETIMEDOUT: it takes too long, or the process's user is refused;
+ * -EAGAIN: there is no fetcher now; -EFAULT, -ESRCH or -EPERM as process_vm_readv(2).
  */
 int fetchers_read(struct fetchers *fetchers, pid_t pid, uint64_t address, void *ret, size_t size);
 

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "bpf/arch.h"
 #include "elf/debug_search.h"
 #include "elf/mapped_file.h"
 #include "log/clock.h"
@@ -24,7 +25,6 @@
 #include "sandbox/finders.h"
 #include "sandbox/namer.h"
 
-#define PAGE 4096u
 /* Build ids of the longest kind that is known are half as long. */
 #define MAX_BUILD_ID 64
 
@@ -56,7 +56,7 @@ static bool read_path(pid_t pid, uint64_t address, char ret[PATH_MAX])
 	size_t have = 0;
 
 	while (have < PATH_MAX) {
-		size_t n = PAGE - (address + have) % PAGE;
+		size_t n = DP_USER_PAGE_SIZE - (address + have) % DP_USER_PAGE_SIZE;
 		struct iovec to = { ret + have, n < PATH_MAX - have ? n : PATH_MAX - have };
 		struct iovec from = { (void *)(uintptr_t)(address + have), to.iov_len };
 		ssize_t got;

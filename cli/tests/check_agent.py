@@ -440,13 +440,14 @@ class Service(Agent):
             self.addCleanup(reap)
             agent.send_signal(signal.SIGHUP)
             wait_for(lambda: len(runs()) > n_runs)
-            time.sleep(2)  # the new one samples, and is to take over
+            for _ in range(2):  # the new one, too: it is to take over
+                wait_until_it_says(agent, "sampling")
             manager.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 while True:
                     manager.recv(4096)
             manager.settimeout(10)
-            self.assertEqual([manager.recv(4096) for _ in range(3)], [b"WATCHDOG=1"] * 3)
+            self.assertEqual([manager.recv(4096) for _ in range(8)], [b"WATCHDOG=1"] * 8)
             with harness.going_first(agent.pid), harness.Stillness(harness.BEFORE_FIRST) as stillness:
                 before = time.monotonic()
                 agent.terminate()

@@ -85,12 +85,12 @@ class Case(unittest.TestCase):
             return [json.loads(line) for line in file]
 
     # Nine in ten must be of what runs; up to one in a hundred is of the code around it.
-    ENOUGH = chance.enough(0.01, 0.1)
+    RARE = 0.01, 0.1
+    ENOUGH = chance.enough(*RARE)
 
     def assert_most(self, counter, name):
-        self.assertGreaterEqual(sum(counter.values()), self.ENOUGH, counter)
-        self.assertGreaterEqual(counter[name], 0.9 * sum(counter.values()), counter)
-
+        n = sum(counter.values())
+        self.assertTrue(chance.is_rare(n - counter[name], n, *self.RARE), counter)
 
     def leaves(self, pid):
         """The innermost functions of enough samples."""
@@ -175,8 +175,7 @@ class Dumps(Case):
             self.assertEqual(list(found), [(name, "[jit]", *line)], found)
             # Up to one in 300 is outside.
             n = sum(found.values()) + outside
-            self.assertGreaterEqual(n, chance.enough(1 / 300, 0.02))
-            self.assertLessEqual(outside, 0.02 * n)
+            self.assertTrue(chance.is_rare(outside, n, 1 / 300, 0.02), (outside, n))
 
     def test_totals_tell_reused_addresses_apart(self):
         result = harness.dwarfprof("-F", "1999", "--format", "folded", "--",
@@ -394,8 +393,7 @@ class Maps(Case):
                 named += int(line.rpartition(" ")[2]) if "busy.js:" in line and \
                     ("outermost" in line or "innermost" in line) else 0
             # Up to one in ten is of node's own.
-            self.assertGreaterEqual(total, chance.enough(0.1, 0.2), self.about(result))
-            self.assertGreater(named, 0.8 * total, (option, self.about(result)))
+            self.assertTrue(chance.is_rare(total - named, total, 0.1, 0.2), (option, self.about(result)))
         for name in os.listdir("/tmp"):
             if name.startswith("perf-") and name.endswith(".map") and \
                     "busy.js" in harness.read(f"/tmp/{name}"):

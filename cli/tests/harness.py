@@ -98,6 +98,19 @@ def wait_until_it_says(process, *words):
             return said
 
 
+def wait_for_samples(path, n, begin=None):
+    """Waits until a profiler has written so many samples (jsonl) of that time (CLOCK_MONOTONIC, in ns) or later, or from now on."""
+    begin, found = time.monotonic_ns() if begin is None else begin, 0
+
+    def are_enough():
+        nonlocal found
+        found += sum(int(at) >= begin for at in re.findall(r'"time_ns":(\d+),', file.read()))
+        return found >= n
+    with open(path) as file:
+        file.seek(0, os.SEEK_END)
+        wait_for(are_enough, 300)
+
+
 def record_logged(target, seconds, *options, more=(), env=None):
     """Samples a program from when it is told to begin until it is done. Returns its samples, and its log."""
     with tempfile.TemporaryDirectory() as directory:
