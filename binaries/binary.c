@@ -294,7 +294,8 @@ static uid_t user_of(pid_t pid)
 }
 
 static int add_binary(struct binary_store *store, const struct file_id *id, pid_t pid, int fd,
-		      const struct file_mapping *mapping, const char *path, struct binary **ret)
+		      const struct file_mapping *mapping, const char *path, uint64_t object_size,
+		      struct binary **ret)
 {
 	_cleanup_close_ int own = fd;
 	struct binary *b;
@@ -310,12 +311,14 @@ static int add_binary(struct binary_store *store, const struct file_id *id, pid_
 		return -ENOMEM;
 	b->id = *id;
 	b->user = user;
+	b->object_size = object_size;
 	HASH_ADD(hh, store->binaries, id, sizeof(*id), b);
 	if (!HASH_IS_ADDED(hh, b)) {
 		binary_free(b);
 		return -ENOMEM;
 	}
 	file_budget_take(&store->files, user);
+	store->object_bytes += object_size;
 	return binary_load(store, b, pid, steal_fd(&own), mapping, ret);
 }
 
@@ -333,10 +336,24 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 		return err;
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), b);
 	if (!b)
-		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, ret);
+		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, 0, ret);
 	load_again(store, b);
 	*ret = b;
 	return 0;
+}
+
+int binary_store_get_object(struct binary_store *store, pid_t pid, int fd, struct binary **ret)
+{
+	_cleanup_close_ int own = fd;
+	uint64_t changed_ns;
+	struct file_id id;
+	int err = file_identify(fd, false, &id, &changed_ns);
+
+	if (err == 0 && store->object_bytes + id.size > JIT_OBJECTS_ALL)
+		err = -ENOSPC;
+	return err < 0 ?
+		       err :
+		       add_binary(store, &id, pid, steal_fd(&own), NULL, MODULE_JIT, id.size, ret);
 }
 
 /*
@@ -352,7 +369,7 @@ int binary_store_find_later(struct binary_store *store, const struct file_mappin
 	id.device = UINT64_MAX - (uint64_t)user_of(mapping->pid);
 	id.inode = mapping->inode;
 	id.size = store->n_known;
-	return add_binary(store, &id, mapping->pid, -1, mapping, path, ret);
+	return add_binary(store, &id, mapping->pid, -1, mapping, path, 0, ret);
 }
 
 /*

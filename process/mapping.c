@@ -225,6 +225,7 @@ void mapping_resolve_as(struct process_table *table, struct process *p, struct m
 	m->binary = b;
 	resolve_cookie(table, p, m);
 	hotspot_meet(p, m);
+	jit_objects_meet(p, m);
 }
 
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
@@ -275,8 +276,10 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
 		m->has_cookie = has_cookie(table, p, m);
-		if (m->died == TIME_NEVER)
-			hotspot_meet(p, m);
+		if (m->died != TIME_NEVER)
+			return true;
+		hotspot_meet(p, m);
+		jit_objects_meet(p, m);
 		return true;
 	}
 	m->binary = NULL;

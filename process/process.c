@@ -43,6 +43,7 @@ static void process_forget_code(struct process *p)
 	jitted_drop(p->jitted);
 	p->jitted = NULL;
 	p->hotspot = hotspot_free(p->hotspot);
+	p->jit_objects = jit_objects_free(p->jit_objects);
 	p->packed_asked = false;
 	process_forget_program(p);
 }
@@ -64,7 +65,7 @@ static void unset_due(struct process *p)
 
 static bool stays_due(const struct process *p)
 {
-	return p->changed || p->doubted != 0 || hotspot_is_starting(p->hotspot) ||
+	return p->changed || p->doubted != 0 || p->jit_objects || hotspot_is_starting(p->hotspot) ||
 	       process_is_large(p);
 }
 
@@ -312,6 +313,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 		return -ENOMEM;
 	process_forget_code(p);
 	p->hotspot = hotspot_copy(from->hotspot);
+	p->jit_objects = jit_objects_copy(from->jit_objects);
 	p->lacks_cookies = from->lacks_cookies;
 	p->thread = child;
 	p->as_of = 0;
@@ -496,30 +498,6 @@ void process_table_settle(struct process_table *table)
 			process_settle(table, p);
 }
 
-struct pending_search {
-	uint64_t time;
-	bool is_found;
-};
-
-static void look_for_pending(void *arg, struct mapping *m)
-{
-	struct pending_search *search = arg;
-
-	search->is_found |= m->is_pending && m->born <= search->time && search->time < m->died;
-}
-
-bool process_is_pending(const struct process *p, uint64_t time)
-{
-	struct pending_search search = { .time = time };
-
-	if (process_list_decides(p, time))
-		return true;
-	if (!p->has_pending)
-		return false;
-	history_each(&p->mappings, look_for_pending, &search);
-	return search.is_found;
-}
-
 /* Nobody needs its snapshot: samples from before get one of their own (process_look_back()). */
 static bool has_ended(const struct process *p)
 {
@@ -549,6 +527,7 @@ int process_table_publish(struct process_table *table, uint64_t now)
 		next = p->next_due;
 		process_settle_doubt(table, p, now);
 		hotspot_update(table, p, now);
+		jit_objects_update(table, p, now);
 		n_large += process_is_large(p);
 		if (p->changed && has_ended(p))
 			p->changed = false;

@@ -13,6 +13,7 @@
 #include "kernel/filter.h"
 #include "process/history.h"
 #include "process/hotspot.h"
+#include "process/jit_objects.h"
 #include "process/snapshot.h"
 
 /*
@@ -27,13 +28,14 @@ struct process {
 	pid_t pid;
 	pid_t thread; /* a running thread, through which /proc shows the process */
 	struct history mappings;
-	size_t max_mappings;       /* if there are more, they are read again (unrecorded.h) */
-	uint64_t doubted;          /* when code was found that the mappings do not explain; 0:
+	size_t max_mappings;             /* if there are more, they are read again (unrecorded.h) */
+	uint64_t doubted;                /* when code was found that the mappings do not explain; 0:
 	                            * never */
-	struct hotspot *hotspot;   /* NULL: no JVM was seen yet */
-	struct jitted *jitted;     /* its JIT code; NULL: none was seen yet */
-	struct snapshot *snapshot; /* the one that the kernel uses */
-	bool packed_asked;         /* it was asked if the program is packed */
+	struct jit_objects *jit_objects; /* NULL: it does not describe its code */
+	struct hotspot *hotspot;         /* NULL: no JVM was seen yet */
+	struct jitted *jitted;           /* its JIT code; NULL: none was seen yet */
+	struct snapshot *snapshot;       /* the one that the kernel uses */
+	bool packed_asked;               /* it was asked if the program is packed */
 	bool lacks_cookies;     /* one was not in memory: those of new mappings are brought there */
 	bool blocked_asked;     /* its threads were looked at, if they are blocked already */
 	struct binary *program; /* of which that is still unknown; NULL: none */

@@ -151,6 +151,7 @@ void stores_settle(struct stores *stores)
 			ended = clock_now_ns();
 	process_table_settle(&stores->table);
 	hotspot_settle(&stores->table);
+	jit_objects_settle(&stores->table);
 }
 
 void stores_look_again(struct stores *stores)
