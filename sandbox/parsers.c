@@ -25,6 +25,7 @@
 #include "sandbox/parser.h"
 #include "sandbox/passage.h"
 #include "sandbox/starter.h"
+#include "symbols/failures.h"
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 6
@@ -68,6 +69,7 @@ struct parsers {
 	size_t n_idle;
 	size_t n_users;
 	size_t n_failures;
+	struct failures *told; /* whom they are told to; NULL: nobody */
 };
 
 void parsers_set_budget(struct parsers *p, struct cpu_budget *budget)
@@ -154,14 +156,25 @@ const char *parsers_explain(int err)
 	}
 }
 
+void parsers_tell_failures(struct parsers *p, struct failures *failures)
+{
+	p->told = failures;
+}
+
 void parsers_note_failure(struct parsers *p, const char *path, const char *lacks, const char *why)
 {
 	bool is_shown;
+	char *sentence;
 
 	pthread_mutex_lock(&p->lock);
 	is_shown = p->n_failures++ < PARSERS_SHOWN_FAILURES;
 	pthread_mutex_unlock(&p->lock);
 	log_message(is_shown ? LOG_WARNING : LOG_DEBUG, "%s %s: its %s", path, lacks, why);
+	if (!p->told)
+		return;
+	if (asprintf(&sentence, "%s %s: its %s", path, lacks, why) < 0)
+		sentence = NULL;
+	(void)failures_add(p->told, sentence);
 }
 
 static void tell_failures(const struct parsers *p)

@@ -17,6 +17,7 @@
  * at all, or none can parse even this program, this process parses the files, and a warning says so.
  */
 struct cpu_budget;
+struct failures;
 struct parsers;
 
 enum sandbox_mode {
@@ -49,6 +50,9 @@ const char *parsers_explain(int err);
  */
 void parsers_note_failure(struct parsers *parsers, const char *path, const char *lacks,
 			  const char *why);
+
+/* They are also told to these, which outlive the readers. To be called before the first request. */
+void parsers_tell_failures(struct parsers *parsers, struct failures *failures);
 
 /* Ends those that have been idle for so long. Callable from any thread. */
 void parsers_rest(struct parsers *parsers, uint64_t idle_ns);
