@@ -13,6 +13,7 @@
 #include "sandbox/confine.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/finders.h"
+#include "sandbox/keeper.h"
 #include "sandbox/message.h"
 
 /* libdw maps a file twice: for symbols, and for debug information. */
@@ -81,6 +82,10 @@ void namer_process_allow_memory(const struct namer_process *n)
 	rlim_t wanted = CONFINE_MEMORY + MAPPINGS * (n->size + n->opener.opened);
 	struct rlimit limit;
 
+	if (keeper_is_there()) {
+		(void)keeper_allow_memory(n->process.pidfd, wanted);
+		return;
+	}
 	if (prlimit(n->process.pid, RLIMIT_DATA, NULL, &limit) < 0 || limit.rlim_cur >= wanted)
 		return;
 	limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
