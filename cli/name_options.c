@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/name_options.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "binaries/image_cache.h"
 #include "cli/moment.h"
 #include "cli/quantity.h"
@@ -15,7 +20,9 @@
 #include "profiler/confined.h"
 #include "profiler/fetch.h"
 #include "sandbox/helper.h"
+#include "sandbox/keeper.h"
 #include "sandbox/parsers.h"
+#include "symbols/debug_server.h"
 
 enum {
 	OPTION_DEBUGINFOD_TIMEOUT = 1024,
@@ -204,6 +211,8 @@ struct names *recording_names_apply(const struct recording_names *recording)
 			err = confined_check(recording->sandbox, parsers);
 		if (err == 0 && parsers && permission_has(CAP_DAC_READ_SEARCH))
 			(void)parsers_use_finders(parsers);
+		if (err == 0 && parsers)
+			parsers_tell_failures(parsers, names_failures(names));
 		parsers_drop(parsers); /* namers hold them */
 		if (err < 0)
 			return names_free(names);
@@ -213,4 +222,40 @@ struct names *recording_names_apply(const struct recording_names *recording)
 		names_set_cache(names, &cache);
 	fetch_begin(names);
 	return names;
+}
+
+/* Where libdebuginfod keeps what it gets; it is made if it is not there. -1: nowhere. */
+static int open_server_cache(void)
+{
+	const char *path = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
+	_cleanup_free_ char *made = NULL;
+
+	path = path && *path ? path : getenv("XDG_CACHE_HOME");
+	if ((!path || !*path) && home && asprintf(&made, "%s/.cache", home) < 0)
+		made = NULL;
+	path = path && *path ? path : made;
+	if (!path)
+		return -1;
+	(void)mkdir(path, 0700);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+int recording_names_confine(const struct recording_names *recording, struct names *names)
+{
+	struct confine_reader reader = { 0 };
+	_cleanup_close_ int servers = -1;
+	int directories[2], cache = names_cache_directory(names);
+
+	if (!keeper_is_there())
+		return 0;
+	reader.directories = directories;
+	reader.asks_servers = !recording->names.options.none &&
+			      debug_server_is_allowed(names_debug_server(names));
+	if (reader.asks_servers)
+		servers = open_server_cache();
+	if (cache >= 0)
+		directories[reader.n_directories++] = cache;
+	if (servers >= 0)
+		directories[reader.n_directories++] = servers;
+	return confined_read(recording->sandbox, &reader);
 }

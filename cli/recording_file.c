@@ -11,6 +11,7 @@
 #include "elf/bus_guard.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
+#include "sandbox/keeper.h"
 #include "sandbox/parsers.h"
 
 /* Binaries without names to list in a warning; -v lists all. */
@@ -41,9 +42,23 @@ static void warn_of_all_missing(const struct recording_file *r)
 		log_detail("--symfs DIR looks for the right ones below DIR");
 }
 
-static FILE *open_file(const char *path)
+/* Once rights are given up, those who open binaries may be allowed to. */
+static FILE *open_file(const struct recording_file *r, const char *path)
 {
-	return strcmp(path, "-") == 0 ? fdopen(dup(STDIN_FILENO), "r") : fopen(path, "re");
+	FILE *file = strcmp(path, "-") == 0 ? fdopen(dup(STDIN_FILENO), "r") : fopen(path, "re");
+	int fd;
+
+	if (file || errno != EACCES || !keeper_is_there())
+		return file;
+	fd = names_open_file(r->names, path);
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	file = fdopen(fd, "r");
+	if (!file)
+		close(fd);
+	return file;
 }
 
 static bool is_directory(const char *path)
@@ -84,8 +99,11 @@ static void tell_origin(const struct recording_file *r)
 static int open_reader(struct recording_file *r, const char *path,
 		       const struct recording_options *reading, char why[RECORDING_WHY_SIZE])
 {
-	r->file = open_file(path);
-	return r->file ? recording_reader_new(r->file, reading, &r->reader, why) : -errno;
+	if (!r->file) {
+		r->file = open_file(r, path);
+		r->open_err = r->file ? 0 : -errno;
+	}
+	return r->file ? recording_reader_new(r->file, reading, &r->reader, why) : r->open_err;
 }
 
 /*
@@ -95,11 +113,8 @@ static int open_reader(struct recording_file *r, const char *path,
 static int open_first(struct recording_file *r, const struct recording_options *reading)
 {
 	char why[RECORDING_WHY_SIZE] = "";
-	int err = 0;
+	int err = r->open_err;
 
-	if (is_directory(r->path))
-		err = recording_list_read(r->path, r->options->from_ns, r->options->to_ns,
-					  &r->list);
 	while (err == 0) {
 		const char *path = r->list.n > 0 ? r->list.paths[r->n_opened++] : r->path;
 
@@ -120,7 +135,7 @@ static int open_first(struct recording_file *r, const struct recording_options *
 
 static bool has_other_rate(const struct recording_file *r, const char *path)
 {
-	_cleanup_fclose_ FILE *file = open_file(path);
+	_cleanup_fclose_ FILE *file = open_file(r, path);
 
 	return file && recording_reader_differs_in_rate(r->reader, file);
 }
@@ -142,25 +157,32 @@ static void look_at_rates(struct recording_file *r)
 int recording_file_open(const char *path, const struct recording_names *options,
 			struct names *names, struct recording_file *ret)
 {
-	struct recording_options reading = { .names = names,
+	*ret = (struct recording_file){ .path = path, .options = options, .names = names };
+	file_limit_raise();
+	if (is_directory(path))
+		ret->open_err =
+			recording_list_read(path, options->from_ns, options->to_ns, &ret->list);
+	if (ret->open_err == 0)
+		ret->file = open_file(ret, ret->list.n > 0 ? ret->list.paths[0] : path);
+	return bus_guard_install();
+}
+
+int recording_file_begin(struct recording_file *r)
+{
+	const struct recording_names *options = r->options;
+	struct recording_options reading = { .names = r->names,
 					     .symbols = !options->names.options.none,
 					     .root = options->root,
 					     .from_real_ns = options->from_ns,
 					     .to_real_ns = options->to_ns,
 					     .missing = warn_of_missing,
-					     .arg = ret };
-	int err;
+					     .arg = r };
+	int err = open_first(r, &reading);
 
-	*ret = (struct recording_file){ .path = path, .options = options };
-	file_limit_raise();
-	err = bus_guard_install();
-	if (err < 0)
-		return err;
-	err = open_first(ret, &reading);
 	if (err == 0)
-		tell_origin(ret);
+		tell_origin(r);
 	if (err == 0)
-		look_at_rates(ret);
+		look_at_rates(r);
 	return err;
 }
 
@@ -179,7 +201,7 @@ static int open_next(struct recording_file *r)
 	while (r->n_opened < r->list.n) {
 		const char *path = r->list.paths[r->n_opened++];
 		char why[RECORDING_WHY_SIZE] = "";
-		FILE *file = open_file(path);
+		FILE *file = open_file(r, path);
 		int err;
 
 		if (!file) {

@@ -166,10 +166,30 @@ static int find_binary(struct process_table *table, const struct process *p,
 	return err;
 }
 
+/* Could the file not be opened or read? Or is it no binary, or none of this machine? */
+static bool is_unread(int err)
+{
+	switch (err) {
+	case -EACCES:
+	case -EAGAIN:
+	case -EBUSY:
+	case -EIO:
+	case -EMFILE:
+	case -ENOTCONN: /* FUSE without its server */
+	case -EPERM:
+	case -ESTALE:
+	case -ETIMEDOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* A mapping without a binary that could be opened and read. */
 static void resolve_other(struct process_table *table, struct process *p, struct mapping *m,
 			  uint64_t inode, const char *name, int err)
 {
+	m->is_unread = inode != 0 && is_unread(err);
 	if (err == -EMFILE)
 		warn_of_many(table);
 	else if (inode != 0)

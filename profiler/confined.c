@@ -64,6 +64,18 @@ static uint32_t lacks(const struct confinement *c)
 	return c->missing | (needed & ~c->layers);
 }
 
+int confined_read(enum sandbox_mode mode, const struct confine_reader *reader)
+{
+	struct confinement confinement;
+	char list[CONFINE_LIST_SIZE];
+	uint32_t lacking;
+
+	confine_reader(reader, &confinement);
+	lacking = CONFINE_READER_LAYERS & ~confinement.layers;
+	log_debug("recordings are read with %s", confine_list(confinement.layers, list));
+	return lacking && mode == SANDBOX_REQUIRE ? refuse(0, lacking) : 0;
+}
+
 int confined_check(enum sandbox_mode mode, struct parsers *parsers)
 {
 	struct confinement confinement = { 0 };

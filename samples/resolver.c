@@ -15,6 +15,7 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 	bool in_doubt = p && s && s->n_ended != p->mappings.n_ended;
 	size_t n = walk->n_frames;
 	struct table *last = NULL;
+	bool is_unread = false;
 
 	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
 		struct frame *f = &ret[i];
@@ -22,6 +23,7 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 		const struct mapping *now = m;
 
 		last = NULL;
+		is_unread = m && m->is_unread;
 		*f = (struct frame){ .address = DP_FRAME_ADDRESS(frames[i]),
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		if (m && in_doubt)
@@ -54,6 +56,8 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 		table_use(last, raw->time_ns);
 	}
 	/* Only the last frame could not be left. */
+	if (walk->outcome == DP_NO_TABLE && is_unread)
+		walk->outcome = DP_FILE_NOT_READABLE;
 	if (walk->outcome == DP_TABLE_EVICTED && last)
 		table_want(r->tables, last, raw->time_ns);
 	return n;

@@ -3,6 +3,7 @@
 #define DP_SANDBOX_CONFINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -51,6 +52,24 @@ bool confine_fetcher(struct confinement *ret);
 
 /* The same for a process that opens files for reading, whatever their mode: it keeps CAP_DAC_READ_SEARCH. */
 bool confine_finder(struct confinement *ret);
+
+/* What a process that reads recordings may do besides reading files: one that everybody may read. */
+struct confine_reader {
+	const int *directories; /* below these, it may write and remove files; references to them */
+	size_t n_directories;
+	bool asks_servers; /* it may use sockets */
+};
+
+/*
+ * Confines a process that parses recordings and has all its outputs open. It has one thread, and helpers,
+ * which are not confined by this; more of them can be started. It has neither a user of its own, as it
+ * reads this user's files, nor limits.
+ */
+void confine_reader(const struct confine_reader *reader, struct confinement *ret);
+/* The layers that are for it. */
+#define CONFINE_READER_LAYERS                                                                      \
+	(1U << CONFINE_CAPABILITIES | 1U << CONFINE_NO_NEW_PRIVILEGES | 1U << CONFINE_LANDLOCK |   \
+	 1U << CONFINE_SECCOMP)
 
 #define CONFINE_LIST_SIZE 128
 

@@ -16,6 +16,7 @@
 #include "sandbox/finder.h"
 #include "sandbox/hello.h"
 #include "sandbox/namer.h"
+#include "sandbox/opener.h"
 #include "sandbox/parser.h"
 #include "sandbox/spawner.h"
 #include "sandbox/verifier.h"
@@ -60,11 +61,13 @@ static bool say_hello(int self, const struct confinement *confinement)
 static int serve(const char *kind)
 {
 	bool is_namer = strcmp(kind, HELPER_NAMER) == 0;
-	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), opens = -1;
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), opens[OPENER_N_ENDS] = { -1, -1, -1 };
 	struct confinement confinement;
 
+	if (is_namer)
+		opener_open_self(opens);
 	(void)bus_guard_install();
-	confine_self(&confinement, is_namer ? &opens : NULL);
+	confine_self(&confinement, is_namer ? &opens[OPENER_LISTENER] : NULL);
 	if (!say_hello(self, &confinement))
 		_exit(EXIT_FAILURE);
 	if (strcmp(kind, HELPER_VERIFIER) == 0)

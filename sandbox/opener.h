@@ -16,9 +16,20 @@
  */
 struct finders;
 
+/* What the helper has sent; -1: nothing. */
+enum opener_end {
+	OPENER_LISTENER,
+	/*
+	 * Its /proc/self/mem and maps, which it has opened before it was confined: this process may not be
+	 * allowed to.
+	 */
+	OPENER_MEMORY,
+	OPENER_MAPPINGS,
+	OPENER_N_ENDS,
+};
+
 struct opener {
-	int listener; /* that the helper has sent; -1: none */
-	pid_t pid;    /* of the helper */
+	int ends[OPENER_N_ENDS];
 	dev_t device; /* of the files that it has */
 	uid_t user;   /* who owns them */
 	/* Open debug files (finders.h), for a process of `asker`; NULL: this process opens them */
@@ -40,6 +51,11 @@ struct opener {
 	dev_t foreign_device;     /* of the last of these */
 	unsigned int n_forbidden; /* files that exist and may not be opened */
 };
+
+/* Opens the memory and the mappings of this process. */
+void opener_open_self(int ends[OPENER_N_ENDS]);
+/* Closes those that there are; all are -1 then. */
+void opener_close(int ends[OPENER_N_ENDS]);
 
 /* Answers one attempt, if there is one. Waits for a finder, which looks the file up. */
 void opener_answer(struct opener *opener);

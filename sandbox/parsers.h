@@ -17,6 +17,7 @@
  * at all, or none can parse even this program, this process parses the files, and a warning says so.
  */
 struct cpu_budget;
+struct failures;
 struct parsers;
 
 enum sandbox_mode {
@@ -48,6 +49,9 @@ const char *parsers_explain(int err);
  */
 void parsers_note_failure(struct parsers *parsers, const char *path, const char *lacks,
 			  const char *why);
+
+/* Passes failures on to these, which outlive the parsers. Call this before the first request. */
+void parsers_tell_failures(struct parsers *parsers, struct failures *failures);
 
 /* Ends parsers that have been idle for this long. Callable from any thread. */
 void parsers_rest(struct parsers *parsers, uint64_t idle_ns);

@@ -11,10 +11,12 @@
 
 #include "base/cleanup.h"
 #include "log/clock.h"
+#include "sandbox/keeper.h"
 
 void spawned_kill(const struct spawned *spawned)
 {
-	(void)syscall(SYS_pidfd_send_signal, spawned->pidfd, SIGKILL, NULL, 0);
+	if (syscall(SYS_pidfd_send_signal, spawned->pidfd, SIGKILL, NULL, 0) < 0 && errno == EPERM)
+		(void)keeper_kill(spawned->pidfd);
 	close(spawned->socket);
 }
 

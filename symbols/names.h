@@ -19,6 +19,7 @@
 struct names;
 struct debug_server;
 struct disk_cache;
+struct failures;
 
 /* How names are displayed. */
 enum names_demangle {
@@ -56,6 +57,15 @@ void names_go_last(const struct names *names, pid_t task);
  * far are written to the previous cache, which is then closed. Not during a look-up.
  */
 void names_set_cache(struct names *names, const struct disk_cache *where);
+
+/* A reference to the directory of the cache; -1: there is none. */
+int names_cache_directory(const struct names *names);
+
+/* Of those who read for these names, or read tables of their binaries (failures.h). */
+struct failures *names_failures(struct names *names);
+
+/* Opens a file as the binaries that a recording names are (name_reader.h): a descriptor or an error. */
+int names_open_file(const struct names *names, const char *path);
 
 /*
  * Closes debug information of modules, least recently used first, until the rest takes at most

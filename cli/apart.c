@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/apart.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "log/log.h"
+#include "profiler/record.h"
+#include "sandbox/keeper.h"
+
+static int begin_output(void *arg, size_t number)
+{
+	struct outputs *outputs = arg;
+
+	return number < outputs->n ? output_begin(&outputs->files[number]) : -EINVAL;
+}
+
+__attribute__((noreturn)) static void be_reader(int socket, pid_t parent, struct outputs *outputs,
+						int (*fn)(void *arg), void *arg)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(EXIT_CODE_FAILED);
+	keeper_use(socket);
+	outputs_leave(outputs, keeper_begin);
+	exit(fn(arg));
+}
+
+/* Signals that are no fault of the reader's: they end this process as they would have without it. */
+static bool is_usual(int number)
+{
+	return number == SIGPIPE || number == SIGINT || number == SIGTERM || number == SIGHUP ||
+	       number == SIGQUIT;
+}
+
+static int await(pid_t pid)
+{
+	int status, number;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_CODE_FAILED;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	number = WTERMSIG(status);
+	if (is_usual(number)) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	log_error("the process that reads the recording has ended: %s", strsignal(number));
+	return EXIT_CODE_FAILED;
+}
+
+static int start(struct outputs *outputs, int (*fn)(void *arg), void *arg, int *ret_code)
+{
+	_cleanup_close_ int ours = -1, theirs = -1;
+	pid_t self = getpid(), pid;
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return -errno;
+	ours = sockets[0];
+	theirs = sockets[1];
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		close(steal_fd(&ours));
+		be_reader(steal_fd(&theirs), self, outputs, fn, arg);
+	}
+	close(steal_fd(&theirs));
+	keeper_serve(ours, begin_output, outputs);
+	*ret_code = await(pid);
+	return 0;
+}
+
+int apart_run(enum sandbox_mode mode, struct outputs *outputs, int (*fn)(void *arg), void *arg)
+{
+	int code = EXIT_CODE_FAILED, err;
+
+	if (mode == SANDBOX_OFF)
+		return fn(arg);
+	err = start(outputs, fn, arg, &code);
+	if (err < 0 && mode == SANDBOX_REQUIRE) {
+		log_error("no process can be started to read the recording: %s", strerror(-err));
+		(void)outputs_close(outputs, 0);
+		return EXIT_CODE_FAILED;
+	}
+	if (err < 0) {
+		log_warning("this process reads the recording itself, with its rights: %s",
+			    strerror(-err));
+		return fn(arg);
+	}
+	return outputs_close(outputs, 0) < 0 ? EXIT_CODE_FAILED : code;
+}
