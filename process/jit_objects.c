@@ -109,7 +109,7 @@ static int copy_bytes(struct process_table *table, const struct process *p, uint
 	int err = 0;
 
 	for (uint64_t done = 0; err == 0 && done < size;) {
-		uint64_t left = FETCH_PAGE - (from + done) % FETCH_PAGE;
+		uint64_t left = DP_USER_PAGE_SIZE - (from + done) % DP_USER_PAGE_SIZE;
 		uint64_t n = size - done < left ? size - done : left;
 
 		err = fetchers_read(table->fetchers, p->thread, from + done, to + done, n);
@@ -122,7 +122,7 @@ static uint64_t hash_end(const uint8_t *bytes, uint64_t size)
 {
 	uint64_t hash = 0xcbf29ce484222325;
 
-	for (uint64_t i = size < FETCH_PAGE ? 0 : size - FETCH_PAGE; i < size; i++)
+	for (uint64_t i = size < DP_USER_PAGE_SIZE ? 0 : size - DP_USER_PAGE_SIZE; i < size; i++)
 		hash = (hash ^ bytes[i]) * 0x100000001b3;
 	return hash;
 }
@@ -131,8 +131,8 @@ static uint64_t hash_end(const uint8_t *bytes, uint64_t size)
 static bool is_same_file(struct process_table *table, const struct process *p,
 			 const struct object *o)
 {
-	uint64_t n = o->entry.size < FETCH_PAGE ? o->entry.size : FETCH_PAGE;
-	uint8_t end[FETCH_PAGE];
+	uint64_t n = o->entry.size < DP_USER_PAGE_SIZE ? o->entry.size : DP_USER_PAGE_SIZE;
+	uint8_t end[DP_USER_PAGE_SIZE];
 
 	return !o->binary || copy_bytes(table, p, o->entry.file + o->entry.size - n, n, end) < 0 ||
 	       hash_end(end, n) == o->hash;
