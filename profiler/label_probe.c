@@ -22,6 +22,7 @@
 
 #define LABEL PROBE_LABEL ":"
 #define SPAN PROBE_SPAN ":"
+#define USDT "usdt:"
 #define MIN " min="
 #define FORMS LABEL "PATH:NAME(VALUES) or " SPAN "PATH:NAME(VALUES) min=TIME"
 
@@ -116,6 +117,9 @@ static int split(const char *text, struct label_probe *ret, char ret_why[ARGUMEN
 		return fail(ret_why, "it must be " FORMS);
 	text = strchr(text, ':') + 1;
 	text += strspn(text, " ");
+	if (strncmp(text, USDT, strlen(USDT)) == 0)
+		return fail(ret_why, "calls are of functions: a USDT probe has no frame that "
+				     "would tell when it is over; name its function");
 	err = ret->is_span ? split_span(text, ret, ret_why) :
 			     probe_parts_split(text, PROBE_CALL, &ret->parts, ret_why);
 	if (err == -EINVAL && ret_why[0] == '\0')
