@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/loader.h"
 #include "symbols/function_offset.h"
 #include "symbols/line_places.h"
 
@@ -33,10 +34,16 @@ bool probe_kind_find(const char *word, size_t n, enum probe_kind *ret)
 
 /*
  * Where the name begins in PATH:NAME. Both may have colons: the path ends at the first one before
- * which there is a file, or, where none can be read, at the first one. NULL: there is no name.
+ * which there is a file, or, where none can be read, at the first one; lib:NAME has one more. NULL:
+ * there is no name.
  */
 static const char *find_name(const char *argument)
 {
+	if (strncmp(argument, LIBRARY_PREFIX, strlen(LIBRARY_PREFIX)) == 0) {
+		const char *colon = strchr(argument + strlen(LIBRARY_PREFIX), ':');
+
+		return colon ? colon + 1 : NULL;
+	}
 	for (const char *colon = strchr(argument, ':'); colon; colon = strchr(colon + 1, ':')) {
 		_cleanup_free_ char *path = strndup(argument, (size_t)(colon - argument));
 		struct stat st;
