@@ -15,6 +15,8 @@ from added import LONGEST_S, Added, Times
 from harness import CHANGING, Log, program, wait_for
 
 VALUES = "(route=arg1:str, number=arg2:s32)"
+# Samples while labels are known: of calls that began before, some hundred have none.
+ON = 4000
 KEYS = {"route", "number"}
 UNKNOWN = {key: "<unknown>" for key in KEYS}
 
@@ -72,14 +74,14 @@ class AddedLabels(Added):
             self.wait_for_samples()
             with self.times.change("on"):
                 probe = self.add(target=target)
-            self.wait_for_samples()
+            self.wait_for_samples(ON)
             for word, to in (("disable", "off"), ("enable", "on"), ("remove", "off")):
                 with self.times.change(to):
                     self.do(word, probe)
-                self.wait_for_samples()
+                self.wait_for_samples(ON if to == "on" else 1000)
             with self.times.change("on"):
                 self.add(target=target)
-            self.wait_for_samples()
+            self.wait_for_samples(ON)
             self.end(process)
         counts = self.judge()
         for state, kinds in (("on", ("right", "none")), ("off", ("none", "missing"))):

@@ -16,6 +16,9 @@ from harness import program, wait_for
 
 UNKNOWN = "<unknown>"
 
+# Samples while spans are known: of calls that began before, some hundred are not.
+ON = 3000
+
 
 class AddedSpans(Added):
     LONG = "test_off_cpu_samples", "test_wall"
@@ -68,14 +71,14 @@ class AddedSpans(Added):
             self.wait_for_samples()
             with self.times.change("on"):
                 probe = self.add()
-            self.wait_for_samples(2000)
+            self.wait_for_samples(ON)
             for word, to in (("disable", "off"), ("enable", "on"), ("remove", "off")):
                 with self.times.change(to):
                     self.do(word, probe)
-                self.wait_for_samples()
+                self.wait_for_samples(ON if to == "on" else 1000)
             with self.times.change("on"):
                 self.add()
-            self.wait_for_samples()
+            self.wait_for_samples(ON)
             self.end(process)
         counts = self.judge()
         for state, kind in (("on", "right"), ("on", "right without"), ("off", "right without")):
