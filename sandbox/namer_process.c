@@ -116,9 +116,12 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 		} else if (n_ready > 0) {
 			fds[1].fd = -1; /* it has ended */
 		}
+		/* One that reads on uses some CPU time. */
+		if (n->opener.has_foreign && names_hurried(n->names))
+			patience->stuck_ns = NAMERS_STUCK_NS;
 		err = patience_look(patience, &n->process);
 		if (err < 0)
-			return err;
+			return err == -ETIMEDOUT ? -ETIME : err;
 	}
 }
 

@@ -132,6 +132,16 @@ bool names_disabled(const struct names *n)
 	return atomic_load_explicit(&n->is_disabled, memory_order_relaxed);
 }
 
+void names_hurry(struct names *n)
+{
+	atomic_store(&n->is_hurried, true);
+}
+
+bool names_hurried(const struct names *n)
+{
+	return atomic_load_explicit(&n->is_hurried, memory_order_relaxed);
+}
+
 struct debug_server *names_debug_server(struct names *n)
 {
 	return n->server;

@@ -94,6 +94,13 @@ void names_settle(struct names *names);
 void names_disable(struct names *names);
 bool names_disabled(const struct names *names);
 
+/*
+ * The profile is over, and its user waits: whoever reads names does not wait for long for files that may
+ * not answer. Callable from any thread.
+ */
+void names_hurry(struct names *names);
+bool names_hurried(const struct names *names);
+
 /* For requests for debug files; lives as long as the names. */
 struct debug_server *names_debug_server(struct names *names);
 

@@ -14,7 +14,7 @@
 /* The definition of struct names, for this folder only, with state shared by several modules. */
 struct names {
 	struct names_options options;
-	atomic_bool is_disabled;
+	atomic_bool is_disabled, is_hurried;
 	struct debug_server *server;
 	const struct name_reader *reader; /* NULL: this process reads names itself */
 	void *reader_arg;
