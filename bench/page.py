@@ -136,13 +136,15 @@ other memory of so many MiB was used. A walk need not wait for each line before 
         [name, *(f"{ns:,}" for ns in by_mib.values())] for name, by_mib in rate["missed"].items()])
 
 
+TOUCHED = ("all", "walk.stack", "walk.trail", "walk.cache", "walk.rules", "tables", "user's stack", "user's other memory")
+
+
 def touched(rows):
-    parts = ["all", "walk.stack", "walk.trail", "walk.cache", "walk.rules", "tables", "user's stack", "user's other memory"]
     by_stack = {}
     for row in rows:
         by_stack.setdefault((row["recording"].removesuffix(".txt"), row["state"], f"{row['frames']:g}"), {})[row["touched"]] = row
-    yield from table(["stacks", "walk", "frames", *parts], [
-        [*key, *(f"{of[part]['lines']:g} on {of[part]['pages']:g}" for part in parts)] for key, of in by_stack.items()])
+    yield from table(["stacks", "walk", "frames", *TOUCHED], [
+        [*key, *(f"{of[part]['lines']:g} on {of[part]['pages']:g}" for part in TOUCHED)] for key, of in by_stack.items()])
 
 
 def walked(walks):
