@@ -7,10 +7,12 @@
  * profiled program: within the limits of one walk, every sample of it could cost as much as that
  * limit allows, on each CPU, as often as samples are taken.
  *
- * A walk is costly beyond SHARE_FREE_COST operations, which the deepest stacks of compilers' code do
- * not need, or if it copies much of the stack. Only such walks are timed, so that others pay nothing.
- * When those of a process have taken SHARE_MAX_NS of a second, its walks end at SHARE_FREE_COST, with
- * the outcome walk_share, until the second is over.
+ * A walk is costly beyond SHARE_FREE_COST operations, which honest programs need only for a thousand
+ * frames that were not met before; so is one that copies much of the stack. Only such walks are timed, so
+ * that others pay nothing. When those of a process have taken SHARE_MAX_NS of a second, its walks end at
+ * SHARE_FREE_COST, with the outcome walk_share, and copies are of SHARE_FREE_CHUNKS, until the second is
+ * over. Processes with the same slot share it: all together take at most SHARE_SLOTS times as much, of each
+ * CPU and level of nested samples, and for a moment twice that, where one second follows another.
  */
 
 #include "bpf/port.h"
@@ -18,10 +20,10 @@
 
 #define SHARE_WINDOW_NS 1000000000ULL
 #define SHARE_MAX_NS 10000000 /* of SHARE_WINDOW_NS, on each CPU */
-#define SHARE_FREE_COST 4096  /* operations, as in WALK_MAX_COST */
+#define SHARE_FREE_COST 8192  /* operations, as in WALK_MAX_COST */
 #define SHARE_FREE_CHUNKS DP_COPY_CHUNKS
-/* Processes with the same slot share it, so that all of them together are bounded. A power of two. */
-#define SHARE_SLOTS 8
+#define SHARE_MOST_NS 1000000 /* of one walk: programs of uprobes may be preempted meanwhile */
+#define SHARE_SLOTS 8         /* a power of two */
 
 /* What was taken of this second. */
 struct share {
@@ -44,7 +46,7 @@ static __always_inline void share_charge(struct shares *shares, __u32 pid, __u64
 		share->start = start;
 		share->ns = 0;
 	}
-	share->ns += end - start;
+	share->ns += end - start < SHARE_MOST_NS ? end - start : SHARE_MOST_NS;
 	if (share->ns >= SHARE_MAX_NS && shares->until < share->start + SHARE_WINDOW_NS)
 		shares->until = share->start + SHARE_WINDOW_NS;
 }

@@ -11,10 +11,11 @@
 
 static struct shares shares;
 
-/* Takes `ms` from a moment on, which is so many ms behind START. */
+/* Takes `ms` from a moment on, which is so many ms behind START, by walks of one each. */
 static void take(uint32_t pid, uint64_t at, uint64_t ms)
 {
-	share_charge(&shares, pid, START + at * MS, START + (at + ms) * MS);
+	for (uint64_t i = 0; i < ms; i++)
+		share_charge(&shares, pid, START + at * MS, START + (at + 1) * MS);
 }
 
 static bool is_taken(uint32_t pid, uint64_t at)
@@ -62,4 +63,12 @@ Test(share, of_the_last_one_is_remembered)
 	take(2, 500, 10);
 	take(1, 0, 10);
 	cr_assert_eq(shares.until, START + 1500 * MS, "not the end of a second that ends earlier");
+}
+
+Test(share, is_not_taken_by_a_walk_that_was_preempted)
+{
+	share_charge(&shares, 1, START, START + 500 * MS);
+	cr_assert_not(is_taken(1, 500));
+	take(1, 500, 9);
+	cr_assert(is_taken(1, 600));
 }

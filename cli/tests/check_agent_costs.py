@@ -97,14 +97,7 @@ class Costs(Agent):
 
     def test_walk_time(self):
         """Counted while the kernel does."""
-        setting = "/proc/sys/kernel/bpf_stats_enabled"
-        before = read(setting)
-
-        def set_to(value):
-            with open(setting, "w") as file:
-                file.write(value)
-        self.addCleanup(set_to, before)
-        set_to("0")
+        set_to = self.enterContext(harness.bpf_stats("0"))
         caller = self.caller()
         agent = self.agent(*self.of_calls(caller), "--pull", self.address)
         calls = self.call(caller, 100)

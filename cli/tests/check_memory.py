@@ -219,8 +219,8 @@ class Memory(unittest.TestCase):
         self.assertGreaterEqual(len(stacks), len(libraries) - 2)
         user = [s for s in samples if s["outcome"] != "no_user_stack"]
         complete = [s for s in user if s["outcome"] == "complete"]
-        # While a table is made, they are not: up to a seventh of the time.
-        self.assertGreaterEqual(len(complete), chance.least(len(user), 6 / 7))
+        # While a table is made, they are not. That depends on time, not chance: it takes a tenth of it.
+        self.assertGreater(len(complete), 0.8 * len(user))
 
     def test_the_compiler_in_the_least_memory(self):
         source = os.path.join(self.directory.name, "x.c")
@@ -232,7 +232,7 @@ class Memory(unittest.TestCase):
         user = [s for s in samples if s["outcome"] != "no_user_stack"]
         others = sum(s["outcome"] != "complete" for s in user)
         print(f"the compiler in the least memory: {others} of {len(user)} are not complete", flush=True)
-        # Up to one in ten, of which there may be two.
+        # One in ten is usual.
         self.assertTrue(chance.is_rare(others, len(user), 0.1, 0.2))
 
 

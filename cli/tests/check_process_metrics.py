@@ -92,6 +92,9 @@ class Metrics(unittest.TestCase):
             memory = resident(pid)
         has_all = [s for s in self.samples() if set(KEYS) <= set(s["labels"] or {})]
         self.assertTrue(has_all)
+        # From the first one on.
+        later = [s for s in self.samples() if s["time_ns"] >= has_all[0]["time_ns"] and "usage.cpu" in (s["labels"] or {})]
+        self.assertEqual(len(later), len(has_all))
         for s in has_all:
             self.assertGreater(s["labels"]["usage.cpu"] + s["labels"]["usage.run_queue_wait"], 90)
             self.assertLess(s["labels"]["usage.cpu"], 110)

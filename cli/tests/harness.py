@@ -7,6 +7,7 @@ import bisect
 import collections
 import contextlib
 import ctypes
+import fcntl
 import glob
 import json
 import os
@@ -109,6 +110,34 @@ def wait_for_samples(path, n, begin=None):
     with open(path) as file:
         file.seek(0, os.SEEK_END)
         wait_for(are_enough, 300)
+
+
+def whole_lines(file):
+    """The further lines of a file that grows, but for one that is not whole yet."""
+    at = file.tell()
+    while (line := file.readline()).endswith("\n"):
+        yield line
+        at = file.tell()
+    file.seek(at)
+
+
+@contextlib.contextmanager
+def bpf_stats(value="1"):
+    """Whether the kernel measures the time in BPF programs, for one test at a time: each leaves the setting as it was.
+    Gives a function that changes it."""
+    with open("/proc/sys/kernel/bpf_stats_enabled", "r+") as setting:
+        fcntl.flock(setting, fcntl.LOCK_EX)
+
+        def set_to(value):
+            setting.seek(0)
+            setting.write(value)
+            setting.flush()
+        before = setting.read()
+        set_to(value)
+        try:
+            yield set_to
+        finally:
+            set_to(before)
 
 
 def record_logged(target, seconds, *options, more=(), env=None):
