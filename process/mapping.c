@@ -174,7 +174,10 @@ static bool is_unread(int err)
 	case -EAGAIN:
 	case -EBUSY:
 	case -EIO:
+	case -ELOOP:
 	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
 	case -ENOTCONN: /* FUSE without its server */
 	case -EPERM:
 	case -ESTALE:

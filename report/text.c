@@ -191,7 +191,7 @@ static int print_failures(const struct text *text)
 	int err = 0;
 
 	if (n > 0)
-		fprintf(to, "\nNot read: %zu %s\n", n, n == 1 ? "file" : "files");
+		fprintf(to, "\nFailures of readers of files: %zu\n", n);
 	for (size_t i = 0; i < n && i < PARSERS_SHOWN_FAILURES && err == 0; i++) {
 		fputs("  ", to);
 		err = print_plain(first[i] ? first[i] : "?", to);
