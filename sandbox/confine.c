@@ -265,8 +265,7 @@ void confine_self(struct confinement *ret, int *ret_opens)
 	err = drop_user();
 	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
 	note(ret, CONFINE_CAPABILITIES, drop_capabilities(0), true);
-	/* Who opens its files reads their names in its memory; without root, as the same user. */
-	(void)prctl(PR_SET_DUMPABLE, ret_opens && err < 0, 0, 0, 0);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
@@ -377,6 +376,23 @@ static bool restrict_files_of_reader(const struct confine_reader *reader)
 	if (root >= 0)
 		close(root);
 	return ok;
+}
+
+/* The last is for executing a program that only another user may. */
+#define CAPABILITIES_TO_CONFINE                                                                    \
+	(1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_SETPCAP | 1U << CAP_DAC_OVERRIDE)
+
+void confine_spawner(bool finds)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3];
+	uint32_t kept = CAPABILITIES_TO_CONFINE | (finds ? 1U << CAP_DAC_READ_SEARCH : 0);
+
+	for (unsigned int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
+		if (c >= 32 || !(kept & 1U << c))
+			(void)prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
+	if (syscall(SYS_capget, &header, had) == 0)
+		(void)drop_capabilities(kept & had[0].permitted);
 }
 
 void confine_reader(const struct confine_reader *reader, struct confinement *ret)
