@@ -77,7 +77,9 @@ static int start(struct outputs *outputs, int (*fn)(void *arg), void *arg, int *
 		be_reader(steal_fd(&theirs), self, outputs, fn, arg);
 	}
 	close(steal_fd(&theirs));
-	keeper_serve(ours, begin_output, outputs);
+	keeper_serve(ours, pid, begin_output, outputs);
+	/* If it still waits for an answer, it learns that there is none. */
+	close(steal_fd(&ours));
 	*ret_code = await(pid);
 	return 0;
 }

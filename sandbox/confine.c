@@ -7,7 +7,6 @@
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -22,6 +21,7 @@
 
 #include "base/array.h"
 #include "limits/limits.h"
+#include "sandbox/reader_calls.h"
 
 /* A user and group that no distribution has. `nobody` would have daemons, and filters for it. */
 #define PARSER_USER 65533
@@ -265,8 +265,7 @@ void confine_self(struct confinement *ret, int *ret_opens)
 	err = drop_user();
 	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
 	note(ret, CONFINE_CAPABILITIES, drop_capabilities(0), true);
-	/* Who opens its files reads their names in its memory; without root, as the same user. */
-	(void)prctl(PR_SET_DUMPABLE, ret_opens && err < 0, 0, 0, 0);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
@@ -332,106 +331,6 @@ bool confine_finder(struct confinement *ret)
 		ret);
 }
 
-/*
- * In a process that needs too many calls to list them: others could gain it rights, reach other processes,
- * or change what files are beyond their content, about which Landlock does not ask.
- */
-static const int forbidden_to_reader[] = {
-	SCMP_SYS(add_key),
-	SCMP_SYS(bpf),
-	SCMP_SYS(chmod),
-	SCMP_SYS(chown),
-	SCMP_SYS(chroot),
-	SCMP_SYS(execve),
-	SCMP_SYS(execveat),
-	SCMP_SYS(fchmod),
-	SCMP_SYS(fchmodat),
-	SCMP_SYS(fchown),
-	SCMP_SYS(fchownat),
-	SCMP_SYS(fork),
-	SCMP_SYS(fremovexattr),
-	SCMP_SYS(fsetxattr),
-	SCMP_SYS(io_uring_setup),
-	SCMP_SYS(kcmp),
-	SCMP_SYS(keyctl),
-	SCMP_SYS(kill),
-	SCMP_SYS(lchown),
-	SCMP_SYS(lremovexattr),
-	SCMP_SYS(lsetxattr),
-	SCMP_SYS(mount),
-	SCMP_SYS(open_by_handle_at),
-	SCMP_SYS(perf_event_open),
-	SCMP_SYS(pidfd_getfd),
-	SCMP_SYS(pidfd_open),
-	SCMP_SYS(process_vm_readv),
-	SCMP_SYS(process_vm_writev),
-	SCMP_SYS(removexattr),
-	SCMP_SYS(request_key),
-	SCMP_SYS(setns),
-	SCMP_SYS(setxattr),
-	SCMP_SYS(tkill),
-	SCMP_SYS(truncate),
-	SCMP_SYS(unshare),
-	SCMP_SYS(userfaultfd),
-	SCMP_SYS(vfork),
-#if !defined(__SANITIZE_ADDRESS__) /* which looks for leaks by it */
-	SCMP_SYS(ptrace),
-#endif
-};
-
-static const int forbidden_sockets[] = {
-	SCMP_SYS(accept),  SCMP_SYS(accept4), SCMP_SYS(bind),
-	SCMP_SYS(connect), SCMP_SYS(listen),  SCMP_SYS(socket),
-};
-
-static int forbid(scmp_filter_ctx filter, const int *list, size_t n)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < n && err == 0; i++)
-		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), list[i], 0);
-	return err;
-}
-
-/* Threads may be started, processes not; a terminal is not typed to. */
-static int forbid_by_arguments(scmp_filter_ctx filter)
-{
-	int err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
-				   SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
-
-	if (err == 0)
-		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-				       SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, TIOCSTI));
-	if (err == 0)
-		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-				       SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, TIOCLINUX));
-#if !defined(__SANITIZE_ADDRESS__)
-	if (err == 0)
-		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-				       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
-#endif
-	/* Its flags lie in memory. The C library does without. */
-	if (err == 0)
-		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	return err;
-}
-
-static bool restrict_calls_of_reader(bool asks_servers)
-{
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-	int err = filter ? forbid(filter, forbidden_to_reader, ARRAY_SIZE(forbidden_to_reader)) :
-			   -ENOMEM;
-
-	if (err == 0 && !asks_servers)
-		err = forbid(filter, forbidden_sockets, ARRAY_SIZE(forbidden_sockets));
-	if (err == 0)
-		err = forbid_by_arguments(filter);
-	if (err == 0)
-		err = seccomp_load(filter);
-	seccomp_release(filter);
-	return err == 0;
-}
-
 static bool allow_below(int rules, int directory, uint64_t rights)
 {
 	const struct landlock_path_beneath_attr below = { .allowed_access = rights,
@@ -448,13 +347,22 @@ static bool allow_below(int rules, int directory, uint64_t rights)
 	 LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |                             \
 	 LANDLOCK_ACCESS_FS_MAKE_DIR)
 
+/* struct landlock_ruleset_attr, as of its sixth version. Older kernels want zeros beyond their own. */
+struct rules_of_reader {
+	uint64_t files, ports, scopes;
+};
+
+/* Abstract UNIX sockets and signals, to those that are not confined with this process. */
+#define SCOPES UINT64_C(3)
+
 static bool restrict_files_of_reader(const struct confine_reader *reader)
 {
 	long version =
 		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	uint64_t truncates = version >= 3 ? ACCESS_TRUNCATE : 0;
-	const struct landlock_ruleset_attr all = {
-		.handled_access_fs = ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1) | truncates,
+	const struct rules_of_reader all = {
+		.files = ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1) | truncates,
+		.scopes = version >= 6 ? SCOPES : 0,
 	};
 	int rules = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -470,6 +378,23 @@ static bool restrict_files_of_reader(const struct confine_reader *reader)
 	return ok;
 }
 
+/* The last is for executing a program that only another user may. */
+#define CAPABILITIES_TO_CONFINE                                                                    \
+	(1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_SETPCAP | 1U << CAP_DAC_OVERRIDE)
+
+void confine_spawner(bool finds)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3];
+	uint32_t kept = CAPABILITIES_TO_CONFINE | (finds ? 1U << CAP_DAC_READ_SEARCH : 0);
+
+	for (unsigned int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
+		if (c >= 32 || !(kept & 1U << c))
+			(void)prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
+	if (syscall(SYS_capget, &header, had) == 0)
+		(void)drop_capabilities(kept & had[0].permitted);
+}
+
 void confine_reader(const struct confine_reader *reader, struct confinement *ret)
 {
 	bool may_restrict = may_restrict_calls();
@@ -479,7 +404,7 @@ void confine_reader(const struct confine_reader *reader, struct confinement *ret
 	note(ret, CONFINE_CAPABILITIES, drop_capabilities(0), true);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
 	note(ret, CONFINE_LANDLOCK, restrict_files_of_reader(reader), may_restrict_files());
-	note(ret, CONFINE_SECCOMP, restrict_calls_of_reader(reader->asks_servers), may_restrict);
+	note(ret, CONFINE_SECCOMP, reader_calls_restrict(reader->asks_servers), may_restrict);
 }
 
 const char *confine_list(uint32_t layers, char ret[CONFINE_LIST_SIZE])

@@ -53,16 +53,23 @@ bool confine_fetcher(struct confinement *ret);
 /* The same for a process that opens files for reading, whatever their mode: it keeps CAP_DAC_READ_SEARCH. */
 bool confine_finder(struct confinement *ret);
 
+/*
+ * Takes from this process, and from all that it executes, the capabilities that no parser or namer needs to
+ * confine itself; and no finder, if it starts some.
+ */
+void confine_spawner(bool finds);
+
 /* What a process that reads recordings may do besides reading files: one that everybody may read. */
 struct confine_reader {
 	const int *directories; /* below these, it may write and remove files; references to them */
 	size_t n_directories;
-	bool asks_servers; /* it may use sockets */
+	bool asks_servers; /* it may use sockets of the Internet */
 };
 
 /*
- * Confines a process that parses recordings and has all its outputs open. It has one thread, and helpers,
- * which are not confined by this; more of them can be started. It has neither a user of its own, as it
+ * Confines a process that parses recordings and has all its outputs open. It has one thread, and a spawner
+ * with helpers, which are not confined by this; it can start no process, but the spawner can. A keeper
+ * (keeper.h) does what it cannot. It has neither a user of its own, as it
  * reads this user's files, nor limits.
  */
 void confine_reader(const struct confine_reader *reader, struct confinement *ret);

@@ -104,13 +104,15 @@ static int find(void)
 
 int helper_main(int argc, char **argv)
 {
-	bool is_same = argc == 3 && strcmp(argv[2], HELPER_VERSION) == 0;
+	bool is_same = argc >= 3 && strcmp(argv[2], HELPER_VERSION) == 0;
 	const char *kind = is_same ? argv[1] : "";
 
 	if (!close_all())
 		return EXIT_FAILURE;
 	if (strcmp(kind, HELPER_SPAWNER) == 0)
-		return spawner_run(HELPER_SOCKET);
+		return argc == 4 ?
+			       spawner_run(HELPER_SOCKET, (uint32_t)strtoul(argv[3], NULL, 10)) :
+			       EXIT_FAILURE;
 	if (strcmp(kind, HELPER_FETCHER) == 0)
 		return fetch();
 	if (strcmp(kind, HELPER_FINDER) == 0)

@@ -84,6 +84,11 @@ struct cpu_budget *parsers_budget(const struct parsers *p)
 
 int parsers_new(const char *program, struct parsers **ret)
 {
+	return parsers_new_for(program, SPAWNED_ALL, ret);
+}
+
+int parsers_new_for(const char *program, uint32_t kinds, struct parsers **ret)
+{
 	struct parsers *p = calloc(1, sizeof(*p));
 	int err;
 
@@ -93,7 +98,7 @@ int parsers_new(const char *program, struct parsers **ret)
 	pthread_mutex_init(&p->lock, NULL);
 	p->n_users = 1;
 	p->cpu_ns = PARSERS_CPU_NS;
-	err = starter_new(program, &p->starter);
+	err = starter_new(program, kinds, &p->starter);
 	if (err < 0) {
 		parsers_drop(p);
 		return err;

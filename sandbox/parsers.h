@@ -31,6 +31,8 @@ enum sandbox_mode {
  * `program` calls helper_main() if executed as a helper. 0 or a negative errno.
  */
 int parsers_new(const char *program, struct parsers **ret);
+/* The same, for helpers of these kinds only (spawner.h), by bit. */
+int parsers_new_for(const char *program, uint32_t kinds, struct parsers **ret);
 /* Takes another reference. Callable from any thread. NULL is allowed; then returns NULL. */
 struct parsers *parsers_hold(struct parsers *parsers);
 /* Drops a reference; the last one ends the parsers. NULL is allowed. Returns NULL. */

@@ -2,11 +2,9 @@
 #include "sandbox/spawned.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,8 +13,7 @@
 
 void spawned_kill(const struct spawned *spawned)
 {
-	if (syscall(SYS_pidfd_send_signal, spawned->pidfd, SIGKILL, NULL, 0) < 0 && errno == EPERM)
-		(void)keeper_kill(spawned->pidfd);
+	(void)keeper_kill(spawned->pidfd);
 	close(spawned->socket);
 }
 

@@ -10,13 +10,14 @@
 #include "sandbox/spawner.h"
 
 /*
- * Starts helpers, with a new spawner if the old one has ended. A helper that lacks a layer which it could
+ * Starts helpers, with a new spawner if the old one has ended, unless this process has a keeper (keeper.h): such
+ * a one can start no process itself. A helper that lacks a layer which it could
  * have is replaced. Callable from any thread.
  */
 struct starter;
 
-/* Starts the spawner (spawner.h) of `program`. 0 or a negative errno. */
-int starter_new(const char *program, struct starter **ret);
+/* Starts the spawner (spawner.h) of `program`, for helpers of these kinds, by bit. 0 or a negative errno. */
+int starter_new(const char *program, uint32_t kinds, struct starter **ret);
 /* NULL is allowed. Returns NULL. */
 struct starter *starter_free(struct starter *starter);
 

@@ -3,9 +3,11 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -15,25 +17,49 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "sandbox/confine.h"
 #include "sandbox/keeper.h"
 
 #define NUMBER 3
+#define ENDS_MS 10000
 #define MEMORY (UINT64_C(2) << 30)
 
 TestSuite(keeper, .timeout = 60);
 
-/* Any other process. */
+/* A child, which ends with this process. */
 static pid_t start_other(int *ret_pidfd)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		pause();
 		_exit(0);
 	}
 	*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	cr_assert(*ret_pidfd >= 0);
+	return pid;
+}
+
+/* As a spawner starts it: a child's child. */
+static pid_t start_helper(int *ret_pidfd)
+{
+	int ends[2];
+	pid_t pid;
+
+	cr_assert(pipe2(ends, O_CLOEXEC) == 0);
+	if (fork() == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		pid = start_other(ret_pidfd);
+		cr_assert(write(ends[1], &pid, sizeof(pid)) == sizeof(pid));
+		pause();
+		_exit(0);
+	}
+	cr_assert(read(ends[0], &pid, sizeof(pid)) == sizeof(pid));
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	close(ends[0]);
+	close(ends[1]);
 	return pid;
 }
 
@@ -57,38 +83,41 @@ static int run_kept(int (*fn)(int fd), int fd, size_t *ret_begun)
 		_exit(-fn(fd));
 	}
 	close(sockets[1]);
-	keeper_serve(sockets[0], begin, ret_begun);
+	keeper_serve(sockets[0], pid, begin, ret_begun);
 	close(sockets[0]);
 	cr_assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
 	return -WEXITSTATUS(status);
 }
 
-Test(keeper, kills)
+static bool has_ended(int pidfd)
 {
-	int pidfd, status;
-	pid_t pid = start_other(&pidfd);
-
-	cr_assert_eq(run_kept(keeper_kill, pidfd, NULL), 0);
-	cr_assert(waitpid(pid, &status, 0) == pid && WTERMSIG(status) == SIGKILL);
-	close(pidfd);
+	return poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, ENDS_MS) == 1;
 }
 
-/* A directory in /proc is one for pidfd_send_signal(), and anybody can open it. */
-Test(keeper, takes_no_other_descriptor)
+static int have_child_killed(int none)
 {
-	int pidfd, directory;
-	pid_t pid = start_other(&pidfd);
-	char path[32];
+	int pidfd, err;
 
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cr_assert(directory >= 0);
-	cr_assert_eq(run_kept(keeper_kill, directory, NULL), -ESRCH);
-	cr_assert_eq(kill(pid, 0), 0);
-	close(directory);
-	close(pidfd);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	(void)none;
+	start_other(&pidfd);
+	err = keeper_kill(pidfd);
+	return err < 0 || has_ended(pidfd) ? err : -ETIME;
+}
+
+static int have_helper_killed(int none)
+{
+	int pidfd, err;
+
+	(void)none;
+	start_helper(&pidfd);
+	err = keeper_kill(pidfd);
+	return err < 0 || has_ended(pidfd) ? err : -ETIME;
+}
+
+Test(keeper, kills)
+{
+	cr_assert_eq(run_kept(have_child_killed, -1, NULL), 0);
+	cr_assert_eq(run_kept(have_helper_killed, -1, NULL), 0);
 }
 
 static int ask_for_memory(int pidfd)
@@ -96,19 +125,86 @@ static int ask_for_memory(int pidfd)
 	return keeper_allow_memory(pidfd, MEMORY);
 }
 
-Test(keeper, gives_memory)
+/* The pidfd of another, such as its parent, it may have got from a socket. */
+Test(keeper, does_nothing_to_others)
 {
 	struct rlimit limit = { 1 << 20, RLIM_INFINITY };
 	int pidfd;
 	pid_t pid = start_other(&pidfd);
 
 	cr_assert(prlimit(pid, RLIMIT_DATA, &limit, NULL) == 0);
-	cr_assert_eq(run_kept(ask_for_memory, pidfd, NULL), 0);
+	cr_assert_eq(run_kept(keeper_kill, pidfd, NULL), -EPERM);
+	cr_assert_eq(run_kept(ask_for_memory, pidfd, NULL), -EPERM);
+	cr_assert_eq(poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, 0), 0);
 	cr_assert(prlimit(pid, RLIMIT_DATA, NULL, &limit) == 0);
-	cr_assert_eq(limit.rlim_cur, MEMORY);
+	cr_assert_eq(limit.rlim_cur, 1 << 20);
 	close(pidfd);
+	pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	cr_assert_eq(run_kept(keeper_kill, pidfd, NULL), -EPERM);
+	close(pidfd);
+}
+
+static int have_directory_killed(int none)
+{
+	int pidfd, directory;
+	char path[32];
+	pid_t pid = start_other(&pidfd);
+
+	(void)none;
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return keeper_kill(directory);
+}
+
+static int have_ended_one_killed(int none)
+{
+	int pidfd;
+	pid_t pid = start_other(&pidfd);
+
+	(void)none;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+	return keeper_allow_memory(pidfd, MEMORY) == -ESRCH ? keeper_kill(pidfd) : 0;
+}
+
+/* A directory in /proc is one for pidfd_send_signal(), and anybody can open it. */
+Test(keeper, takes_no_other_descriptor)
+{
+	cr_assert_eq(run_kept(have_directory_killed, -1, NULL), -ESRCH);
+	cr_assert_eq(run_kept(have_ended_one_killed, -1, NULL), -ESRCH);
+}
+
+/* Returns 0 if a helper gets it. */
+static int have_memory_given(uint64_t asked, uint64_t got)
+{
+	struct rlimit limit = { 1 << 20, RLIM_INFINITY };
+	int pidfd, err;
+	pid_t pid = start_helper(&pidfd);
+
+	if (prlimit(pid, RLIMIT_DATA, &limit, NULL) < 0)
+		return -errno;
+	err = keeper_allow_memory(pidfd, asked);
+	if (err < 0 || prlimit(pid, RLIMIT_DATA, NULL, &limit) < 0)
+		return err;
+	return limit.rlim_cur == got ? 0 : -ERANGE;
+}
+
+static int have_some_given(int none)
+{
+	(void)none;
+	return have_memory_given(MEMORY, MEMORY);
+}
+
+static int have_too_much_given(int none)
+{
+	(void)none;
+	return have_memory_given(UINT64_MAX, KEEPER_MEMORY);
+}
+
+Test(keeper, gives_memory)
+{
+	cr_assert_eq(run_kept(have_some_given, -1, NULL), 0);
+	cr_assert_eq(run_kept(have_too_much_given, -1, NULL), 0);
 }
 
 static int ask_to_begin(int number)
@@ -128,7 +224,8 @@ Test(keeper, begins_outputs)
 Test(keeper, need_not_be_there)
 {
 	cr_assert_not(keeper_is_there());
-	cr_assert_eq(keeper_kill(0), -EPERM);
+	cr_assert_eq(keeper_kill(-1), -EBADF);
+	cr_assert_eq(keeper_allow_memory(-1, 0), -EPERM);
 }
 
 static int refused(long result)
