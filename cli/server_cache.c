@@ -33,7 +33,7 @@ static char *join(const char *directory, const char *name)
 }
 
 /* The library's choice. Makes the directory that it is in, as the library does. */
-static char *choose(void)
+static char *choose_cache(void)
 {
 	const char *home = getenv("HOME") ?: "/", *given = get(CACHE_PATH);
 	_cleanup_free_ char *old = NULL, *caches = NULL;
@@ -51,7 +51,7 @@ static char *choose(void)
 	return join(caches, "debuginfod_client");
 }
 
-static char *choose_own(void)
+static char *choose_own_cache(void)
 {
 	_cleanup_free_ char *kept = disk_cache_path(geteuid(), get("XDG_CACHE_HOME"), get("HOME"));
 
@@ -85,13 +85,13 @@ static int open_usable(char **ret_path)
 {
 	int fd;
 
-	*ret_path = choose();
+	*ret_path = choose_cache();
 	fd = *ret_path ? make(*ret_path) : -ENOMEM;
 	if (fd >= 0 || !*ret_path || geteuid() != 0)
 		return fd;
 	log_debug("debug files are not kept in %s: %s", *ret_path, strerror(-fd));
 	free(*ret_path);
-	*ret_path = choose_own();
+	*ret_path = choose_own_cache();
 	return *ret_path ? make(*ret_path) : -ENOMEM;
 }
 
