@@ -244,18 +244,13 @@ static int explain_nothing(const struct annotation *annotation, const char *path
 	return -ENODATA;
 }
 
-/* confine: not yet confined (apart.h). */
-static int count(const struct annotate_options *options, struct names *names, const char *function,
-		 bool confine, struct recording_file *recording, struct annotation *annotation)
+/* A recording that has been opened. */
+static int count(const struct annotate_options *options, const char *function,
+		 struct recording_file *recording, struct annotation *annotation)
 {
-	int err;
+	int err = recording_file_begin(recording);
 
 	*annotation = (struct annotation){ .function = function };
-	err = recording_file_open(options->file, &options->names, names, recording);
-	if (err == 0 && confine)
-		err = recording_names_confine(&options->names, names);
-	if (err == 0)
-		err = recording_file_begin(recording);
 	if (err < 0)
 		return err;
 	if (recording_reader_context(recording->reader)->n_several > 0) {
@@ -298,12 +293,16 @@ static int annotate(const struct annotate_options *options, struct names *names,
 
 	if (!name)
 		return -ENOMEM;
-	err = count(options, names, options->function, true, recording, annotation);
+	err = recording_file_open(options->file, &options->names, names, recording);
+	if (err == 0)
+		err = recording_names_confine(&options->names, names);
+	if (err == 0)
+		err = count(options, options->function, recording, annotation);
 	/* Of a pipe, there is no second look. */
 	if (err == 0 && is_unknown(annotation) && strcmp(options->file, "-") != 0 &&
 	    cut_reason(name)) {
-		recording_file_close(recording);
-		err = count(options, names, name, false, recording, annotation);
+		recording_file_rewind(recording);
+		err = count(options, name, recording, annotation);
 	}
 	if (err == 0 && annotation->self == 0)
 		err = explain_nothing(annotation, recording->path);

@@ -338,6 +338,15 @@ static int run_job(void *arg)
 	return err == 0 ? EXIT_CODE_OK : err == -ENODATA ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_FAILED;
 }
 
+static int check_files(const struct diff_options *o)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)
+		err = recording_file_check(o->files[i], &o->names);
+	return err;
+}
+
 static int diff_command(int argc, char **argv)
 {
 	struct diff_options options = { .top = 20 };
@@ -346,6 +355,8 @@ static int diff_command(int argc, char **argv)
 	int code = EXIT_CODE_FAILED;
 
 	command_parse(&command_diff, argc, argv, &options);
+	if (check_files(&options) < 0)
+		return code;
 	if (outputs_open(&outputs, &options.output, 1, 0) == 0)
 		code = apart_run(options.names.sandbox, &outputs, run_job, &job);
 	else

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/name_options.h"
 
-#include <fcntl.h>
 #include <linux/capability.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -14,6 +10,7 @@
 #include "cli/moment.h"
 #include "cli/quantity.h"
 #include "cli/sandbox_options.h"
+#include "cli/server_cache.h"
 #include "kernel/permission.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -196,48 +193,40 @@ const struct argp recording_names_argp = {
 	.children = name_options,
 };
 
+/* Without names to look up, there may still be recordings to open (names_open_file()). */
+static int start_parsers(const struct recording_names *recording, struct names *names)
+{
+	bool finds = permission_has(CAP_DAC_READ_SEARCH);
+	struct parsers *parsers;
+	int err;
+
+	if (recording->names.options.none && !finds)
+		return 0;
+	err = confined_begin(recording->sandbox, HELPER_SELF, names, &parsers);
+	if (err == 0)
+		err = confined_check(recording->sandbox, parsers);
+	if (err == 0 && parsers && finds)
+		(void)parsers_use_finders(parsers);
+	if (err == 0 && parsers)
+		parsers_tell_failures(parsers, names_failures(names));
+	parsers_drop(parsers); /* namers hold them */
+	return err;
+}
+
 struct names *recording_names_apply(const struct recording_names *recording)
 {
 	struct names *names = name_options_apply(&recording->names);
-	struct parsers *parsers;
 	struct disk_cache cache;
-	int err;
 
 	if (!names)
 		return NULL;
-	if (!recording->names.options.none) {
-		err = confined_begin(recording->sandbox, HELPER_SELF, names, &parsers);
-		if (err == 0)
-			err = confined_check(recording->sandbox, parsers);
-		if (err == 0 && parsers && permission_has(CAP_DAC_READ_SEARCH))
-			(void)parsers_use_finders(parsers);
-		if (err == 0 && parsers)
-			parsers_tell_failures(parsers, names_failures(names));
-		parsers_drop(parsers); /* namers hold them */
-		if (err < 0)
-			return names_free(names);
-	}
+	if (start_parsers(recording, names) < 0)
+		return names_free(names);
 	if (!recording->no_cache && !recording->names.options.none &&
 	    image_cache_open_default(&cache))
 		names_set_cache(names, &cache);
 	fetch_begin(names);
 	return names;
-}
-
-/* Where libdebuginfod keeps what it gets; it is made if it is not there. -1: nowhere. */
-static int open_server_cache(void)
-{
-	const char *path = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
-	_cleanup_free_ char *made = NULL;
-
-	path = path && *path ? path : getenv("XDG_CACHE_HOME");
-	if ((!path || !*path) && home && asprintf(&made, "%s/.cache", home) < 0)
-		made = NULL;
-	path = path && *path ? path : made;
-	if (!path)
-		return -1;
-	(void)mkdir(path, 0700);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 int recording_names_confine(const struct recording_names *recording, struct names *names)
@@ -252,7 +241,7 @@ int recording_names_confine(const struct recording_names *recording, struct name
 	reader.asks_servers = !recording->names.options.none &&
 			      debug_server_is_allowed(names_debug_server(names));
 	if (reader.asks_servers)
-		servers = open_server_cache();
+		servers = server_cache_open();
 	if (cache >= 0)
 		directories[reader.n_directories++] = cache;
 	if (servers >= 0)

@@ -180,6 +180,8 @@ static int run(const struct report_options *o)
 	struct read_job job = { o, &outputs };
 	int code = EXIT_CODE_FAILED;
 
+	if (recording_file_check(o->file, &o->names) < 0)
+		return code;
 	if (outputs_open(&outputs, o->output.requests, o->output.n, 0) == 0)
 		code = apart_run(o->names.sandbox, &outputs, run_job, &job);
 	else

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "bpf/arch.h"
+#include "elf/loader_level.h"
 
 #define CACHE "/etc/ld.so.cache"
 #define CACHE_MAGIC "glibc-ld.so.cache1.1"
@@ -29,7 +30,7 @@ struct cache_entry {
 	int32_t flags;
 	uint32_t name, path;
 	uint32_t system_version;
-	uint64_t cpu; /* 0: for any */
+	uint64_t cpu; /* 0: for any; else the path tells, too (glibc-hwcaps) */
 };
 
 #if DP_ELF_MACHINE == EM_X86_64
@@ -106,29 +107,52 @@ static const char *text_at(const char *cache, size_t size, uint32_t offset)
 	return offset < size && memchr(cache + offset, '\0', size - offset) ? cache + offset : "";
 }
 
-/* The cache's order is that of preference. */
-bool loader_find_in_cache(const char *cache, size_t size, const char *name, char ret[PATH_MAX])
+/* Where the texts of an entry are, and what the library is called. */
+struct cache_text {
+	const char *begin;
+	size_t size;
+	const char *name;
+};
+
+/* The level of an entry that is for this machine and the library, or 0. */
+static int level_of_entry(const struct cache_entry *e, const struct cache_text *texts, int level)
 {
-	const char *begin = memmem(cache, size, CACHE_MAGIC, strlen(CACHE_MAGIC));
+	int needed =
+		e->cpu == 0 ? 1 : loader_level_of_path(text_at(texts->begin, texts->size, e->path));
+
+	return e->flags == CACHE_FLAGS && needed <= level &&
+			       library_is_file(text_at(texts->begin, texts->size, e->name),
+					       texts->name) ?
+		       needed :
+		       0;
+}
+
+/* Of those for the best level, the cache's order is that of preference. */
+bool loader_find_in_cache(const char *cache, size_t size, int level, const char *name,
+			  char ret[PATH_MAX])
+{
+	const char *begin = memmem(cache, size, CACHE_MAGIC, strlen(CACHE_MAGIC)), *path = "";
+	struct cache_text texts = { begin, size - (size_t)((begin ?: cache) - cache), name };
 	struct cache_header header;
 	size_t room;
+	int best = 0;
 
-	if (!begin || size - (size_t)(begin - cache) < sizeof(header))
+	if (!begin || texts.size < sizeof(header))
 		return false;
-	size -= (size_t)(begin - cache);
 	memcpy(&header, begin, sizeof(header));
-	room = (size - sizeof(header)) / sizeof(struct cache_entry);
+	room = (texts.size - sizeof(header)) / sizeof(struct cache_entry);
 	for (size_t i = 0; i < header.n_entries && i < room; i++) {
 		struct cache_entry e;
+		int found;
 
 		memcpy(&e, begin + sizeof(header) + i * sizeof(e), sizeof(e));
-		if (e.flags == CACHE_FLAGS && e.cpu == 0 &&
-		    library_is_file(text_at(begin, size, e.name), name))
-			return snprintf(ret, PATH_MAX, "%s", text_at(begin, size, e.path)) <
-				       PATH_MAX &&
-			       ret[0] == '/';
+		found = level_of_entry(&e, &texts, level);
+		if (found <= best)
+			continue;
+		best = found;
+		path = text_at(begin, texts.size, e.path);
 	}
-	return false;
+	return path[0] == '/' && snprintf(ret, PATH_MAX, "%s", path) < PATH_MAX;
 }
 
 static bool find_in_file(const char *name, char ret[PATH_MAX])
@@ -142,7 +166,7 @@ static bool find_in_file(const char *name, char ret[PATH_MAX])
 		return false;
 	bytes = malloc((size_t)st.st_size);
 	return bytes && fread(bytes, 1, (size_t)st.st_size, file) == (size_t)st.st_size &&
-	       loader_find_in_cache(bytes, (size_t)st.st_size, name, ret);
+	       loader_find_in_cache(bytes, (size_t)st.st_size, loader_level_of_cpu(), name, ret);
 }
 
 bool loader_find(const char *name, char ret[PATH_MAX])

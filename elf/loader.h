@@ -21,11 +21,13 @@ bool library_is_file(const char *path, const char *name);
 
 /*
  * The file that the dynamic linker would take for a program that says no more than the library's name, by
- * LD_LIBRARY_PATH, its cache, and the usual directories. False: there is none.
+ * LD_LIBRARY_PATH, its cache, and the usual directories; in directories, what is there for some CPUs only
+ * (glibc-hwcaps) is not looked for. False: there is none.
  */
 bool loader_find(const char *name, char ret[PATH_MAX]);
 
-/* The same by the bytes of a cache. */
-bool loader_find_in_cache(const char *cache, size_t size, const char *name, char ret[PATH_MAX]);
+/* The same by the bytes of a cache, for a CPU of that level (loader_level.h). */
+bool loader_find_in_cache(const char *cache, size_t size, int level, const char *name,
+			  char ret[PATH_MAX]);
 
 #endif

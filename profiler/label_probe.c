@@ -118,8 +118,10 @@ static int split(const char *text, struct label_probe *ret, char ret_why[ARGUMEN
 	text = strchr(text, ':') + 1;
 	text += strspn(text, " ");
 	if (strncmp(text, USDT, strlen(USDT)) == 0)
-		return fail(ret_why, "calls are of functions: a USDT probe has no frame that "
-				     "would tell when it is over; name its function");
+		return fail(
+			ret_why,
+			"calls are of functions: a USDT probe has no frame that "
+			"would tell when it is over; name its function (of a program usdt: ./usdt)");
 	err = ret->is_span ? split_span(text, ret, ret_why) :
 			     probe_parts_split(text, PROBE_CALL, &ret->parts, ret_why);
 	if (err == -EINVAL && ret_why[0] == '\0')

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,14 +16,35 @@
 #include "log/log.h"
 #include "process/process.h"
 #include "process/target.h"
+#include "profiler/probe_catalog.h"
 #include "profiler/probe_file.h"
 
 struct search {
-	const char *name;
+	const char *path, *name; /* lib:NAME */
 	struct library_files *files;
 	struct exception_places of[LIBRARY_MAX_FILES]; /* which files they are for the kernel */
+	pid_t pid;
 	int err;
+	int left_err;            /* why one was left out; 0: none was */
+	char left_out[PATH_MAX]; /* the last one */
 };
+
+static const char *explain_left(int err)
+{
+	return err == -EAGAIN ? "it is not read yet: its file system may not answer" :
+	       err == -EMFILE ? strerror(-err) :
+				"it could not be read";
+}
+
+/* Others may be enough. */
+static void leave_out(struct search *s, const char *path, int err)
+{
+	s->left_err = err;
+	if (strcmp(s->left_out, path) == 0)
+		return;
+	snprintf(s->left_out, sizeof(s->left_out), "%s", path);
+	log_warning("%s of %s is left out: %s", path, s->path, explain_left(err));
+}
 
 static int add_file(struct search *s, const struct module *module)
 {
@@ -29,7 +52,7 @@ static int add_file(struct search *s, const struct module *module)
 	struct exception_places at;
 	struct library_file *file;
 	struct stat st;
-	int err = module->fd < 0 ? -EMFILE : file_stat(module->fd, &st);
+	int err = file_stat(module->fd, &st);
 
 	if (err < 0)
 		return err;
@@ -48,13 +71,44 @@ static int add_file(struct search *s, const struct module *module)
 	return file->fd < 0 ? -errno : file->path ? 0 : -ENOMEM;
 }
 
+static int look_at_binary(struct search *s, const struct binary *binary)
+{
+	const struct module *module = binary->module;
+
+	if (!module || !library_is_file(module->path, s->name))
+		return 0;
+	if (module->fd >= 0)
+		return add_file(s, module);
+	leave_out(s, module->path, binary_is_pending(binary) ? -EAGAIN : -EMFILE);
+	return 0;
+}
+
+/* The kernel knows what is mapped there. */
+static void look_at_unread(struct search *s, const struct mapping *mapping)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)s->pid,
+		 mapping->start, mapping->end);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0)
+		return;
+	path[n] = '\0';
+	if (library_is_file(path, s->name))
+		leave_out(s, path, -EACCES);
+}
+
 static void look_at_mapping(void *arg, struct mapping *mapping)
 {
 	struct search *s = arg;
 
-	if (s->err == 0 && mapping->died == TIME_NEVER && mapping->binary &&
-	    mapping->binary->module && library_is_file(mapping->binary->module->path, s->name))
-		s->err = add_file(s, mapping->binary->module);
+	if (s->err < 0 || mapping->died != TIME_NEVER)
+		return;
+	if (mapping->binary)
+		s->err = look_at_binary(s, mapping->binary);
+	else if (mapping->is_unread)
+		look_at_unread(s, mapping);
 }
 
 static int explain(const char *path, const char *name, int err)
@@ -65,6 +119,8 @@ static int explain(const char *path, const char *name, int err)
 	} else if (err == -E2BIG) {
 		log_error("the processes map more than %d different files of %s: give paths",
 			  LIBRARY_MAX_FILES, path);
+	} else if (err == -EAGAIN || err == -EACCES) {
+		log_error("no file of %s that processes map can be read", path);
 	} else {
 		log_error("cannot open the files of %s: %s", path, strerror(-err));
 	}
@@ -74,16 +130,18 @@ static int explain(const char *path, const char *name, int err)
 int library_files_find(const struct process_table *processes, const struct target *target,
 		       const char *path, struct library_files *ret)
 {
-	struct search search = { .name = library_name(path), .files = ret };
+	struct search search = { .path = path, .name = library_name(path), .files = ret };
 	struct process *p, *next;
 
 	*ret = (struct library_files){ 0 };
-	if (!search.name || !processes || target->all || target->command)
+	if (!search.name || !processes || processes->no_binaries || target->all || target->command)
 		return 0;
-	HASH_ITER(hh, processes->processes, p, next)
+	HASH_ITER(hh, processes->processes, p, next) {
+		search.pid = p->pid;
 		history_each(&p->mappings, look_at_mapping, &search);
+	}
 	if (search.err == 0 && ret->n == 0)
-		search.err = -ENOENT;
+		search.err = search.left_err ?: -ENOENT;
 	return search.err < 0 ? explain(path, search.name, search.err) : 0;
 }
 
@@ -111,11 +169,11 @@ static int list_functions(void *arg, int fd, const struct function_query *query,
 {
 	const struct library_reader *r = arg;
 
-	return r->base->list(r->base->arg, fd, query, ret);
+	return probe_catalog_list_for(r->parsers, r->file->user, fd, query, ret);
 }
 
 struct uprobe_reader library_reader_of(const struct library_reader *r)
 {
 	return (struct uprobe_reader){ open_file, list_functions, r->base->explain, (void *)r,
-				       r->base->user };
+				       r->file->user };
 }

@@ -25,15 +25,17 @@ struct library_files {
 
 /*
  * Those of lib:NAME in the processes that are sampled. None, if the path is no such name, and of all
- * processes or a command, for which the dynamic linker's file is taken (elf/loader.h). Logs errors. 0;
- * -ENOENT: no process maps one; -E2BIG: too many; or another negative errno. library_files_done() frees
+ * processes or a command, or if mappings are not looked at, for which the dynamic linker's file is taken
+ * (elf/loader.h). Warns of those that are left out because they cannot be read, or are not read yet. Logs
+ * errors. 0; -ENOENT: no process maps one; -EACCES, -EAGAIN, -EMFILE: only such; -E2BIG: too many; or
+ * another negative errno. library_files_done() frees
  * *ret, also then.
  */
 int library_files_find(const struct process_table *processes, const struct target *target,
 		       const char *path, struct library_files *ret);
 void library_files_done(struct library_files *files);
 
-/* Opens this file, whatever the path, and otherwise does what another reader does. */
+/* Opens this file, whatever the path, for its user. It explains errors as another reader does. */
 struct library_reader {
 	const struct uprobe_reader *base;
 	struct parsers *parsers;

@@ -139,6 +139,9 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 
 	*ret = (struct probe_parts){ .kind = kind };
 	ret_why[0] = '\0';
+	if (!name && library_name(argument))
+		return fail(ret_why, "there must be " LIBRARY_PREFIX
+				     "NAME:FUNCTION (of a program lib: ./lib)");
 	if (!name)
 		return -EINVAL;
 	return path ? probe_parts_make(path, name, kind, ret, ret_why) : -ENOMEM;

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import harness
 import readers
@@ -290,6 +291,17 @@ class Libraries(unittest.TestCase):
         for probe, how in (("uprobe:lib:counted:crc32(size=arg3:u32)", "each call of crc32 in"), ("uretprobe:lib:counted:crc32", "each return of crc32 in")):
             with self.subTest(probe=probe):
                 self.check([self.call(self.first, 7, 100)], "-e", probe, how=f"{how} {self.first}", calls=[7])
+
+    def test_of_the_kernel_alone(self):
+        """What processes map is not known then: the dynamic linker's file is taken."""
+        caller = self.call(self.first, 7, 100)
+        with unittest.mock.patch.dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(self.first)):
+            result = dwarfprof("--kernel-only", "-p", str(caller.pid), "--probe", "label:lib:counted:crc32(size=arg3:u32)",
+                               "-d", "0.1", "-o", "/dev/null", "--format", "folded")
+        self.assertIn("dwarfprof: sampling ", result.stderr)
+        caller.stdin.write("\n")
+        caller.stdin.flush()
+        self.assertEqual(caller.stdout.readline(), "done\n")
 
     def test_of_processes_with_different_files(self):
         callers = [self.call(self.first, 7, 100), self.call_second(11, 200), self.call(self.first, 13, 300)]

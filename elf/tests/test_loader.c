@@ -112,17 +112,26 @@ struct entry {
 };
 
 #define OURS 0x303
-#define TEXTS (48 + 3 * sizeof(struct entry))
+#define N_ENTRIES 6
+#define TEXTS (48 + N_ENTRIES * sizeof(struct entry))
+/* Of a CPU's capabilities: older ones by a bit each, newer ones by their number. */
+#define BY_NAME (UINT64_C(1) << 62)
 
 static size_t make_cache(char *to)
 {
-	static const char texts[] = "libx.so.1\0/32/libx.so.1\0/fast/libx.so.1\0/64/libx.so.1";
-	const struct entry entries[] = {
+	static const char texts[] = "libx.so.1\0/32/libx.so.1\0/fast/libx.so.1\0/64/libx.so.1\0"
+				    "/glibc-hwcaps/x86-64-v2/libx.so.1\0"
+				    "/glibc-hwcaps/x86-64-v3/libx.so.1\0"
+				    "/glibc-hwcaps/other/libx.so.1";
+	const struct entry entries[N_ENTRIES] = {
 		{ 3, TEXTS, TEXTS + 10, 0, 0 },
+		{ OURS, TEXTS, TEXTS + 122, 0, BY_NAME + 2 },
+		{ OURS, TEXTS, TEXTS + 54, 0, BY_NAME },
 		{ OURS, TEXTS, TEXTS + 24, 0, 1 },
 		{ OURS, TEXTS, TEXTS + 40, 0, 0 },
+		{ OURS, TEXTS, TEXTS + 88, 0, BY_NAME + 1 },
 	};
-	const uint32_t n = 3;
+	const uint32_t n = N_ENTRIES;
 
 	memset(to, 0, 48);
 	memcpy(to, "glibc-ld.so.cache1.1", 20);
@@ -137,9 +146,24 @@ Test(loader, takes_those_of_a_cache_for_this_machine)
 	char cache[512], path[PATH_MAX];
 	size_t size = make_cache(cache);
 
-	cr_assert(loader_find_in_cache(cache, size, "x", path));
+	cr_assert(loader_find_in_cache(cache, size, 1, "x", path));
 	cr_expect_str_eq(path, "/64/libx.so.1");
-	cr_expect(!loader_find_in_cache(cache, size, "y", path));
+	cr_expect(!loader_find_in_cache(cache, size, 1, "y", path));
+}
+
+/* One that is faster on this CPU. */
+Test(loader, prefers_those_of_a_cache_for_the_cpu)
+{
+	static const char *const paths[] = { "/64/libx.so.1", "/glibc-hwcaps/x86-64-v2/libx.so.1",
+					     "/glibc-hwcaps/x86-64-v3/libx.so.1",
+					     "/glibc-hwcaps/x86-64-v3/libx.so.1" };
+	char cache[512], path[PATH_MAX];
+	size_t size = make_cache(cache);
+
+	for (int level = 1; level <= 4; level++) {
+		cr_assert(loader_find_in_cache(cache, size, level, "x", path));
+		cr_expect_str_eq(path, paths[level - 1], "%d", level);
+	}
 }
 
 Test(loader, reads_nothing_beyond_a_cache)
@@ -151,7 +175,9 @@ Test(loader, reads_nothing_beyond_a_cache)
 		char *cut = malloc(n + 1);
 
 		memcpy(cut, whole, n);
-		cr_expect(!loader_find_in_cache(cut, n, "x", path), "%zu", n);
+		cr_expect(!loader_find_in_cache(cut, n, 3, "x", path) ||
+				  strcmp(strrchr(path, '/'), "/libx.so.1") == 0,
+			  "%zu", n);
 		free(cut);
 	}
 }

@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "process/process.h"
 #include "process/target.h"
+#include "sandbox/parsers.h"
 
 #define N (LIBRARY_MAX_FILES + 1)
 
@@ -107,6 +109,81 @@ Test(library_files, may_be_closed)
 	cr_expect_eq(library_files_find(&table, &target, "lib:x", &files), -EMFILE);
 }
 
+static void expect_others(void)
+{
+	library_files_done(&files);
+	map(1, 5, "/other/libx.so.1", make_file(), TIME_NEVER);
+	cr_expect_eq(library_files_find(&table, &target, "lib:x", &files), 0);
+	cr_assert_eq(files.n, 1);
+	cr_expect_str_eq(files.of[0].path, "/other/libx.so.1");
+}
+
+Test(library_files, may_be_read_later)
+{
+	map(0, 0, "/lib/libx.so.1", -1, TIME_NEVER);
+	binaries[0].is_loading = true;
+	cr_expect_eq(library_files_find(&table, &target, "lib:x", &files), -EAGAIN);
+	expect_others();
+}
+
+/* It has no binary. */
+Test(library_files, may_be_unreadable)
+{
+	char directory[] = "/tmp/library_files.XXXXXX", path[64];
+	struct mapping mapping = { .died = TIME_NEVER };
+	void *at;
+	int fd;
+
+	if (geteuid() != 0)
+		cr_skip_test("only root sees what is mapped where");
+	cr_assert(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/libx.so.1", directory);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	cr_assert(fd >= 0 && ftruncate(fd, 0x1000) == 0);
+	at = mmap(NULL, 0x1000, PROT_READ, MAP_PRIVATE, fd, 0);
+	cr_assert(at != MAP_FAILED);
+	processes[0].pid = getpid();
+	mapping.start = (uint64_t)(uintptr_t)at;
+	mapping.end = mapping.start + 0x1000;
+	cr_assert_eq(history_add(&processes[0].mappings, &mapping), 0);
+	cr_expect_eq(library_files_find(&table, &target, "lib:x", &files), -ENOENT, "it is none");
+	mapping.is_unread = true;
+	cr_assert_eq(history_add(&processes[1].mappings, &mapping), 0);
+	processes[1].pid = getpid();
+	cr_expect_eq(library_files_find(&table, &target, "lib:x", &files), -EACCES);
+	expect_others();
+	unlink(path);
+	rmdir(directory);
+}
+
+static uid_t asked_for;
+
+int __wrap_parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
+		       struct parse_result *ret);
+
+int __wrap_parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
+		       struct parse_result *ret)
+{
+	asked_for = request->user;
+	*ret = (struct parse_result){ 0 };
+	return 0;
+}
+
+/* A container's may be made to take long. */
+Test(library_files, are_read_for_their_users)
+{
+	const struct uprobe_reader base = { 0 };
+	const struct library_file file = { .user = 7 };
+	const struct library_reader of_file = { .base = &base, .file = &file };
+	const struct uprobe_reader reader = library_reader_of(&of_file);
+	const struct function_query query = { 0 };
+	struct function_list list;
+
+	cr_expect_eq(reader.user, 7);
+	cr_assert_eq(reader.list(reader.arg, -1, &query, &list), 0);
+	cr_expect_eq(asked_for, 7);
+}
+
 Test(library_files, are_the_dynamic_linkers_otherwise)
 {
 	static char *command[] = { (char *)"true", NULL };
@@ -116,5 +193,8 @@ Test(library_files, are_the_dynamic_linkers_otherwise)
 	expect_none(&table, &all, "lib:x");
 	expect_none(&table, &launched, "lib:x");
 	expect_none(NULL, &target, "lib:x");
+	table.no_binaries = true;
+	expect_none(&table, &target, "lib:x");
+	table.no_binaries = false;
 	expect_none(&table, &target, "/lib/libx.so.1");
 }

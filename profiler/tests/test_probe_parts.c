@@ -52,6 +52,10 @@ Test(probe_parts, may_be_of_a_library)
 	cr_assert_str_eq(parts.name, "python:line");
 	probe_parts_done(&parts);
 	cr_assert_eq(probe_parts_split("lib:malloc", PROBE_CALL, &parts, why), -EINVAL);
+	cr_expect(strstr(why, "./lib"), "%s", why);
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("./lib:malloc", PROBE_CALL, &parts, why), 0);
+	cr_expect_str_eq(parts.path, "./lib");
 }
 
 Test(probe_parts, of_lines_have_names)
