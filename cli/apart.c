@@ -40,13 +40,22 @@ static bool is_usual(int number)
 	       number == SIGQUIT;
 }
 
+/* Its status; that of a failure if it is not known. */
 static int await(pid_t pid)
 {
-	int status, number;
+	int status;
 
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return EXIT_CODE_FAILED;
+			return W_EXITCODE(EXIT_CODE_FAILED, 0);
+	return status;
+}
+
+/* The exit code for a reader's status. */
+static int end_as(int status)
+{
+	int number;
+
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	number = WTERMSIG(status);
@@ -58,7 +67,7 @@ static int await(pid_t pid)
 	return EXIT_CODE_FAILED;
 }
 
-static int start(struct outputs *outputs, int (*fn)(void *arg), void *arg, int *ret_code)
+static int start(struct outputs *outputs, int (*fn)(void *arg), void *arg, int *ret_status)
 {
 	_cleanup_close_ int ours = -1, theirs = -1;
 	pid_t self = getpid(), pid;
@@ -80,17 +89,17 @@ static int start(struct outputs *outputs, int (*fn)(void *arg), void *arg, int *
 	keeper_serve(ours, pid, begin_output, outputs);
 	/* If it still waits for an answer, it learns that there is none. */
 	close(steal_fd(&ours));
-	*ret_code = await(pid);
+	*ret_status = await(pid);
 	return 0;
 }
 
 int apart_run(enum sandbox_mode mode, struct outputs *outputs, int (*fn)(void *arg), void *arg)
 {
-	int code = EXIT_CODE_FAILED, err;
+	int status = 0, code, err;
 
 	if (mode == SANDBOX_OFF)
 		return fn(arg);
-	err = start(outputs, fn, arg, &code);
+	err = start(outputs, fn, arg, &status);
 	if (err < 0 && mode == SANDBOX_REQUIRE) {
 		log_error("no process can be started to read the recording: %s", strerror(-err));
 		(void)outputs_close(outputs, 0);
@@ -101,5 +110,8 @@ int apart_run(enum sandbox_mode mode, struct outputs *outputs, int (*fn)(void *a
 			    strerror(-err));
 		return fn(arg);
 	}
-	return outputs_close(outputs, 0) < 0 ? EXIT_CODE_FAILED : code;
+	/* Before a signal ends this process, too. */
+	err = outputs_close(outputs, 0);
+	code = end_as(status);
+	return err < 0 ? EXIT_CODE_FAILED : code;
 }
