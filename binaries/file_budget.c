@@ -73,8 +73,8 @@ int file_budget_check_object(const struct file_budget *budget, uid_t user, int f
 
 	if (!has_share(u ? u->n : 0, (size_t)fd, find_ceiling(-1)))
 		return -EMFILE;
-	return size <= JIT_OBJECTS_ALL && has_share((u ? u->object_bytes : 0) + size - 1,
-						    budget->object_bytes, JIT_OBJECTS_ALL) ?
+	return has_share((u ? u->object_bytes : 0) + size - 1, budget->object_bytes,
+			 JIT_OBJECTS_ALL) ?
 		       0 :
 		       -ENOSPC;
 }

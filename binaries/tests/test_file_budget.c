@@ -97,7 +97,10 @@ Test(file_budget, counts_what_is_not_open_yet)
 
 static int check_object(uid_t user, int fd, uint64_t size)
 {
-	return file_budget_check_object(&budget, user, fd, size);
+	_cleanup_close_ int at = fcntl(file, F_DUPFD_CLOEXEC, fd);
+
+	cr_assert_eq(at, fd);
+	return file_budget_check_object(&budget, user, at, size);
 }
 
 /* Files of this program's own may be root's. */

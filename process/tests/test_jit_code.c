@@ -103,7 +103,15 @@ Test(jit_code, what_is_not_ready_is_mapped_later)
 	put(&first);
 	clock_ns = 1;
 	cr_expect(jit_objects_update(&table, &p, SECOND, 0), "no time");
-	cr_expect(jit_objects_update(&table, &p, 2 * SECOND, UINT64_MAX) == false);
+	cr_expect_not(jit_objects_update(&table, &p, 2 * SECOND, UINT64_MAX));
+	cr_expect_eq(binary_at(&p, 0x12000), got[0]);
+	put_memory(&p, 0x12000, 0x13000, 3 * SECOND);
+	cr_expect(jit_objects_update(&table, &p, 3 * SECOND, 0), "no time");
+	cr_expect_null(binary_at(&p, 0x12000));
+	got[0]->is_loading = true;
+	cr_expect(jit_objects_update(&table, &p, 3 * SECOND, UINT64_MAX), "not read");
+	got[0]->is_loading = false;
+	cr_expect_not(jit_objects_update(&table, &p, 3 * SECOND, UINT64_MAX));
 	cr_expect_eq(binary_at(&p, 0x12000), got[0]);
 }
 

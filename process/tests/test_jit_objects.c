@@ -346,8 +346,11 @@ Test(jit_objects, processes_take_turns)
 	for (int i = 0; i < 3; i++)
 		process_set_due(all[i]);
 	tick_ns = 10;
-	for (uint64_t i = 1; i < 20; i++)
+	for (uint64_t i = 1; i < 20; i++) {
+		for (int j = 0; j < 3; j++)
+			all[j]->n_generated++;
 		(void)jit_objects_update_all(&table, i * 10 * SECOND, clock_ns + 60);
+	}
 	cr_expect_eq(n_got, 3);
 	tick_ns = 0;
 	HASH_CLEAR(hh, table.processes);
@@ -358,12 +361,13 @@ Test(jit_objects, processes_take_turns)
 /* What is behind so many is neither read nor known to be gone. */
 Test(jit_objects, a_list_that_is_too_long_is_left)
 {
-	static struct entry many[JIT_OBJECTS_WALK];
+	static struct entry many[JIT_OBJECTS_WALK + 1];
 	struct entry first;
 
 	put(&first);
 	look(&p, SECOND);
-	for (size_t i = 0; i < JIT_OBJECTS_WALK; i++) {
+	list.first = NULL;
+	for (size_t i = 0; i < JIT_OBJECTS_WALK + 1; i++) {
 		put(&many[i]);
 		many[i].size = 0;
 	}
