@@ -18,8 +18,9 @@
 /* From one look to the next: as long as there is something new, and if there is not. */
 #define FIRST_PAUSE_NS UINT64_C(20000000)
 #define LAST_PAUSE_NS UINT64_C(200000000)
-/* And so many times what a look has taken. */
-#define PAUSE_SHARE 100
+/* And so many times what a look has taken, in CPU time, and in all: it may have been preempted. */
+#define PAUSE_CPU_SHARE 100
+#define PAUSE_SHARE 10
 /* How long new targets are waited for. */
 #define SETTLE_NS UINT64_C(300000000)
 #define SETTLE_WAIT_MS 5
@@ -425,10 +426,15 @@ static void drop_lists(const struct look *l)
 	}
 }
 
+static uint64_t longer(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static void look(const struct look *l)
 {
+	uint64_t begun = clock_now_ns(), begun_cpu = clock_read_ns(CLOCK_THREAD_CPUTIME_ID), took;
 	struct jit_objects *o = l->objects;
-	uint64_t begun = clock_now_ns(), took;
 
 	o->n_generated = l->process->n_generated;
 	o->is_left = false;
@@ -440,8 +446,9 @@ static void look(const struct look *l)
 	o->pause = o->n_copied > 0 ? FIRST_PAUSE_NS : 2 * o->pause;
 	if (o->pause > LAST_PAUSE_NS)
 		o->pause = LAST_PAUSE_NS;
-	took = PAUSE_SHARE * (clock_now_ns() - begun);
-	o->next = l->now + (took > o->pause ? took : o->pause);
+	took = longer(PAUSE_SHARE * (clock_now_ns() - begun),
+		      PAUSE_CPU_SHARE * (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begun_cpu));
+	o->next = l->now + longer(took, o->pause);
 }
 
 /* The part of a segment that is in memory without another binary, as generated code is. */
