@@ -150,3 +150,28 @@ Test(jit_code, a_child_has_the_same_code_until_it_changes_its_own)
 	history_done(&child.mappings);
 	cr_expect_eq(got[1]->n_users, 0);
 }
+
+/* As of a compiler that has its code in a file in memory. */
+Test(jit_code, is_mapped_where_a_file_is_known_to_be_no_binary)
+{
+	static char path[] = "/memfd:code";
+	static struct module module = { .path = path };
+	static struct binary file = { .module = &module, .is_loading = true, .n_users = 1 };
+	const struct mapping m = { 0x10000, 0x20000, .binary = &file, .is_pending = true,
+				   .died = TIME_NEVER };
+	struct entry first;
+
+	p.packed_asked = true;
+	cr_assert_eq(process_add_mapping(&p, &m), 0);
+	place_code(0x12000, 0x100);
+	put(&first);
+	look(&p, SECOND);
+	cr_expect_eq(binary_at(&p, 0x12000), &file);
+	file.is_loading = false;
+	file.err = -ENOEXEC;
+	HASH_ADD(hh, table.processes, pid, sizeof(pid_t), &p);
+	process_table_settle(&table);
+	look(&p, 2 * SECOND);
+	cr_expect_eq(binary_at(&p, 0x12000), got[0]);
+	HASH_CLEAR(hh, table.processes);
+}
