@@ -66,7 +66,6 @@ struct binary_store {
 	struct binary *binaries;  /* by file */
 	struct binary *mapped;    /* of these, by what records call them (mapped_id.h) */
 	struct file_budget files; /* how many of these are whose */
-	uint64_t object_bytes;    /* of these, of generated code */
 	struct binary *originals; /* those that have or will have a table, by build id */
 	struct binary *closed;    /* only reports still refer to these; the newest first */
 	struct binary *vdso;
@@ -121,7 +120,8 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 
 /*
  * The same for a copy of what the process's compiler says of its code (elf/jit_object.h), which nobody
- * writes to any more. Addresses in the file are those in the process. -ENOSPC: there are too many.
+ * writes to any more. Addresses in the file are those in the process. It
+ * goes with its last user. -EMFILE or -ENOSPC: the process's user has too many.
  */
 int binary_store_get_object(struct binary_store *store, pid_t pid, int fd, struct binary **ret);
 

@@ -78,8 +78,7 @@ void load_forget(struct binary_store *store, struct binary *b)
 {
 	mapped_id_forget(store, b);
 	HASH_DEL(store->binaries, b);
-	file_budget_give(&store->files, b->user);
-	store->object_bytes -= b->object_size;
+	file_budget_give_object(&store->files, b->user, b->object_size);
 }
 
 /* Removes a binary that could not be loaded from the store; the next mapping tries again. */
@@ -164,8 +163,7 @@ static bool is_known_as_another(struct binary_store *store, struct table_job *j)
 	if (!known)
 		HASH_ADD(hh, store->binaries, id, sizeof(b->id), b);
 	if (!known && HASH_IS_ADDED(hh, b)) {
-		file_budget_take(&store->files, b->user);
-		store->object_bytes += b->object_size;
+		file_budget_take_object(&store->files, b->user, b->object_size);
 		return false;
 	}
 	b->is_loading = false;

@@ -55,25 +55,8 @@ static struct elf_origin origin_of(const struct elf_file *file)
 	return origin;
 }
 
-static int note_descriptor(void *arg, const struct elf_symbol *symbol)
-{
-	uint64_t *ret = arg;
-
-	if (symbol->is_function || strcmp(symbol->name, "__jit_debug_descriptor") != 0)
-		return 0;
-	*ret = symbol->address;
-	return 1;
-}
-
-/* Who does not export it still has the whole symbol table, or does without GDB, too. */
-static uint64_t find_jit_descriptor(const struct elf_file *file)
-{
-	uint64_t at = 0;
-
-	if (elf_symbols_each(file, false, note_descriptor, &at) == 0)
-		elf_symbols_each(file, true, note_descriptor, &at);
-	return at;
-}
+/* Two words of 32 bits and two pointers. */
+#define JIT_DESCRIPTOR_SIZE 24
 
 int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 {
@@ -85,7 +68,8 @@ int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 		.cookie_address = file->cookie_address,
 		.go_start = file->go_start,
 		.go_end = file->go_end,
-		.jit_descriptor = find_jit_descriptor(file),
+		.jit_descriptor = elf_symbols_find_variable(file, "__jit_debug_descriptor",
+							    JIT_DESCRIPTOR_SIZE),
 	};
 	vm_structs_find(file, &ret->vm);
 	snprintf(ret->packer, sizeof(ret->packer), "%s", file->packer ? file->packer : "");

@@ -65,6 +65,12 @@ static void find_symbols(struct object *o)
 	}
 }
 
+/* Who refers to what is not in a program's memory means its place in the section, wherever a copy of that is. */
+static uint64_t address_of(const Elf64_Shdr *s)
+{
+	return s->sh_flags & SHF_ALLOC ? s->sh_addr : 0;
+}
+
 /* In an object file, they are relative to their sections. */
 static void place_symbols(struct object *o)
 {
@@ -77,25 +83,27 @@ static void place_symbols(struct object *o)
 		memcpy(&symbol, to, sizeof(symbol));
 		if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= o->header.e_shnum)
 			continue;
-		symbol.st_value += o->sections[symbol.st_shndx].sh_addr;
+		symbol.st_value += address_of(&o->sections[symbol.st_shndx]);
 		memcpy(to, &symbol, sizeof(symbol));
 	}
 }
 
-static void relocate(struct object *o, const Elf64_Shdr *symbols, const Elf64_Shdr *target,
-		     const Elf64_Rela *r)
+static int relocate(struct object *o, const Elf64_Shdr *symbols, const Elf64_Shdr *target,
+		    const Elf64_Rela *r)
 {
 	uint64_t index = ELF64_R_SYM(r->r_info);
 	Elf64_Sym symbol;
 
 	if (index >= symbols->sh_size / sizeof(symbol) || r->r_offset >= target->sh_size)
-		return;
+		return 0;
 	memcpy(&symbol, o->bytes + symbols->sh_offset + index * sizeof(symbol), sizeof(symbol));
 	if (symbol.st_shndx == SHN_UNDEF)
-		return;
-	relocation_apply((uint32_t)ELF64_R_TYPE(r->r_info), symbol.st_value + (uint64_t)r->r_addend,
-			 target->sh_addr + r->r_offset, o->bytes + target->sh_offset + r->r_offset,
-			 target->sh_size - r->r_offset);
+		return 0;
+	return relocation_apply((uint32_t)ELF64_R_TYPE(r->r_info),
+				symbol.st_value + (uint64_t)r->r_addend,
+				address_of(target) + r->r_offset,
+				o->bytes + target->sh_offset + r->r_offset,
+				target->sh_size - r->r_offset);
 }
 
 /* Their targets: what describes code. That itself runs elsewhere. */
@@ -105,23 +113,41 @@ static bool is_relocated(const struct object *o, const Elf64_Shdr *s)
 	       has(o, s->sh_offset, s->sh_size);
 }
 
+static void write_section(struct object *o, size_t i)
+{
+	memcpy(o->bytes + o->header.e_shoff + i * sizeof(*o->sections), &o->sections[i],
+	       sizeof(*o->sections));
+}
+
+static bool is_handled(const struct object *o, const Elf64_Shdr *relocations)
+{
+	return relocations->sh_type == SHT_RELA && relocations->sh_info < o->header.e_shnum &&
+	       relocations->sh_link == o->symbols;
+}
+
+/* A section of which a part would be wrong is as if it were empty. */
 static int relocate_section(struct object *o, const Elf64_Shdr *relocations)
 {
 	size_t n = relocations->sh_size / sizeof(Elf64_Rela);
-	const Elf64_Shdr *target;
+	Elf64_Shdr *target;
+	int err = 0;
 
-	if (relocations->sh_info >= o->header.e_shnum || relocations->sh_link != o->symbols)
+	if (!is_handled(o, relocations))
 		return 0;
 	if (!has(o, relocations->sh_offset, relocations->sh_size) || n > o->left)
 		return -EBADMSG;
 	o->left -= n;
 	target = &o->sections[relocations->sh_info];
-	for (size_t i = 0; i < n && is_relocated(o, target); i++) {
+	for (size_t i = 0; i < n && err == 0 && is_relocated(o, target); i++) {
 		Elf64_Rela r;
 
 		memcpy(&r, o->bytes + relocations->sh_offset + i * sizeof(r), sizeof(r));
-		relocate(o, &o->sections[o->symbols], target, &r);
+		err = relocate(o, &o->sections[o->symbols], target, &r);
 	}
+	if (err == 0)
+		return 0;
+	target->sh_size = 0;
+	write_section(o, relocations->sh_info);
 	return 0;
 }
 
@@ -136,6 +162,20 @@ static bool is_eh_frame(const struct object *o, const Elf64_Shdr *s)
 	       memcmp(o->bytes + names->sh_offset + s->sh_name, name, sizeof(name)) == 0;
 }
 
+/* Otherwise it is right where it is. */
+static bool has_to_move(const struct object *o, size_t index)
+{
+	if (o->sections[index].sh_addr == 0)
+		return true;
+	for (size_t i = 1; i < o->header.e_shnum; i++) {
+		const Elf64_Shdr *s = &o->sections[i];
+
+		if (is_handled(o, s) && s->sh_info == index && s->sh_size >= sizeof(Elf64_Rela))
+			return true;
+	}
+	return false;
+}
+
 /*
  * It refers to the code by 32-bit distances, so that it has to be near, wherever the compiler has one for
  * itself, or none.
@@ -145,10 +185,10 @@ static void place_eh_frame(struct object *o, uint64_t code)
 	for (size_t i = 1; i < o->header.e_shnum; i++) {
 		Elf64_Shdr *s = &o->sections[i];
 
-		if (!is_eh_frame(o, s))
+		if (!is_eh_frame(o, s) || !has_to_move(o, i))
 			continue;
 		s->sh_addr = code;
-		memcpy(o->bytes + o->header.e_shoff + i * sizeof(*s), s, sizeof(*s));
+		write_section(o, i);
 	}
 }
 
@@ -165,10 +205,8 @@ static int place(struct object *o, uint64_t code)
 	place_eh_frame(o, code);
 	/* Sections that overlap could have the same ones again and again. */
 	o->left = o->size / sizeof(Elf64_Rela);
-	for (size_t i = 1; i < o->header.e_shnum && err == 0; i++) {
-		if (o->sections[i].sh_type == SHT_RELA)
-			err = relocate_section(o, &o->sections[i]);
-	}
+	for (size_t i = 1; i < o->header.e_shnum && err == 0; i++)
+		err = relocate_section(o, &o->sections[i]);
 	return err;
 }
 

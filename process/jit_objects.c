@@ -5,31 +5,32 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
-#include "base/write_all.h"
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "process/jit_copy.h"
 #include "process/process.h"
 #include "sandbox/fetchers.h"
 
 /* From one look to the next: as long as there is something new, and if there is not. */
 #define FIRST_PAUSE_NS UINT64_C(20000000)
 #define LAST_PAUSE_NS UINT64_C(200000000)
-/* And so many times what a look has taken. */
-#define PAUSE_SHARE 100
+/* And so many times what a look has taken, in CPU time, and in all: it may have been preempted. */
+#define PAUSE_CPU_SHARE 100
+#define PAUSE_SHARE 10
 /* How long new targets are waited for. */
 #define SETTLE_NS UINT64_C(300000000)
 #define SETTLE_WAIT_MS 5
+/* Until what there was no room for, or what could not be read, is copied again. */
+#define RETRY_NS UINT64_C(1000000000)
 /* A program and its libraries may have a compiler each. */
 #define N_LISTS 4
 
 /* As in the process's memory, by the interface's first version, the only one. */
-struct list {
+struct descriptor {
 	uint32_t version, action;
 	uint64_t relevant, first;
 };
@@ -38,45 +39,74 @@ struct list_entry {
 	uint64_t next, previous, file, size;
 };
 
+/* It may be so long that several looks walk along it, and change meanwhile. */
+struct list {
+	uint64_t at;             /* the descriptor, */
+	uint64_t code;           /* and where a mapping of its binary begins */
+	uint64_t next, previous; /* the walk goes on between these; 0: it begins, */
+	size_t n_walked;         /* after so many entries */
+	unsigned int n_failed;   /* walks, in sequence */
+};
+
 struct object {
-	uint64_t at; /* its entry's address */
+	uint64_t list, at; /* the addresses of its list's descriptor and its entry */
 	struct list_entry entry;
-	uint64_t hash;         /* of the end of the file, where names are */
+	uint64_t hash;
 	struct binary *binary; /* held; NULL: it is not used */
-	bool is_listed;        /* met in this look, */
-	bool is_other;         /* or found to be another file's by now */
+	uint64_t retry;        /* then: when it is copied again; 0: not before it is another one */
+	uint64_t low, high;    /* all its code, once it is ready */
+	size_t n_code;         /* segments of that */
+	bool is_listed;        /* met in this walk */
+	bool is_mapped;        /* or it has no code */
 };
 
 struct jit_objects {
-	uint64_t lists[N_LISTS];
-	size_t n_lists;
+	struct list lists[N_LISTS];
+	size_t n_lists, turn; /* this list is the first to be read */
 	struct object *objects;
 	size_t n, size;
-	uint64_t bytes;       /* copied, of these */
-	bool has_looked;      /* once, at all lists */
-	bool is_left;         /* something has to be copied in the next look */
-	bool is_pending;      /* some binary is not ready */
-	size_t n_met;         /* the samples, as in struct jitted, at the last look, */
-	uint64_t looked;      /* which was then */
+	uint64_t bytes;       /* copied, of these, */
+	size_t n_code;        /* and segments of code */
+	size_t n_copied;      /* in this look */
+	uint64_t low, high;   /* all code of these is within */
+	bool is_left;         /* the next look can find more, without new samples */
+	bool is_pending;      /* some object is not mapped */
+	uint64_t n_generated; /* the process's, at the last look */
 	uint64_t next, pause; /* when to look again, and after that */
 };
 
+/* One at the lists of a process. */
+struct look {
+	struct process_table *table;
+	struct process *process;
+	struct jit_objects *objects; /* its own */
+	uint64_t now;
+	uint64_t until;
+};
+
+static uint64_t descriptor_of(const struct mapping *m)
+{
+	return m->binary->elf.jit_descriptor == 0 ? 0 : m->bias + m->binary->elf.jit_descriptor;
+}
+
 void jit_objects_meet(struct process *p, const struct mapping *m)
 {
-	uint64_t at = m->bias + m->binary->elf.jit_descriptor;
 	struct jit_objects *o = p->jit_objects;
+	uint64_t at = descriptor_of(m);
 
-	if (m->binary->elf.jit_descriptor == 0)
+	if (at == 0)
 		return;
 	if (!o)
 		o = p->jit_objects = calloc(1, sizeof(*o));
 	for (size_t i = 0; o && i < o->n_lists; i++)
-		if (o->lists[i] == at)
+		if (o->lists[i].at == at)
 			return;
 	if (!o || o->n_lists == N_LISTS)
 		return;
-	o->lists[o->n_lists++] = at;
-	o->has_looked = false;
+	if (o->n == 0)
+		o->low = UINT64_MAX;
+	o->lists[o->n_lists++] = (struct list){ .at = at, .code = m->start };
+	o->is_left = true;
 	o->pause = FIRST_PAUSE_NS;
 	process_set_due(p);
 }
@@ -87,8 +117,24 @@ struct jit_objects *jit_objects_copy(const struct jit_objects *o)
 
 	if (!copy)
 		return NULL;
-	memcpy(copy->lists, o->lists, sizeof(copy->lists));
-	copy->n_lists = o->n_lists;
+	*copy = *o;
+	copy->objects = NULL;
+	copy->size = 0;
+	while (copy->size < o->n)
+		if (array_reserve(copy->objects, copy->size, copy->size) < 0) {
+			free(copy->objects);
+			free(copy);
+			return NULL;
+		}
+	for (size_t i = 0; i < o->n; i++) {
+		copy->objects[i] = o->objects[i];
+		binary_hold(copy->objects[i].binary);
+	}
+	for (size_t i = 0; i < o->n_lists; i++)
+		copy->lists[i].next = copy->lists[i].n_failed = 0;
+	copy->is_left = true;
+	copy->n_generated = 0;
+	copy->next = 0;
 	copy->pause = FIRST_PAUSE_NS;
 	return copy;
 }
@@ -103,228 +149,317 @@ struct jit_objects *jit_objects_free(struct jit_objects *o)
 	return NULL;
 }
 
-static int copy_bytes(struct process_table *table, const struct process *p, uint64_t from,
-		      uint64_t size, uint8_t *to)
+size_t jit_objects_n_mappings(const struct jit_objects *o)
 {
-	int err = 0;
+	/* Each leaves a part of what was there before it. */
+	return o ? 2 * o->n_code : 0;
+}
 
-	for (uint64_t done = 0; err == 0 && done < size;) {
-		uint64_t left = DP_USER_PAGE_SIZE - (from + done) % DP_USER_PAGE_SIZE;
-		uint64_t n = size - done < left ? size - done : left;
+static bool is_object(const struct binary *b)
+{
+	return b && b->object_size > 0;
+}
 
-		err = fetchers_read(table->fetchers, p->thread, from + done, to + done, n);
-		done += n;
+void jit_objects_cover(struct process *p, const struct mapping *m)
+{
+	struct jit_objects *o = p->jit_objects;
+
+	if (!o || m->end <= o->low || m->start >= o->high || is_object(m->binary))
+		return;
+	for (size_t i = 0; i < o->n; i++) {
+		struct object *object = &o->objects[i];
+
+		if (!object->is_mapped || m->end <= object->low || m->start >= object->high)
+			continue;
+		object->is_mapped = false;
+		o->is_pending = true;
 	}
-	return err;
 }
 
-static uint64_t hash_end(const uint8_t *bytes, uint64_t size)
+static bool is_bare(const struct mapping *m)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (uint64_t i = size < DP_USER_PAGE_SIZE ? 0 : size - DP_USER_PAGE_SIZE; i < size; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3;
-	return hash;
+	return m && !m->binary && !m->is_pending && !m->is_unread;
 }
 
-/* Memory is used again: another file may be where one was, and be as large. */
-static bool is_same_file(struct process_table *table, const struct process *p,
-			 const struct object *o)
+/* What is there where its code was has no description, then. It becomes one with what is beside it. */
+static void unmap_segment(const struct look *l, const struct mapping *m)
 {
-	uint64_t n = o->entry.size < DP_USER_PAGE_SIZE ? o->entry.size : DP_USER_PAGE_SIZE;
-	uint8_t end[DP_USER_PAGE_SIZE];
+	struct process *p = l->process;
+	const struct history *h = &p->mappings;
+	const struct mapping *left = history_find(h, m->start - 1, TIME_NEVER - 1),
+			     *right = history_find(h, m->end, TIME_NEVER - 1);
+	struct mapping bare = { m->start, m->end, .born = l->now, .died = TIME_NEVER };
 
-	return !o->binary || copy_bytes(table, p, o->entry.file + o->entry.size - n, n, end) < 0 ||
-	       hash_end(end, n) == o->hash;
+	if (l->table->binaries->symbols && !p->jitted)
+		p->jitted = jitted_new(&l->table->jitted, p->pid);
+	bare.jitted = p->jitted;
+	if (is_bare(left) && left->jitted == bare.jitted)
+		bare.start = left->start;
+	if (is_bare(right) && right->jitted == bare.jitted)
+		bare.end = right->end;
+	(void)process_add_mapping(p, &bare);
 }
 
-/* Nobody else has it, and nobody writes to it any more. */
-static int copy_file(struct process_table *table, const struct process *p,
-		     const struct list_entry *e, uint64_t *ret_hash)
+static void unmap_code(const struct look *l, const struct object *object)
 {
-	_cleanup_free_ uint8_t *bytes = malloc(e->size);
-	_cleanup_close_ int file = -1;
-	int err = bytes ? copy_bytes(table, p, e->file, e->size, bytes) : -ENOMEM;
+	const struct binary *b = object->binary;
 
-	if (err < 0)
-		return err;
-	file = memfd_create("jit", MFD_CLOEXEC);
-	if (file < 0)
-		return -errno;
-	err = write_all(file, bytes, e->size);
-	*ret_hash = hash_end(bytes, e->size);
-	return err < 0 ? err : steal_fd(&file);
+	for (size_t i = 0; i < object->n_code; i++) {
+		const struct mapping *m = history_find(&l->process->mappings,
+						       b->elf.segments[i].address, TIME_NEVER - 1);
+
+		if (m && m->binary == b)
+			unmap_segment(l, m);
+	}
 }
 
-static bool has_room(const struct jit_objects *o, uint64_t size)
+static void drop_binary(const struct look *l, struct object *object)
 {
-	return size > 0 && size <= JIT_OBJECT_SIZE && size <= JIT_OBJECTS_BYTES - o->bytes;
+	if (!object->binary)
+		return;
+	unmap_code(l, object);
+	l->objects->bytes -= object->entry.size;
+	l->objects->n_code -= object->n_code;
+	object->n_code = 0;
+	binary_drop(object->binary);
+	object->binary = NULL;
+}
+
+static void drop_object(const struct look *l, struct object *object)
+{
+	drop_binary(l, object);
+	*object = l->objects->objects[--l->objects->n];
+}
+
+/* Those of a list, or only what its walk has not met: that code has been freed. */
+static void drop_objects(const struct look *l, const struct list *list, bool all)
+{
+	struct jit_objects *o = l->objects;
+
+	for (size_t i = o->n; i-- > 0;)
+		if (o->objects[i].list == list->at && (all || !o->objects[i].is_listed))
+			drop_object(l, &o->objects[i]);
+}
+
+/* Others may leave room. */
+static bool is_shortage(int err)
+{
+	return err == -ENOSPC || err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
+
+static int copy_object(const struct look *l, struct object *object)
+{
+	const struct list_entry *e = &object->entry;
+	int file;
+
+	if (e->size > JIT_OBJECTS_BYTES - l->objects->bytes)
+		return -ENOSPC;
+	file = jit_copy_file(l->table, l->process, e->file, e->size, &object->hash);
+	return file < 0 ? file :
+			  binary_store_get_object(l->table->binaries, l->process->pid, file,
+						  &object->binary);
 }
 
 /* A new entry. What cannot be read now is read in the next look. */
-static int add_object(struct process_table *table, struct process *p, uint64_t at,
-		      const struct list_entry *e)
+static int add_object(const struct look *l, const struct list *list, const struct list_entry *e)
 {
-	struct jit_objects *o = p->jit_objects;
-	struct object object = { .at = at, .entry = *e, .is_listed = true };
-	int file, err = 0;
+	struct object object = {
+		.list = list->at, .at = list->next, .entry = *e, .is_listed = true
+	};
+	struct jit_objects *o = l->objects;
+	int err;
 
 	if (array_reserve(o->objects, o->n, o->size) < 0)
 		return -ENOMEM;
-	if (has_room(o, e->size)) {
-		file = copy_file(table, p, e, &object.hash);
-		if (file == -EAGAIN || file == -ETIMEDOUT)
-			return file;
-		err = file < 0 ? file :
-				 binary_store_get_object(table->binaries, p->pid, file,
-							 &object.binary);
-	} else {
-		err = -E2BIG;
-	}
-	log_debug("process %d: code is described at %#" PRIx64 ", in %" PRIu64 " bytes%s%s", p->pid,
-		  e->file, e->size, err < 0 ? ": " : "", err < 0 ? strerror(-err) : "");
+	err = copy_object(l, &object);
+	if (err == -EAGAIN || err == -ETIMEDOUT)
+		return err;
+	log_debug("process %d: code is described at %#" PRIx64 ", in %" PRIu64 " bytes%s%s",
+		  l->process->pid, e->file, e->size, err < 0 ? ": " : "",
+		  err < 0 ? strerror(-err) : "");
 	if (err == 0) {
 		binary_hold(object.binary);
 		o->bytes += e->size;
 		o->is_pending = true;
+		o->n_copied++;
+	} else {
+		object.retry = l->now + RETRY_NS;
 	}
 	o->objects[o->n++] = object;
 	return 0;
 }
 
-static struct object *find_object(const struct jit_objects *o, uint64_t at,
+static struct object *find_object(const struct jit_objects *o, const struct list *list,
 				  const struct list_entry *e)
 {
-	for (size_t i = 0; i < o->n; i++)
-		if (o->objects[i].at == at && o->objects[i].entry.file == e->file &&
-		    o->objects[i].entry.size == e->size && !o->objects[i].is_other)
-			return &o->objects[i];
+	for (size_t i = 0; i < o->n; i++) {
+		struct object *object = &o->objects[i];
+
+		if (object->at == list->next && object->list == list->at &&
+		    object->entry.file == e->file && object->entry.size == e->size)
+			return object;
+	}
 	return NULL;
 }
 
-/* 1: the list leads back to what was met already; 0; or a negative errno. */
-static int note_entry(struct process_table *table, struct process *p, uint64_t at,
-		      const struct list_entry *e, uint64_t until)
+static bool may_stay(const struct look *l, const struct object *object)
 {
-	struct jit_objects *o = p->jit_objects;
-	struct object *known = find_object(o, at, e);
-	int err;
+	const struct list_entry *e = &object->entry;
 
-	if (known && known->is_listed)
-		return 1;
-	if (known && is_same_file(table, p, known)) {
+	return object->retry != 0 ?
+		       l->now < object->retry :
+		       jit_copy_is_same(l->table, l->process, e->file, e->size, object->hash);
+}
+
+/* 1: the time is up; 0; or a negative errno. */
+static int note_entry(const struct look *l, const struct list *list, const struct list_entry *e)
+{
+	struct object *known = find_object(l->objects, list, e);
+
+	if (known && may_stay(l, known)) {
 		known->is_listed = true;
 		return 0;
 	}
 	if (known)
-		known->is_other = true;
-	if (o->n >= JIT_OBJECTS_MAX || clock_now_ns() > until) {
-		o->is_left = true;
+		drop_object(l, known);
+	if (e->size == 0 || e->size > JIT_OBJECT_SIZE || l->objects->n >= JIT_OBJECTS_MAX)
 		return 0;
-	}
-	err = add_object(table, p, at, e);
-	o->is_left |= err < 0;
-	return err == -ENOMEM ? err : 0;
+	return clock_now_ns() > l->until ? 1 : add_object(l, list, e);
 }
 
-/* The list may change, or lead anywhere. */
-static int read_list(struct process_table *table, struct process *p, uint64_t address,
-		     uint64_t until)
+static int begin_walk(const struct look *l, struct list *list)
 {
-	struct list_entry e;
-	struct list list;
-	uint64_t at;
-	int err = fetchers_read(table->fetchers, p->thread, address, &list, sizeof(list));
+	struct descriptor d;
+	int err = fetchers_read(l->table->fetchers, l->process->thread, list->at, &d, sizeof(d));
 
-	if (err < 0 || list.version != 1)
+	if (err < 0)
 		return err;
-	at = list.first;
-	for (size_t n = 0; at != 0 && n < JIT_OBJECTS_MAX; n++) {
-		err = copy_bytes(table, p, at, sizeof(e), (uint8_t *)&e);
-		if (err == 0)
-			err = note_entry(table, p, at, &e, until);
-		if (err != 0)
-			return err < 0 ? err : 0;
-		at = e.next;
-	}
+	list->next = d.version == 1 ? d.first : 0;
+	list->previous = 0;
+	list->n_walked = 0;
+	for (size_t i = 0; i < l->objects->n; i++)
+		if (l->objects->objects[i].list == list->at)
+			l->objects->objects[i].is_listed = false;
 	return 0;
 }
 
-/* What is there where its code was has no description, then. */
-static void unmap_code(struct process *p, const struct binary *b, uint64_t now)
+/* 1: the time is up; 0: it has come to the end; -ESTALE: the list changed meanwhile; or another errno. */
+static int walk(const struct look *l, struct list *list)
 {
-	for (size_t i = 0; i < b->elf.n_segments; i++) {
-		const struct mapping *m =
-			history_find(&p->mappings, b->elf.segments[i].address, TIME_NEVER - 1);
-		struct mapping bare;
+	int err = list->next == 0 ? begin_walk(l, list) : 0;
 
-		if (!m || m->binary != b)
-			continue;
-		bare = (struct mapping){ m->start, m->end, .jitted = p->jitted, .born = now,
-					 .died = TIME_NEVER };
-		(void)process_add_mapping(p, &bare);
+	while (err == 0 && list->next != 0) {
+		struct list_entry e;
+
+		if (list->n_walked == JIT_OBJECTS_WALK)
+			return -E2BIG;
+		if (clock_now_ns() > l->until)
+			return 1;
+		err = jit_copy_bytes(l->table, l->process, list->next, sizeof(e), &e);
+		if (err == 0 && e.previous != list->previous)
+			err = -ESTALE;
+		if (err == 0)
+			err = note_entry(l, list, &e);
+		if (err != 0)
+			break;
+		list->previous = list->next;
+		list->next = e.next;
+		list->n_walked++;
 	}
+	return err;
 }
 
-/* Their code has been freed. */
-static void drop_unlisted(struct process *p, uint64_t now)
+/* True if the next look may lead further. */
+static bool look_at_list(const struct look *l, struct list *list)
 {
-	struct jit_objects *o = p->jit_objects;
-	size_t kept = 0;
+	int err = walk(l, list);
 
-	for (size_t i = 0; i < o->n; i++) {
-		struct object *object = &o->objects[i];
-
-		if (object->is_listed) {
-			o->objects[kept++] = *object;
-			continue;
-		}
-		if (!object->binary)
-			continue;
-		o->bytes -= object->entry.size;
-		unmap_code(p, object->binary, now);
-		binary_drop(object->binary);
-	}
-	o->n = kept;
-}
-
-static void look(struct process_table *table, struct process *p, uint64_t now)
-{
-	struct jit_objects *o = p->jit_objects;
-	uint64_t begun = clock_now_ns(), took;
-	size_t before = o->n;
-	int err = 0;
-
-	for (size_t i = 0; i < o->n; i++)
-		o->objects[i].is_listed = false;
-	o->is_left = false;
-	o->n_met = p->jitted ? p->jitted->n_met : 0;
-	o->looked = now;
-	for (size_t i = 0; i < o->n_lists && err == 0; i++)
-		err = read_list(table, p, o->lists[i], begun + JIT_OBJECTS_TURN_NS);
+	if (err == 1)
+		return true;
+	list->next = 0;
 	if (err == 0) {
-		o->has_looked = true;
-		o->pause = o->n > before ? FIRST_PAUSE_NS : 2 * o->pause;
-		drop_unlisted(p, now);
-	} else {
-		o->pause *= 2;
+		list->n_failed = 0;
+		drop_objects(l, list, false);
+		return false;
 	}
+	list->n_failed = err == -E2BIG ? JIT_OBJECTS_FAILURES : list->n_failed + 1;
+	return list->n_failed < JIT_OBJECTS_FAILURES;
+}
+
+static bool has_descriptor(const struct mapping *m, uint64_t at)
+{
+	return m && m->binary && !m->is_pending && m->died == TIME_NEVER && descriptor_of(m) == at;
+}
+
+static void find_descriptor(void *arg, struct mapping *m)
+{
+	struct list *list = arg;
+
+	if (has_descriptor(m, list->at))
+		list->code = m->start;
+}
+
+static bool is_loaded(const struct process *p, struct list *list)
+{
+	const struct history *h = &p->mappings;
+
+	if (has_descriptor(history_find(h, list->code, TIME_NEVER - 1), list->at))
+		return true;
+	history_each(h, find_descriptor, list);
+	return has_descriptor(history_find(h, list->code, TIME_NEVER - 1), list->at);
+}
+
+/* Those of libraries that the process has closed. */
+static void drop_lists(const struct look *l)
+{
+	const struct process *p = l->process;
+	struct jit_objects *o = l->objects;
+
+	/* They may come back. */
+	if (p->list || p->doubted != 0 || p->has_pending)
+		return;
+	for (size_t i = o->n_lists; i-- > 0;) {
+		if (is_loaded(p, &o->lists[i]))
+			continue;
+		drop_objects(l, &o->lists[i], true);
+		o->lists[i] = o->lists[--o->n_lists];
+	}
+}
+
+static uint64_t longer(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void look(const struct look *l)
+{
+	uint64_t begun = clock_now_ns(), begun_cpu = clock_read_ns(CLOCK_THREAD_CPUTIME_ID), took;
+	struct jit_objects *o = l->objects;
+
+	o->n_generated = l->process->n_generated;
+	o->is_left = false;
+	o->n_copied = 0;
+	drop_lists(l);
+	for (size_t i = 0; i < o->n_lists; i++)
+		o->is_left |= look_at_list(l, &o->lists[(o->turn + i) % o->n_lists]);
+	o->turn++;
+	o->pause = o->n_copied > 0 ? FIRST_PAUSE_NS : 2 * o->pause;
 	if (o->pause > LAST_PAUSE_NS)
 		o->pause = LAST_PAUSE_NS;
-	took = PAUSE_SHARE * (clock_now_ns() - begun);
-	o->next = now + (took > o->pause ? took : o->pause);
+	took = longer(PAUSE_SHARE * (clock_now_ns() - begun),
+		      PAUSE_CPU_SHARE * (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begun_cpu));
+	o->next = l->now + longer(took, o->pause);
 }
 
 /* The part of a segment that is in memory without another binary, as generated code is. */
-static void map_segment(struct process *p, struct binary *b, const struct elf_segment *s,
-			uint64_t now)
+static void map_segment(const struct look *l, struct binary *b, const struct elf_segment *s)
 {
-	const struct mapping *m = history_find(&p->mappings, s->address, TIME_NEVER - 1);
+	const struct mapping *m = history_find(&l->process->mappings, s->address, TIME_NEVER - 1);
 	struct mapping code = { .start = s->address,
 				.end = s->address + s->memory_size,
 				.offset = s->offset,
 				.binary = b,
-				.born = now,
+				.born = l->now,
 				.died = TIME_NEVER };
 
 	if (!s->executable || !m || m->binary || m->is_pending || code.end <= code.start)
@@ -332,75 +467,130 @@ static void map_segment(struct process *p, struct binary *b, const struct elf_se
 	if (code.end > m->end)
 		code.end = m->end;
 	/* Short of memory, it remains without a description. */
-	(void)process_add_mapping(p, &code);
+	(void)process_add_mapping(l->process, &code);
 }
 
-/* Later changes may have covered it with what was there before, so this is done again. */
-static void map_code(struct process *p, uint64_t now)
+/* Its file has been read. */
+static void note_code(const struct look *l, struct object *object)
 {
-	struct jit_objects *o = p->jit_objects;
+	const struct elf_facts *elf = &object->binary->elf;
+	struct jit_objects *o = l->objects;
+	int err = object->binary->err;
+
+	if (err == 0 && elf->n_segments > JIT_OBJECTS_CODE - o->n_code)
+		err = -ENOSPC;
+	if (err < 0) {
+		object->retry = is_shortage(err) ? l->now + RETRY_NS : 0;
+		drop_binary(l, object);
+		return;
+	}
+	object->low = UINT64_MAX;
+	object->n_code = elf->n_segments;
+	o->n_code += elf->n_segments;
+	for (size_t i = 0; i < elf->n_segments; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+		uint64_t end = s->address + s->memory_size;
+
+		object->low = s->address < object->low ? s->address : object->low;
+		object->high = end > object->high ? end : object->high;
+	}
+	o->low = object->low < o->low ? object->low : o->low;
+	o->high = object->high > o->high ? object->high : o->high;
+}
+
+/* False: it has to wait. */
+static bool map_object(const struct look *l, struct object *object)
+{
+	struct binary *b = object->binary;
+
+	if (binary_is_pending(b) || clock_now_ns() > l->until)
+		return false;
+	if (object->n_code == 0)
+		note_code(l, object);
+	for (size_t i = 0; i < object->n_code; i++)
+		map_segment(l, b, &b->elf.segments[i]);
+	object->is_mapped = true;
+	return true;
+}
+
+static void map_code(const struct look *l)
+{
+	struct jit_objects *o = l->objects;
 
 	o->is_pending = false;
-	for (size_t i = 0; i < o->n; i++) {
-		struct binary *b = o->objects[i].binary;
-
-		if (!b || b->err < 0)
-			continue;
-		if (binary_is_pending(b)) {
-			o->is_pending = true;
-			continue;
-		}
-		for (size_t j = 0; j < b->elf.n_segments; j++)
-			map_segment(p, b, &b->elf.segments[j], now);
-	}
+	for (size_t i = 0; i < o->n; i++)
+		if (o->objects[i].binary && !o->objects[i].is_mapped)
+			o->is_pending |= !map_object(l, &o->objects[i]);
 }
 
-/* What is there may have been replaced. */
-static bool is_sampled(const struct jit_objects *o)
+/* Another process may have got its number. */
+static bool is_gone(const struct process *p)
 {
-	for (size_t i = 0; i < o->n; i++) {
-		const struct binary *b = o->objects[i].binary;
+	return p->is_replaced || p->left != TIME_NEVER ||
+	       (p->exited != TIME_NEVER && !process_is_same(p));
+}
 
-		if (b && b->table && b->table->last_used > o->looked)
-			return true;
+/* Samples in generated code: something may be new there, or have replaced what was known. */
+static bool is_due(const struct process *p, uint64_t now)
+{
+	const struct jit_objects *o = p->jit_objects;
+
+	return now >= o->next && (o->is_left || p->n_generated != o->n_generated);
+}
+
+bool jit_objects_update(struct process_table *table, struct process *p, uint64_t now,
+			uint64_t until)
+{
+	struct jit_objects *o = p->jit_objects;
+	struct look l = { table, p, o, now, until };
+
+	if (!o || p->is_unread)
+		return false;
+	if (!is_due(p, now) && !o->is_pending)
+		return o->is_left;
+	if (is_gone(p)) {
+		p->jit_objects = jit_objects_free(o);
+		return false;
 	}
+	if (is_due(p, now))
+		look(&l);
+	if (o->is_pending)
+		map_code(&l);
+	if (o->n_lists > 0)
+		return o->is_left || o->is_pending;
+	p->jit_objects = jit_objects_free(o);
 	return false;
 }
 
-void jit_objects_update(struct process_table *table, struct process *p, uint64_t now)
+bool jit_objects_update_all(struct process_table *table, uint64_t now, uint64_t until)
 {
-	struct jit_objects *o = p->jit_objects;
+	struct process *first = process_table_find(table, table->jit_turn), *p;
+	bool is_left = false;
 
-	if (!o || p->is_unread)
-		return;
-	if (now >= o->next && (!o->has_looked || o->is_left ||
-			       (p->jitted && p->jitted->n_met != o->n_met) || is_sampled(o)))
-		look(table, p, now);
-	if (o->is_pending || p->changed)
-		map_code(p, now);
-}
+	if (!first || !first->is_due)
+		first = table->due;
+	p = first;
+	while (p) {
+		uint64_t begun = clock_now_ns();
+		uint64_t end = begun + JIT_OBJECTS_TURN_NS;
 
-static bool look_at_all(struct process_table *table)
-{
-	uint64_t now = clock_now_ns();
-	struct process *p, *next;
-	bool is_awaited = false;
-
-	HASH_ITER(hh, table->processes, p, next) {
-		jit_objects_update(table, p, now);
-		is_awaited |=
-			p->jit_objects && (!p->jit_objects->has_looked || p->jit_objects->is_left ||
-					   p->jit_objects->is_pending);
+		if (begun > until)
+			break;
+		is_left |= jit_objects_update(table, p, now, end < until ? end : until);
+		p = p->next_due ? p->next_due : table->due;
+		if (p == first)
+			break;
 	}
-	return is_awaited;
+	table->jit_turn = p ? p->pid : 0;
+	return is_left;
 }
 
 void jit_objects_settle(struct process_table *table)
 {
 	const struct timespec pause = { .tv_nsec = SETTLE_WAIT_MS * 1000000 };
-	uint64_t until = clock_now_ns() + SETTLE_NS;
+	uint64_t now = clock_now_ns(), until = now + SETTLE_NS;
 
-	while (look_at_all(table) && clock_now_ns() < until)
+	while (jit_objects_update_all(table, now, until) && (now = clock_now_ns()) < until)
 		if (!binary_store_wait(table->binaries, SETTLE_WAIT_MS))
 			nanosleep(&pause, NULL);
 }

@@ -227,6 +227,7 @@ static int process_replace(struct process_table *table, struct process *p, uint6
 	process_end_mappings(p, time);
 	snapshot_retire(&table->snapshots, p->snapshot, clock_now_ns());
 	p->snapshot = NULL;
+	p->jit_objects = jit_objects_free(p->jit_objects);
 	p->changed = false;
 	p->exited = time;
 	p->is_replaced = true;
@@ -271,6 +272,7 @@ static int process_give_away(struct process_table *table, struct process *p, uin
 		return process_begin_anew(table, p, time);
 	process_list_cancel(table, p);
 	process_end_mappings(p, time);
+	p->jit_objects = jit_objects_free(p->jit_objects);
 	p->known_from = p->left = time; /* until a sample passes the filter */
 	p->exited = TIME_NEVER;
 	return 0;
@@ -411,8 +413,8 @@ void process_table_miss_cookie(struct process_table *table, struct process *p, u
 	history_each(&p->mappings, check_cookie, &(struct cookie_check){ table, p });
 }
 
-/* True if it is the same process. Starts are in ticks, rounded down. */
-static bool process_is_same(const struct process *p)
+/* Starts are in ticks, rounded down. */
+bool process_is_same(const struct process *p)
 {
 	uint64_t at_most = p->exited < p->known_from ? p->exited : p->known_from;
 	struct proc_stat stat;
@@ -474,10 +476,12 @@ static void settle(void *arg, struct mapping *m)
 
 	if (!m->is_pending)
 		return;
-	if (!mapping_settle(s->table, s->process, m))
+	if (!mapping_settle(s->table, s->process, m)) {
 		s->is_settled = false;
-	else if (m->died == TIME_NEVER)
+	} else if (m->died == TIME_NEVER) {
 		process_change(s->process);
+		jit_objects_cover(s->process, m);
+	}
 }
 
 static void process_settle(struct process_table *table, struct process *p)
@@ -523,11 +527,11 @@ int process_table_publish(struct process_table *table, uint64_t now)
 
 	if (table->generation != generation)
 		look_at_tables(table);
+	(void)jit_objects_update_all(table, now, clock_now_ns() + JIT_OBJECTS_TURN_NS);
 	for (p = table->due; p; p = next) {
 		next = p->next_due;
 		process_settle_doubt(table, p, now);
 		hotspot_update(table, p, now);
-		jit_objects_update(table, p, now);
 		n_large += process_is_large(p);
 		if (p->changed && has_ended(p))
 			p->changed = false;

@@ -32,6 +32,7 @@ struct process {
 	uint64_t doubted;                /* when code was found that the mappings do not explain; 0:
 	                            * never */
 	struct jit_objects *jit_objects; /* NULL: it does not describe its code */
+	uint64_t n_generated;            /* frames of its samples in code that is in no file */
 	struct hotspot *hotspot;         /* NULL: no JVM was seen yet */
 	struct jitted *jitted;           /* its JIT code; NULL: none was seen yet */
 	struct snapshot *snapshot;       /* the one that the kernel uses */
@@ -95,6 +96,7 @@ struct process_table {
 	struct process *processes;
 	struct process *due;  /* those that process_table_publish() has to look at */
 	uint64_t generation;  /* of the tables that the snapshots refer to */
+	pid_t jit_turn;       /* whose described code is looked at first (jit_objects.h) */
 	uint64_t recorded_ns; /* the last record of code that a process of the table has since */
 	size_t n_large;       /* processes with many mappings (process_snapshot.h) */
 	struct packed_reported packed;
@@ -185,6 +187,9 @@ int process_table_publish(struct process_table *table, uint64_t now);
  */
 void process_table_forget(struct process_table *table, uint64_t before);
 
+/* True if it runs, and the PID is still its own. */
+bool process_is_same(const struct process *process);
+
 /* True if the binary's cookie is readable in memory and different. */
 bool process_cookie_differs(const struct process_table *table, const struct process *process,
 			    const struct mapping *mapping);
@@ -207,6 +212,7 @@ static inline int process_add_mapping(struct process *process, const struct mapp
 {
 	process_change(process);
 	process->has_pending |= mapping->is_pending;
+	jit_objects_cover(process, mapping);
 	return history_add(&process->mappings, mapping);
 }
 

@@ -8,6 +8,13 @@
 #include "samples/return_check.h"
 #include "samples/unwinder.h"
 
+/* By a compiler, which may replace it. */
+static void note_generated(const struct resolver *r, const struct mapping *m)
+{
+	if (m && r->owner && (m->binary ? m->binary->object_size > 0 : !m->is_unread))
+		r->owner->n_generated++;
+}
+
 size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const struct process *p,
 		       struct unwinder_result *walk, const struct dp_sample *raw, struct frame *ret)
 {
@@ -47,6 +54,7 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 			jitted_meet(m->jitted);
 			f->module = m->jitted->module;
 		}
+		note_generated(r, m);
 		if (!m || !m->binary)
 			continue;
 		f->module = m->binary->module;

@@ -124,7 +124,7 @@ Test(jit_object, code_without_bytes_has_a_place)
 	uint8_t *linked;
 	size_t size;
 
-	/* As LuaJIT has it, which makes a program right away. */
+	/* Some have no copy of the code, and some are programs already, with all relocations applied. */
 	o.header.e_type = ET_EXEC;
 	o.sections[TEXT].sh_type = SHT_NOBITS;
 	o.sections[TEXT].sh_offset = sizeof(o) * 2;
@@ -136,6 +136,85 @@ Test(jit_object, code_without_bytes_has_a_place)
 	cr_expect_eq(file.segments[0].memory_size, sizeof(o.text));
 	cr_expect_eq(memcmp(file.cfi.data, o.frames, sizeof(o.frames)), 0, "it was relocated");
 	elf_file_done(&file);
+	free(linked);
+}
+
+static int link_frames(const struct object *o, struct elf_file *file, uint8_t **ret)
+{
+	size_t size;
+	int err = link_it(o, ret, &size);
+
+	return err < 0 ? err : elf_file_init_memory(file, *ret, size);
+}
+
+Test(jit_object, frames_move_only_if_they_are_relocated)
+{
+	struct object o = make();
+	struct elf_file file;
+	uint8_t *linked;
+
+	o.sections[RELOCATIONS].sh_info = SYMTAB;
+	cr_assert_eq(link_frames(&o, &file, &linked), 0);
+	cr_expect_eq(file.cfi.address, FRAMES);
+	elf_file_done(&file);
+	free(linked);
+	o.sections[EH_FRAME].sh_addr = 0;
+	cr_assert_eq(link_frames(&o, &file, &linked), 0);
+	cr_expect_eq(file.cfi.address, CODE);
+	elf_file_done(&file);
+	free(linked);
+}
+
+Test(jit_object, what_does_not_fit_is_no_description)
+{
+	static const struct {
+		uint32_t type;
+		uint64_t addend;
+		bool fits;
+	} cases[] = {
+		{ R_X86_64_PC32, 0, true },
+		{ R_X86_64_PC32, 0x7fffffff, true },
+		{ R_X86_64_PC32, 0x80000008, false },
+		{ R_X86_64_PLT32, 0x80000008, false },
+		{ R_X86_64_PC32, -(uint64_t)0x80000008, false },
+		{ R_X86_64_32, 0, false },
+		{ R_X86_64_32, -(uint64_t)CODE, true },
+		{ R_X86_64_32, 0xffffffff - (uint64_t)CODE, true },
+		{ R_X86_64_32, -(uint64_t)CODE - 1, false },
+		{ R_X86_64_32S, -(uint64_t)CODE - 1, true },
+		{ R_X86_64_32S, 0x80000000 - (uint64_t)CODE, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct object o = make();
+		struct elf_file file;
+		uint8_t *linked;
+		int err;
+
+		o.relocations[0].r_info = ELF64_R_INFO(1, cases[i].type);
+		o.relocations[0].r_addend = (int64_t)cases[i].addend;
+		err = link_frames(&o, &file, &linked);
+		cr_assert_eq(err, 0);
+		cr_expect_eq(file.cfi.size, cases[i].fits ? sizeof(o.frames) : 0, "case %zu", i);
+		elf_file_done(&file);
+		free(linked);
+	}
+}
+
+/* A compiler may have copied it, as all sections, to some address. */
+Test(jit_object, debug_information_refers_to_places_in_sections)
+{
+	struct object o = make();
+	uint8_t *linked;
+	uint32_t word;
+	size_t size;
+
+	o.sections[STRINGS].sh_addr = FRAMES;
+	o.symbols[1].st_shndx = STRINGS;
+	o.relocations[0] = (Elf64_Rela){ 8, ELF64_R_INFO(1, R_X86_64_32), 4 };
+	cr_assert_eq(link_it(&o, &linked, &size), 0);
+	memcpy(&word, linked + offsetof(struct object, frames) + 8, sizeof(word));
+	cr_expect_eq(word, 4);
 	free(linked);
 }
 

@@ -1,79 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lists of generated code in memory: this process's own, as nothing fetches for the table. */
+/* Which entries of lists of generated code are read, and when. */
 #include "process/jit_objects.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "process/tests/jit_world.h"
 
-#include "binaries/binary.h"
-#include "limits/limits.h"
-#include "process/process.h"
-
-#define SECOND UINT64_C(1000000000)
-
-/* As a process has them. */
-struct entry {
-	struct entry *next, *previous;
-	const void *file;
-	uint64_t size;
-};
-
-struct list {
-	uint32_t version, action;
-	struct entry *relevant, *first;
-};
-
-static struct binary_store binaries;
-static struct process_table table;
-static struct process p;
-static struct jitted jitted;
-static struct list list;
-static struct binary with_list;
-static uint8_t bytes[4096];
-static size_t n_got, n_bytes;
-static struct binary *got[2 * JIT_OBJECTS_MAX];
-
-int __wrap_binary_store_get_object(struct binary_store *store, pid_t pid, int fd,
-				   struct binary **ret);
-
-/* None has any code. */
-int __wrap_binary_store_get_object(struct binary_store *store, pid_t pid, int fd,
-				   struct binary **ret)
-{
-	n_bytes += (size_t)lseek(fd, 0, SEEK_END);
-	close(fd);
-	*ret = got[n_got++] = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
-}
-
-static void begin(void)
-{
-	struct mapping m = { .binary = &with_list };
-
-	list = (struct list){ .version = 1 };
-	with_list.elf.jit_descriptor = (uintptr_t)&list;
-	table = (struct process_table){ .binaries = &binaries };
-	p = (struct process){ .pid = getpid(), .thread = getpid(), .jitted = &jitted };
-	n_got = n_bytes = 0;
-	jit_objects_meet(&p, &m);
-	cr_assert(p.jit_objects);
-}
-
-/* Memory of the few binaries is left to the end. */
-static void end(void)
-{
-	p.jit_objects = jit_objects_free(p.jit_objects);
-}
+/* A library with a compiler of its own. */
+static struct binary with_other_list;
 
 TestSuite(jit_objects, .init = begin, .fini = end);
-
-static void put(struct entry *e)
-{
-	*e = (struct entry){ .next = list.first, .file = bytes, .size = sizeof(bytes) };
-	list.first = e;
-}
 
 Test(jit_objects, each_entry_is_copied_once)
 {
@@ -82,11 +16,11 @@ Test(jit_objects, each_entry_is_copied_once)
 	put(&first);
 	put(&second);
 	second.size = 100;
-	jit_objects_update(&table, &p, SECOND);
+	look(&p, SECOND);
 	cr_expect_eq(n_got, 2);
 	cr_expect_eq(n_bytes, sizeof(bytes) + 100);
-	jitted.n_met++;
-	jit_objects_update(&table, &p, 10 * SECOND);
+	p.n_generated++;
+	look(&p, 10 * SECOND);
 	cr_expect_eq(n_got, 2);
 }
 
@@ -95,17 +29,17 @@ Test(jit_objects, it_is_read_again_for_samples_only)
 	struct entry first, second;
 
 	put(&first);
-	jit_objects_update(&table, &p, SECOND);
+	look(&p, SECOND);
 	put(&second);
-	jit_objects_update(&table, &p, 10 * SECOND);
+	look(&p, 10 * SECOND);
 	cr_expect_eq(n_got, 1);
-	jitted.n_met++;
-	jit_objects_update(&table, &p, 20 * SECOND);
+	p.n_generated++;
+	look(&p, 20 * SECOND);
 	cr_expect_eq(n_got, 2);
 	/* And not for each of many. */
 	put(&(struct entry){ 0 });
-	jitted.n_met++;
-	jit_objects_update(&table, &p, 20 * SECOND + 1);
+	p.n_generated++;
+	look(&p, 20 * SECOND + 1);
 	cr_expect_eq(n_got, 2);
 }
 
@@ -115,17 +49,16 @@ Test(jit_objects, what_is_taken_off_the_list_is_let_go)
 
 	put(&first);
 	put(&second);
-	jit_objects_update(&table, &p, SECOND);
+	look(&p, SECOND);
 	cr_assert_eq(n_got, 2);
-	list.first = &second;
 	second.next = NULL;
-	jitted.n_met++;
-	jit_objects_update(&table, &p, 10 * SECOND);
+	p.n_generated++;
+	look(&p, 10 * SECOND);
 	cr_expect_eq(got[0]->n_users + got[1]->n_users, 1);
 	/* Put there again, it may be other code. */
 	put(&first);
-	jitted.n_met++;
-	jit_objects_update(&table, &p, 20 * SECOND);
+	p.n_generated++;
+	look(&p, 20 * SECOND);
 	cr_expect_eq(n_got, 3);
 }
 
@@ -134,29 +67,13 @@ Test(jit_objects, another_file_at_the_same_place_is_seen)
 	struct entry first;
 
 	put(&first);
-	jit_objects_update(&table, &p, SECOND);
+	look(&p, SECOND);
 	bytes[sizeof(bytes) - 1]++;
-	jitted.n_met++;
-	jit_objects_update(&table, &p, 10 * SECOND);
+	p.n_generated++;
+	look(&p, 10 * SECOND);
 	cr_assert_eq(n_got, 2);
 	cr_expect_eq(got[0]->n_users, 0);
 	cr_expect_eq(got[1]->n_users, 1);
-}
-
-Test(jit_objects, it_is_read_again_for_samples_in_its_code)
-{
-	struct table used = { .last_used = SECOND };
-	struct entry first, second;
-
-	put(&first);
-	jit_objects_update(&table, &p, SECOND);
-	got[0]->table = &used;
-	put(&second);
-	jit_objects_update(&table, &p, 10 * SECOND);
-	cr_expect_eq(n_got, 1);
-	used.last_used = 2 * SECOND;
-	jit_objects_update(&table, &p, 20 * SECOND);
-	cr_expect_eq(n_got, 2);
 }
 
 Test(jit_objects, a_circle_ends)
@@ -166,10 +83,10 @@ Test(jit_objects, a_circle_ends)
 	put(&first);
 	put(&second);
 	first.next = &second;
-	jit_objects_update(&table, &p, SECOND);
+	look(&p, SECOND);
 	cr_expect_eq(n_got, 2);
-	jitted.n_met++;
-	jit_objects_update(&table, &p, 10 * SECOND);
+	p.n_generated++;
+	look(&p, 10 * SECOND);
 	cr_expect_eq(n_got, 2);
 }
 
@@ -187,16 +104,16 @@ Test(jit_objects, forged_ones_are_left_out)
 	far.size = 1;
 	put(&empty);
 	empty.size = 0;
-	jit_objects_update(&table, &p, SECOND);
+	look(&p, SECOND);
 	cr_expect_eq(n_got, 1);
 	/* Nor is the rest of a list that leads nowhere, or of another version. */
 	list.first = (struct entry *)8;
-	jitted.n_met++;
-	jit_objects_update(&table, &p, 10 * SECOND);
+	p.n_generated++;
+	look(&p, 10 * SECOND);
 	cr_expect_eq(got[0]->n_users, 1, "it is not known to be gone");
 	list = (struct list){ .version = 2, .first = &good };
-	jitted.n_met++;
-	jit_objects_update(&table, &p, 20 * SECOND);
+	p.n_generated++;
+	look(&p, 20 * SECOND);
 	cr_expect_eq(got[0]->n_users, 0);
 }
 
@@ -207,24 +124,277 @@ Test(jit_objects, only_so_many_are_copied)
 	for (size_t i = 0; i < JIT_OBJECTS_MAX + 10; i++)
 		put(&many[i]);
 	for (uint64_t i = 1; i < 20; i++) {
-		jitted.n_met++;
-		jit_objects_update(&table, &p, i * 10 * SECOND);
+		p.n_generated++;
+		look(&p, i * 10 * SECOND);
 	}
 	cr_expect_eq(n_got, JIT_OBJECTS_MAX);
 }
 
-Test(jit_objects, a_child_looks_for_itself)
+Test(jit_objects, a_list_that_cannot_be_read_stops_no_other)
+{
+	struct entry first, of_other = { .file = bytes, .size = 100 };
+
+	load(&with_other_list, &other_list, 0x4000);
+	other_list.first = &of_other;
+	put(&first);
+	look(&p, SECOND);
+	cr_assert_eq(n_got, 2);
+	list.first = (struct entry *)8;
+	other_list.first = NULL;
+	p.n_generated++;
+	look(&p, 10 * SECOND);
+	cr_expect_eq(got[0]->n_users, 1, "it is not known to be gone");
+	cr_expect_eq(got[1]->n_users, 0);
+}
+
+Test(jit_objects, a_list_goes_with_its_library)
+{
+	struct entry first, of_other = { .file = bytes, .size = 100 };
+
+	load(&with_other_list, &other_list, 0x4000);
+	other_list.first = &of_other;
+	put(&first);
+	look(&p, SECOND);
+	put_memory(&p, 0x4000, 0x5000, SECOND);
+	/* Mappings that are not certain say nothing. */
+	p.doubted = 1;
+	p.n_generated++;
+	look(&p, 10 * SECOND);
+	cr_expect_eq(got[1]->n_users, 1);
+	p.doubted = 0;
+	p.n_generated++;
+	look(&p, 20 * SECOND);
+	cr_expect_eq(got[0]->n_users, 1);
+	cr_expect_eq(got[1]->n_users, 0);
+	/* The last one takes all with it. */
+	put_memory(&p, 0x1000, 0x2000, 20 * SECOND);
+	p.n_generated++;
+	look(&p, 30 * SECOND);
+	cr_expect_null(p.jit_objects);
+	cr_expect_eq(got[0]->n_users, 0);
+}
+
+Test(jit_objects, another_mapping_of_the_library_keeps_its_list)
 {
 	struct entry first;
 
 	put(&first);
-	jit_objects_update(&table, &p, SECOND);
-	struct process child = { .pid = p.pid,
-				 .thread = p.thread,
-				 .jit_objects = jit_objects_copy(p.jit_objects) };
-	jit_objects_update(&table, &child, SECOND);
-	cr_expect_eq(n_got, 2);
-	jit_objects_free(child.jit_objects);
-	cr_expect_eq(got[1]->n_users, 0);
+	load(&with_list, &list, 0x4000);
+	look(&p, SECOND);
+	put_memory(&p, 0x1000, 0x2000, SECOND);
+	p.n_generated++;
+	look(&p, 10 * SECOND);
+	cr_assert(p.jit_objects);
 	cr_expect_eq(got[0]->n_users, 1);
+}
+
+Test(jit_objects, nothing_is_read_of_others)
+{
+	struct entry first;
+
+	put(&first);
+	p.exited = 1; /* it had started by then, which this one had not */
+	look(&p, SECOND);
+	cr_expect_eq(n_got, 0);
+	cr_expect_null(p.jit_objects);
+}
+
+Test(jit_objects, nothing_is_read_of_those_that_left)
+{
+	struct entry first;
+
+	put(&first);
+	p.left = 1;
+	look(&p, SECOND);
+	cr_expect_eq(n_got, 0);
+	p.left = TIME_NEVER;
+	load(&with_list, &list, 0x1000);
+	p.is_replaced = true;
+	look(&p, SECOND);
+	cr_expect_eq(n_got, 0);
+}
+
+/* A list that changes while it is read leads elsewhere: nothing on it is known to be gone. */
+Test(jit_objects, a_list_has_to_lead_back)
+{
+	struct entry first, second, stray = { .file = bytes, .size = 10 };
+
+	put(&first);
+	put(&second);
+	look(&p, SECOND);
+	second.next = &stray;
+	p.n_generated++;
+	look(&p, 10 * SECOND);
+	cr_expect_eq(n_got, 2);
+	cr_expect_eq(got[1]->n_users, 1);
+	stray.previous = &second;
+	look(&p, 20 * SECOND);
+	cr_expect_eq(n_got, 3, "without a new sample");
+	cr_expect_eq(got[1]->n_users, 0);
+}
+
+Test(jit_objects, what_leads_nowhere_is_not_read_for_ever)
+{
+	struct entry first;
+	int n = 0;
+
+	put(&first);
+	first.previous = &first;
+	while (n < 100 && jit_objects_update(&table, &p, (uint64_t)++n * 10 * SECOND, UINT64_MAX))
+		;
+	cr_expect_gt(n, 1);
+	cr_expect_lt(n, 100);
+}
+
+/* As of one that compiles on and on: what was copied is behind it all. */
+Test(jit_objects, many_new_ones_do_not_hide_known_ones)
+{
+	static struct entry many[2 * JIT_OBJECTS_MAX];
+
+	for (size_t i = 0; i < 2 * JIT_OBJECTS_MAX; i++) {
+		put(&many[i]);
+		if (i == JIT_OBJECTS_MAX - 1)
+			look(&p, SECOND);
+	}
+	p.n_generated++;
+	cr_expect_not(jit_objects_update(&table, &p, 10 * SECOND, UINT64_MAX), "there is no more");
+	cr_expect_eq(n_got, JIT_OBJECTS_MAX);
+	for (size_t i = 0; i < n_got; i++)
+		cr_expect_eq(got[i]->n_users, 1);
+	/* Their end is seen, too, and leaves room. */
+	many[JIT_OBJECTS_MAX].next = NULL;
+	p.n_generated++;
+	look(&p, 20 * SECOND);
+	cr_expect_eq(got[0]->n_users, 0);
+	p.n_generated++;
+	look(&p, 30 * SECOND);
+	cr_expect_eq(n_got, 2 * JIT_OBJECTS_MAX);
+}
+
+/* Several looks walk along it. */
+Test(jit_objects, a_walk_goes_on_where_it_has_stopped)
+{
+	struct entry many[10];
+	int n = 0;
+
+	for (size_t i = 0; i < 10; i++)
+		put(&many[i]);
+	clock_ns = tick_ns = 1;
+	while (jit_objects_update(&table, &p, (uint64_t)++n * 10 * SECOND, clock_ns + 9))
+		cr_assert_lt(n, 100);
+	cr_expect_gt(n, 2);
+	cr_expect_eq(n_got, 10);
+	tick_ns = 0;
+	look(&p, 1000 * SECOND);
+	cr_expect_eq(n_got, 10);
+}
+
+Test(jit_objects, what_had_no_room_is_copied_later)
+{
+	struct entry first;
+
+	put(&first);
+	get_err = -EMFILE;
+	look(&p, SECOND);
+	get_err = 0;
+	p.n_generated++;
+	look(&p, SECOND + SECOND / 2);
+	cr_expect_eq(n_got, 0);
+	p.n_generated++;
+	look(&p, 3 * SECOND);
+	cr_expect_eq(n_got, 1);
+}
+
+Test(jit_objects, what_cannot_be_read_is_copied_when_it_changes)
+{
+	struct entry first;
+
+	put(&first);
+	load_err = -ENOEXEC;
+	look(&p, SECOND);
+	p.n_generated++;
+	look(&p, 3 * SECOND);
+	cr_expect_eq(n_got, 1);
+	bytes[sizeof(bytes) - 1]++;
+	p.n_generated++;
+	look(&p, 5 * SECOND);
+	cr_expect_eq(n_got, 2);
+	load_err = -EMFILE;
+	bytes[sizeof(bytes) - 1]++;
+	p.n_generated++;
+	look(&p, 7 * SECOND);
+	p.n_generated++;
+	look(&p, 9 * SECOND);
+	cr_expect_eq(n_got, 4, "not for lack of room");
+}
+
+/* Each of three takes all the time. */
+Test(jit_objects, processes_take_turns)
+{
+	struct process others[2] = { p, p };
+	struct process *all[] = { &p, &others[0], &others[1] };
+	struct entry first;
+
+	put(&first);
+	for (int i = 0; i < 3; i++) {
+		all[i]->pid = 100 + i;
+		all[i]->is_due = false;
+		all[i]->jit_objects = i > 0 ? jit_objects_copy(p.jit_objects) : p.jit_objects;
+		HASH_ADD(hh, table.processes, pid, sizeof(pid_t), all[i]);
+	}
+	table.due = NULL;
+	for (int i = 0; i < 3; i++)
+		process_set_due(all[i]);
+	tick_ns = 10;
+	for (uint64_t i = 1; i < 20; i++) {
+		for (int j = 0; j < 3; j++)
+			all[j]->n_generated++;
+		(void)jit_objects_update_all(&table, i * 10 * SECOND, clock_ns + 60);
+	}
+	cr_expect_eq(n_got, 3);
+	tick_ns = 0;
+	HASH_CLEAR(hh, table.processes);
+	for (int i = 1; i < 3; i++)
+		jit_objects_free(all[i]->jit_objects);
+}
+
+/* What is behind so many is neither read nor known to be gone. */
+Test(jit_objects, a_list_that_is_too_long_is_left)
+{
+	static struct entry many[JIT_OBJECTS_WALK + 1];
+	struct entry first;
+
+	put(&first);
+	look(&p, SECOND);
+	list.first = NULL;
+	for (size_t i = 0; i < JIT_OBJECTS_WALK + 1; i++) {
+		put(&many[i]);
+		many[i].size = 0;
+	}
+	p.n_generated++;
+	cr_expect_not(jit_objects_update(&table, &p, 10 * SECOND, UINT64_MAX));
+	cr_expect_eq(got[0]->n_users, 1);
+}
+
+Test(jit_objects, so_many_bytes_are_copied)
+{
+	static uint8_t large[JIT_OBJECT_SIZE];
+	static struct entry many[JIT_OBJECTS_BYTES / JIT_OBJECT_SIZE + 1];
+	const size_t n = JIT_OBJECTS_BYTES / JIT_OBJECT_SIZE;
+
+	for (size_t i = 0; i < n + 1; i++) {
+		put(&many[i]);
+		many[i].file = large;
+		many[i].size = sizeof(large);
+	}
+	look(&p, SECOND);
+	cr_expect_eq(n_got, n);
+	/* Until others are gone. */
+	list.first = &many[0];
+	many[0].previous = NULL;
+	p.n_generated++;
+	look(&p, 10 * SECOND);
+	p.n_generated++;
+	look(&p, 20 * SECOND);
+	cr_expect_eq(n_got, n + 1);
 }
