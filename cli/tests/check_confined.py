@@ -7,11 +7,15 @@ usage: check_confined.py DWARFPROF PROGRAM-DIR
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import harness
 from harness import busy, dwarfprof, main, start, wait_for
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../symbols/tests"))
+import debug_files  # noqa: E402
 
 NOBODY = 65534
 
@@ -97,6 +101,21 @@ class Confined(unittest.TestCase):
         for mode in "off", "auto", "require":
             result = self.run_on("report", recording, f"--sandbox={mode}", "--format", "folded", "--no-cache", user=NOBODY)
             self.assertEqual((result.stdout, result.stderr), (self.folded, ""))
+
+    def test_that_asks_a_server(self):
+        """It may use sockets of the Internet then, and write what it gets."""
+        program, debug = self.path("inlined"), self.path("debug")
+        shutil.copy(harness.program("inlined"), program)
+        subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+        subprocess.run(["strip", "--strip-all", program], check=True)
+        recording = self.path("x.dwarfprof")
+        dwarfprof("-d", "1", "--kill", "-o", recording, "--", program, "3")
+        with debug_files.Server({debug_files.build_id(program): debug}) as server:
+            result = self.run_on("report", recording, "-v", "--sandbox=require", "--format", "folded", "--no-cache",
+                                 env=server.environment(self.directory))
+            self.assertIn(f"/buildid/{debug_files.build_id(program)}/debuginfo", server.asked)
+        self.assertIn("recordings are read with no capabilities", result.stderr)
+        self.assertIn("_[i]", result.stdout)
 
     def test_a_pipe_that_is_closed(self):
         report = start("report", self.recording, "--format", "jsonl", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
