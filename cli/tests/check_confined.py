@@ -22,6 +22,9 @@ from slow_files import SlowFiles
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../symbols/tests"))
 import debug_files  # noqa: E402
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../symbols/tests"))
+import debug_files  # noqa: E402
+
 NOBODY = 65534
 LANDLOCK_CREATE_RULESET = 444  # x86-64's asm/unistd_64.h
 
@@ -183,6 +186,21 @@ class Confined(unittest.TestCase):
         for mode in "off", "auto", "require":
             result = self.run_on("report", recording, f"--sandbox={mode}", "--format", "folded", "--no-cache", user=NOBODY)
             self.assertEqual((result.stdout, result.stderr), (self.folded, ""))
+
+    def test_that_asks_a_server(self):
+        """It may use sockets of the Internet then, and write what it gets."""
+        program, debug = self.path("inlined"), self.path("debug")
+        shutil.copy(harness.program("inlined"), program)
+        subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+        subprocess.run(["strip", "--strip-all", program], check=True)
+        recording = self.path("x.dwarfprof")
+        dwarfprof("-d", "1", "--kill", "-o", recording, "--", program, "3")
+        with debug_files.Server({debug_files.build_id(program): debug}) as server:
+            result = self.run_on("report", recording, "-v", "--sandbox=require", "--format", "folded", "--no-cache",
+                                 env=server.environment(self.directory))
+            self.assertIn(f"/buildid/{debug_files.build_id(program)}/debuginfo", server.asked)
+        self.assertIn("recordings are read with no capabilities", result.stderr)
+        self.assertIn("_[i]", result.stdout)
 
     def test_a_pipe_that_is_closed(self):
         report = start("report", self.recording, "--format", "jsonl", stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -27,13 +27,21 @@
 
 TestSuite(keeper, .timeout = 60);
 
+/* Ends with its parent, which may have ended already. */
+static void follow(pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(0);
+}
+
 /* A child, which ends with this process. */
 static pid_t start_other(int *ret_pidfd)
 {
-	pid_t pid = fork();
+	pid_t self = getpid(), pid = fork();
 
 	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		follow(self);
 		pause();
 		_exit(0);
 	}
@@ -45,12 +53,12 @@ static pid_t start_other(int *ret_pidfd)
 /* As a spawner starts it: a child's child. */
 static pid_t start_helper(int *ret_pidfd)
 {
+	pid_t self = getpid(), pid;
 	int ends[2];
-	pid_t pid;
 
 	cr_assert(pipe2(ends, O_CLOEXEC) == 0);
 	if (fork() == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		follow(self);
 		pid = start_other(ret_pidfd);
 		cr_assert(write(ends[1], &pid, sizeof(pid)) == sizeof(pid));
 		pause();
