@@ -69,6 +69,8 @@ static int end_as(int status)
 
 static int start(struct outputs *outputs, int (*fn)(void *arg), void *arg, int *ret_status)
 {
+	/* If it is ignored, also by inheritance, wait(2) does not work. */
+	const struct sigaction wait_for_child = { .sa_handler = SIG_DFL };
 	_cleanup_close_ int ours = -1, theirs = -1;
 	pid_t self = getpid(), pid;
 	int sockets[2];
@@ -78,6 +80,7 @@ static int start(struct outputs *outputs, int (*fn)(void *arg), void *arg, int *
 	ours = sockets[0];
 	theirs = sockets[1];
 	fflush(NULL);
+	sigaction(SIGCHLD, &wait_for_child, NULL);
 	pid = fork();
 	if (pid < 0)
 		return -errno;

@@ -346,7 +346,7 @@ static int begin_walk(const struct look *l, struct list *list)
 /* 1: the time is up; 0: it has come to the end; -ESTALE: the list changed meanwhile; or another errno. */
 static int walk(const struct look *l, struct list *list)
 {
-	int err = list->next == 0 ? begin_walk(l, list) : 0;
+	int err = list->next == 0 || list->n_walked == 0 ? begin_walk(l, list) : 0;
 
 	while (err == 0 && list->next != 0) {
 		struct list_entry e;
@@ -462,7 +462,8 @@ static void map_segment(const struct look *l, struct binary *b, const struct elf
 				.born = l->now,
 				.died = TIME_NEVER };
 
-	if (!s->executable || !m || m->binary || m->is_pending || code.end <= code.start)
+	if (!s->executable || !m || m->binary || m->is_pending || m->is_unread ||
+	    code.end <= code.start)
 		return;
 	if (code.end > m->end)
 		code.end = m->end;

@@ -518,6 +518,17 @@ static void look_at_tables(struct process_table *table)
 			process_change(p);
 }
 
+/* Whatever it takes, most of the time is left to samples. */
+static void look_at_objects(struct process_table *table, uint64_t now)
+{
+	uint64_t begun = clock_now_ns();
+
+	if (begun < table->jit_next)
+		return;
+	(void)jit_objects_update_all(table, now, begun + JIT_OBJECTS_TURN_NS);
+	table->jit_next = begun + JIT_OBJECTS_PAUSE * (clock_now_ns() - begun);
+}
+
 int process_table_publish(struct process_table *table, uint64_t now)
 {
 	uint64_t generation = table->binaries->tables.generation;
@@ -527,7 +538,7 @@ int process_table_publish(struct process_table *table, uint64_t now)
 
 	if (table->generation != generation)
 		look_at_tables(table);
-	(void)jit_objects_update_all(table, now, clock_now_ns() + JIT_OBJECTS_TURN_NS);
+	look_at_objects(table, now);
 	for (p = table->due; p; p = next) {
 		next = p->next_due;
 		process_settle_doubt(table, p, now);

@@ -97,6 +97,7 @@ struct process_table {
 	struct process *due;  /* those that process_table_publish() has to look at */
 	uint64_t generation;  /* of the tables that the snapshots refer to */
 	pid_t jit_turn;       /* whose described code is looked at first (jit_objects.h) */
+	uint64_t jit_next;    /* and when */
 	uint64_t recorded_ns; /* the last record of code that a process of the table has since */
 	size_t n_large;       /* processes with many mappings (process_snapshot.h) */
 	struct packed_reported packed;

@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -382,13 +383,20 @@ static bool restrict_files_of_reader(const struct confine_reader *reader)
 #define CAPABILITIES_TO_CONFINE                                                                    \
 	(1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_SETPCAP | 1U << CAP_DAC_OVERRIDE)
 
+/* Then the kernel executes it only while the bounding set has them all, even for root (capabilities(7)). */
+static bool has_file_capabilities(void)
+{
+	return getxattr("/proc/self/exe", "security.capability", NULL, 0) > 0;
+}
+
 void confine_spawner(bool finds)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3];
 	uint32_t kept = CAPABILITIES_TO_CONFINE | (finds ? 1U << CAP_DAC_READ_SEARCH : 0);
 
-	for (unsigned int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
+	for (unsigned int c = 0;
+	     !has_file_capabilities() && prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
 		if (c >= 32 || !(kept & 1U << c))
 			(void)prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
 	if (syscall(SYS_capget, &header, had) == 0)

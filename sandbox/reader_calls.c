@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <linux/fs.h>
+#include <linux/fscrypt.h>
+#include <linux/fsverity.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stddef.h>
@@ -113,8 +116,19 @@ static const int calls_of_clients[] = {
 
 /* Types a terminal's input; changes what a file is; sends signals to others. */
 static const unsigned int requests[] = {
-	TIOCSTI,           TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS,
-	FS_IOC_FSSETXATTR, FIOSETOWN, SIOCSPGRP,       FIOASYNC,
+	TIOCSTI,
+	TIOCLINUX,
+	FS_IOC_SETFLAGS,
+	FS_IOC32_SETFLAGS,
+	FS_IOC_FSSETXATTR,
+	FIOSETOWN,
+	SIOCSPGRP,
+	FIOASYNC,
+	FS_IOC_ENABLE_VERITY,
+	FS_IOC_SET_ENCRYPTION_POLICY,
+	BTRFS_IOC_SUBVOL_SETFLAGS,
+	BTRFS_IOC_SUBVOL_CREATE,
+	BTRFS_IOC_SUBVOL_CREATE_V2,
 };
 
 /* The kernel looks at the lower half of what is an int for it. */
@@ -143,6 +157,9 @@ static const struct {
 	{ SCMP_SYS(fcntl), { IS(1, F_SETFL), HAS(2, O_ASYNC, O_ASYNC) }, 2 },
 	{ SCMP_SYS(getsockopt), { IS(1, SOL_SOCKET), IS(2, OPTION_PEERPIDFD) }, 2 },
 	{ SCMP_SYS(setsockopt), { IS(1, SOL_SOCKET), IS(2, OPTION_PASSPIDFD) }, 2 },
+	/* Landlock sees it from Linux 6.2 on. */
+	{ SCMP_SYS(open), { HAS(1, O_ACCMODE | O_TRUNC, O_TRUNC) }, 1 },
+	{ SCMP_SYS(openat), { HAS(2, O_ACCMODE | O_TRUNC, O_TRUNC) }, 1 },
 	{ SCMP_SYS(prlimit64), { IS_NOT(0, 0) }, 1 },
 	{ SCMP_SYS(sched_setaffinity), { IS_NOT(0, 0) }, 1 },
 	{ SCMP_SYS(sched_setattr), { IS_NOT(0, 0) }, 1 },

@@ -22,9 +22,6 @@ from slow_files import SlowFiles
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../symbols/tests"))
 import debug_files  # noqa: E402
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../symbols/tests"))
-import debug_files  # noqa: E402
-
 NOBODY = 65534
 LANDLOCK_CREATE_RULESET = 444  # x86-64's asm/unistd_64.h
 
@@ -92,6 +89,20 @@ class Confined(unittest.TestCase):
                 self.assertEqual(command.returncode, code, said)
                 self.assertEqual(b"the process that reads the recording has ended: " in said, code == 1, said)
                 self.assertEqual(os.listdir(self.directory), [])
+
+    def test_ignored_signals(self):
+        """As some supervisors start their commands."""
+        result = self.run_on("report", self.recording, "--format", "folded",
+                             preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual((result.stdout, result.stderr), (self.folded, ""))
+
+    def test_a_program_with_capabilities(self):
+        """The kernel executes it, as for helpers, only where all of them can be had."""
+        program = shutil.copy(harness.DWARFPROF, self.path("dwarfprof"))
+        subprocess.run(["setcap", "cap_bpf,cap_perfmon=ep", program], check=True)
+        result = subprocess.run([program, "report", self.recording, "--format", "folded", "--sandbox=require"], text=True,
+                                capture_output=True)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, self.folded, ""))
 
     def test_what_must_be_and_cannot(self):
         """Without Landlock, a recording is read with what is left, or with --sandbox=require not at all."""

@@ -67,6 +67,11 @@ static const struct attempt attributes[] = {
 	{ "FS_IOC_SETFLAGS above", SYS_ioctl, { -1, ABOVE | FS_IOC_SETFLAGS, 0 } },
 	{ "FS_IOC32_SETFLAGS", SYS_ioctl, { -1, FS_IOC32_SETFLAGS, 0 } },
 	{ "FS_IOC_FSSETXATTR", SYS_ioctl, { -1, FS_IOC_FSSETXATTR, 0 } },
+	{ "FS_IOC_ENABLE_VERITY", SYS_ioctl, { -1, 0x40806685, 0 } },
+	{ "FS_IOC_SET_ENCRYPTION_POLICY", SYS_ioctl, { -1, 0x800c6613, 0 } },
+	{ "BTRFS_IOC_SUBVOL_SETFLAGS", SYS_ioctl, { -1, 0x4008941a, 0 } },
+	{ "O_TRUNC", SYS_openat, { -1, (long)"", O_TRUNC } },
+	{ "open and O_TRUNC", SYS_open, { (long)"", O_TRUNC } },
 };
 
 static const struct attempt pidfds[] = {
@@ -123,6 +128,7 @@ static const struct attempt sockets[] = {
 
 static const struct attempt allowed[] = {
 	{ "F_SETFL", SYS_fcntl, { -1, F_SETFL, O_NONBLOCK } },
+	{ "O_WRONLY", SYS_openat, { -1, (long)"", O_WRONLY | O_TRUNC } },
 	{ "F_DUPFD", SYS_fcntl, { -1, F_DUPFD_CLOEXEC, 0 } },
 	{ "SO_TYPE", SYS_getsockopt, { -1, SOL_SOCKET, SO_TYPE, 0 } },
 	{ "own prlimit64", SYS_prlimit64, { 0, RLIMIT_DATA, 0, 0 } },
