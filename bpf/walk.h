@@ -433,10 +433,11 @@ PORT_GLOBAL int walk_forget(struct walk *w)
 }
 
 /*
- * Walks the stack that w->in.regs belongs to, as if so much of WALK_MAX_COST were used up. The caller has set regs, in_syscall, snapshot,
- * memory_map, snapshot_cell, unwind and max_frames. Stores the number of frames and the outcome in
- * w->out.sample, the number of outermost frames in common with the previous walk in w->out.n_same,
- * and the other frames in w->out.frames; walk_spell_out() adds the common ones.
+ * Walks the stack that w->in.regs belongs to, as if `cost` of WALK_MAX_COST were used up. The caller
+ * has set regs, in_syscall, snapshot, memory_map, snapshot_cell, unwind and max_frames. Stores the
+ * number of frames and the outcome in w->out.sample, the number of outermost frames in common with
+ * the previous walk in w->out.n_same, and the other frames in w->out.frames; walk_spell_out() adds
+ * the common ones.
  *
  * A walk that was preempted for long, such as one from a uprobe, may have read memory that was
  * reused since. Whoever frees a snapshot overwrites its id first, so the id is compared again at

@@ -118,14 +118,11 @@ struct jit_objects *jit_objects_copy(const struct jit_objects *o)
 	if (!copy)
 		return NULL;
 	*copy = *o;
-	copy->objects = NULL;
-	copy->size = 0;
-	while (copy->size < o->n)
-		if (array_reserve(copy->objects, copy->size, copy->size) < 0) {
-			free(copy->objects);
-			free(copy);
-			return NULL;
-		}
+	copy->objects = o->size > 0 ? calloc(o->size, sizeof(*o->objects)) : NULL;
+	if (o->size > 0 && !copy->objects) {
+		free(copy);
+		return NULL;
+	}
 	for (size_t i = 0; i < o->n; i++) {
 		copy->objects[i] = o->objects[i];
 		binary_hold(copy->objects[i].binary);
