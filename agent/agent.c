@@ -12,7 +12,7 @@
 
 #include "agent/figures.h"
 #include "agent/left_spools.h"
-#include "agent/limits.h"
+#include "agent/memory_share.h"
 #include "agent/notify.h"
 #include "agent/own_use.h"
 #include "agent/pulls.h"
@@ -175,7 +175,7 @@ static int open_outputs(struct agent *a, struct generation *g)
 
 		*backend = find_backend(a->now, &o->backends[i], o->spool);
 		if (!*backend)
-			err = backend_open(&o->backends[i], o->spool, limits_spool_bytes(o),
+			err = backend_open(&o->backends[i], o->spool, memory_share_spool_bytes(o),
 					   backend);
 		if (err == 0)
 			g->delivered[g->n_backends++] =
@@ -308,7 +308,7 @@ static void configure_backends(const struct generation *old, const struct genera
 	for (size_t i = 0; old->options != next->options && i < next->n_backends; i++)
 		if (uses(old, next->backends[i]) &&
 		    backend_configure(next->backends[i], &next->options->backends[i],
-				      limits_spool_bytes(next->options)) < 0)
+				      memory_share_spool_bytes(next->options)) < 0)
 			log_warning("%s is posted to as before", backend_name(next->backends[i]));
 }
 
@@ -409,12 +409,12 @@ static void look_at_memory(struct agent *a, uint64_t now)
 	if (a->next || a->old || !a->is_ready || (a->renewed_ns && now < a->renewed_ns + RENEW_NS))
 		return;
 	own_use_read(&own, &helpers);
-	if (!limits_is_exceeded(o, own.private_bytes + helpers.private_bytes,
-				waiting_bytes(a->now)))
+	if (!memory_share_is_exceeded(o, own.private_bytes + helpers.private_bytes,
+				      waiting_bytes(a->now)))
 		return;
 	a->renewed_ns = now;
 	log_warning("%" PRIu64 " MiB of memory are in use, more than --memory allows (%" PRIu64
-		    " MiB): the profiler is begun anew",
+		    " MiB): the profiler is restarted",
 		    (own.private_bytes + helpers.private_bytes) >> 20, o->memory >> 20);
 	begin_next(a, o, BY_MEMORY, a->now->divisor);
 }
@@ -485,7 +485,7 @@ static void hurry(struct agent *a, uint64_t now)
 	}
 	if (now < a->ends_ns + GIVE_UP_NS)
 		return;
-	log_error("the open interval could not be written in time, and is lost");
+	log_error("the current interval could not be written in time, and is lost");
 	for (size_t i = 0; i < a->now->n_backends; i++)
 		backend_say_left(a->now->backends[i]);
 	_exit(EXIT_CODE_FAILED);

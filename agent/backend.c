@@ -99,10 +99,9 @@ static void mark_open(struct backend *b, const char *spool)
 	}
 	fd = open(b->mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 && errno == EEXIST)
-		log_warning(
-			"the last run did not end by itself: the interval that was open is lost "
-			"for %s",
-			backend_name(b));
+		log_warning("the last run ended abnormally: its last interval is lost "
+			    "for %s",
+			    backend_name(b));
 }
 
 static int open_deliver(struct backend *b, const struct backend_options *options,

@@ -97,10 +97,10 @@ bool rate_change(struct rate *r, const struct figures *f, const struct profiler_
 	if (advised == *divisor || hz == 0)
 		return false;
 	if (advised > *divisor)
-		log_warning("there is no time for %u samples per second: %u from now on", f->run.hz,
+		log_warning("cannot keep up with %u samples per second: %u from now on", f->run.hz,
 			    hz);
 	else
-		log_info("there is time for %u samples per second again", hz);
+		log_info("sampling at %u samples per second again", hz);
 	*divisor = advised;
 	return true;
 }

@@ -460,8 +460,7 @@ static int open_socket(struct server *s)
 	if (err < 0)
 		return err;
 	if (!s->address.is_local && !s->token[0]) {
-		log_error("cannot listen at %s without a token: others than this machine's users "
-			  "reach it",
+		log_error("cannot listen at %s without a token: other machines can reach it",
 			  where);
 		log_detail("try:  --pull-token-file FILE, or --pull 127.0.0.1:PORT");
 		return -EACCES;

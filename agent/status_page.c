@@ -59,7 +59,7 @@ static void put_what(const struct figures *f, FILE *to)
 	if (f->run.hz)
 		put_number(to, "samples per second and CPU", f->run.hz);
 	if (f->run.hz < f->asked_hz)
-		put_number(to, "as there is no time for more, instead of", f->asked_hz);
+		put_number(to, "to keep up, instead of", f->asked_hz);
 	fputs("<tr><th>since</th><td>", to);
 	put_time(to, f->started_real_ns);
 	fputs("</td></tr>\n</table>\n", to);

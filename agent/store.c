@@ -132,10 +132,9 @@ static int look_around(struct store *s)
 	if (s->n_kept > 0)
 		qsort(s->kept, s->n_kept, sizeof(*s->kept), compare_names);
 	if (s->state.n_cleaned > 0)
-		log_warning(
-			"the last run did not end by itself: the interval that was open is lost "
-			"(%" PRIu64 " half written files, %" PRIu64 " bytes, removed from %s)",
-			s->state.n_cleaned, size_cleaned, s->path);
+		log_warning("the last run ended abnormally: its last interval is lost "
+			    "(%" PRIu64 " half written files, %" PRIu64 " bytes, removed from %s)",
+			    s->state.n_cleaned, size_cleaned, s->path);
 	return err;
 }
 

@@ -27,7 +27,7 @@ FIGURES = {
 }
 
 
-RUN = {"recorded_bytes_per_sample": 10, "ring_bytes_per_sample": 200, "rooted": 0.99, "cpu_share": 0.001, "bpf_ns": 2000}
+RUN = {"samples": 9, "recorded_bytes_per_sample": 10, "ring_bytes_per_sample": 200, "rooted": 0.99, "cpu_share": 0.0004, "bpf_ns": 2000}
 
 
 def results():
@@ -97,7 +97,9 @@ def rate_results():
     figures["to_peers"] = {"bpftrace": spread, **{name: {"median": 0.2, "low": 0.2, "high": 0.2, "runs": 5} for name in verdicts.UNWINDERS}}
     methods = {method: dict(figures) for method in ("both", "ours", "ours fp -U", *verdicts.UNWINDERS)}
     methods["empty"] = {name: None for name in figures} | {"ns": spread, "runs": 500, "samples": 500}
-    return {"turns": 5, "seconds": 1, "touched": [], "missed": {}, "peers": {"one": "one v1.2", "another": None},
+    touched = [{"recording": "gcc.txt", "state": state, "frames": 21.0, "touched": part, "lines": lines, "pages": 14.0}
+               for state, lines in (("first", 300.0), ("next", 141.0)) for part in page.TOUCHED]
+    return {"turns": 5, "seconds": 1, "touched": touched, "missed": {}, "peers": {"one": "one v1.2", "another": None},
             "workloads": {name: {"99": copy.deepcopy(methods)} for name in verdicts.RATED}}
 
 
@@ -106,10 +108,18 @@ class Rates(unittest.TestCase):
         return [t.verdict() for t in verdicts.of_rates(results)]
 
     def test_all_is_good(self):
-        self.assertEqual(self.verdicts(rate_results()), ["met"] * 7)
+        self.assertEqual(self.verdicts(rate_results()), ["met"] * 9)
 
     def test_nothing_was_measured(self):
-        self.assertEqual(self.verdicts(None), ["not measured"] * 7)
+        self.assertEqual(self.verdicts(None), ["not measured"] * 9)
+
+    def test_a_line_more_than_half(self):
+        results = rate_results()
+        for row in results["touched"]:
+            row["lines"] += 1
+        self.assertEqual(self.verdicts(results)[7:], ["missed", "met"])
+        results["touched"] = [row for row in results["touched"] if row["state"] == "first"]
+        self.assertEqual(self.verdicts(results)[7:], ["not measured"] * 2)
 
     def test_the_worst_program_counts(self):
         results = rate_results()
@@ -186,6 +196,44 @@ class Page(unittest.TestCase):
                          "**not measured**")
 
 
+class Pages(unittest.TestCase):
+    """The page of all results, and its summary in BENCHMARKS.md."""
+
+    def setUp(self):
+        self.out = tempfile.TemporaryDirectory()
+        self.addCleanup(self.out.cleanup)
+        self.programs = results() | {"machine": {"commit": "0123456789ab", "time": "2026-01-02 03:04:05 UTC"}}
+
+    def path(self, name):
+        return os.path.join(self.out.name, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(self.path(name)) as file:
+            return file.read()
+
+    def test_summary_lies_between_the_marks(self):
+        self.programs |= {"seconds": 1, "price": {}}
+        self.write("programs.json", json.dumps(self.programs))
+        self.write("PAGE.md", "before\n<!-- ci/bench -->old<!-- end of ci/bench -->\nafter\n")
+        page.make(self.out.name, self.out.name, self.path("PAGE.md"))
+        summary = self.read("PAGE.md")
+        self.assertRegex(summary, r"(?s)^before\n<!-- ci/bench -->\n7 of 12 targets are met.*\n<!-- end of ci/bench -->\nafter\n$")
+        self.assertIn("\nOf commit 0123456789ab, 2026-01-02.\n", summary)
+        self.assertIn("\n| CPU of the profiler at 99 Hz, for a busy process | ≤ 0.05% | 0.04% (0.04%–0.04%) | **met** |\n", summary)
+        self.assertNotIn("slowdown of the program at 99 Hz", summary)
+        self.assertIn("\n| gcc | 99.0% |  |  | 49.5% | 2,000 |\n", summary)
+        self.assertIn("The walks were not measured.", self.read("unwinding.md"))
+
+    def test_runs_without_samples_have_no_figures(self):
+        for run in self.programs["workloads"]["gcc"]["99"][verdicts.PERF_DWARF]:
+            run["samples"] = 0
+        self.assertIn("| gcc | 99.0% |  |  |  | 2,000 |", list(page.summary(None, self.programs, None)))
+
+
 class Peers(unittest.TestCase):
     """Comparisons with the fastest other unwinder, of g++, python3 and node."""
 
@@ -194,7 +242,7 @@ class Peers(unittest.TestCase):
         self.to_peers = self.results["workloads"]["python3"]["99"]["ours"]["to_peers"]
 
     def peers(self):
-        return [t.verdict() for t in verdicts.of_rates(self.results)[4:]]
+        return [t.verdict() for t in verdicts.of_rates(self.results)[4:7]]
 
     def test_the_fastest_counts(self):
         self.to_peers["profile-bee"] = {"median": 0.5, "low": 0.5, "high": 0.5, "runs": 5}

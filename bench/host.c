@@ -5,7 +5,8 @@
  * A program that profiles the whole machine without end, or a process and its children, as one would
  * be written that has only dwarfprof.h: it is handed each sample, and takes a profile every so many seconds, which it throws
  * away. After each, and at its end by SIGINT or SIGTERM, it prints a line: the samples so far, those
- * that were lost, and the bytes of the profile.
+ * that were lost, and the bytes of the profile. Files are read by the library's helper program, as
+ * by default: without it, it does not run.
  */
 #include <dwarfprof.h>
 #include <errno.h>
@@ -72,13 +73,20 @@ static int profile(const struct dwarfprof_options *options, time_t interval)
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = end };
-	struct dwarfprof_options options = { .size = sizeof(options), .on_sample = count };
+	struct dwarfprof_options options = { .size = sizeof(options),
+					     .on_sample = count,
+					     .helper = BENCH_HELPER };
 	pid_t pid;
 	int err;
 
 	if (argc != 5 && argc != 6) {
 		fprintf(stderr, "usage: bench_host EVENT HZ SECONDS FORMAT [PID]\n");
 		return 2;
+	}
+	/* The library would do without. */
+	if (access(BENCH_HELPER, X_OK) < 0) {
+		fprintf(stderr, "bench_host: " BENCH_HELPER ": %s\n", strerror(errno));
+		return 1;
 	}
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of all results and, into DOCS, UNWINDING.md with its pictures.
+"""Writes a page about all results, unwinding.md, and its pictures into OUT; and a summary into BENCHMARKS.md.
 
-usage: bench/page.py RESULTS TABLES [DOCS]
+usage: bench/page.py RESULTS OUT [BENCHMARKS]
 
 RESULTS has rate.json, walks.json, programs.json and growing.json, written by bench/walks.py and so on. A part
 without results is left out, and the page says so. No figure or verdict is written by hand.
@@ -13,6 +13,8 @@ import re
 import sys
 import textwrap
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ci"))
+import figures  # noqa: E402
 import large_host
 import machine
 import pictures
@@ -42,22 +44,10 @@ def table(head, rows):
 
 def intro(results):
     m = next(r["machine"] for r in results if r)
-    yield """<!-- Written by bench/page.py; `sudo ci/bench` makes it anew. -->
-# Ways to unwind, side by side
+    yield """# Ways to unwind, side by side
 
-`sudo ci/bench` measures everything and writes this page. Figures are medians, with quartiles in brackets;
-ratios are taken within a run. `bench/results/*.json` has each run, of which this makes the tables:
-
-    bench/page.py bench/results build/unwinding.md
-
-## Which mode to choose
-
-| `--unwind` | when | why |
-|---|---|---|
-| `auto` | normally | tables, and frame pointers where code has no table, such as JIT code |
-| `dwarf` | if no frame may come from an unchecked frame pointer | costs the same; JIT code ends the stack |
-| `fp` | to compare | cannot prove a root, and finds no callers in code built without frame pointers |
-| `copy` | to compare with `perf --call-graph dwarf` | same stacks as `auto` within 64 KiB, at many times the bytes and more CPU time |
+`sudo ci/bench` measures this and writes the page. Figures are medians, with quartiles in brackets; ratios are
+taken within a run. `bench/results/*.json` has each run.
 
 ## Machine
 """
@@ -146,13 +136,15 @@ other memory of so many MiB was used. A walk need not wait for each line before 
         [name, *(f"{ns:,}" for ns in by_mib.values())] for name, by_mib in rate["missed"].items()])
 
 
+TOUCHED = ("all", "walk.stack", "walk.trail", "walk.cache", "walk.rules", "tables", "user's stack", "user's other memory")
+
+
 def touched(rows):
-    parts = ["all", "walk.stack", "walk.trail", "walk.cache", "walk.rules", "tables", "user's stack", "user's other memory"]
     by_stack = {}
     for row in rows:
         by_stack.setdefault((row["recording"].removesuffix(".txt"), row["state"], f"{row['frames']:g}"), {})[row["touched"]] = row
-    yield from table(["stacks", "walk", "frames", *parts], [
-        [*key, *(f"{of[part]['lines']:g} on {of[part]['pages']:g}" for part in parts)] for key, of in by_stack.items()])
+    yield from table(["stacks", "walk", "frames", *TOUCHED], [
+        [*key, *(f"{of[part]['lines']:g} on {of[part]['pages']:g}" for part in TOUCHED)] for key, of in by_stack.items()])
 
 
 def walked(walks):
@@ -173,7 +165,7 @@ of `dwarf`.
         for name, ways in ((name, result["ways"]) for name, result in walks["workloads"].items()) if not DEPTH.match(name)])
 
 
-def depths(walks, docs):
+def depths(walks, directory):
     lines = {}
     for way, words in WAYS.items():
         points = [(r["ways"][way]["frames"]["median"],
@@ -183,7 +175,7 @@ def depths(walks, docs):
             lines[words.replace("`", "")] = points
     if lines:
         lines["expected: in proportion"] = pictures.like(lines["dwarf"], lambda n: n)
-        pictures.draw(os.path.join(docs, "unwinding-depth.svg"), "frames", "ns per walk", lines)
+        pictures.draw(os.path.join(directory, "unwinding-depth.svg"), "frames", "ns per walk", lines)
         yield "![Time of a walk, over its depth](unwinding-depth.svg)\n"
         yield "Stacks of one program, at the same moments (`bench/walks.py`); *cold*: nothing is kept from other walks.\n"
 
@@ -193,11 +185,17 @@ def spread_of(runs, figure):
 
 
 # Figures of whole profilers: what, its name in the results, its form.
-BRIEF = (("Stacks that reach their root", "rooted", "{:.1%}"), ("BPF program, ns per sample", "bpf_ns", "{:,.0f}"))
-WHOLE = (*BRIEF, ("CPU of the profiler", "cpu_share", "{:.2%}"))
+WHOLE = (("Stacks that reach their root", "rooted", "{:.1%}"), ("BPF program, ns per sample", "bpf_ns", "{:,.0f}"),
+         ("CPU of the profiler", "cpu_share", "{:.2%}"))
+# What the summary shows: the figures that begin so; of profilers at 99 Hz, head of the column, profiler, figure, form.
+CITED = ("a walk by tables, warm", "bytes per sample that come out", "CPU of the profiler")
+SUMMARY = (("dwarfprof", verdicts.OURS, "rooted", "{:.1%}"), ("`--unwind fp`", "dwarfprof --unwind fp", "rooted", "{:.1%}"),
+           ("`perf -g`", "perf record -g", "rooted", "{:.1%}"),
+           ("`perf --call-graph dwarf`", verdicts.PERF_DWARF, "rooted", "{:.1%}"),
+           ("dwarfprof, ns per sample", verdicts.OURS, "bpf_ns", "{:,.0f}"))
 
 
-def profiled(programs, tables):
+def profiled(programs):
     yield f"""## Profilers as a whole
 
     sudo bench/programs.py build bench/results
@@ -210,7 +208,7 @@ the text has no samples here.
     runs = [(f"{name}, {int(hz):,} Hz" if int(hz) != 99 else name, profilers)
             for name, rates in programs["workloads"].items() for hz, profilers in rates.items()]
     names = list(runs[0][1])
-    for what, figure, form in tables:
+    for what, figure, form in WHOLE:
         # Stacks have the same roots at any rate.
         shown_runs = [run for run in runs if figure != "rooted" or not run[0].endswith(" Hz")]
         spreads = [[spread_of((run for run in profilers.get(who, []) if run["samples"]), figure) for who in names]
@@ -235,7 +233,7 @@ The same sources, built with and without frame pointers, run in turn, unprofiled
     yield from table(["program", "time with frame pointers, to without", "pairs"], rows)
 
 
-def grown(growing, docs):
+def grown(growing, directory):
     yield """## How it grows
 
     sudo bench/growing.py build bench/results
@@ -245,17 +243,17 @@ Only an address that the walker does not remember takes a binary search among th
     points = {kind: [(m["mappings"], *(m[f"{kind}_ns"][k] for k in ("median", "low", "high")))
                      for m in growing["mappings"]] for kind in ("warm", "cold")}
     points["expected: the logarithm"] = pictures.like(points["cold"], lambda n: math.log2(n) + 8)
-    pictures.draw(os.path.join(docs, "unwinding-mappings.svg"), "mappings", "ns per walk", points)
+    pictures.draw(os.path.join(directory, "unwinding-mappings.svg"), "mappings", "ns per walk", points)
     yield "![Time of a walk, over the mappings of its process](unwinding-mappings.svg)\n"
     rows = growing["rows"]
     search = [(r["rows"], r["search_ns"]) for r in rows["search"]]
     making = [(r["rows"], r["ns_per_row"]) for r in rows["making"]]
     size = [(r["rows"], r["image_bytes"] / r["rows"]) for r in rows["making"]]
-    pictures.draw(os.path.join(docs, "unwinding-rows.svg"), "rows of a table", "", {
+    pictures.draw(os.path.join(directory, "unwinding-rows.svg"), "rows of a table", "", {
         "search, ns": search, "making, ns per row": making, "bytes per row": size,
         "expected: the logarithm": pictures.like(search, lambda n: math.log2(n))})
     yield "![A search, making and memory per row, over the rows of a table](unwinding-rows.svg)\n"
-    pictures.draw(os.path.join(docs, "unwinding-processes.svg"), "processes", "", {
+    pictures.draw(os.path.join(directory, "unwinding-processes.svg"), "processes", "", {
         "until it samples, ms": [(p["processes"], p["ready_ms"]) for p in growing["processes"]],
         "memory, MiB": [(p["processes"], p["memory_kib"] / 1024) for p in growing["processes"]],
         "BPF program, ns": [(p["processes"], p["bpf_ns"]) for p in growing["processes"]],
@@ -264,22 +262,39 @@ Only an address that the walker does not remember takes a binary search among th
     yield "![Start, memory and cost of a sample, over the processes](unwinding-processes.svg)\n"
 
 
-def page(walks, programs, growing, rate, docs):
+def page(walks, programs, growing, rate, directory):
     yield from intro((rate, walks, programs, growing))
     yield "## Targets\n"
     yield from wanted_at_99(rate) if rate else ["The rates that people use were not measured.\n"]
     yield from wanted_of_all(walks, programs)
-    yield from profiled(programs, BRIEF) if programs else ["The profilers were not measured.\n"]
-    yield from grown(growing, docs) if growing else ["The growth was not measured.\n"]
-    yield from depths(walks, docs) if walks else ["The walks were not measured.\n"]
-
-
-def all_tables(walks, programs, growing, rate):
-    yield from rated(rate) if rate else ["The rates that people use were not measured.\n"]
+    yield from rated(rate) if rate else []
     yield from walked(walks) if walks else ["The walks were not measured.\n"]
-    yield from [*profiled(programs, WHOLE), *priced(programs)] if programs else ["The profilers were not measured.\n"]
+    yield from [*profiled(programs), *priced(programs)] if programs else ["The profilers were not measured.\n"]
+    yield from grown(growing, directory) if growing else ["The growth was not measured.\n"]
+    yield from depths(walks, directory) if walks else []
     if walks and programs and growing:
         yield from large_host.section(programs, growing, table)
+
+
+def summary(walks, programs, rate):
+    """What BENCHMARKS.md shows: which targets are missed, the figures that are cited, and whole profilers."""
+    targets = (verdicts.of_rates(rate) if rate else []) + verdicts.of_others(walks, programs)
+    missed = [t for t in targets if t.verdict() != "met"]
+    yield f"\n{len(targets) - len(missed)} of {len(targets)} targets are met. Those that are not, and figures cited elsewhere:\n"
+    yield from table(["figure", "wanted", "measured", "verdict"],
+                     [[t.what, *cells(t)] for t in targets if t in missed or t.what.startswith(CITED)])
+    if programs:
+        yield "Stacks that reach their root at 99 Hz, and time of dwarfprof's BPF program:\n"
+        yield from table(["workload", *(head for head, *_ in SUMMARY)], [
+            [name, *(summarized(rates["99"].get(who, []), figure, form) for _, who, figure, form in SUMMARY)]
+            for name, rates in programs["workloads"].items()])
+    m = next(r["machine"] for r in (rate, walks, programs) if r)
+    yield f"Of commit {m['commit']}, {m['time'][:10]}.\n"
+
+
+def summarized(runs, figure, form):
+    spread = spread_of((run for run in runs if run["samples"]), figure)
+    return form.format(spread["median"]) if spread else ""
 
 
 def write(path, lines):
@@ -287,15 +302,15 @@ def write(path, lines):
         file.write("\n".join(lines).rstrip("\n") + "\n")
 
 
-def main():
-    directory, tables, *docs = sys.argv[1:]
-    results = [machine.read(directory, name) for name in ("walks", "programs", "growing", "rate")]
+def make(directory, out, summary_page=None):
+    walks, programs, growing, rate = results = [machine.read(directory, name)
+                                                for name in ("walks", "programs", "growing", "rate")]
     if not any(results):
         sys.exit(f"{directory}: no results; `sudo ci/bench` makes them")
-    write(tables, ["# Ways to unwind: all that was measured\n", *all_tables(*results)])
-    for directory in docs:
-        write(os.path.join(directory, "UNWINDING.md"), page(*results, directory))
+    write(os.path.join(out, "unwinding.md"), page(*results, out))
+    if summary_page:
+        figures.write(summary_page, "ci/bench", "\n".join(summary(walks, programs, rate)))
 
 
 if __name__ == "__main__":
-    main()
+    make(*sys.argv[1:])

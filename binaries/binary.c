@@ -193,6 +193,12 @@ static void free_closed(struct binary_store *store)
 	}
 }
 
+/* A copy of what was in memory is never found again. */
+static bool may_come_back(const struct binary *b, uint64_t time)
+{
+	return b->object_size == 0 && b->idle_from + IDLE_NS > time;
+}
+
 /* The hash keeps the order of insertion, so the oldest ones come first. */
 static void let_idle_go(struct binary_store *store, uint64_t time)
 {
@@ -211,7 +217,7 @@ static void let_idle_go(struct binary_store *store, uint64_t time)
 	}
 	HASH_ITER(hh, store->binaries, b, next) {
 		if (b->n_users > 0 || is_needed_by_copies(b) ||
-		    (n_idle <= BINARIES_MAX_IDLE && b->idle_from + IDLE_NS > time))
+		    (n_idle <= BINARIES_MAX_IDLE && may_come_back(b, time)))
 			continue;
 		binary_let_go(store, b);
 		n_idle--;
@@ -294,15 +300,20 @@ static uid_t user_of(pid_t pid)
 }
 
 static int add_binary(struct binary_store *store, const struct file_id *id, pid_t pid, int fd,
-		      const struct file_mapping *mapping, const char *path, struct binary **ret)
+		      const struct file_mapping *mapping, const char *path, uint64_t object_size,
+		      struct binary **ret)
 {
 	_cleanup_close_ int own = fd;
 	struct binary *b;
 	uid_t user = user_of(pid);
+	int err = 0;
 
-	if (!file_budget_has_room(&store->files, user, fd))
-		return -EMFILE;
-
+	if (object_size > 0)
+		err = file_budget_check_object(&store->files, user, fd, object_size);
+	else if (!file_budget_has_room(&store->files, user, fd))
+		err = -EMFILE;
+	if (err < 0)
+		return err;
 	if (binary_store_is_cancelled(store))
 		return -ECANCELED;
 	b = binary_new(store, path);
@@ -310,12 +321,13 @@ static int add_binary(struct binary_store *store, const struct file_id *id, pid_
 		return -ENOMEM;
 	b->id = *id;
 	b->user = user;
+	b->object_size = object_size;
 	HASH_ADD(hh, store->binaries, id, sizeof(*id), b);
 	if (!HASH_IS_ADDED(hh, b)) {
 		binary_free(b);
 		return -ENOMEM;
 	}
-	file_budget_take(&store->files, user);
+	file_budget_take_object(&store->files, user, object_size);
 	return binary_load(store, b, pid, steal_fd(&own), mapping, ret);
 }
 
@@ -333,10 +345,22 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 		return err;
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), b);
 	if (!b)
-		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, ret);
+		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, 0, ret);
 	load_again(store, b);
 	*ret = b;
 	return 0;
+}
+
+int binary_store_get_object(struct binary_store *store, pid_t pid, int fd, struct binary **ret)
+{
+	_cleanup_close_ int own = fd;
+	uint64_t changed_ns;
+	struct file_id id;
+	int err = file_identify(fd, false, &id, &changed_ns);
+
+	return err < 0 ?
+		       err :
+		       add_binary(store, &id, pid, steal_fd(&own), NULL, MODULE_JIT, id.size, ret);
 }
 
 /*
@@ -352,7 +376,7 @@ int binary_store_find_later(struct binary_store *store, const struct file_mappin
 	id.device = UINT64_MAX - (uint64_t)user_of(mapping->pid);
 	id.inode = mapping->inode;
 	id.size = store->n_known;
-	return add_binary(store, &id, mapping->pid, -1, mapping, path, ret);
+	return add_binary(store, &id, mapping->pid, -1, mapping, path, 0, ret);
 }
 
 /*

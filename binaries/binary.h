@@ -36,6 +36,8 @@ struct binary {
 	/* Of its mapped file or its module's memory; NULL: closed, or only helpers read it */
 	const uint8_t *bytes;
 	size_t n_bytes;
+	uint64_t
+		object_size; /* of generated code (binary_store_get_object()), copied; 0: it is not */
 	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
 	bool has_own_inode;  /* stored_file_has_own_inode(); false until the file has been read */
 	bool is_loading;     /* its file is being read, or its first table is being built */
@@ -115,6 +117,13 @@ void binary_store_start_workers(struct binary_store *store);
  */
 int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *path,
 		     struct binary **ret);
+
+/*
+ * The same for a copy of what the process's compiler says of its code (elf/jit_object.h), which nobody
+ * writes to any more. Addresses in the file are those in the process. It
+ * goes with its last user. -EMFILE or -ENOSPC: the process's user has too many.
+ */
+int binary_store_get_object(struct binary_store *store, pid_t pid, int fd, struct binary **ret);
 
 /*
  * The same for a file that has to be looked up first, as the mapping of a process at `mapping`. It

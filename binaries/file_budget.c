@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "binaries/file_budget.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -11,6 +12,7 @@
 struct file_user {
 	uid_t user;
 	size_t n;
+	uint64_t object_bytes;
 	UT_hash_handle hh;
 };
 
@@ -41,6 +43,7 @@ void file_budget_done(struct file_budget *budget)
 		free(u);
 	}
 	budget->n = 0;
+	budget->object_bytes = 0;
 }
 
 static struct file_user *find_user(const struct file_budget *budget, uid_t user)
@@ -51,12 +54,29 @@ static struct file_user *find_user(const struct file_budget *budget, uid_t user)
 	return u;
 }
 
+/* As many as others leave, of which there are so many in all. */
+static bool has_share(uint64_t own, uint64_t all, uint64_t ceiling)
+{
+	return all < ceiling && own < ceiling - all;
+}
+
 bool file_budget_has_room(const struct file_budget *budget, uid_t user, int fd)
 {
 	const struct file_user *u = find_user(budget, user);
-	size_t ceiling = find_ceiling(fd), used = fd >= 0 ? (size_t)fd : budget->n;
 
-	return used < ceiling && (!u || u->n < ceiling - used);
+	return has_share(u ? u->n : 0, fd >= 0 ? (size_t)fd : budget->n, find_ceiling(fd));
+}
+
+int file_budget_check_object(const struct file_budget *budget, uid_t user, int fd, uint64_t size)
+{
+	const struct file_user *u = find_user(budget, user);
+
+	if (!has_share(u ? u->n : 0, (size_t)fd, find_ceiling(-1)))
+		return -EMFILE;
+	return has_share((u ? u->object_bytes : 0) + size - 1, budget->object_bytes,
+			 JIT_OBJECTS_ALL) ?
+		       0 :
+		       -ENOSPC;
 }
 
 static struct file_user *add_user(struct file_budget *budget, uid_t user)
@@ -85,6 +105,31 @@ void file_budget_take(struct file_budget *budget, uid_t user)
 	budget->n++;
 }
 
+void file_budget_take_object(struct file_budget *budget, uid_t user, uint64_t size)
+{
+	struct file_user *u;
+
+	file_budget_take(budget, user);
+	u = find_user(budget, user);
+	if (!u)
+		return;
+	u->object_bytes += size;
+	budget->object_bytes += size;
+}
+
+void file_budget_give_object(struct file_budget *budget, uid_t user, uint64_t size)
+{
+	struct file_user *u = find_user(budget, user);
+
+	if (u && size > u->object_bytes) /* one that was not counted */
+		size = u->object_bytes;
+	if (u) {
+		u->object_bytes -= size;
+		budget->object_bytes -= size;
+	}
+	file_budget_give(budget, user);
+}
+
 void file_budget_give(struct file_budget *budget, uid_t user)
 {
 	struct file_user *u = find_user(budget, user);
@@ -94,6 +139,7 @@ void file_budget_give(struct file_budget *budget, uid_t user)
 	budget->n--;
 	if (--u->n > 0)
 		return;
+	budget->object_bytes -= u->object_bytes;
 	HASH_DEL(budget->users, u);
 	free(u);
 }

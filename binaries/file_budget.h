@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -22,7 +23,8 @@ bool file_budget_allows(int fd);
  */
 struct file_budget {
 	struct file_user *users;
-	size_t n; /* of all users */
+	size_t n;              /* of all users */
+	uint64_t object_bytes; /* the same, in copies of what is in memory of their processes */
 };
 
 void file_budget_done(struct file_budget *budget);
@@ -30,8 +32,16 @@ void file_budget_done(struct file_budget *budget);
 /* Whether a user's process may have this file open; -1: it is not open yet. */
 bool file_budget_has_room(const struct file_budget *budget, uid_t user, int fd);
 
+/*
+ * The same for a copy of so many bytes of the process's memory: it is root's, but nobody vouches for it. 0;
+ * -EMFILE: too many files are open; -ENOSPC: a user may have as many bytes of these as all leave to others.
+ */
+int file_budget_check_object(const struct file_budget *budget, uid_t user, int fd, uint64_t size);
+
 /* One more, or one less. Short of memory, it is not counted. */
 void file_budget_take(struct file_budget *budget, uid_t user);
 void file_budget_give(struct file_budget *budget, uid_t user);
+void file_budget_take_object(struct file_budget *budget, uid_t user, uint64_t size);
+void file_budget_give_object(struct file_budget *budget, uid_t user, uint64_t size);
 
 #endif

@@ -168,6 +168,7 @@ void jitted_meet(struct jitted *j)
 	pid_t own;
 	int root;
 
+	j->n_met++;
 	if (j->is_met)
 		return;
 	j->is_met = true;

@@ -22,6 +22,7 @@ struct jitted {
 	struct jitted_store *store;
 	uid_t payer;            /* in whose budget its files are */
 	bool has_map, has_dump; /* has them there */
+	size_t n_met;           /* by samples, so often */
 	bool is_met;            /* seen by a sample; its files may be looked for */
 	bool is_closed;         /* its files have been read to the end */
 	uint64_t closed_ns;

@@ -56,7 +56,7 @@ static struct table_job *new_job(struct binary_store *store, struct binary *b,
 	j->job.source = b->id.device;
 	j->job.user = b->user;
 	j->parsers = parsers_hold(store->parsers);
-	if (store->cache) {
+	if (store->cache && b->object_size == 0) {
 		if (!store->job_cache)
 			store->job_cache = job_cache_new(store->cache);
 		j->cache = job_cache_hold(store->job_cache);
@@ -78,7 +78,7 @@ void load_forget(struct binary_store *store, struct binary *b)
 {
 	mapped_id_forget(store, b);
 	HASH_DEL(store->binaries, b);
-	file_budget_give(&store->files, b->user);
+	file_budget_give_object(&store->files, b->user, b->object_size);
 }
 
 /* Removes a binary that could not be loaded from the store; the next mapping tries again. */
@@ -163,7 +163,7 @@ static bool is_known_as_another(struct binary_store *store, struct table_job *j)
 	if (!known)
 		HASH_ADD(hh, store->binaries, id, sizeof(b->id), b);
 	if (!known && HASH_IS_ADDED(hh, b)) {
-		file_budget_take(&store->files, b->user);
+		file_budget_take_object(&store->files, b->user, b->object_size);
 		return false;
 	}
 	b->is_loading = false;
@@ -379,8 +379,9 @@ int load_binary(struct binary_store *store, struct binary *b, pid_t pid, int pat
 	if (mapping)
 		j->mapping = *mapping;
 	j->asker = pid;
-	j->pid = store->symbols ? pid : 0;
-	j->exceptions = exception_probes_hold(store->exceptions);
+	j->is_object = b->object_size > 0;
+	j->pid = store->symbols && !j->is_object ? pid : 0;
+	j->exceptions = j->is_object ? NULL : exception_probes_hold(store->exceptions);
 	b->is_loading = true;
 	b->asked_ns = clock_now_ns();
 	submit(store, j);

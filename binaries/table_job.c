@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "base/write_all.h"
 #include "binaries/file_budget.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
@@ -186,6 +188,7 @@ static const char *loss(enum parse_kind kind, int other)
 		[PARSE_IMAGE] = "has no table",
 		[PARSE_SAME] = "is not compared with a file of the same build id",
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
+		[PARSE_OBJECT] = "has neither tables nor names",
 		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
 		[PARSE_CXX] = "throws C++ exceptions that are not seen, if it does",
 		[PARSE_ALLOCATOR] = "makes allocations that are not seen, if it does",
@@ -371,6 +374,26 @@ static int identify_again(struct table_job *j, uint64_t *ret_changed_ns)
 	return 0;
 }
 
+/* From here on, the program that a parser makes of it is the file. */
+static int link_object(struct table_job *j)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int file = memfd_create("jit", MFD_CLOEXEC);
+	int err = file < 0 ? -errno : ask(j, PARSE_OBJECT, j->fd, -1, &result);
+
+	if (err == 0)
+		err = write_all(file, result.object, result.object_size);
+	if (err == 0)
+		err = file_identify(file, true, &j->id, &j->changed_ns);
+	if (err < 0)
+		return err;
+	close_fd(&j->module_fd);
+	j->module_fd = fcntl(file, F_DUPFD_CLOEXEC, 0);
+	close_fd(&j->fd);
+	j->fd = steal_fd(&file);
+	return j->module_fd < 0 ? -errno : 0;
+}
+
 static int read_file(struct table_job *j)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
@@ -380,6 +403,8 @@ static int read_file(struct table_job *j)
 
 	j->is_unopened = err < 0 && !file_failure(err);
 	err = tell_failure(j, "has no table", err);
+	if (err == 0 && j->is_object)
+		err = link_object(j);
 	if (err == 0)
 		err = parse(j, &result);
 	if (err < 0)

@@ -67,13 +67,14 @@ struct table_job {
 	struct file_mapping mapping; /* the file has to be looked up there */
 	const void *memory;          /* the caller's; such a job must not go to workers */
 	size_t memory_size;          /* of memory */
-	pid_t asker;                 /* the process that maps the file, for READ */
-	uid_t user;                  /* whose that is (sandbox/finders.h), for MAKE */
-	pid_t pid;                   /* whose root is searched for debug files; 0: none */
-	char *path;                  /* of the file, as that process sees it */
-	int original_fd;             /* the file that has a table already; -1: none */
-	struct parsers *parsers;     /* NULL: the file is parsed in this process */
-	struct job_cache *cache;     /* NULL: no cache */
+	bool is_object;          /* a copy of what a compiler has in memory (elf/jit_object.h) */
+	pid_t asker;             /* the process that maps the file, for READ */
+	uid_t user;              /* whose that is (sandbox/finders.h), for MAKE */
+	pid_t pid;               /* whose root is searched for debug files; 0: none */
+	char *path;              /* of the file, as that process sees it */
+	int original_fd;         /* the file that has a table already; -1: none */
+	struct parsers *parsers; /* NULL: the file is parsed in this process */
+	struct job_cache *cache; /* NULL: no cache */
 	/* To be set in the file, if it throws; NULL: they are not wanted */
 	struct exception_probes *exceptions;
 	uint64_t changed_ns; /* the cache is valid if the file has not changed since */

@@ -125,7 +125,12 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	X(GOROUTINE_LEFT, "goroutine_left",                                                        \
 	  "Go's scheduler has left the goroutine, and the root of its own stack is not known")     \
 	X(WALK_LIMIT, "walk_limit",                                                                \
-	  "the unwind information makes the walk take longer than a sample may")
+	  "the unwind information makes the walk take longer than a sample may")                   \
+	X(WALK_SHARE, "walk_share",                                                                \
+	  "walks that take long had used up the process's share of the CPU for this second")       \
+	/* User space says so of NO_TABLE. */                                                      \
+	X(FILE_NOT_READABLE, "file_not_readable",                                                  \
+	  "an address lies in a file that could not be opened or read")
 
 /* DP_WALKING: the walk has not ended. No sample leaves the kernel with it. */
 #define X(name, word, sentence) DP_##name,

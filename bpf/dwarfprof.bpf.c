@@ -14,6 +14,7 @@
 #include "bpf/rate.bpf.h"
 #include "bpf/registers.bpf.h"
 #include "bpf/runtime.bpf.h"
+#include "bpf/share.h"
 #include "bpf/signal.bpf.h"
 #include "bpf/spans.bpf.h"
 #include "bpf/task.bpf.h"
@@ -109,9 +110,10 @@ struct scratch {
 	__u32 max_region; /* and at most */
 	__u32 max_chunks; /* limit for all stacks of the sample, if the walk is to be finished */
 	__u32 unverified; /* samples since the last verified one */
+	struct shares shares;
 	struct dp_chunk chunk;
 	__u8 bytes[DP_CHUNK_SIZE];
-	__u64 zeros[7];
+	__u64 zeros[6];
 };
 DP_ASSERT(sizeof(struct scratch) % 64 == 0, "each CPU's begins at the same place of a cache line");
 
@@ -226,6 +228,7 @@ static __always_inline void *sample_ring(const struct dp_sample *sample)
 	return bpf_map_lookup_elem(&dp_rings, &key);
 }
 
+#include "bpf/share.bpf.h"
 #include "bpf/span_times.bpf.h"
 #include "bpf/stack_copy.bpf.h"
 
@@ -264,8 +267,9 @@ static __always_inline void sample_share(struct scratch *s)
 	s->is_walked = true;
 }
 
-/* Walks the user stack whose registers are in w->in.regs. */
-static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int mode)
+/* Walks the user stack whose registers are in w->in.regs. It may have to be short. */
+static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, int mode,
+					 int is_short)
 {
 	struct walk *w = &s->walk;
 	enum dp_outcome outcome;
@@ -278,7 +282,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 	if (outcome == DP_WALKING && dp_unwind != DP_UNWIND_COPY) {
 		w->in.unwind = dp_unwind;
 		w->in.max_frames = dp_max_frames;
-		walk_run(w);
+		walk_run_from(w, is_short ? WALK_MAX_COST - SHARE_FREE_COST : 0);
 		sample_share(s);
 	} else {
 		w->out.frames[0] = DP_FRAME_ADDRESS(w->in.regs.reg[DP_REG_PC]);
@@ -304,6 +308,19 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 	w->out.sample.flags |= DP_SAMPLE_LATE;
 	is_verified(s);
 	send_stack(s, dp_unwind == DP_UNWIND_COPY ? DP_COPY_CHUNKS : s->max_chunks);
+}
+
+static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int mode)
+{
+	struct walk *w = &s->walk;
+	int is_short = 0;
+
+	w->at.cost = 0;
+	if (w->out.sample.time_ns < s->shares.until)
+		is_short = walk_is_short(s);
+	walk_or_copy(s, cell, mode, is_short);
+	if (w->at.cost > SHARE_FREE_COST || w->out.sample.n_chunks > SHARE_FREE_CHUNKS)
+		walk_charge(s, is_short);
 }
 
 /* Appends the kernel frames to the user frames, if they are wanted. */

@@ -433,16 +433,17 @@ PORT_GLOBAL int walk_forget(struct walk *w)
 }
 
 /*
- * Walks the stack that w->in.regs belongs to. The caller has set regs, in_syscall, snapshot,
- * memory_map, snapshot_cell, unwind and max_frames. Stores the number of frames and the outcome in
- * w->out.sample, the number of outermost frames in common with the previous walk in w->out.n_same,
- * and the other frames in w->out.frames; walk_spell_out() adds the common ones.
+ * Walks the stack that w->in.regs belongs to, as if `cost` of WALK_MAX_COST were used up. The caller
+ * has set regs, in_syscall, snapshot, memory_map, snapshot_cell, unwind and max_frames. Stores the
+ * number of frames and the outcome in w->out.sample, the number of outermost frames in common with
+ * the previous walk in w->out.n_same, and the other frames in w->out.frames; walk_spell_out() adds
+ * the common ones.
  *
  * A walk that was preempted for long, such as one from a uprobe, may have read memory that was
  * reused since. Whoever frees a snapshot overwrites its id first, so the id is compared again at
  * the end. If it differs, all that is kept is cleared: it would be used for other processes.
  */
-static __always_inline void walk_run(struct walk *w)
+static __always_inline void walk_run_from(struct walk *w, __u32 cost)
 {
 	struct walk_ref ref = { w };
 	const struct dp_snapshot *snapshot;
@@ -454,7 +455,7 @@ static __always_inline void walk_run(struct walk *w)
 	w->mapped.code_changed = 0;
 	w->at.n_frames = 0;
 	w->at.fresh = 0;
-	w->at.cost = 0;
+	w->at.cost = cost;
 	w->at.n_pages = 0;
 	w->stack.fault = 0;
 	w->at.left_sp = 0;
@@ -486,6 +487,12 @@ static __always_inline void walk_run(struct walk *w)
 		walk_forget(w);
 	}
 	memo_spell_out(w);
+}
+
+/* The same, with all of WALK_MAX_COST. */
+static __always_inline void walk_run(struct walk *w)
+{
+	walk_run_from(w, 0);
 }
 
 /* Copies all frames of a walk to w->out.frames. */

@@ -139,7 +139,7 @@ static int load_anew(struct agent_command *c)
 	if (err == 0)
 		err = check_urls(settings);
 	if (err < 0)
-		log_error("the configuration is not taken");
+		log_error("the new configuration is not used");
 	else
 		c->settings = steal_ptr(settings);
 	return err;
@@ -216,7 +216,7 @@ static int agent_command(int argc, char **argv)
 
 const struct command command_agent = {
 	.name = "agent",
-	.summary = "profile the machine without end",
+	.summary = "profile the machine continuously",
 	.argp = &agent_options_argp,
 	.run = agent_command,
 };

@@ -52,20 +52,20 @@ static const struct argp_option argp_options[] = {
 	  "read options from a file, one per line: `freq = 19', `off-cpu = yes'; those of the command "
 	  "line take precedence. SIGHUP reads it again",
 	  -2 },
-	{ "check", OPTION_CHECK, NULL, 0, "only say what is wrong with the configuration", -2 },
+	{ "check", OPTION_CHECK, NULL, 0, "only check the configuration", -2 },
 	{ "as-read", OPTION_AS_READ, "FD", OPTION_HIDDEN, NULL, -2 }, /* the agent's own */
 	{ .doc = "What to profile (all processes)", .group = 1 },
 	{ .doc = "When to take a sample", .group = 2 },
 	{ "freq", 'F', "HZ", 0, "samples per second and CPU (19)", 2 },
 	{ "event", 'e', "EVENT", 0, "what to sample instead of CPU time, as for record", 2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0, "also sample the time that threads are blocked", 2 },
-	{ "min-block", OPTION_MIN_BLOCK, "TIME", 0, "leave out shorter blocks: 100us, 5ms (1ms)",
-	  2 },
+	{ "min-block", OPTION_MIN_BLOCK, "TIME", 0,
+	  "leave out shorter off-CPU intervals: 100us, 5ms (1ms)", 2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
 	  "at most about N samples per second and process, chosen at random; counts are scaled",
 	  2 },
 	{ "probe-socket", OPTION_PROBE_SOCKET, "PATH", 0,
-	  "let `dwarfprof probe' add probes meanwhile, through this socket", 2 },
+	  "let `dwarfprof probe' add probes through this socket while sampling", 2 },
 	{ "process-metrics", OPTION_PROCESS_METRICS, NULL, 0,
 	  "label samples with the CPU time, memory and I/O of their process", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
@@ -74,7 +74,7 @@ static const struct argp_option argp_options[] = {
 	  "query these servers for debug files, or those of DEBUGINFOD_URLS; nothing waits for them (no)",
 	  4 },
 	{ .doc = "Where profiles go", .group = 5 },
-	{ "interval", OPTION_INTERVAL, "TIME", 0, "the time of each recording (10s)", 5 },
+	{ "interval", OPTION_INTERVAL, "TIME", 0, "length of each recording (10s)", 5 },
 	{ "store", OPTION_STORE, "DIR", 0, "keep a recording of each interval in this directory",
 	  5 },
 	{ "store-size", OPTION_STORE_SIZE, "SIZE", 0,
@@ -83,22 +83,23 @@ static const struct argp_option argp_options[] = {
 	{ "pull", OPTION_PULL, "ADDRESS:PORT", 0,
 	  "answer HTTP requests for profiles, metrics and the state; also unix:PATH", 5 },
 	{ "pull-token-file", OPTION_PULL_TOKEN_FILE, "FILE", 0,
-	  "only to those who know the first line of this file, as bearer token; required unless the "
-	  "address is this machine's own",
+	  "answer only requests whose bearer token is the first line of this file; required unless "
+	  "the address is a loopback address",
 	  5 },
-	{ "deliver", OPTION_DELIVER, "TIME", 0, "the time of each delivered profile (10s)", 5 },
+	{ "deliver", OPTION_DELIVER, "TIME", 0, "length of each delivered profile (10s)", 5 },
 	{ "spool", OPTION_SPOOL, "DIR", 0,
-	  "keep there what waits for backends, also if the agent is killed (in memory)", 5 },
+	  "store profiles that wait for backends here, safe if the agent is killed (in memory)",
+	  5 },
 	{ "spool-size", OPTION_SPOOL_SIZE, "SIZE", 0,
-	  "drop the oldest that waits beyond this size, for each backend (256M)", 5 },
+	  "drop the oldest waiting profiles beyond this size, per backend (256M)", 5 },
 	{ "label-sets", OPTION_LABEL_SETS, "N", 0,
-	  "at most N sets of labels in 20 minutes; the samples of others keep their service or become `other' (500)",
+	  "at most N label sets in 20 minutes; further samples keep their service or become `other' (500)",
 	  5 },
 	{ .doc = "What it may cost", .group = 7 },
 	{ "cpu-budget", OPTION_CPU_BUDGET, "PERCENT", 0,
-	  "let tables and names wait rather than take more than this share of a CPU (any)", 7 },
+	  "delay tables and names rather than take more than this share of a CPU (no limit)", 7 },
 	{ "memory", OPTION_MEMORY, "SIZE", 0,
-	  "begin anew, without a gap, above this much memory beside the tables (256M)", 7 },
+	  "restart, without a gap, above this much memory, not counting tables (256M)", 7 },
 	{ 0 },
 };
 
@@ -316,9 +317,9 @@ const struct argp agent_options_argp = {
 	.parser = parse_option,
 	.children = parts,
 	.args_doc = "--store DIR\n--otlp URL\n--pyroscope URL\n--pull ADDRESS:PORT\n-c FILE",
-	.doc = "Profile the machine without end: a profile every interval.\v"
-	       "SIGTERM ends it, with the open interval written. SIGHUP reads the configuration "
-	       "again, and sampling goes on without a gap.\n\n"
+	.doc = "Profile the machine continuously: a profile every interval.\v"
+	       "SIGTERM ends it after it has written the current interval. SIGHUP reads the "
+	       "configuration again; sampling continues without a gap.\n\n"
 	       "Exit codes: 0 ended by a signal; 1 failed; 2 wrong usage or configuration; 3 not "
 	       "permitted; 4 no such process.",
 };

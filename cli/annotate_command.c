@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/apart.h"
 #include "cli/command.h"
 #include "cli/listing.h"
 #include "cli/name_options.h"
@@ -235,8 +236,7 @@ static int explain_nothing(const struct annotation *annotation, const char *path
 			  name);
 	} else {
 		log_error(
-			"no sample of %s was taken in '%s' itself: it only calls others, or is not "
-			"there",
+			"no sample of %s is in '%s' itself: it only calls others, or does not exist",
 			path, name);
 		log_detail(
 			"`dwarfprof report' lists names: give one with a share in the column self");
@@ -244,13 +244,13 @@ static int explain_nothing(const struct annotation *annotation, const char *path
 	return -ENODATA;
 }
 
-static int count(const struct annotate_options *options, struct names *names, const char *function,
+/* A recording that has been opened. */
+static int count(const struct annotate_options *options, const char *function,
 		 struct recording_file *recording, struct annotation *annotation)
 {
-	int err;
+	int err = recording_file_begin(recording);
 
 	*annotation = (struct annotation){ .function = function };
-	err = recording_file_open(options->file, &options->names, names, recording);
 	if (err < 0)
 		return err;
 	if (recording_reader_context(recording->reader)->n_several > 0) {
@@ -293,12 +293,16 @@ static int annotate(const struct annotate_options *options, struct names *names,
 
 	if (!name)
 		return -ENOMEM;
-	err = count(options, names, options->function, recording, annotation);
+	err = recording_file_open(options->file, &options->names, names, recording);
+	if (err == 0)
+		err = recording_names_confine(&options->names, names);
+	if (err == 0)
+		err = count(options, options->function, recording, annotation);
 	/* Of a pipe, there is no second look. */
 	if (err == 0 && is_unknown(annotation) && strcmp(options->file, "-") != 0 &&
 	    cut_reason(name)) {
-		recording_file_close(recording);
-		err = count(options, names, name, recording, annotation);
+		recording_file_rewind(recording);
+		err = count(options, name, recording, annotation);
 	}
 	if (err == 0 && annotation->self == 0)
 		err = explain_nothing(annotation, recording->path);
@@ -313,24 +317,31 @@ static int annotate(const struct annotate_options *options, struct names *names,
 	return err;
 }
 
-static int annotate_command(int argc, char **argv)
+static int run(void *arg)
 {
-	struct annotate_options options = { 0 };
+	const struct annotate_options *options = arg;
 	struct annotation annotation = { 0 };
 	struct recording_file recording = { 0 };
-	struct names *names;
+	struct names *names = recording_names_apply(&options->names);
 	int err;
 
-	command_parse(&command_annotate, argc, argv, &options);
-	names = recording_names_apply(&options.names);
 	if (!names)
 		return EXIT_CODE_FAILED;
-	err = annotate(&options, names, &recording, &annotation);
+	err = annotate(options, names, &recording, &annotation);
 	fetch_end(names);
 	annotation_done(&annotation);
 	recording_file_close(&recording);
 	names_free(names);
 	return err == 0 ? EXIT_CODE_OK : err == -ENODATA ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_FAILED;
+}
+
+static int annotate_command(int argc, char **argv)
+{
+	struct annotate_options options = { 0 };
+	struct outputs none = { 0 };
+
+	command_parse(&command_annotate, argc, argv, &options);
+	return apart_run(options.names.sandbox, &none, run, &options);
 }
 
 const struct command command_annotate = {

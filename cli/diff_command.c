@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/apart.h"
 #include "cli/command.h"
 #include "cli/diff_form.h"
 #include "cli/name_options.h"
@@ -173,10 +174,10 @@ static int end_reading(struct reading *r, const struct totals *totals, int err)
 	return err;
 }
 
-static int open_side(const struct diff_options *o, struct names *names,
-		     struct recording_file *recording, size_t i, struct diff *diff)
+static int begin_side(const struct diff_options *o, struct recording_file *recording, size_t i,
+		      struct diff *diff)
 {
-	int err = recording_file_open(o->files[i], &o->names, names, recording);
+	int err = recording_file_begin(recording);
 
 	if (err < 0)
 		return err;
@@ -292,7 +293,11 @@ static int compare(const struct diff_options *o, struct names *names,
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)
-		err = open_side(o, names, &recordings[i], i, diff);
+		err = recording_file_open(o->files[i], &o->names, names, &recordings[i]);
+	if (err == 0)
+		err = recording_names_confine(&o->names, names);
+	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)
+		err = begin_side(o, &recordings[i], i, diff);
 	if (err == 0)
 		count_alike(recordings, diff);
 	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)
@@ -304,24 +309,24 @@ static int compare(const struct diff_options *o, struct names *names,
 	return err < 0 ? err : write_differences(o, diff, outputs);
 }
 
-static int run(const struct diff_options *o)
+/* What a process of its own does (apart.h). */
+struct read_job {
+	const struct diff_options *options;
+	struct outputs *outputs;
+};
+
+static int run_job(void *arg)
 {
+	const struct read_job *job = arg;
+	const struct diff_options *o = job->options;
 	struct names *names = recording_names_apply(&o->names);
 	struct recording_file recordings[REPORT_SIDES] = { 0 };
 	struct diff diff = { .top = o->top, .wide = o->wide };
-	struct outputs outputs = { 0 };
-	int err;
+	int err = names ? compare(o, names, recordings, &diff, job->outputs) : -ECANCELED;
 
-	if (!names)
-		return -ENOMEM;
-	err = outputs_open(&outputs, &o->output, 1, 0);
-	if (err == 0)
-		err = compare(o, names, recordings, &diff, &outputs);
-	fetch_end(names);
-	err = outputs_close(&outputs, err);
-	if (err == 0)
-		outputs_tell(&outputs, &o->output);
-	outputs_done(&outputs);
+	if (names)
+		fetch_end(names);
+	err = outputs_close(job->outputs, err);
 	free(diff.rows);
 	function_counts_done(&diff.functions);
 	flame_graph_done(&diff.graph);
@@ -330,17 +335,36 @@ static int run(const struct diff_options *o)
 		recording_file_close(&recordings[i]);
 	}
 	names_free(names);
+	return err == 0 ? EXIT_CODE_OK : err == -ENODATA ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_FAILED;
+}
+
+static int check_files(const struct diff_options *o)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)
+		err = recording_file_check(o->files[i], &o->names);
 	return err;
 }
 
 static int diff_command(int argc, char **argv)
 {
 	struct diff_options options = { .top = 20 };
-	int err;
+	struct outputs outputs;
+	struct read_job job = { &options, &outputs };
+	int code = EXIT_CODE_FAILED;
 
 	command_parse(&command_diff, argc, argv, &options);
-	err = run(&options);
-	return err == 0 ? EXIT_CODE_OK : err == -ENODATA ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_FAILED;
+	if (check_files(&options) < 0)
+		return code;
+	if (outputs_open(&outputs, &options.output, 1, 0) == 0)
+		code = apart_run(options.names.sandbox, &outputs, run_job, &job);
+	else
+		(void)outputs_close(&outputs, 0);
+	if (code == EXIT_CODE_OK)
+		outputs_tell(&outputs, &options.output);
+	outputs_done(&outputs);
+	return code;
 }
 
 const struct command command_diff = {

@@ -25,8 +25,7 @@ enum {
 static const struct argp_option argp_options[] = {
 	{ "btf", OPTION_BTF, "FILE", 0, "file with the kernel's type information", 0 },
 	{ "json", OPTION_JSON, NULL, 0, "JSON: an object with all findings, or limits" },
-	{ "limits", OPTION_LIMITS, NULL, 0,
-	  "instead, what is bounded, and what happens beyond it" },
+	{ "limits", OPTION_LIMITS, NULL, 0, "instead, the limits, and what happens beyond each" },
 	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };

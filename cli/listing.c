@@ -284,16 +284,14 @@ int listing_make(struct annotation *annotation, const struct annotation_site *si
 
 	*ret = (struct listing){ .module = module };
 	if (module->fd < 0 || !module_has_file(module)) {
-		log_error("%s cannot be disassembled: its file is not there as it was recorded "
-			  "(build id %s)",
+		log_error("cannot disassemble %s: the recorded file is not there (build id %s)",
 			  module->path, module->build_id[0] ? module->build_id : "none");
 		skip_others(annotation, module, false);
 		return -ESTALE;
 	}
 	err = module_find_start(module, site->code, &ret->start);
 	if (err < 0) {
-		log_error("it is not known where %s begins in %s", annotation->function,
-			  module->path);
+		log_error("cannot find the start of %s in %s", annotation->function, module->path);
 		skip_others(annotation, module, true);
 		return err;
 	}

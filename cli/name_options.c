@@ -5,17 +5,21 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "binaries/image_cache.h"
 #include "cli/moment.h"
 #include "cli/quantity.h"
 #include "cli/sandbox_options.h"
+#include "cli/server_cache.h"
 #include "kernel/permission.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/confined.h"
 #include "profiler/fetch.h"
 #include "sandbox/helper.h"
+#include "sandbox/keeper.h"
 #include "sandbox/parsers.h"
+#include "symbols/debug_server.h"
 
 enum {
 	OPTION_DEBUGINFOD_TIMEOUT = 1024,
@@ -42,7 +46,7 @@ static const struct argp_option name_argp_options[] = {
 	{ "no-debuginfod", OPTION_NO_DEBUGINFOD, NULL, 0,
 	  "query no servers for debug files, even if DEBUGINFOD_URLS is set", 4 },
 	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
-	  "time limit for servers, for all files together; an agent's, for each (60s)", 4 },
+	  "time limit for all debug files together; in an agent, for each (60s)", 4 },
 	{ "verbose", 'v', NULL, 0, "log what is done", 4 },
 	{ 0 },
 };
@@ -132,8 +136,7 @@ static const struct argp_option recording_argp_options[] = {
 	{ "to", OPTION_TO, "TIME", 0, "only samples before this time", 2 },
 	{ "symfs", OPTION_SYMFS, "DIR", 0,
 	  "look for binaries in this directory first, by their paths or only their names", 3 },
-	{ "no-cache", OPTION_NO_CACHE, NULL, 0, "neither read names from disk nor keep them there",
-	  3 },
+	{ "no-cache", OPTION_NO_CACHE, NULL, 0, "do not use the cache of names on disk", 3 },
 	{ "sandbox", OPTION_SANDBOX, "MODE", 0, SANDBOX_OPTIONS_HELP, 3 },
 	{ 0 },
 };
@@ -190,28 +193,58 @@ const struct argp recording_names_argp = {
 	.children = name_options,
 };
 
+/* Without names to look up, there may still be recordings to open (names_open_file()). */
+static int start_parsers(const struct recording_names *recording, struct names *names)
+{
+	bool finds = permission_has(CAP_DAC_READ_SEARCH);
+	struct parsers *parsers;
+	int err;
+
+	if (recording->names.options.none && !finds)
+		return 0;
+	err = confined_begin(recording->sandbox, HELPER_SELF, names, &parsers);
+	if (err == 0)
+		err = confined_check(recording->sandbox, parsers);
+	if (err == 0 && parsers && finds)
+		(void)parsers_use_finders(parsers);
+	if (err == 0 && parsers)
+		parsers_tell_failures(parsers, names_failures(names));
+	parsers_drop(parsers); /* namers hold them */
+	return err;
+}
+
 struct names *recording_names_apply(const struct recording_names *recording)
 {
 	struct names *names = name_options_apply(&recording->names);
-	struct parsers *parsers;
 	struct disk_cache cache;
-	int err;
 
 	if (!names)
 		return NULL;
-	if (!recording->names.options.none) {
-		err = confined_begin(recording->sandbox, HELPER_SELF, names, &parsers);
-		if (err == 0)
-			err = confined_check(recording->sandbox, parsers);
-		if (err == 0 && parsers && permission_has(CAP_DAC_READ_SEARCH))
-			(void)parsers_use_finders(parsers);
-		parsers_drop(parsers); /* namers hold them */
-		if (err < 0)
-			return names_free(names);
-	}
+	if (start_parsers(recording, names) < 0)
+		return names_free(names);
 	if (!recording->no_cache && !recording->names.options.none &&
 	    image_cache_open_default(&cache))
 		names_set_cache(names, &cache);
 	fetch_begin(names);
 	return names;
+}
+
+int recording_names_confine(const struct recording_names *recording, struct names *names)
+{
+	struct confine_reader reader = { 0 };
+	_cleanup_close_ int servers = -1;
+	int directories[2], cache = names_cache_directory(names);
+
+	if (!keeper_is_there())
+		return 0;
+	reader.directories = directories;
+	reader.asks_servers = !recording->names.options.none &&
+			      debug_server_is_allowed(names_debug_server(names));
+	if (reader.asks_servers)
+		servers = server_cache_open();
+	if (cache >= 0)
+		directories[reader.n_directories++] = cache;
+	if (servers >= 0)
+		directories[reader.n_directories++] = servers;
+	return confined_read(recording->sandbox, &reader);
 }

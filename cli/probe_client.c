@@ -17,7 +17,7 @@
 static void explain(const char *path, int err)
 {
 	if (err == -ENOENT || err == -ECONNREFUSED) {
-		log_error("nobody takes probes at %s", path);
+		log_error("nothing listens for probes at %s", path);
 		log_detail("try:  dwarfprof record --probe-socket %s", path);
 	} else {
 		log_error("cannot connect to %s: %s", path, strerror(-err));

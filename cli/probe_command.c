@@ -38,7 +38,7 @@ struct probe_options {
 };
 
 static const struct argp_option argp_options[] = {
-	{ "socket", 's', "PATH", 0, "the other side's --probe-socket", 0 },
+	{ "socket", 's', "PATH", 0, "the --probe-socket of the run or agent", 0 },
 	{ "name", OPTION_NAME, "NAME", 0,
 	  "add: the label `probe' of its samples (KIND:PATH:NAME); if you are not root, with `UID:' "
 	  "in front",
@@ -281,7 +281,7 @@ static int change(const struct probe_options *o, int fd)
 		bool is_all = strcmp(o->words[i], "all") == 0;
 
 		if (!is_all && (*end || id == 0 || id > INT_MAX)) {
-			log_error("'%s' is no number of a probe", o->words[i]);
+			log_error("'%s' is not a probe number", o->words[i]);
 			return -EINVAL;
 		}
 		err = change_one(o, fd, is_all ? 0 : (unsigned int)id);
@@ -377,7 +377,7 @@ static const struct verb *find_verb(const struct probe_options *o)
 		if (verbs[i].takes_words == (o->n_words > 0))
 			return &verbs[i];
 		log_error("probe %s %s", o->verb,
-			  verbs[i].takes_words ? "takes what it is about" : "takes nothing");
+			  verbs[i].takes_words ? "needs arguments" : "takes no arguments");
 		return NULL;
 	}
 	log_error("probe takes add, list, remove, enable, disable or status, not '%s'", o->verb);

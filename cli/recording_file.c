@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "binaries/foreign_file.h"
 #include "elf/bus_guard.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
+#include "sandbox/keeper.h"
 #include "sandbox/parsers.h"
 
 /* Binaries without names to list in a warning; -v lists all. */
@@ -41,9 +43,34 @@ static void warn_of_all_missing(const struct recording_file *r)
 		log_detail("--symfs DIR looks for the right ones below DIR");
 }
 
-static FILE *open_file(const char *path)
+/* Of one whose file system this process must not wait for, it gets no more than a reference. */
+static bool is_reference(int fd)
 {
-	return strcmp(path, "-") == 0 ? fdopen(dup(STDIN_FILENO), "r") : fopen(path, "re");
+	return fcntl(fd, F_GETFL) & O_PATH;
+}
+
+/* Once rights are given up, those who open binaries may be allowed to. */
+static FILE *open_file(const struct recording_file *r, const char *path)
+{
+	FILE *file = strcmp(path, "-") == 0 ? fdopen(dup(STDIN_FILENO), "r") : fopen(path, "re");
+	int fd;
+
+	if (file || errno != EACCES || !keeper_is_there())
+		return file;
+	fd = names_open_file(r->names, path);
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	if (is_reference(fd)) {
+		foreign_file_close(fd);
+		errno = EREMOTE;
+		return NULL;
+	}
+	file = fdopen(fd, "r");
+	if (!file)
+		close(fd);
+	return file;
 }
 
 static bool is_directory(const char *path)
@@ -55,7 +82,9 @@ static bool is_directory(const char *path)
 
 static const char *explain(const struct recording_file *r, int err)
 {
-	if (err != -ENOENT || !is_directory(r->path))
+	if (err == -EREMOTE)
+		return "its file system may not answer";
+	if (err != -ENOENT || !r->is_directory)
 		return strerror(-err);
 	return r->options->from_ns || r->options->to_ns ? "it has no recordings of that time" :
 							  "it has no recordings";
@@ -63,7 +92,7 @@ static const char *explain(const struct recording_file *r, int err)
 
 static const char *present_path(const struct recording_file *r)
 {
-	return r->n_opened > 0 ? r->list.paths[r->n_opened - 1] : r->path;
+	return r->n_opened > 0 ? r->list.of[r->n_opened - 1].path : r->path;
 }
 
 static const char *or_unknown(const char *text)
@@ -81,11 +110,19 @@ static void tell_origin(const struct recording_file *r)
 		  or_unknown(context->command));
 }
 
+static const char *first_path(const struct recording_file *r)
+{
+	return r->list.n > 0 ? r->list.of[0].path : r->path;
+}
+
 static int open_reader(struct recording_file *r, const char *path,
 		       const struct recording_options *reading, char why[RECORDING_WHY_SIZE])
 {
-	r->file = open_file(path);
-	return r->file ? recording_reader_new(r->file, reading, &r->reader, why) : -errno;
+	if (!r->file) {
+		r->file = open_file(r, path);
+		r->open_err = r->file ? 0 : -errno;
+	}
+	return r->file ? recording_reader_new(r->file, reading, &r->reader, why) : r->open_err;
 }
 
 /*
@@ -95,18 +132,15 @@ static int open_reader(struct recording_file *r, const char *path,
 static int open_first(struct recording_file *r, const struct recording_options *reading)
 {
 	char why[RECORDING_WHY_SIZE] = "";
-	int err = 0;
+	int err = r->open_err;
 
-	if (is_directory(r->path))
-		err = recording_list_read(r->path, r->options->from_ns, r->options->to_ns,
-					  &r->list);
 	while (err == 0) {
-		const char *path = r->list.n > 0 ? r->list.paths[r->n_opened++] : r->path;
+		const char *path = r->list.n > 0 ? r->list.of[r->n_opened++].path : r->path;
 
 		err = open_reader(r, path, reading, why);
 		if (err == 0 || err == -ENOMEM || r->n_opened == r->list.n)
 			break;
-		log_warning("%s is left out: %s", path, why[0] ? why : strerror(-err));
+		log_warning("%s is left out: %s", path, why[0] ? why : explain(r, err));
 		if (r->file)
 			fclose(r->file);
 		r->file = NULL;
@@ -120,7 +154,7 @@ static int open_first(struct recording_file *r, const struct recording_options *
 
 static bool has_other_rate(const struct recording_file *r, const char *path)
 {
-	_cleanup_fclose_ FILE *file = open_file(path);
+	_cleanup_fclose_ FILE *file = open_file(r, path);
 
 	return file && recording_reader_differs_in_rate(r->reader, file);
 }
@@ -129,7 +163,7 @@ static bool has_other_rate(const struct recording_file *r, const char *path)
 static void look_at_rates(struct recording_file *r)
 {
 	for (size_t i = r->n_opened; i < r->list.n; i++) {
-		if (!has_other_rate(r, r->list.paths[i]))
+		if (!has_other_rate(r, r->list.of[i].path))
 			continue;
 		log_info("%s has recordings of different sampling rates: they are added up by "
 			 "time, not by samples",
@@ -142,25 +176,72 @@ static void look_at_rates(struct recording_file *r)
 int recording_file_open(const char *path, const struct recording_names *options,
 			struct names *names, struct recording_file *ret)
 {
-	struct recording_options reading = { .names = names,
+	*ret = (struct recording_file){ .path = path, .options = options, .names = names };
+	file_limit_raise();
+	ret->is_directory = is_directory(path);
+	if (ret->is_directory)
+		ret->open_err =
+			recording_list_read(path, options->from_ns, options->to_ns, &ret->list);
+	if (ret->open_err == 0)
+		ret->file = open_file(ret, first_path(ret));
+	return bus_guard_install();
+}
+
+void recording_file_rewind(struct recording_file *r)
+{
+	r->reader = recording_reader_free(r->reader);
+	if (r->file)
+		fclose(r->file);
+	r->n_opened = r->n_unlike = r->n_missing = 0;
+	r->file = open_file(r, first_path(r));
+	r->open_err = r->file ? 0 : -errno;
+}
+
+/* Not a pipe or a device, which may notice. 0 or a negative errno. */
+static int try_open(const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : 0;
+}
+
+int recording_file_check(const char *path, const struct recording_names *options)
+{
+	struct recording_file r = { .path = path, .options = options };
+
+	if (strcmp(path, "-") != 0)
+		r.open_err = try_open(path);
+	r.is_directory = r.open_err == 0 && is_directory(path);
+	if (r.is_directory)
+		r.open_err = recording_list_read(path, options->from_ns, options->to_ns, &r.list);
+	if (r.open_err < 0)
+		log_error("cannot read %s: %s", path, explain(&r, r.open_err));
+	recording_list_done(&r.list);
+	return r.open_err;
+}
+
+int recording_file_begin(struct recording_file *r)
+{
+	const struct recording_names *options = r->options;
+	struct recording_options reading = { .names = r->names,
 					     .symbols = !options->names.options.none,
 					     .root = options->root,
 					     .from_real_ns = options->from_ns,
 					     .to_real_ns = options->to_ns,
 					     .missing = warn_of_missing,
-					     .arg = ret };
-	int err;
+					     .arg = r };
+	int err = open_first(r, &reading);
 
-	*ret = (struct recording_file){ .path = path, .options = options };
-	file_limit_raise();
-	err = bus_guard_install();
-	if (err < 0)
-		return err;
-	err = open_first(ret, &reading);
 	if (err == 0)
-		tell_origin(ret);
+		tell_origin(r);
 	if (err == 0)
-		look_at_rates(ret);
+		look_at_rates(r);
 	return err;
 }
 
@@ -177,13 +258,13 @@ void recording_file_close(struct recording_file *r)
 static int open_next(struct recording_file *r)
 {
 	while (r->n_opened < r->list.n) {
-		const char *path = r->list.paths[r->n_opened++];
+		const char *path = r->list.of[r->n_opened++].path;
 		char why[RECORDING_WHY_SIZE] = "";
-		FILE *file = open_file(path);
+		FILE *file = open_file(r, path);
 		int err;
 
 		if (!file) {
-			log_warning("%s is left out: %s", path, strerror(errno));
+			log_warning("%s is left out: %s", path, explain(r, -errno));
 			continue;
 		}
 		fclose(r->file);
@@ -221,15 +302,16 @@ int recording_file_run(struct recording_file *r,
 	} while (err > 0);
 	warn_of_all_missing(r);
 	if (r->n_unlike > 1)
-		log_warning("%zu more recordings are left out, because they were sampled otherwise",
-			    r->n_unlike - 1);
+		log_warning(
+			"%zu more recordings are left out, because they were sampled differently",
+			r->n_unlike - 1);
 	return err;
 }
 
-static bool is_output(const struct stat *in, const struct outputs *outputs)
+static bool is_output(dev_t device, ino_t inode, const struct outputs *outputs)
 {
 	for (size_t i = 0; i < outputs->n; i++)
-		if (in->st_dev == outputs->files[i].device && in->st_ino == outputs->files[i].inode)
+		if (device == outputs->files[i].device && inode == outputs->files[i].inode)
 			return true;
 	return false;
 }
@@ -239,11 +321,12 @@ int recording_file_check_outputs(const struct recording_file *r, const struct ou
 	const char *path = NULL;
 	struct stat in;
 
-	if (fstat(fileno(r->file), &in) == 0 && S_ISREG(in.st_mode) && is_output(&in, outputs))
+	if (fstat(fileno(r->file), &in) == 0 && S_ISREG(in.st_mode) &&
+	    is_output(in.st_dev, in.st_ino, outputs))
 		path = present_path(r);
 	for (size_t i = 0; !path && i < r->list.n; i++)
-		if (stat(r->list.paths[i], &in) == 0 && is_output(&in, outputs))
-			path = r->list.paths[i];
+		if (is_output(r->list.of[i].device, r->list.of[i].inode, outputs))
+			path = r->list.of[i].path;
 	if (!path)
 		return 0;
 	log_error("cannot overwrite %s, which is being read: give another file to -o", path);

@@ -2,6 +2,7 @@
 #ifndef DP_CLI_RECORDING_FILE_H
 #define DP_CLI_RECORDING_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "cli/name_options.h"
@@ -12,20 +13,33 @@
 /* A recording given to a command, or a directory of them, with the messages about it. */
 struct recording_file {
 	const char *path;
-	struct recording_list list; /* of a directory */
-	size_t n_opened, n_unlike;  /* of these; unlike: sampled otherwise than the first */
-	FILE *file;                 /* the present one */
+	struct recording_list list; /* of a directory, made when that was opened */
+	bool is_directory;
+	size_t n_opened, n_unlike; /* of these; unlike: sampled otherwise than the first */
+	FILE *file;                /* the present one */
+	int open_err;              /* why there is none before recording_file_begin() */
+	struct names *names;
 	struct recording_reader *reader;
 	const struct recording_names *options;
 	size_t n_missing; /* binaries without names */
 };
 
 /*
- * Opens a recording. `path`, the options and the names, which own its modules, must outlive it, and
- * the structure must not move. Logs errors. 0 or negative errno.
+ * Says, before outputs are opened, which may take a reader of theirs, that a recording cannot be opened. 0 or
+ * a negative errno, after a message.
+ */
+int recording_file_check(const char *path, const struct recording_names *options);
+
+/*
+ * Opens a recording, of which nothing is read before recording_file_begin(), which must be called next. The
+ * path, the options and the names, which own its modules, must outlive it, and the structure must not move.
+ * Both log errors. 0 or negative errno.
  */
 int recording_file_open(const char *path, const struct recording_names *options,
 			struct names *names, struct recording_file *ret);
+int recording_file_begin(struct recording_file *recording);
+/* Then it is read once more, from its begin, with recording_file_begin(). */
+void recording_file_rewind(struct recording_file *recording);
 void recording_file_close(struct recording_file *recording);
 
 /* Like recording_reader_run(). Warns of missing names and of an incomplete recording. */

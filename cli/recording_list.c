@@ -27,21 +27,23 @@ static uint64_t begin_of(const char *name)
 	return begin > 0 ? (uint64_t)begin * SECOND : 0;
 }
 
-static bool is_wanted(int directory, const char *name, uint64_t from_ns, uint64_t to_ns)
+static bool is_wanted(int directory, const char *name, uint64_t from_ns, uint64_t to_ns,
+		      struct stat *ret)
 {
 	size_t n = strlen(name), m = strlen(EXTENSION);
-	struct stat st;
 
 	if (name[0] == '.' || n <= m || strcmp(name + n - m, EXTENSION) != 0 ||
-	    fstatat(directory, name, &st, 0) < 0 || !S_ISREG(st.st_mode))
+	    fstatat(directory, name, ret, 0) < 0 || !S_ISREG(ret->st_mode))
 		return false;
-	return ((uint64_t)st.st_mtim.tv_sec + 1) * SECOND >= from_ns &&
+	return ((uint64_t)ret->st_mtim.tv_sec + 1) * SECOND >= from_ns &&
 	       (!to_ns || begin_of(name) < to_ns);
 }
 
 static int compare(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	const struct listed_recording *left = a, *right = b;
+
+	return strcmp(left->path, right->path);
 }
 
 int recording_list_read(const char *directory, uint64_t from_ns, uint64_t to_ns,
@@ -49,28 +51,34 @@ int recording_list_read(const char *directory, uint64_t from_ns, uint64_t to_ns,
 {
 	_cleanup_closedir_ DIR *dir = opendir(directory);
 	struct dirent *entry;
+	struct stat st;
 
 	*ret = (struct recording_list){ 0 };
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir))) {
-		if (!is_wanted(dirfd(dir), entry->d_name, from_ns, to_ns))
+		struct listed_recording *next;
+
+		if (!is_wanted(dirfd(dir), entry->d_name, from_ns, to_ns, &st))
 			continue;
-		if (array_reserve(ret->paths, ret->n, ret->size) < 0 ||
-		    asprintf(&ret->paths[ret->n], "%s/%s", directory, entry->d_name) < 0)
+		if (array_reserve(ret->of, ret->n, ret->size) < 0)
+			return -ENOMEM;
+		next = &ret->of[ret->n];
+		*next = (struct listed_recording){ .device = st.st_dev, .inode = st.st_ino };
+		if (asprintf(&next->path, "%s/%s", directory, entry->d_name) < 0)
 			return -ENOMEM;
 		ret->n++;
 	}
 	if (ret->n == 0)
 		return -ENOENT;
-	qsort(ret->paths, ret->n, sizeof(*ret->paths), compare);
+	qsort(ret->of, ret->n, sizeof(*ret->of), compare);
 	return 0;
 }
 
 void recording_list_done(struct recording_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		free(list->paths[i]);
-	free(list->paths);
+		free(list->of[i].path);
+	free(list->of);
 	*list = (struct recording_list){ 0 };
 }

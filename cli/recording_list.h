@@ -4,10 +4,15 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The recordings in a directory, as `dwarfprof agent' keeps them, in order of their names. */
 struct recording_list {
-	char **paths;
+	struct listed_recording {
+		char *path;
+		dev_t device; /* of the file, which may be out of reach once rights are given up */
+		ino_t inode;
+	} * of;
 	size_t n, size;
 };
 

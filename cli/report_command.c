@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/apart.h"
 #include "cli/command.h"
 #include "cli/name_options.h"
 #include "cli/output_options.h"
@@ -133,32 +134,60 @@ static int write_reports(struct recording_file *recording, const struct output_o
 	return err;
 }
 
-static int run(const struct report_options *o)
-{
-	struct names *names = recording_names_apply(&o->names);
-	struct recording_file recording;
-	struct outputs outputs = { 0 };
-	int code = EXIT_CODE_FAILED;
-	int err;
+/* What a process of its own does (apart.h). */
+struct read_job {
+	const struct report_options *options;
+	struct outputs *outputs;
+};
 
-	if (!names)
-		return EXIT_CODE_FAILED;
-	err = recording_file_open(o->file, &o->names, names, &recording);
+static int read_recording(const struct report_options *o, struct names *names,
+			  struct recording_file *recording, struct outputs *outputs)
+{
+	int err = recording_file_open(o->file, &o->names, names, recording);
+
 	if (err == 0)
-		err = outputs_open(&outputs, o->output.requests, o->output.n, 0);
-	if (err == 0) {
-		err = write_reports(&recording, &o->output, &outputs);
-		if (err == 0)
-			code = recording_reader_totals(recording.reader)->samples == 0 ?
-				       EXIT_CODE_NO_SAMPLES :
-				       EXIT_CODE_OK;
-	}
-	fetch_end(names);
-	err = outputs_close(&outputs, err);
-	outputs_done(&outputs);
+		err = recording_names_confine(&o->names, names);
+	if (err == 0)
+		err = recording_file_begin(recording);
+	return err < 0 ? err : write_reports(recording, &o->output, outputs);
+}
+
+static int run_job(void *arg)
+{
+	const struct read_job *job = arg;
+	struct names *names = recording_names_apply(&job->options->names);
+	struct recording_file recording = { 0 };
+	int code = EXIT_CODE_FAILED, err = -ECANCELED;
+
+	if (names)
+		err = read_recording(job->options, names, &recording, job->outputs);
+	if (err == 0)
+		code = recording_reader_totals(recording.reader)->samples == 0 ?
+			       EXIT_CODE_NO_SAMPLES :
+			       EXIT_CODE_OK;
+	if (names)
+		fetch_end(names);
+	err = outputs_close(job->outputs, err);
+	outputs_free_reports(job->outputs);
 	recording_file_close(&recording);
 	names_free(names);
 	return err < 0 ? EXIT_CODE_FAILED : code;
+}
+
+static int run(const struct report_options *o)
+{
+	struct outputs outputs;
+	struct read_job job = { o, &outputs };
+	int code = EXIT_CODE_FAILED;
+
+	if (recording_file_check(o->file, &o->names) < 0)
+		return code;
+	if (outputs_open(&outputs, o->output.requests, o->output.n, 0) == 0)
+		code = apart_run(o->names.sandbox, &outputs, run_job, &job);
+	else
+		(void)outputs_close(&outputs, 0);
+	outputs_done(&outputs);
+	return code;
 }
 
 static int parse_and_run(const struct command *command, bool converts, int argc, char **argv)

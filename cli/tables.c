@@ -98,7 +98,7 @@ static int tables_visit(struct tables *t, const FTSENT *entry)
 		return tables_fail(t, entry->fts_path, explain_link(entry->fts_path));
 	case FTS_DEFAULT:
 		if (named)
-			return tables_fail(t, entry->fts_path, "it is no regular file");
+			return tables_fail(t, entry->fts_path, "it is not a regular file");
 	}
 	return 0;
 }

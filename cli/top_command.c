@@ -131,9 +131,9 @@ static const struct argp argp = {
 	.children = parts,
 	.args_doc = "\n-p PID[,PID...]\n-- CMD [ARG...]",
 	.doc = "Show the functions that take most of the time, updated continuously. On a "
-	       "terminal, keys sort, filter and expand them. With -n, or with a command, which has "
-	       "the keyboard to itself, each table replaces the one before. Elsewhere tables follow "
-	       "one another.\v"
+	       "terminal, keys sort, filter and expand them. With -n, or with a command, which keeps "
+	       "the keyboard, each table replaces the previous one. Files and pipes get all "
+	       "tables.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
 	       "no samples. The exit code of a profiled command takes precedence.",
 	.help_filter = add_keys,

@@ -52,7 +52,7 @@ static const struct {
 	{ TOP_LIST_FUNCTIONS, { 'F' }, "F", "list functions", "F P T lists" },
 	{ TOP_LIST_PROCESSES, { 'P' }, "P", "list processes", NULL },
 	{ TOP_LIST_THREADS, { 'T' }, "T", "list threads", NULL },
-	{ TOP_REDRAW, { CTRL('L') }, "Ctrl-L", "draw the screen anew", NULL },
+	{ TOP_REDRAW, { CTRL('L') }, "Ctrl-L", "redraw the screen", NULL },
 };
 
 enum top_action top_keys_find(int code)

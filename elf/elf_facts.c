@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "elf/elf_symbols.h"
+
 static int copy_segments(struct elf_facts *facts, const struct elf_file *file)
 {
 	size_t n = file->n_segments;
@@ -53,6 +55,9 @@ static struct elf_origin origin_of(const struct elf_file *file)
 	return origin;
 }
 
+/* Two words of 32 bits and two pointers. */
+#define JIT_DESCRIPTOR_SIZE 24
+
 int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 {
 	int err;
@@ -63,6 +68,8 @@ int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 		.cookie_address = file->cookie_address,
 		.go_start = file->go_start,
 		.go_end = file->go_end,
+		.jit_descriptor = elf_symbols_find_variable(file, "__jit_debug_descriptor",
+							    JIT_DESCRIPTOR_SIZE),
 	};
 	vm_structs_find(file, &ret->vm);
 	snprintf(ret->packer, sizeof(ret->packer), "%s", file->packer ? file->packer : "");

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "cfi/index.h"
 #include "elf/build_id.h"
-#include "elf/debug_file.h"
+#include "elf/debug_frame.h"
 #include "elf/eh_frame.h"
 #include "elf/elf_open.h"
 #include "elf/elf_handles.h"

@@ -3,8 +3,21 @@
 
 #include <gelf.h>
 #include <limits.h>
+#include <string.h>
 
 #include "elf/elf_handles.h"
+
+static Elf_Scn *find_table(const struct elf_file *file, bool local, GElf_Shdr *ret)
+{
+	const GElf_Word type = local ? SHT_SYMTAB : SHT_DYNSYM;
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(file->handles->elf, section)))
+		/* Only the first table counts. */
+		if (gelf_getshdr(section, ret) && ret->sh_type == type)
+			return section;
+	return NULL;
+}
 
 static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, elf_symbol_fn fn,
 			 void *arg)
@@ -37,18 +50,40 @@ static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, el
 
 int elf_symbols_each(const struct elf_file *file, bool local, elf_symbol_fn fn, void *arg)
 {
-	const GElf_Word type = local ? SHT_SYMTAB : SHT_DYNSYM;
-	Elf *elf = file->handles->elf;
-	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	Elf_Scn *section = find_table(file, local, &header);
 
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
+	return section ? each_of_table(file->handles->elf, section, &header, fn, arg) : 0;
+}
 
-		/* Only the first table counts. */
-		if (gelf_getshdr(section, &header) && header.sh_type == type)
-			return each_of_table(elf, section, &header, fn, arg);
+static uint64_t find_variable(const struct elf_file *file, bool local, const char *name,
+			      uint64_t size)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = find_table(file, local, &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Sym) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *found;
+		Elf64_Sym s;
+
+		memcpy(&s, (const char *)data->d_buf + i * sizeof(s), sizeof(s));
+		if (s.st_size != size || s.st_shndx == SHN_UNDEF ||
+		    ELF64_ST_TYPE(s.st_info) != STT_OBJECT)
+			continue;
+		found = elf_strptr(file->handles->elf, header.sh_link, s.st_name);
+		if (found && strcmp(found, name) == 0)
+			return s.st_value;
 	}
 	return 0;
+}
+
+uint64_t elf_symbols_find_variable(const struct elf_file *file, const char *name, uint64_t size)
+{
+	uint64_t at = find_variable(file, false, name, size);
+
+	return at != 0 ? at : find_variable(file, true, name, size);
 }
 
 const void *elf_bytes_at(const struct elf_file *file, uint64_t address, uint64_t size)

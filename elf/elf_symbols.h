@@ -25,6 +25,12 @@ typedef int (*elf_symbol_fn)(void *arg, const struct elf_symbol *symbol);
 int elf_symbols_each(const struct elf_file *file, bool local, elf_symbol_fn fn, void *arg);
 
 /*
+ * The address of a variable of that size that the file exports, or else has in its full symbol table, of whose
+ * many symbols only those of this size have their names read. 0: there is none.
+ */
+uint64_t elf_symbols_find_variable(const struct elf_file *file, const char *name, uint64_t size);
+
+/*
  * The `size` bytes at an address of the file, as it is before it is relocated; NULL if the file does
  * not have them. They live as long as the file.
  */

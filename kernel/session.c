@@ -137,7 +137,6 @@ void session_init(struct session *ret, const struct session_options *options)
 		.filter = options->filter,
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
-		.uprobe_fds = { [0 ... SESSION_UPROBES - 1] = -1 },
 		.tracer = TRACER_NONE,
 		.counts_missed = options->all_processes && !filter_is_set(options->filter),
 		.rings.epoll_fd = -1,
@@ -236,6 +235,7 @@ void session_close(struct session *s)
 	session_stop(s);
 	exception_probes_drop(s->exceptions);
 	free(s->links);
+	free(s->uprobe_fds);
 	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
 		if (s->ring_fds[i] >= 0)
@@ -249,9 +249,7 @@ void session_close(struct session *s)
 	pool_done(&s->pool);
 	tracer_done(&s->tracer);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ .uprobe_fds = { [0 ... SESSION_UPROBES - 1] = -1 },
-			       .tracer = TRACER_NONE,
-			       .rings.epoll_fd = -1 };
+	*s = (struct session){ .tracer = TRACER_NONE, .rings.epoll_fd = -1 };
 }
 
 int session_publish(struct session *s, pid_t pid, uint32_t cell)
@@ -342,22 +340,32 @@ static int attach_each(struct session *s, const struct bpf_program *program,
 	return err;
 }
 
-static int attach_places(struct session *s, const struct bpf_program *program,
-			 const struct uprobe_places *places, int *ret_fd)
+static int attach_all(struct session *s, const struct bpf_program *program,
+		      const struct uprobe_places *places)
 {
-	int err = s->uprobe_multi ? uprobe_attach_multi(bpf_program__fd(program), places, 0) :
-				    attach_each(s, program, places);
+	int fd = -ENOMEM;
+
+	if (array_reserve(s->uprobe_fds, s->n_uprobe_fds, s->uprobe_fds_size) == 0)
+		fd = uprobe_attach_multi(bpf_program__fd(program), places, 0);
+	if (fd >= 0)
+		s->uprobe_fds[s->n_uprobe_fds++] = fd;
+	return fd < 0 ? fd : 0;
+}
+
+static int attach_places(struct session *s, const struct bpf_program *program,
+			 const struct uprobe_places *places)
+{
+	int err =
+		s->uprobe_multi ? attach_all(s, program, places) : attach_each(s, program, places);
 
 	if (err < 0)
 		uprobe_explain_refusal(bpf_program__fd(program), s->uprobe_multi, places, 0, err);
-	else if (s->uprobe_multi)
-		*ret_fd = err;
-	return err < 0 ? err : 0;
+	return err;
 }
 
 int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
 {
-	return attach_places(s, s->bpf->progs.dp_sample_uprobe, places, &s->uprobe_fds[0]);
+	return attach_places(s, s->bpf->progs.dp_sample_uprobe, places);
 }
 
 int session_time_calls(struct session *s, const struct uprobe_places *places)
@@ -371,23 +379,22 @@ int session_time_calls(struct session *s, const struct uprobe_places *places)
 		cookies[i] = DP_COOKIE_BEGINS;
 	begins.cookies = cookies;
 	begins.are_returns = false;
-	return attach_places(s, s->bpf->progs.dp_sample_uprobe, &begins, &s->uprobe_fds[1]);
+	return attach_places(s, s->bpf->progs.dp_sample_uprobe, &begins);
 }
 
-int session_label_calls(struct session *s, unsigned int probe, const struct uprobe_places *places,
+int session_label_calls(struct session *s, const struct uprobe_places *places,
 			const struct dp_span_places *code)
 {
 	const uint32_t zero = 0;
 
 	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_span_places), &zero, code, BPF_ANY) < 0)
 		return -errno;
-	return attach_places(s, s->bpf->progs.dp_begin_span, places,
-			     &s->uprobe_fds[SESSION_UPROBES - 1 - probe]);
+	return attach_places(s, s->bpf->progs.dp_begin_span, places);
 }
 
 int session_end_calls(struct session *s, const struct uprobe_places *exits)
 {
-	return attach_places(s, s->bpf->progs.dp_end_span, exits, &s->uprobe_fds[2]);
+	return attach_places(s, s->bpf->progs.dp_end_span, exits);
 }
 
 static void add_times(struct dp_span_times *to, const struct dp_span_times *from)
@@ -482,9 +489,8 @@ void session_stop(struct session *s)
 	tracer_tell(&s->tracer);
 	while (s->n_links > 0)
 		bpf_link__destroy(s->links[--s->n_links]);
-	for (size_t i = 0; i < ARRAY_SIZE(s->uprobe_fds); i++)
-		if (s->uprobe_fds[i] >= 0)
-			close(steal_fd(&s->uprobe_fds[i]));
+	while (s->n_uprobe_fds > 0)
+		close(s->uprobe_fds[--s->n_uprobe_fds]);
 }
 
 void session_losses(const struct session *s, struct session_losses *ret)

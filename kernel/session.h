@@ -32,8 +32,6 @@ uint32_t session_pid_namespace(void);
 /* The maximum number of segments that are made known to the kernel in one batch. */
 #define SESSION_MADE 64
 
-#define SESSION_UPROBES (3 + DP_MAX_LABEL_PROBES)
-
 /*
  * The BPF programs and maps of one run. Nothing is pinned: they end with the process, however it
  * ends.
@@ -43,12 +41,9 @@ struct session {
 	struct cpu_events cpus; /* empty before session_sample_cpus() */
 	struct bpf_link **links;
 	size_t n_links, links_size;
-	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): uprobe_fds */
-	/*
-	 * -1: none; of the places, of the begins of their calls, of where calls end that label samples,
-	 * and of where these begin, for each probe
-	 */
-	int uprobe_fds[SESSION_UPROBES];
+	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): */
+	int *uprobe_fds;
+	size_t n_uprobe_fds, uprobe_fds_size;
 	struct exception_probes *exceptions; /* NULL: not needed */
 	struct tracer tracer;
 	bool counts_missed; /* hits that the tracer missed are lost samples: all would be sampled */
@@ -161,8 +156,8 @@ int session_time_calls(struct session *session, const struct uprobe_places *plac
  * Of one of needs.label_probes: keeps the values of calls that begin at places, for samples of what they call.
  * code: of all probes' places, of which there are at most DP_MAX_SPAN_PLACES. As above.
  */
-int session_label_calls(struct session *session, unsigned int probe,
-			const struct uprobe_places *places, const struct dp_span_places *code);
+int session_label_calls(struct session *session, const struct uprobe_places *places,
+			const struct dp_span_places *code);
 /*
  * Before that, with needs.has_span_times: the places at which the calls return. Their cookies are those of
  * the calls' own places. As above.

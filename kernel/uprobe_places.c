@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/loader.h"
 #include "elf/mapped_file.h"
 #include "limits/limits.h"
 #include "log/log.h"
@@ -64,6 +65,8 @@ static int open_file(const char *file, const struct uprobe_reader *r, char path[
 	bool library = strstr(file, ".so");
 	int fd;
 
+	if (library_name(file))
+		return loader_find(library_name(file), path) ? r->open(r->arg, path) : -ENOENT;
 	if (strchr(file, '/')) {
 		if (snprintf(path, PATH_MAX, "%s", file) >= PATH_MAX)
 			return -ENAMETOOLONG;
@@ -174,8 +177,10 @@ static void say_why(const char *file, const char *path, int err)
 		return;
 	}
 	log_error("cannot read %s: %s", file,
-		  err == -ESTALE ? "it is no regular file" : strerror(-err));
-	if (!strchr(file, '/'))
+		  err == -ESTALE ? "it is not a regular file" : strerror(-err));
+	if (library_name(file))
+		log_detail("try:  its full path; only where the dynamic linker looks is searched");
+	else if (!strchr(file, '/'))
 		log_detail("try:  its full path; only the usual directories are searched");
 }
 

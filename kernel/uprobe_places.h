@@ -54,8 +54,8 @@ struct uprobe_reader {
 
 /*
  * Finds all functions of a file that a name stands for (function_search()) in its symbol tables. A
- * file name without a slash is searched like a program, or like a library if it contains ".so". On
- * failure, logs the reason and returns a negative errno: the error of opening the file, -ENOEXEC if
+ * file name without a slash is searched like a program, or like a library if it contains ".so";
+ * lib:NAME is what the dynamic linker would take. On failure, logs the reason and returns a negative errno: the error of opening the file, -ENOEXEC if
  * it is not an ELF file, -ENOENT if it has no such function, -E2BIG if it has too many.
  * Without a reader, this process opens and reads the file.
  */

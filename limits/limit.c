@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "bpf/abi.h"
+#include "bpf/share.h"
 #include "bpf/walk_state.h"
 #include "limits/limits.h"
 

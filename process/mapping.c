@@ -166,10 +166,33 @@ static int find_binary(struct process_table *table, const struct process *p,
 	return err;
 }
 
+/* Could the file not be opened or read? Or is it no binary, or none of this machine? */
+static bool is_unread(int err)
+{
+	switch (err) {
+	case -EACCES:
+	case -EAGAIN:
+	case -EBUSY:
+	case -EIO:
+	case -ELOOP:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
+	case -ENOTCONN: /* FUSE without its server */
+	case -EPERM:
+	case -ESTALE:
+	case -ETIMEDOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* A mapping without a binary that could be opened and read. */
 static void resolve_other(struct process_table *table, struct process *p, struct mapping *m,
 			  uint64_t inode, const char *name, int err)
 {
+	m->is_unread = inode != 0 && is_unread(err);
 	if (err == -EMFILE)
 		warn_of_many(table);
 	else if (inode != 0)
@@ -225,6 +248,7 @@ void mapping_resolve_as(struct process_table *table, struct process *p, struct m
 	m->binary = b;
 	resolve_cookie(table, p, m);
 	hotspot_meet(p, m);
+	jit_objects_meet(p, m);
 }
 
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
@@ -275,8 +299,10 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
 		m->has_cookie = has_cookie(table, p, m);
-		if (m->died == TIME_NEVER)
-			hotspot_meet(p, m);
+		if (m->died != TIME_NEVER)
+			return true;
+		hotspot_meet(p, m);
+		jit_objects_meet(p, m);
 		return true;
 	}
 	m->binary = NULL;

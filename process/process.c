@@ -43,6 +43,7 @@ static void process_forget_code(struct process *p)
 	jitted_drop(p->jitted);
 	p->jitted = NULL;
 	p->hotspot = hotspot_free(p->hotspot);
+	p->jit_objects = jit_objects_free(p->jit_objects);
 	p->packed_asked = false;
 	process_forget_program(p);
 }
@@ -64,7 +65,7 @@ static void unset_due(struct process *p)
 
 static bool stays_due(const struct process *p)
 {
-	return p->changed || p->doubted != 0 || hotspot_is_starting(p->hotspot) ||
+	return p->changed || p->doubted != 0 || p->jit_objects || hotspot_is_starting(p->hotspot) ||
 	       process_is_large(p);
 }
 
@@ -226,6 +227,7 @@ static int process_replace(struct process_table *table, struct process *p, uint6
 	process_end_mappings(p, time);
 	snapshot_retire(&table->snapshots, p->snapshot, clock_now_ns());
 	p->snapshot = NULL;
+	p->jit_objects = jit_objects_free(p->jit_objects);
 	p->changed = false;
 	p->exited = time;
 	p->is_replaced = true;
@@ -270,6 +272,7 @@ static int process_give_away(struct process_table *table, struct process *p, uin
 		return process_begin_anew(table, p, time);
 	process_list_cancel(table, p);
 	process_end_mappings(p, time);
+	p->jit_objects = jit_objects_free(p->jit_objects);
 	p->known_from = p->left = time; /* until a sample passes the filter */
 	p->exited = TIME_NEVER;
 	return 0;
@@ -312,6 +315,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 		return -ENOMEM;
 	process_forget_code(p);
 	p->hotspot = hotspot_copy(from->hotspot);
+	p->jit_objects = jit_objects_copy(from->jit_objects);
 	p->lacks_cookies = from->lacks_cookies;
 	p->thread = child;
 	p->as_of = 0;
@@ -409,8 +413,8 @@ void process_table_miss_cookie(struct process_table *table, struct process *p, u
 	history_each(&p->mappings, check_cookie, &(struct cookie_check){ table, p });
 }
 
-/* True if it is the same process. Starts are in ticks, rounded down. */
-static bool process_is_same(const struct process *p)
+/* Starts are in ticks, rounded down. */
+bool process_is_same(const struct process *p)
 {
 	uint64_t at_most = p->exited < p->known_from ? p->exited : p->known_from;
 	struct proc_stat stat;
@@ -472,10 +476,12 @@ static void settle(void *arg, struct mapping *m)
 
 	if (!m->is_pending)
 		return;
-	if (!mapping_settle(s->table, s->process, m))
+	if (!mapping_settle(s->table, s->process, m)) {
 		s->is_settled = false;
-	else if (m->died == TIME_NEVER)
+	} else if (m->died == TIME_NEVER) {
 		process_change(s->process);
+		jit_objects_cover(s->process, m);
+	}
 }
 
 static void process_settle(struct process_table *table, struct process *p)
@@ -496,30 +502,6 @@ void process_table_settle(struct process_table *table)
 			process_settle(table, p);
 }
 
-struct pending_search {
-	uint64_t time;
-	bool is_found;
-};
-
-static void look_for_pending(void *arg, struct mapping *m)
-{
-	struct pending_search *search = arg;
-
-	search->is_found |= m->is_pending && m->born <= search->time && search->time < m->died;
-}
-
-bool process_is_pending(const struct process *p, uint64_t time)
-{
-	struct pending_search search = { .time = time };
-
-	if (process_list_decides(p, time))
-		return true;
-	if (!p->has_pending)
-		return false;
-	history_each(&p->mappings, look_for_pending, &search);
-	return search.is_found;
-}
-
 /* Nobody needs its snapshot: samples from before get one of their own (process_look_back()). */
 static bool has_ended(const struct process *p)
 {
@@ -536,6 +518,17 @@ static void look_at_tables(struct process_table *table)
 			process_change(p);
 }
 
+/* Whatever it takes, most of the time is left to samples. */
+static void look_at_objects(struct process_table *table, uint64_t now)
+{
+	uint64_t begun = clock_now_ns();
+
+	if (begun < table->jit_next)
+		return;
+	(void)jit_objects_update_all(table, now, begun + JIT_OBJECTS_TURN_NS);
+	table->jit_next = begun + JIT_OBJECTS_PAUSE * (clock_now_ns() - begun);
+}
+
 int process_table_publish(struct process_table *table, uint64_t now)
 {
 	uint64_t generation = table->binaries->tables.generation;
@@ -545,6 +538,7 @@ int process_table_publish(struct process_table *table, uint64_t now)
 
 	if (table->generation != generation)
 		look_at_tables(table);
+	look_at_objects(table, now);
 	for (p = table->due; p; p = next) {
 		next = p->next_due;
 		process_settle_doubt(table, p, now);

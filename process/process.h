@@ -13,6 +13,7 @@
 #include "kernel/filter.h"
 #include "process/history.h"
 #include "process/hotspot.h"
+#include "process/jit_objects.h"
 #include "process/snapshot.h"
 
 /*
@@ -27,13 +28,15 @@ struct process {
 	pid_t pid;
 	pid_t thread; /* a running thread, through which /proc shows the process */
 	struct history mappings;
-	size_t max_mappings;       /* if there are more, they are read again (unrecorded.h) */
-	uint64_t doubted;          /* when code was found that the mappings do not explain; 0:
+	size_t max_mappings;             /* if there are more, they are read again (unrecorded.h) */
+	uint64_t doubted;                /* when code was found that the mappings do not explain; 0:
 	                            * never */
-	struct hotspot *hotspot;   /* NULL: no JVM was seen yet */
-	struct jitted *jitted;     /* its JIT code; NULL: none was seen yet */
-	struct snapshot *snapshot; /* the one that the kernel uses */
-	bool packed_asked;         /* it was asked if the program is packed */
+	struct jit_objects *jit_objects; /* NULL: it does not describe its code */
+	uint64_t n_generated;            /* frames of its samples in code that is in no file */
+	struct hotspot *hotspot;         /* NULL: no JVM was seen yet */
+	struct jitted *jitted;           /* its JIT code; NULL: none was seen yet */
+	struct snapshot *snapshot;       /* the one that the kernel uses */
+	bool packed_asked;               /* it was asked if the program is packed */
 	bool lacks_cookies;     /* one was not in memory: those of new mappings are brought there */
 	bool blocked_asked;     /* its threads were looked at, if they are blocked already */
 	struct binary *program; /* of which that is still unknown; NULL: none */
@@ -93,6 +96,8 @@ struct process_table {
 	struct process *processes;
 	struct process *due;  /* those that process_table_publish() has to look at */
 	uint64_t generation;  /* of the tables that the snapshots refer to */
+	pid_t jit_turn;       /* whose described code is looked at first (jit_objects.h) */
+	uint64_t jit_next;    /* and when */
 	uint64_t recorded_ns; /* the last record of code that a process of the table has since */
 	size_t n_large;       /* processes with many mappings (process_snapshot.h) */
 	struct packed_reported packed;
@@ -183,6 +188,9 @@ int process_table_publish(struct process_table *table, uint64_t now);
  */
 void process_table_forget(struct process_table *table, uint64_t before);
 
+/* True if it runs, and the PID is still its own. */
+bool process_is_same(const struct process *process);
+
 /* True if the binary's cookie is readable in memory and different. */
 bool process_cookie_differs(const struct process_table *table, const struct process *process,
 			    const struct mapping *mapping);
@@ -205,6 +213,7 @@ static inline int process_add_mapping(struct process *process, const struct mapp
 {
 	process_change(process);
 	process->has_pending |= mapping->is_pending;
+	jit_objects_cover(process, mapping);
 	return history_add(&process->mappings, mapping);
 }
 

@@ -7,6 +7,7 @@
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "process/process_list.h"
 
 /* Ten times what a mapping takes in a snapshot: a tenth for each of the two kinds of snapshots. */
 #define PAUSE_NS UINT64_C(2000)
@@ -55,6 +56,30 @@ int process_look_back(struct process_table *table, struct process *p, uint64_t t
 		return -EAGAIN;
 	p->looked_back = now;
 	return process_snapshot(table, p, time, ret);
+}
+
+struct pending_search {
+	uint64_t time;
+	bool is_found;
+};
+
+static void look_for_pending(void *arg, struct mapping *m)
+{
+	struct pending_search *search = arg;
+
+	search->is_found |= m->is_pending && m->born <= search->time && search->time < m->died;
+}
+
+bool process_is_pending(const struct process *p, uint64_t time)
+{
+	struct pending_search search = { .time = time };
+
+	if (process_list_decides(p, time))
+		return true;
+	if (!p->has_pending)
+		return false;
+	history_each(&p->mappings, look_for_pending, &search);
+	return search.is_found;
 }
 
 /* The kernel continues to sample a process whose snapshot has no room. */

@@ -26,6 +26,7 @@ struct mapping {
 	uint64_t offset;       /* in the file */
 	uint64_t bias;         /* address in the process minus address in the file */
 	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
+	bool is_unread;        /* then: it is in one that could not be opened or read */
 	bool is_pending;       /* the binary is pending, so the rest is not known: not in a snapshot
 	                  * yet */
 	struct jitted *jitted; /* JIT code for reports; NULL: it is in a file, or not wanted */

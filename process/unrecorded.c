@@ -8,7 +8,7 @@
 
 bool unrecorded_unmaps(const struct process *p)
 {
-	return p->mappings.n_living > p->max_mappings;
+	return p->mappings.n_living > p->max_mappings + jit_objects_n_mappings(p->jit_objects);
 }
 
 void unrecorded_exits(struct process_table *table)

@@ -67,12 +67,12 @@ static int split(const struct probe_wish *wish, struct probe_parts *ret, uint64_
 	}
 	/* Who has all of the few keeps others from theirs. */
 	if (added_label_is_wanted(wish) && wish->user != 0) {
-		log_error("only root may add label and span probes: others would find none free");
+		log_error("only root may add label and span probes, as there are few");
 		return -EPERM;
 	}
 	err = split_text(wish, kind, ret, ret_min_ns, why);
 	if (err == 0 && arguments_have_time(&ret->arguments)) {
-		log_error("`time' is for -e uretprobe: alone");
+		log_error("only -e uretprobe: has `time'");
 		return -EINVAL;
 	}
 	if (err == 0)

@@ -8,15 +8,20 @@
 #include "base/cleanup.h"
 #include "log/log.h"
 #include "sandbox/jit_files.h"
+#include "sandbox/keeper.h"
 #include "sandbox/namers.h"
+#include "sandbox/spawner.h"
 
 DEFINE_CLEANUP(struct parsers *, parsers_drop)
 
-static int refuse(int err, uint32_t missing)
+#define PARSERS "parsers of files"
+#define READERS "readers of recordings"
+
+static int refuse(const char *who, int err, uint32_t missing)
 {
 	char list[CONFINE_LIST_SIZE];
 
-	log_error("parsers of files cannot be confined, as --sandbox=require asks for");
+	log_error("%s cannot be confined as --sandbox=require demands", who);
 	if (err < 0)
 		log_detail("none can be started: %s", strerror(-err));
 	else
@@ -36,11 +41,12 @@ int confined_begin(enum sandbox_mode mode, const char *helper, struct names *nam
 	if (mode == SANDBOX_OFF)
 		return 0;
 	if (helper)
-		err = parsers_new(helper, &parsers);
+		err = parsers_new_for(helper, keeper_is_there() ? SPAWNED_FOR_READERS : SPAWNED_ALL,
+				      &parsers);
 	else if (is_required)
 		err = -ENOENT;
 	if (err < 0 && is_required)
-		return refuse(err, 0);
+		return refuse(PARSERS, err, 0);
 	if (err < 0)
 		log_warning("this process parses all files itself, with its rights: %s",
 			    strerror(-err));
@@ -64,6 +70,23 @@ static uint32_t lacks(const struct confinement *c)
 	return c->missing | (needed & ~c->layers);
 }
 
+int confined_read(enum sandbox_mode mode, const struct confine_reader *reader)
+{
+	struct confinement confinement;
+	char list[CONFINE_LIST_SIZE];
+	uint32_t lacking;
+
+	confine_reader(reader, &confinement);
+	lacking = CONFINE_READER_LAYERS & ~confinement.layers;
+	log_debug("recordings are read with %s", confine_list(confinement.layers, list));
+	if (lacking && mode == SANDBOX_REQUIRE)
+		return refuse(READERS, 0, lacking);
+	if (confinement.missing)
+		log_warning(READERS " are confined less than they could be, without %s",
+			    confine_list(confinement.missing, list));
+	return 0;
+}
+
 int confined_check(enum sandbox_mode mode, struct parsers *parsers)
 {
 	struct confinement confinement = { 0 };
@@ -72,5 +95,5 @@ int confined_check(enum sandbox_mode mode, struct parsers *parsers)
 	if (mode != SANDBOX_REQUIRE)
 		return 0;
 	err = parsers_check(parsers, &confinement);
-	return err < 0 || lacks(&confinement) ? refuse(err, lacks(&confinement)) : 0;
+	return err < 0 || lacks(&confinement) ? refuse(PARSERS, err, lacks(&confinement)) : 0;
 }

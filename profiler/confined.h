@@ -19,4 +19,7 @@ int confined_begin(enum sandbox_mode mode, const char *helper, struct names *nam
 		   struct parsers **ret_parsers);
 int confined_check(enum sandbox_mode mode, struct parsers *parsers);
 
+/* The same for this process, which reads recordings. */
+int confined_read(enum sandbox_mode mode, const struct confine_reader *reader);
+
 #endif

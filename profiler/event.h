@@ -16,6 +16,7 @@
 struct event_texts;
 struct profiler_options;
 struct parsers;
+struct process_table;
 struct session;
 
 #define EVENT_TEXT_SIZE 512
@@ -37,6 +38,13 @@ struct event_text {
 };
 
 void event_text_done(struct event_text *text);
+
+/* What events are started with. */
+struct event_means {
+	struct session *session;
+	struct parsers *parsers;               /* read files; NULL: this process does */
+	const struct process_table *processes; /* with what they map; NULL: they are not known */
+};
 
 /*
  * A source of samples. Each is one object in its own file, with a row in event.c if users may name
@@ -92,11 +100,9 @@ struct event_source {
 	int (*expand)(const char *argument, struct event_texts *ret, char ret_why[EVENT_TEXT_SIZE]);
 	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
 	bool (*is_same)(const char *a, const char *b);
-	/* Starts the event. The parsers read files, NULL: this process does. Logs errors. 0 or a
-	 * negative errno.
-	 */
-	int (*attach)(struct session *session, struct parsers *parsers,
-		      const struct profiler_options *options, struct event_text *ret);
+	/* Starts the event. Logs errors. 0 or a negative errno. */
+	int (*attach)(const struct event_means *means, const struct profiler_options *options,
+		      struct event_text *ret);
 };
 
 struct event {

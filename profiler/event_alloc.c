@@ -4,17 +4,16 @@
 #include "profiler/event.h"
 #include "profiler/profiler.h"
 
-static int attach(struct session *session, struct parsers *parsers,
-		  const struct profiler_options *o, struct event_text *ret)
+static int attach(const struct event_means *means, const struct profiler_options *o,
+		  struct event_text *ret)
 {
-	(void)parsers;
 	snprintf(ret->name, sizeof(ret->name), "alloc");
 	if (o->alloc_interval > 1)
 		snprintf(ret->how, sizeof(ret->how), "every %u bytes on average that are allocated",
 			 o->alloc_interval);
 	else
 		snprintf(ret->how, sizeof(ret->how), "at each allocation of memory");
-	return session_sample_allocs(session);
+	return session_sample_allocs(means->session);
 }
 
 const struct event_source event_alloc = {

@@ -14,8 +14,8 @@
 
 #define AT_RATE "-F times a second"
 
-static int attach(struct session *session, struct parsers *parsers,
-		  const struct profiler_options *o, struct event_text *ret);
+static int attach(const struct event_means *means, const struct profiler_options *o,
+		  struct event_text *ret);
 
 #define SOFTWARE(_name, _counts, _missing)                                                         \
 	{                                                                                          \
@@ -132,8 +132,8 @@ static struct event_kind describe(const struct profiler_options *o, const struct
 	return kind;
 }
 
-static int attach(struct session *session, struct parsers *parsers,
-		  const struct profiler_options *o, struct event_text *ret)
+static int attach(const struct event_means *means, const struct profiler_options *o,
+		  struct event_text *ret)
 {
 	struct event_kind kinds[EVENT_MAX];
 	char texts[EVENT_MAX][EVENT_NAME_SIZE];
@@ -152,5 +152,5 @@ static int attach(struct session *session, struct parsers *parsers,
 			strncat(ret->how, ", ", sizeof(ret->how) - strlen(ret->how) - 1);
 		kinds[i] = describe(o, event, ret->how, sizeof(ret->how));
 	}
-	return session_sample_events(session, kinds, names, profiler_n_events(o));
+	return session_sample_events(means->session, kinds, names, profiler_n_events(o));
 }

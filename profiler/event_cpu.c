@@ -6,12 +6,12 @@
 #include "profiler/event.h"
 #include "profiler/profiler.h"
 
-static int attach(struct session *session, struct parsers *parsers,
-		  const struct profiler_options *o, struct event_text *ret)
+static int attach(const struct event_means *means, const struct profiler_options *o,
+		  struct event_text *ret)
 {
 	char why[EVENT_WHY_SIZE];
 	const char *event;
-	int err = session_sample_cpus(session, o->hz, &event, why);
+	int err = session_sample_cpus(means->session, o->hz, &event, why);
 
 	if (err < 0)
 		return err;
@@ -22,14 +22,14 @@ static int attach(struct session *session, struct parsers *parsers,
 }
 
 /* The CPUs last, so that samples do not pile up before the reader starts. */
-static int attach_both(struct session *session, struct parsers *parsers,
-		       const struct profiler_options *o, struct event_text *ret)
+static int attach_both(const struct event_means *means, const struct profiler_options *o,
+		       struct event_text *ret)
 {
-	int err = session_sample_off_cpu(session);
+	int err = session_sample_off_cpu(means->session);
 	size_t length;
 
 	if (err == 0)
-		err = attach(session, parsers, o, ret);
+		err = attach(means, o, ret);
 	if (err < 0)
 		return err;
 	length = strlen(ret->how);

@@ -70,12 +70,11 @@ static int make_forms(struct value_forms *forms)
 	return err < 0 ? err : set_messages(&of[EXCEPTION_MESSAGE]);
 }
 
-static int attach(struct session *session, struct parsers *parsers,
-		  const struct profiler_options *o, struct event_text *ret)
+static int attach(const struct event_means *means, const struct profiler_options *o,
+		  struct event_text *ret)
 {
 	int err = -ENOMEM;
 
-	(void)parsers;
 	(void)o;
 	snprintf(ret->name, sizeof(ret->name), "exceptions");
 	snprintf(ret->how, sizeof(ret->how), "at each C++ exception that is thrown");
@@ -85,7 +84,7 @@ static int attach(struct session *session, struct parsers *parsers,
 		err = make_forms(ret->thrown);
 	if (err < 0)
 		log_error("cannot sample exceptions: %s", strerror(-err));
-	return err < 0 ? err : session_sample_exceptions(session);
+	return err < 0 ? err : session_sample_exceptions(means->session);
 }
 
 const struct event_source event_exceptions = {

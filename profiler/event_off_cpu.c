@@ -3,11 +3,11 @@
 #include "kernel/session.h"
 #include "profiler/event.h"
 
-static int attach(struct session *session, struct parsers *parsers,
-		  const struct profiler_options *o, struct event_text *ret)
+static int attach(const struct event_means *means, const struct profiler_options *o,
+		  struct event_text *ret)
 {
 	*ret = (struct event_text){ .name = "off-cpu", .how = "each time a thread blocks" };
-	return session_sample_off_cpu(session);
+	return session_sample_off_cpu(means->session);
 }
 
 const struct event_source event_off_cpu = {

@@ -280,10 +280,11 @@ static void describe(const struct profiler_options *o, const struct traces *t,
 	}
 }
 
-static int attach(struct session *session, struct parsers *parsers,
-		  const struct profiler_options *o, struct event_text *ret)
+static int attach(const struct event_means *means, const struct profiler_options *o,
+		  struct event_text *ret)
 {
 	_cleanup_(traces_done) struct traces t = { .n = 0 };
+	struct session *session = means->session;
 	int err = split_all(o, &t);
 
 	*ret = (struct event_text){ 0 };
@@ -305,8 +306,8 @@ static bool always_has_values(const struct event_source *source, const char *arg
 	return true;
 }
 
-static int attach_wakeups(struct session *session, struct parsers *parsers,
-			  const struct profiler_options *o, struct event_text *ret)
+static int attach_wakeups(const struct event_means *means, const struct profiler_options *o,
+			  struct event_text *ret)
 {
 	_cleanup_(traces_done) struct traces t = { .n = 1 };
 	char why[ARGUMENTS_WHY_SIZE];
@@ -314,8 +315,8 @@ static int attach_wakeups(struct session *session, struct parsers *parsers,
 
 	*ret = (struct event_text){ .name = "wakeups", .how = "at each wake-up of a thread" };
 	if (err == 0)
-		err = place_values(session, &t.parts[0], o);
-	return err < 0 ? err : start(session, &t, o->value, ret);
+		err = place_values(means->session, &t.parts[0], o);
+	return err < 0 ? err : start(means->session, &t, o->value, ret);
 }
 
 #define COMMON                                                                                     \

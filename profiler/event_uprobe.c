@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf/loader.h"
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "profiler/event.h"
+#include "profiler/library_files.h"
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
@@ -78,46 +80,104 @@ static int set_values(struct session *session, struct probe_lists *lists, const 
 	return 0;
 }
 
-static int start(struct session *session, struct parsers *parsers, const struct probe_parts *parts,
-		 struct uprobe_places *places, const char *value, struct event_text *ret)
-{
-	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
-	const struct uprobe_reader reader = probe_file_reader(parsers);
-	int err = probe_places_find(parsers, &reader, parts, places, &lists);
+/* What is found of a probe: its places in each file, and the lists of all. */
+struct found {
+	struct uprobe_places *of; /* by file */
+	size_t n;
+	struct probe_lists lists;
+};
 
-	if (err == 0 && lists.n > 0)
-		err = set_values(session, &lists, value, ret);
-	if (err == 0 && arguments_have_time(&parts->arguments))
-		err = session_time_calls(session, places);
-	return err < 0 ? err : session_sample_uprobe(session, places);
+static void found_done(struct found *f)
+{
+	while (f->n > 0)
+		uprobe_places_done(&f->of[--f->n]);
+	free(f->of);
+	probe_lists_done(&f->lists);
 }
 
-static void describe(const struct probe_parts *parts, const char *name, size_t n,
+static int find_in(struct parsers *parsers, const struct uprobe_reader *reader,
+		   const struct probe_parts *parts, struct found *f)
+{
+	_cleanup_(probe_lists_done) struct probe_lists lists;
+	struct uprobe_places *places = &f->of[f->n++];
+	int err = probe_places_find(parsers, reader, parts, places, &lists);
+
+	return err < 0 ? err : probe_lists_join(&f->lists, &lists, places);
+}
+
+static int find(const struct event_means *means, const struct target *target,
+		const struct probe_parts *parts, struct found *f)
+{
+	const struct uprobe_reader by_path = probe_file_reader(means->parsers);
+	_cleanup_(library_files_done) struct library_files files;
+	int err = library_files_find(means->processes, target, parts->path, &files);
+
+	if (err < 0)
+		return err;
+	f->of = calloc(files.n + 1, sizeof(*f->of));
+	if (!f->of)
+		return -ENOMEM;
+	if (files.n == 0)
+		err = find_in(means->parsers, &by_path, parts, f);
+	for (size_t i = 0; err == 0 && i < files.n; i++) {
+		const struct library_reader of_file = { &by_path, means->parsers, &files.of[i] };
+		const struct uprobe_reader reader = library_reader_of(&of_file);
+		struct probe_parts there = *parts;
+
+		there.path = files.of[i].path;
+		err = find_in(means->parsers, &reader, &there, f);
+	}
+	return err;
+}
+
+static int start(struct session *session, const struct probe_parts *parts, struct found *f,
+		 const char *value, struct event_text *ret)
+{
+	int err = f->lists.n > 0 ? set_values(session, &f->lists, value, ret) : 0;
+
+	for (size_t i = 0; err == 0 && i < f->n; i++) {
+		if (arguments_have_time(&parts->arguments))
+			err = session_time_calls(session, &f->of[i]);
+		if (err == 0)
+			err = session_sample_uprobe(session, &f->of[i]);
+	}
+	return err;
+}
+
+static void describe(const struct probe_parts *parts, const char *name, const struct found *f,
 		     struct event_text *ret)
 {
 	static const char *const hits[] = { "call of", "return of", "hit of" };
 	const char *noun = parts->kind == PROBE_STATIC ? "places" : "functions";
-	char many[32] = "";
+	char many[32] = "", files[32] = "";
+	size_t n = 0;
 
-	if (n > 1)
+	for (size_t i = 0; i < f->n; i++)
+		n += f->of[i].n;
+	if (n > f->n)
 		snprintf(many, sizeof(many), "%zu %s ", n, noun);
+	if (f->n > 1)
+		snprintf(files, sizeof(files), "%zu files of ", f->n);
 	snprintf(ret->name, sizeof(ret->name), "%s:%s:%s", name, parts->path, parts->name);
-	snprintf(ret->how, sizeof(ret->how), "at each %s %s%s in %s", hits[parts->kind], many,
-		 parts->name, parts->path);
+	snprintf(ret->how, sizeof(ret->how), "at each %s %s%s in %s%.512s", hits[parts->kind], many,
+		 parts->name, files,
+		 library_name(parts->path) && f->n == 1 ? f->of[0].path : parts->path);
 }
 
-static int attach(struct session *session, struct parsers *parsers,
-		  const struct profiler_options *o, struct event_text *ret)
+static int attach(const struct event_means *means, const struct profiler_options *o,
+		  struct event_text *ret)
 {
-	_cleanup_uprobe_places_ struct uprobe_places places = UPROBE_PLACES_NONE;
+	_cleanup_(found_done) struct found found = { 0 };
 	_cleanup_(probe_parts_done) struct probe_parts parts;
 	char why[EVENT_TEXT_SIZE];
 	int err = probe_parts_split(o->event.argument, kind_of(o->event.source), &parts, why);
 
 	if (err == 0)
-		err = start(session, parsers, &parts, &places, o->value, ret);
+		err = find(means, &o->target, &parts, &found);
 	if (err == 0)
-		describe(&parts, o->event.source->name, places.n, ret);
+		err = start(means->session, &parts, &found, o->value, ret);
+	if (err == 0)
+		describe(&parts, o->event.source->name, &found, ret);
 	return err;
 }
 
@@ -146,6 +206,6 @@ const struct event_source event_usdt = {
 	.name = "usdt",
 	.argument = ":PATH:PROVIDER:NAME[(VALUES)]",
 	.pattern = "probes of a file",
-	.when = "each hit of the probes that a program's authors put into it",
+	.when = "each hit of a program's static probes",
 	COMMON,
 };

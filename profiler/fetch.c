@@ -91,8 +91,7 @@ void fetch_look(struct names *names, struct fetch_said *said)
 		log_warning("debuginfod is set, but %s: no debug files are fetched", totals.error);
 	said->cannot |= totals.error != NULL;
 	if (totals.file_err != said->file_err)
-		log_warning("debuginfod: a debug file cannot be had: %s",
-			    strerror(-totals.file_err));
+		log_warning("debuginfod: cannot get a debug file: %s", strerror(-totals.file_err));
 	said->file_err = totals.file_err;
 	if (fails && !said->fails)
 		log_warning("debuginfod: no server answers (%s): names that only debug files have "

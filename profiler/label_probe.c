@@ -13,6 +13,7 @@
 #include "log/log.h"
 #include "profiler/call_places.h"
 #include "profiler/event.h"
+#include "profiler/library_files.h"
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
@@ -21,6 +22,7 @@
 
 #define LABEL PROBE_LABEL ":"
 #define SPAN PROBE_SPAN ":"
+#define USDT "usdt:"
 #define MIN " min="
 #define FORMS LABEL "PATH:NAME(VALUES) or " SPAN "PATH:NAME(VALUES) min=TIME"
 
@@ -115,6 +117,11 @@ static int split(const char *text, struct label_probe *ret, char ret_why[ARGUMEN
 		return fail(ret_why, "it must be " FORMS);
 	text = strchr(text, ':') + 1;
 	text += strspn(text, " ");
+	if (strncmp(text, USDT, strlen(USDT)) == 0)
+		return fail(
+			ret_why,
+			"calls are of functions: a USDT probe has no frame that "
+			"would tell when it is over; name its function (of a program usdt: ./usdt)");
 	err = ret->is_span ? split_span(text, ret, ret_why) :
 			     probe_parts_split(text, PROBE_CALL, &ret->parts, ret_why);
 	if (err == -EINVAL && ret_why[0] == '\0')
@@ -213,10 +220,25 @@ static void all_done(struct all *all)
 	free(all->lists);
 }
 
-static int find(struct parsers *parsers, const char *text, struct all *all,
-		struct probed_code *ret_code)
+/* In the file that has the path, or in the one of that library that processes map. */
+static int find_calls(const struct event_means *means, const struct library_files *files,
+		      struct found *f, struct probed_code *ret_code)
 {
-	const struct uprobe_reader reader = probe_file_reader(parsers);
+	const struct uprobe_reader by_path = probe_file_reader(means->parsers);
+	const struct library_reader of_file = { &by_path, means->parsers, &files->of[0] };
+	struct uprobe_reader reader = files->n > 0 ? library_reader_of(&of_file) : by_path;
+	struct probe_parts parts = f->probe.parts;
+
+	if (files->n > 0)
+		parts.path = files->of[0].path;
+	return call_places_find(means->parsers, &reader, &parts, f->probe.is_span, &f->places,
+				&f->lists, ret_code);
+}
+
+static int find(const struct event_means *means, const struct profiler_options *o, const char *text,
+		struct all *all, struct probed_code *ret_code)
+{
+	_cleanup_(library_files_done) struct library_files files = { .n = 0 };
 	struct found *f = &all->of[all->n++];
 	char why[ARGUMENTS_WHY_SIZE];
 	int err = split(text, &f->probe, why);
@@ -226,8 +248,13 @@ static int find(struct parsers *parsers, const char *text, struct all *all,
 		log_error("--probe %s: %s", text, why);
 		return err;
 	}
-	return call_places_find(parsers, &reader, &f->probe.parts, f->probe.is_span, &f->places,
-				&f->lists, ret_code);
+	err = library_files_find(means->processes, &o->target, f->probe.parts.path, &files);
+	if (err == 0 && files.n > 1) {
+		log_error("--probe %s: processes map %zu different files of it: give one's path",
+			  text, files.n);
+		err = -E2BIG;
+	}
+	return err < 0 ? err : find_calls(means, &files, f, ret_code);
 }
 
 /* The last one that is found, beside the others. */
@@ -280,15 +307,15 @@ static int take(struct all *all, struct probed_code *code, struct event_text *re
 	return 0;
 }
 
-static int find_all(struct parsers *parsers, const struct profiler_options *o, struct all *all,
-		    struct event_text *ret)
+static int find_all(const struct event_means *means, const struct profiler_options *o,
+		    struct all *all, struct event_text *ret)
 {
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < o->n_label_probes; i++) {
 		struct probed_code *code = &ret->code[ret->n_code++];
 
-		err = find(parsers, o->label_probes[i], all, code);
+		err = find(means, o, o->label_probes[i], all, code);
 		if (err == 0)
 			err = check_functions(all, ret);
 		if (err == 0)
@@ -297,20 +324,20 @@ static int find_all(struct parsers *parsers, const struct profiler_options *o, s
 	return err;
 }
 
-static int attach_probes(struct session *session, struct parsers *parsers,
-			 const struct profiler_options *o, struct event_text *ret)
+static int attach_probes(const struct event_means *means, const struct profiler_options *o,
+			 struct event_text *ret)
 {
 	_cleanup_(all_done) struct all all = { 0 };
-	int err = find_all(parsers, o, &all, ret);
+	int err = find_all(means, o, &all, ret);
 
 	if (err == 0)
-		err = session_set_arguments(session, all.lists, all.n_lists);
+		err = session_set_arguments(means->session, all.lists, all.n_lists);
 	for (size_t i = 0; err == 0 && i < all.n; i++) {
 		if (all.of[i].probe.is_span)
-			err = attach_ends(session, &all.of[i].probe.parts, &all.of[i].places);
+			err = attach_ends(means->session, &all.of[i].probe.parts,
+					  &all.of[i].places);
 		if (err == 0)
-			err = session_label_calls(session, (unsigned int)i, &all.of[i].places,
-						  &all.places);
+			err = session_label_calls(means->session, &all.of[i].places, &all.places);
 	}
 	if (err == 0)
 		snprintf(ret->called, sizeof(ret->called), "%s", all.of[0].probe.parts.name);
@@ -332,14 +359,14 @@ static void set_spans(const struct profiler_options *o, const struct event_text 
 }
 
 /* The events. CPUs' come last, so that samples do not pile up before the reader starts. */
-static int attach_events(struct session *session, struct parsers *parsers,
-			 const struct profiler_options *o, struct event_text *ret)
+static int attach_events(const struct event_means *means, const struct profiler_options *o,
+			 struct event_text *ret)
 {
-	int err = o->crashes ? session_sample_crashes(session) : 0;
+	int err = o->crashes ? session_sample_crashes(means->session) : 0;
 	size_t length;
 
 	if (err == 0)
-		err = o->event.source->attach(session, parsers, o, ret);
+		err = o->event.source->attach(means, o, ret);
 	length = strlen(ret->how);
 	if (err == 0 && o->crashes)
 		snprintf(ret->how + length, sizeof(ret->how) - length,
@@ -347,18 +374,18 @@ static int attach_events(struct session *session, struct parsers *parsers,
 	return err;
 }
 
-int label_probe_attach(struct session *session, struct parsers *parsers,
-		       const struct profiler_options *o, struct event_text *ret,
-		       struct value_labels *ret_labels, struct spans *ret_spans)
+int label_probe_attach(const struct event_means *means, const struct profiler_options *o,
+		       struct event_text *ret, struct value_labels *ret_labels,
+		       struct spans *ret_spans)
 {
 	struct event_text probe = { 0 };
 	uint64_t min_ns;
 	int err = 0;
 
 	if (o->n_label_probes > 0)
-		err = attach_probes(session, parsers, o, &probe);
+		err = attach_probes(means, o, &probe);
 	if (err == 0)
-		err = attach_events(session, parsers, o, ret);
+		err = attach_events(means, o, ret);
 	if (o->n_label_probes > 0) {
 		memcpy(ret->code, probe.code, sizeof(ret->code));
 		ret->n_code = probe.n_code;

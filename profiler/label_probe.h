@@ -4,6 +4,7 @@
 
 #include "profiler/arguments.h"
 
+struct event_means;
 struct event_text;
 struct probe_parts;
 struct parsers;
@@ -35,12 +36,12 @@ bool label_probe_is_span(const char *text, uint64_t *ret_min_ns);
 
 /*
  * Attaches options->label_probes, if there are any, and then the event. Sets how the values of both are
- * written, and which samples count; *ret_labels and *ret_spans refer to *ret. The parsers read files, NULL:
- * this process does. Logs errors. 0 or a negative errno.
+ * written, and which samples count; *ret_labels and *ret_spans refer to *ret. Logs errors. 0 or a negative
+ * errno.
  */
-int label_probe_attach(struct session *session, struct parsers *parsers,
-		       const struct profiler_options *options, struct event_text *ret,
-		       struct value_labels *ret_labels, struct spans *ret_spans);
+int label_probe_attach(const struct event_means *means, const struct profiler_options *options,
+		       struct event_text *ret, struct value_labels *ret_labels,
+		       struct spans *ret_spans);
 
 /* With such a probe, when all samples are reported: adds the kernel's count of its calls to the totals. */
 void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals);

@@ -204,6 +204,12 @@ int output_begin(struct output *o)
 	return S_ISREG(st.st_mode) && ftruncate(fileno(o->file), 0) < 0 ? -errno : 0;
 }
 
+void output_leave(struct output *o)
+{
+	o->made = false;
+	free(steal_ptr(o->beside));
+}
+
 int output_close(struct output *o)
 {
 	int err = 0;

@@ -41,6 +41,8 @@ struct output {
 int output_open(const char *path, struct output *ret);
 /* Truncates or replaces the file before the first write. 0 or -errno. */
 int output_begin(struct output *output);
+/* Another process does that, and what closing it does besides. */
+void output_leave(struct output *output);
 /*
  * Closes the file, and removes it if it was created here and stayed unused. -errno if writing
  * failed.

@@ -157,10 +157,17 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 	return err;
 }
 
+void outputs_leave(struct outputs *outputs, int (*begin)(size_t i))
+{
+	outputs->begin = begin;
+	for (size_t i = 0; i < outputs->n; i++)
+		output_leave(&outputs->files[i]);
+}
+
 int outputs_begin(struct outputs *outputs)
 {
 	for (size_t i = 0; i < outputs->n; i++) {
-		int err = output_begin(&outputs->files[i]);
+		int err = outputs->begin ? outputs->begin(i) : output_begin(&outputs->files[i]);
 
 		if (err < 0) {
 			log_error("cannot write %s: %s", outputs->paths[i], strerror(-err));
@@ -228,12 +235,17 @@ void outputs_tell(const struct outputs *outputs, const struct output_request *re
 	}
 }
 
+void outputs_free_reports(struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->n; i++)
+		report_free(steal_ptr(outputs->reports[i]));
+}
+
 void outputs_done(struct outputs *outputs)
 {
-	for (size_t i = 0; i < outputs->n; i++) {
-		report_free(outputs->reports[i]);
+	outputs_free_reports(outputs);
+	for (size_t i = 0; i < outputs->n; i++)
 		free(outputs->paths[i]);
-	}
 	free(outputs->files);
 	free(outputs->paths);
 	free(outputs->reports);

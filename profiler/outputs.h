@@ -24,6 +24,7 @@ struct outputs {
 	char **paths; /* expanded; NULL: stdout */
 	struct report **reports;
 	size_t n;
+	int (*begin)(size_t i); /* another process's output_begin(); NULL: this one's */
 };
 
 /*
@@ -36,6 +37,9 @@ int outputs_open(struct outputs *ret, const struct output_request *requests, siz
 /* Makes the reports. The context's strings and the requests' groups must outlive them. 0 or -ENOMEM. */
 int outputs_make_reports(struct outputs *outputs, const struct output_request *requests,
 			 const struct report_context *context);
+
+/* From now on another process, which has these outputs as well, begins them, and removes unused ones. */
+void outputs_leave(struct outputs *outputs, int (*begin)(size_t i));
 
 /* Truncates or replaces the files before the first write. Logs which cannot be. 0 or -EIO. */
 int outputs_begin(struct outputs *outputs);
@@ -55,7 +59,10 @@ int outputs_close(struct outputs *outputs, int err);
 /* Logs which regular files were written, their sizes, and what to do with them. Close them first. */
 void outputs_tell(const struct outputs *outputs, const struct output_request *requests);
 
-/* Frees the reports. Close the files first. */
+/* Frees the reports, which may refer to what is freed before the outputs. */
+void outputs_free_reports(struct outputs *outputs);
+
+/* Likewise, and the rest. Close the files first. */
 void outputs_done(struct outputs *outputs);
 
 /* Does a report go to stdout? To stderr? */

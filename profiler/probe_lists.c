@@ -140,7 +140,7 @@ static int set_list(struct probe_lists *l, const struct arguments *arguments, ui
 
 static int take_too_long(const struct parameter_source *s)
 {
-	log_error("to look up parameters in %s takes too long", s->path);
+	log_error("looking up parameters in %s takes too long", s->path);
 	log_detail("try:  a name that fewer functions have, or arg1, arg2, ...");
 	return -ETIME;
 }
@@ -211,6 +211,51 @@ int probe_lists_make_usdt(const struct arguments *arguments, const struct usdt_p
 			err = set_list(ret, &own, &places->cookies[i]);
 	}
 	return err;
+}
+
+/* Returns its number, or an error. */
+static int join_list(struct probe_lists *to, struct probe_lists *from, size_t i)
+{
+	struct value_forms *forms;
+	struct dp_arguments *lists;
+	size_t number = 0;
+
+	while (number < to->n && !is_same(to, number, &from->lists[i], &from->forms[i]))
+		number++;
+	if (number < to->n)
+		return (int)number;
+	if (number == DP_MAX_ARGUMENT_LISTS)
+		return -E2BIG;
+	lists = reallocarray(to->lists, number + 1, sizeof(*lists));
+	forms = reallocarray(to->forms, number + 1, sizeof(*forms));
+	to->lists = lists ?: to->lists;
+	to->forms = forms ?: to->forms;
+	if (!lists || !forms)
+		return -ENOMEM;
+	lists[number] = from->lists[i];
+	forms[number] = from->forms[i];
+	from->forms[i] = (struct value_forms){ 0 };
+	to->n++;
+	return (int)number;
+}
+
+int probe_lists_join(struct probe_lists *to, struct probe_lists *from, struct uprobe_places *places)
+{
+	uint64_t numbers[DP_MAX_ARGUMENT_LISTS];
+
+	for (size_t i = 0; i < from->n; i++) {
+		int number = join_list(to, from, i);
+
+		if (number == -E2BIG)
+			log_error(
+				"the arguments of these functions are in too many different places");
+		if (number < 0)
+			return number;
+		numbers[i] = (uint64_t)number;
+	}
+	for (size_t i = 0; from->n > 0 && i < places->n; i++)
+		places->cookies[i] = numbers[places->cookies[i]];
+	return 0;
 }
 
 static bool has_number(const struct value_forms *forms, const char *name)

@@ -31,6 +31,12 @@ int probe_lists_make(struct parsers *parsers, uid_t user, const struct arguments
  */
 int probe_lists_make_usdt(const struct arguments *arguments, const struct usdt_place *const *of,
 			  struct uprobe_places *places, struct probe_lists *ret);
+/*
+ * Adds those of another file, whose places' cookies become numbers of *to; what is added is no longer
+ * in *from. 0, or -E2BIG or -ENOMEM, logged.
+ */
+int probe_lists_join(struct probe_lists *to, struct probe_lists *from,
+		     struct uprobe_places *places);
 /* Is there an integer with this name in each? */
 bool probe_lists_have_number(const struct probe_lists *lists, const char *name);
 void probe_lists_done(struct probe_lists *lists);

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/loader.h"
 #include "symbols/function_offset.h"
 #include "symbols/line_places.h"
 
@@ -33,10 +34,16 @@ bool probe_kind_find(const char *word, size_t n, enum probe_kind *ret)
 
 /*
  * Where the name begins in PATH:NAME. Both may have colons: the path ends at the first one before
- * which there is a file, or, where none can be read, at the first one. NULL: there is no name.
+ * which there is a file, or, where none can be read, at the first one; lib:NAME has one more. NULL:
+ * there is no name.
  */
 static const char *find_name(const char *argument)
 {
+	if (strncmp(argument, LIBRARY_PREFIX, strlen(LIBRARY_PREFIX)) == 0) {
+		const char *colon = strchr(argument + strlen(LIBRARY_PREFIX), ':');
+
+		return colon ? colon + 1 : NULL;
+	}
 	for (const char *colon = strchr(argument, ':'); colon; colon = strchr(colon + 1, ':')) {
 		_cleanup_free_ char *path = strndup(argument, (size_t)(colon - argument));
 		struct stat st;
@@ -132,6 +139,9 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 
 	*ret = (struct probe_parts){ .kind = kind };
 	ret_why[0] = '\0';
+	if (!name && library_name(argument))
+		return fail(ret_why, "there must be " LIBRARY_PREFIX
+				     "NAME:FUNCTION (of a program lib: ./lib)");
 	if (!name)
 		return -EINVAL;
 	return path ? probe_parts_make(path, name, kind, ret, ret_why) : -ENOMEM;

@@ -4,7 +4,10 @@
 
 #include "profiler/arguments.h"
 
-/* A probe as users write it, PATH:NAME(VALUES); of a USDT probe, the name is PROVIDER:NAME. */
+/*
+ * A probe as users write it, PATH:NAME(VALUES); of a USDT probe, the name is PROVIDER:NAME. The path may
+ * be lib:NAME (elf/loader.h).
+ */
 struct probe_parts {
 	enum probe_kind kind;
 	char *path, *name;

@@ -33,7 +33,7 @@ static int fail_above(int rate)
 
 static int unpack_failed(const json_error_t *error)
 {
-	log_error("the request is none: %s", error->text);
+	log_error("invalid request: %s", error->text);
 	return -EINVAL;
 }
 

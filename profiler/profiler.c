@@ -361,6 +361,7 @@ static int take_resting(struct profiler *p, struct resting *ret)
 
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
+	const struct event_means means = { &p->session, p->stores.parsers, &p->stores.table };
 	struct resting resting;
 	int err = profiler_has_session(p) ? 0 : -EINVAL;
 	bool rests;
@@ -382,8 +383,8 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	if (err == 0)
-		err = label_probe_attach(&p->session, p->stores.parsers, p->options, &p->event,
-					 &p->value_labels, &p->drain.spans);
+		err = label_probe_attach(&means, p->options, &p->event, &p->value_labels,
+					 &p->drain.spans);
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
 					&p->value_labels, &p->drain.spans, &p->probes);

@@ -194,6 +194,7 @@ static int finish(struct record *r)
 	int err;
 
 	log_progress_clear(); /* it says that Ctrl-C ends sampling */
+	names_hurry(r->options->profiler.names);
 	profiler_stop(r->profiler);
 	tell(r, RECORD_WRITING);
 	notice_begin(&notice, NOTICE_MS,

@@ -58,10 +58,10 @@ static int try_process(struct resting *r, const struct process *p)
 	else if (err == -ESRCH || err == -ENOENT)
 		log_debug("PID %d has ended before its blocked threads were found", p ? p->pid : 0);
 	else if (p)
-		log_warning("threads of PID %d that are blocked already are left out: %s", p->pid,
+		log_warning("threads of PID %d that were already blocked are left out: %s", p->pid,
 			    strerror(-err));
 	else
-		log_warning("the kernel's threads that are blocked already are left out: %s",
+		log_warning("the kernel's threads that were already blocked are left out: %s",
 			    strerror(-err));
 	return 0;
 }
@@ -69,11 +69,12 @@ static int try_process(struct resting *r, const struct process *p)
 static void warn_of_limits(struct resting *r)
 {
 	if (r->n_too_many > 0)
-		log_warning("threads of %zu processes that are blocked already are left out: there "
-			    "are more than %zu",
-			    r->n_too_many, r->limits->max_threads);
+		log_warning(
+			"threads of %zu processes that were already blocked are left out: there "
+			"are more than %zu",
+			r->n_too_many, r->limits->max_threads);
 	if (r->n_late > 0)
-		log_warning("threads of %zu processes that are blocked already are left out: it "
+		log_warning("threads of %zu processes that were already blocked are left out: it "
 			    "took too long",
 			    r->n_late);
 	r->n_too_many = r->n_late = 0;
@@ -121,7 +122,7 @@ int resting_take(struct resting *ret, const struct profiler_options *o, struct p
 	if (err == 0)
 		err = take_all(ret);
 	if (err < 0) {
-		log_debug("threads that are blocked already are left out: %s", strerror(-err));
+		log_debug("threads that were already blocked are left out: %s", strerror(-err));
 		resting_done(ret);
 		return err;
 	}
@@ -299,7 +300,7 @@ int resting_begin(struct resting *r, struct session *session, struct off_cpu_int
 	for (size_t i = 0; err == 0 && i < r->set.n; i++)
 		err = begin_threads(&b, &r->set.of[i]);
 	if (b.n_refused > 0)
-		log_warning("%zu threads that are blocked already are left out: %s", b.n_refused,
+		log_warning("%zu threads that were already blocked are left out: %s", b.n_refused,
 			    strerror(-b.refusal));
 	log_debug("%zu threads are blocked already, found in %.1f ms", b.n,
 		  (double)(clock_now_ns() - now) / 1e6);

@@ -37,6 +37,8 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 		return err;
 	if (ret->parsers) {
 		parsers_set_budget(ret->parsers, o->cpu_budget);
+		if (o->names)
+			parsers_tell_failures(ret->parsers, names_failures(o->names));
 		parsers_prepare(ret->parsers);
 	}
 	ret->named = o->names;
@@ -151,6 +153,7 @@ void stores_settle(struct stores *stores)
 			ended = clock_now_ns();
 	process_table_settle(&stores->table);
 	hotspot_settle(&stores->table);
+	jit_objects_settle(&stores->table);
 }
 
 void stores_look_again(struct stores *stores)

@@ -14,6 +14,8 @@
 #include "report/symbolized.h"
 #include "report/value.h"
 #include "report/verified.h"
+#include "symbols/failures.h"
+#include "symbols/names.h"
 
 /* What distinguishes stacks. */
 #define COUNTED ((unsigned int)(PROFILE_THREAD | PROFILE_LABELS))
@@ -232,6 +234,19 @@ static json_t *json_calls(const struct totals *totals)
 	return json;
 }
 
+static json_t *json_failures(struct names *names)
+{
+	const char *first[PARSERS_SHOWN_FAILURES];
+	size_t n = names ? failures_look(names_failures(names), first) : 0;
+	json_t *json = json_object(), *list = json_array();
+
+	json_object_set_new(json, "count", json_number(n));
+	for (size_t i = 0; i < n && i < PARSERS_SHOWN_FAILURES; i++)
+		json_array_append_new(list, json_text_or_null(first[i]));
+	json_object_set_new(json, "first", list);
+	return json;
+}
+
 static json_t *json_totals(const struct report_context *context, const struct totals *totals)
 {
 	const struct value measured = value_measured(context);
@@ -282,7 +297,11 @@ static int json_finish(struct report *report, const struct totals *totals)
 		return err;
 	fputs(",\n\"stacks\":[", to);
 	err = profile_for_each(json->profile, write_stack, json);
-	fputs("\n]}\n", to);
+	fputs("\n],\n\"failures\":", to);
+	/* Also of names, which are known now. */
+	if (err == 0)
+		err = json_write(json_failures(report->context.names), JSON_COMPACT, to);
+	fputs("}\n", to);
 	return err;
 }
 

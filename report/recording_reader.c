@@ -538,10 +538,10 @@ static int64_t shift_of(const struct recording_reader *r)
 static void explain_unlike(const struct report_context *context, char why[RECORDING_WHY_SIZE])
 {
 	if (context->timed)
-		snprintf(why, RECORDING_WHY_SIZE, "it was sampled otherwise: %s at several rates",
+		snprintf(why, RECORDING_WHY_SIZE, "it was sampled differently: %s at several rates",
 			 context->event);
 	else
-		snprintf(why, RECORDING_WHY_SIZE, "it was sampled otherwise: %s at %u Hz",
+		snprintf(why, RECORDING_WHY_SIZE, "it was sampled differently: %s at %u Hz",
 			 context->event, context->hz);
 }
 

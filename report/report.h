@@ -58,7 +58,7 @@ struct report_context {
 	bool timed;                       /* of different rates: hz is 0, samples have times */
 	bool wide;                        /* lines may be wider than a terminal */
 	bool symbols;                     /* look names up */
-	const struct names *names;        /* for modules and kallsyms: how names are shown */
+	struct names *names;              /* for modules and kallsyms: how names are shown */
 	const struct kallsyms *kallsyms;  /* NULL: kernel addresses stay numbers */
 	const char *command;              /* the profiler's command line */
 	const char *host;                 /* name of the machine */

@@ -25,6 +25,8 @@
 #include "report/terminal.h"
 #include "report/value.h"
 #include "report/verified.h"
+#include "symbols/failures.h"
+#include "symbols/names.h"
 
 #define TEXT_TOP 20
 /* Columns of a row of the hottest stack other than the name: the share, and " (inlined)". */
@@ -177,6 +179,25 @@ static void print_outcomes(const struct text *text, const struct totals *totals)
 		if (totals->outcomes[i] > 0)
 			fprintf(to, "  %-18s %8" PRIu64 "  %s\n", outcome_word(i),
 				totals->outcomes[i], outcome_sentence(i));
+}
+
+/* Of names as well, so this comes last. Sentences about files have names that others choose. */
+static int print_failures(const struct text *text)
+{
+	const char *first[PARSERS_SHOWN_FAILURES];
+	struct names *names = text->report.context.names;
+	size_t n = names ? failures_look(names_failures(names), first) : 0;
+	FILE *to = text->terminal.to;
+	int err = 0;
+
+	if (n > 0)
+		fprintf(to, "\nFailures of readers of files: %zu\n", n);
+	for (size_t i = 0; i < n && i < PARSERS_SHOWN_FAILURES && err == 0; i++) {
+		fputs("  ", to);
+		err = print_plain(first[i] ? first[i] : "?", to);
+		fputc('\n', to);
+	}
+	return err;
 }
 
 /* Prints what the samples stand for, if they are not just counted. */
@@ -502,7 +523,7 @@ static int write_report(struct text *text, const struct totals *totals)
 	/* Without names, no lookup has failed. */
 	if (report->context.symbols && !names_disabled(report->context.names))
 		hints_print(&text->hints, &machine, all, text->terminal.to);
-	return err;
+	return err < 0 ? err : print_failures(text);
 }
 
 static int text_finish(struct report *report, const struct totals *totals)

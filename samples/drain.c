@@ -241,7 +241,8 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		       raw->event == DP_EVENT_TRACE ?
 				 own_frames(d->intervals.kallsyms, kernel, raw->n_kernel) :
 				 0;
-	const struct resolver resolver = { &d->return_check, &d->table->binaries->tables };
+	const struct resolver resolver = { &d->return_check, &d->table->binaries->tables,
+					   process_table_find(d->table, (pid_t)raw->pid) };
 	size_t n_user = resolver_frames(&resolver, snapshot, p, walk, raw, d->frames);
 	struct span_list calls = { 0 };
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;

@@ -60,9 +60,9 @@ struct drain {
 	struct held held;
 	/* When the rings were last read: every earlier record has been queued */
 	uint64_t read_ns;
-	/* When there was last what cannot wait: a late sample, or one that needs a page */
+	/* When the last urgent sample arrived: a late one, or one that needs a page */
 	uint64_t hurried_ns;
-	/* When what nobody needs any more was last looked for; among all processes */
+	/* When unused objects were last looked for; forgot_ns: among all processes */
 	uint64_t swept_ns, forgot_ns;
 	/* Stacks whose samples have not arrived yet */
 	struct copies copies;
@@ -105,10 +105,10 @@ int drain_take(struct drain *drain, const struct drain_boundary *boundary);
 int drain_finish_off_cpu(struct drain *drain, uint64_t stopped_ns);
 bool drain_is_behind(const struct drain *drain);
 
-/* How long what cannot wait is expected after the last of it. */
+/* For how long after an urgent sample more are expected. */
 #define DRAIN_HURRY_NS UINT64_C(1000000000)
 
-/* Are there only complete samples to come, for all that is known? They can wait. */
+/* Whether no urgent samples are expected, so that reading may wait. */
 static inline bool drain_may_rest(const struct drain *drain, uint64_t now)
 {
 	return drain->boundary.time_ns == 0 && drain->held.n == 0 &&

@@ -23,7 +23,7 @@ struct held {
 
 void held_done(struct held *held);
 
-/* True if it has to be held. process: the sample's, or NULL. */
+/* Whether a sample has to be held. process: the sample's, or NULL. */
 bool held_wants(const struct held *held, const struct process *process,
 		const struct queued *queued);
 
@@ -33,10 +33,7 @@ int held_add(struct held *held, struct process *process, const struct queued *qu
 /* Time of the oldest; UINT64_MAX: there is none. */
 uint64_t held_oldest(const struct held *held);
 
-/*
- * True if one has waited long enough, or there are too many. Otherwise only a new table releases
- * any.
- */
+/* Whether one has waited long enough, or there are too many. Otherwise, only a new table releases any. */
 bool held_is_due(const struct held *held, uint64_t before);
 
 /*

@@ -202,11 +202,11 @@ int kept_memory_report(struct kept_memory *memory, const struct session *session
 	for (site = memory->sites; err == 0 && site; site = site->hh.next)
 		err = report_site(site, now_ns, queue, totals);
 	if (n_full > 0)
-		log_warning("more than %d pieces of memory were held at once: of %" PRIu64
+		log_warning("more than %d allocations were held at once: for %" PRIu64
 			    " it is not known whether they still are (--alloc=SIZE takes fewer)",
 			    DP_MAX_HELD, n_full);
 	if (memory->n_unknown > 0)
-		log_warning("of %" PRIu64 " pieces of memory that are held the stack was lost",
+		log_warning("the stacks of %" PRIu64 " held allocations were lost",
 			    memory->n_unknown);
 	return err;
 }

@@ -12,26 +12,26 @@ struct report_queue;
 struct session;
 
 /*
- * Where memory was allocated that has not been given back: the kernel knows the pieces, each by the number of
- * its sample (bpf/alloc.bpf.h), and this the stacks of samples, by their number. Each stack of a process is kept
+ * Where memory that has not been freed was allocated. The kernel knows the allocations, each with the number of
+ * its sample (bpf/alloc.bpf.h); this has the stacks of samples, by number. Each stack of a process is stored
  * once.
  */
 struct kept_memory {
 	struct memory_site *sites; /* by process and stack */
-	struct memory_site **of;   /* of a number; NULL: its sample has not come, or was not kept */
-	size_t size;               /* of this array */
-	uint64_t n_unknown;        /* pieces whose sample has not come */
+	struct memory_site **of; /* by number; NULL: the sample has not arrived, or was not kept */
+	size_t size;             /* of this array */
+	uint64_t n_unknown;      /* allocations whose sample has not arrived */
 };
 
 void kept_memory_done(struct kept_memory *memory);
 
-/* Of an allocation: sets the sample's value, and keeps its stack. Others are left alone. 0 or -ENOMEM. */
+/* For a sample of an allocation, sets its value and keeps its stack; does nothing for others. 0 or -ENOMEM. */
 int kept_memory_add(struct kept_memory *memory, const struct named_sample *named,
 		    struct sample *sample);
 
 /*
- * Sampling has ended, and all samples have come: reports samples of what is held (DP_EVENT_HELD), and says
- * what is not known. 0 or a negative errno.
+ * After sampling, when all samples have arrived: reports samples of held memory (DP_EVENT_HELD), and logs what
+ * is not known. 0 or a negative errno.
  */
 int kept_memory_report(struct kept_memory *memory, const struct session *session,
 		       struct report_queue *queue, struct totals *totals, uint64_t now_ns);

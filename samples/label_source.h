@@ -15,7 +15,7 @@ struct label_context {
 	const struct snapshot *in_kernel; /* used by the kernel, or NULL */
 	const struct snapshot *walked;    /* used for its frames, or NULL */
 	const struct sample *sample;      /* as it will be reported, without labels */
-	const struct label_sources *host; /* whose sample it is; NULL: of none */
+	const struct label_sources *host; /* the host's own sources; NULL: none */
 	const uint64_t
 		*cfas; /* of its frames, if user space has walked them (unwinder.h); or NULL */
 };
@@ -37,12 +37,12 @@ struct label_source {
 };
 
 /*
- * Whether the kernel has looked for labels of these forms (binary_has_labels()), or the sample has none. It
- * does not look at each sample, and reads one form of a process.
+ * Whether the kernel has looked for labels of these forms (binary_has_labels()), or the sample has none. The
+ * kernel does not look for every sample, and reads only one form per process.
  */
 bool label_was_looked_for(const struct label_context *context, unsigned int forms);
 
-/* Adds those of a record; NULL: none. One that is damaged must not end the profile: the list is cut. */
+/* Adds the labels of a record; NULL: none. A damaged record does not end the profile, but cuts the list. */
 int label_add_record(const struct dp_labels *labels, struct label_list *list);
 
 extern const struct label_source label_go;

@@ -49,23 +49,23 @@ struct value_labels {
 	const struct probed_code
 		*code; /* of each probe whose calls label samples; NULL: hits are */
 	size_t n_code;
-	struct value_table *added; /* of probes that are added meanwhile; NULL: none can be */
+	struct value_table *added; /* of probes that are added while sampling; NULL: none can be */
 	struct call_table *calls;  /* of these, whose calls label samples */
-	bool are_of_spans; /* samples get them when it is known how long calls took (spans.h) */
+	bool are_of_spans; /* samples get them when the durations of calls are known (spans.h) */
 };
 
 void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
 		       const char *weight);
 
 /*
- * The labels of a thread that was blocked before sampling began: of calls that are on its stack, and of
- * its context, nothing is known. *ret is NULL if there are none; the caller frees it. 0 or -ENOMEM. NULL: no
- * values are read.
+ * The labels of a thread that was blocked before sampling began, which say that the values of calls on its
+ * stack, and its context, are not known. *ret is NULL if there are none; the caller frees it. 0 or -ENOMEM.
+ * labels: NULL: no values are read.
  */
 int value_labels_of_resting(const struct value_labels *labels, const struct snapshot *snapshot,
 			    const struct sample *sample, struct label_set **ret);
 
-/* Adds that values of a call are not known. 0 or -ENOMEM. */
+/* Adds labels which say that the values of a call are not known. 0 or -ENOMEM. */
 int value_labels_add_unknown(const struct value_forms *forms, struct label_list *list);
 
 /* Adds the values of a call; NULL: they are not known, of a probe from the start. 0 or -ENOMEM. */

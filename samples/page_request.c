@@ -7,8 +7,6 @@
 #include "limits/limits.h"
 #include "sandbox/fetchers.h"
 
-static_assert(FETCH_PAGE == DP_USER_PAGE_SIZE, "a fetcher touches pages");
-
 #define SECOND_NS UINT64_C(1000000000)
 
 static bool is_due(struct page_requests *requests, pid_t pid, uint64_t page, uint64_t now)

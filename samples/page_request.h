@@ -27,9 +27,9 @@ struct page_requests {
 };
 
 /*
- * Has the page of an address in a process read, and some above it, where the stack continues. At most
- * once a second per page, with a limit for all. Returns how many pages of this or earlier requests are
- * in memory since the last one: 0 if it did not try, or the process has no such page, or it may not be
+ * Requests the page of an address in a process, and some above it, where the stack continues; at most once a
+ * second per page, with a limit for all. Returns how many pages of this or earlier requests have come into
+ * memory since the last call: 0 if nothing was requested, or the process has no such page, or it may not be
  * read.
  */
 size_t page_request(struct page_requests *requests, struct fetchers *fetchers, pid_t pid,

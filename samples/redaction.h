@@ -8,8 +8,8 @@
 #include "report/label_set.h"
 
 /*
- * Takes out of labels what nobody is to see, before anything keeps or writes them: each part of a text
- * that matches, and each number that does, becomes REDACTED.
+ * Removes secrets from labels before anything stores or writes them: each matching part of a text, and each
+ * matching number, becomes REDACTED.
  */
 struct redaction {
 	regex_t regex;
@@ -20,8 +20,8 @@ struct redaction {
 #define REDACTION_WHY_SIZE 256
 
 /*
- * An extended regular expression (regex(7)), without back-references: with these, a text that others
- * have chosen may take any time. 0, or -EINVAL, and what is wrong.
+ * An extended regular expression (regex(7)), without back-references, with which matching an untrusted text
+ * may take unlimited time. 0, or -EINVAL and the reason.
  */
 int redaction_init(struct redaction *ret, const char *regex, char ret_why[REDACTION_WHY_SIZE]);
 void redaction_done(struct redaction *redaction);

@@ -8,6 +8,13 @@
 #include "samples/return_check.h"
 #include "samples/unwinder.h"
 
+/* By a compiler, which may replace it. */
+static void note_generated(const struct resolver *r, const struct mapping *m)
+{
+	if (m && r->owner && (m->binary ? m->binary->object_size > 0 : !m->is_unread))
+		r->owner->n_generated++;
+}
+
 size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const struct process *p,
 		       struct unwinder_result *walk, const struct dp_sample *raw, struct frame *ret)
 {
@@ -15,6 +22,7 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 	bool in_doubt = p && s && s->n_ended != p->mappings.n_ended;
 	size_t n = walk->n_frames;
 	struct table *last = NULL;
+	bool is_unread = false;
 
 	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
 		struct frame *f = &ret[i];
@@ -22,6 +30,7 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 		const struct mapping *now = m;
 
 		last = NULL;
+		is_unread = m && m->is_unread;
 		*f = (struct frame){ .address = DP_FRAME_ADDRESS(frames[i]),
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		if (m && in_doubt)
@@ -45,6 +54,7 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 			jitted_meet(m->jitted);
 			f->module = m->jitted->module;
 		}
+		note_generated(r, m);
 		if (!m || !m->binary)
 			continue;
 		f->module = m->binary->module;
@@ -54,6 +64,8 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 		table_use(last, raw->time_ns);
 	}
 	/* Only the last frame could not be left. */
+	if (walk->outcome == DP_NO_TABLE && is_unread)
+		walk->outcome = DP_FILE_NOT_READABLE;
 	if (walk->outcome == DP_TABLE_EVICTED && last)
 		table_want(r->tables, last, raw->time_ns);
 	return n;

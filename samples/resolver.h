@@ -20,6 +20,7 @@ struct unwinder_result;
 struct resolver {
 	struct return_check *return_check;
 	struct table_store *tables;
+	struct process *owner; /* counts frames in code that is in no file; NULL: nobody does */
 };
 
 /*

@@ -48,8 +48,8 @@ struct entry {
 
 #define COLUMN_SHIFT 32
 
-/* What is shown of a place: code that is loaded twice has two keys, but one location. */
-struct shown {
+/* A place, symbolized: code that is loaded twice has two keys, but one location. */
+struct symbolized {
 	uint64_t located;
 	size_t size;
 	UT_hash_handle hh;
@@ -65,7 +65,7 @@ struct runtime_names {
 	struct process_memory memory;
 	struct code *codes;
 	struct entry *places;
-	struct shown *shown;
+	struct symbolized *symbolized;
 	struct entry unloaded[DP_N_RUNTIMES];
 	pthread_mutex_t lock; /* protects what follows; held only briefly */
 	struct entry *entries;
@@ -94,14 +94,14 @@ static void forget(struct runtime_names *n, struct code *c)
 static void names_free_source(struct code_source *source)
 {
 	struct runtime_names *n = (struct runtime_names *)source;
-	struct shown *shown, *next_shown;
+	struct symbolized *symbolized, *next_symbolized;
 	struct code *c, *next;
 
 	HASH_ITER(hh, n->codes, c, next)
 		forget(n, c);
-	HASH_ITER(hh, n->shown, shown, next_shown) {
-		HASH_DEL(n->shown, shown);
-		free(shown);
+	HASH_ITER(hh, n->symbolized, symbolized, next_symbolized) {
+		HASH_DEL(n->symbolized, symbolized);
+		free(symbolized);
 	}
 	free_entries(n->entries);
 	free_entries(n->places);
@@ -192,50 +192,51 @@ static int find_code(struct runtime_names *n, const struct known *known,
 	return 0;
 }
 
-static struct shown *make_shown(const struct runtime_code *code, uint64_t place)
+static struct symbolized *make_symbolized(const struct runtime_code *code, uint64_t place)
 {
 	size_t function = strlen(code->function) + 1, file = strlen(code->file);
-	struct shown *shown = calloc(1, sizeof(*shown) + sizeof(place) + function + file);
+	struct symbolized *symbolized =
+		calloc(1, sizeof(*symbolized) + sizeof(place) + function + file);
 
-	if (!shown)
+	if (!symbolized)
 		return NULL;
-	shown->size = sizeof(place) + function + file;
-	memcpy(shown->text, &place, sizeof(place));
-	memcpy(shown->text + sizeof(place), code->function, function);
-	memcpy(shown->text + sizeof(place) + function, code->file, file);
-	return shown;
+	symbolized->size = sizeof(place) + function + file;
+	memcpy(symbolized->text, &place, sizeof(place));
+	memcpy(symbolized->text + sizeof(place), code->function, function);
+	memcpy(symbolized->text + sizeof(place) + function, code->file, file);
+	return symbolized;
 }
 
-/* The location of what is shown of a place. 0 or a negative errno. */
-static int find_shown(struct runtime_names *n, const struct runtime_code *code, uint64_t place,
-		      uint64_t *ret)
+/* The location of a place, symbolized. 0 or a negative errno. */
+static int find_symbolized(struct runtime_names *n, const struct runtime_code *code, uint64_t place,
+			   uint64_t *ret)
 {
-	_cleanup_free_ struct shown *shown = make_shown(code, place);
+	_cleanup_free_ struct symbolized *symbolized = make_symbolized(code, place);
 	const struct source_location location = {
 		.function = code->function,
 		.file = code->file,
 		.line = (unsigned int)place,
 		.column = (unsigned int)(place >> COLUMN_SHIFT),
 	};
-	struct shown *known;
+	struct symbolized *known;
 	int err;
 
-	if (!shown)
+	if (!symbolized)
 		return -ENOMEM;
-	HASH_FIND(hh, n->shown, shown->text, shown->size, known);
+	HASH_FIND(hh, n->symbolized, symbolized->text, symbolized->size, known);
 	if (known) {
 		*ret = known->located;
 		return 0;
 	}
 	/* jit_add() counts the text, too, but has no limit. */
-	if (!jit_take_memory(n->module->jit, sizeof(*shown) + 2 * shown->size))
+	if (!jit_take_memory(n->module->jit, sizeof(*symbolized) + 2 * symbolized->size))
 		return -ENOSPC;
-	err = jit_add(n->module->jit, &location, &shown->located);
+	err = jit_add(n->module->jit, &location, &symbolized->located);
 	if (err < 0)
 		return err;
-	*ret = shown->located;
-	known = steal_ptr(shown);
-	HASH_ADD(hh, n->shown, text, known->size, known);
+	*ret = symbolized->located;
+	known = steal_ptr(symbolized);
+	HASH_ADD(hh, n->symbolized, text, known->size, known);
 	if (!HASH_IS_ADDED(hh, known))
 		free(known);
 	return 0;
@@ -255,7 +256,7 @@ static int find_place(struct runtime_names *n, const struct code *c, uint64_t pl
 	}
 	if (!jit_take_memory(n->module->jit, sizeof(*e)))
 		return -ENOSPC;
-	err = find_shown(n, c->code, place, ret);
+	err = find_symbolized(n, c->code, place, ret);
 	e = err == 0 ? add(&n->places, &key) : NULL;
 	if (e)
 		e->located = *ret;

@@ -14,14 +14,14 @@ struct snapshot;
 /* The probed calls on the stack of a sample, innermost first. */
 struct span_list {
 	size_t n;
-	uint64_t begins[DP_MAX_SPANS + 2]; /* when each began; 0: one of which nothing is known */
-	uint64_t root; /* which stack it is, as of struct dp_spans; 0: not known */
+	uint64_t begins[DP_MAX_SPANS + 2]; /* when each began; 0: an unknown call */
+	uint64_t root; /* identifies the stack, as in struct dp_spans; 0: not known */
 };
 
 /*
- * Makes it from what the kernel has sent, NULL: nothing, and what the frames tell: a call that began before the
- * kernel was asked, or that code of which it does not know may hide. snapshot: of the frames' mappings; NULL:
- * not known.
+ * Makes the list from the calls that the kernel has sent (NULL: none), and from the frames, which show
+ * calls that began before the probe was set, or that code unknown to the kernel may hide. snapshot: the
+ * mappings of the frames; NULL: not known.
  */
 void span_list_take(const struct probed_code *code, const struct dp_spans *raw,
 		    const struct snapshot *snapshot, const struct sample *sample,

@@ -11,34 +11,34 @@ struct process_context;
 struct thread_keys;
 
 /*
- * What processes say of themselves (context_reader.h): how keys of threads' attributes are called, and
- * which service they are. A thread of its own reads that, so that the one that reads the rings does not
- * wait. A process adds names of keys, but changes none; it may not have any yet, so its context is read
- * again, ever more rarely, but soon if it has a key without a name.
+ * Process contexts (context_reader.h): the names of attribute keys, and the service. A separate thread reads
+ * them, so that the thread that reads the rings does not wait. A process may add names of keys, but not change
+ * them, and may publish its context late. So the context is read again, at growing intervals, but soon if a
+ * key has no name.
  */
 
-/* The longest time in which a process that is sampled is not looked at again. */
+/* The longest time after which a sampled process's context is read again. */
 #define THREAD_KEYS_REST_NS UINT64_C(120000000000)
 
 /*
- * Holds the parsers, and has a fetcher if `is_capable`: this process has CAP_SYS_PTRACE. The thread starts
- * with the first question. 0 or -ENOMEM.
+ * Holds the parsers, and uses a fetcher if `is_capable`: this process has CAP_SYS_PTRACE. The thread starts
+ * with the first request. 0 or -ENOMEM.
  */
 int thread_keys_new(struct parsers *parsers, bool is_capable, struct thread_keys **ret);
 /* A thread that hangs frees what it uses when it ends. Accepts NULL. Returns NULL. */
 struct thread_keys *thread_keys_free(struct thread_keys *keys);
 
 /*
- * Finds a key's name by its number. place: tells apart programs that the process executes one after the
- * other; now: of CLOCK_MONOTONIC. 0; -ENOENT: the process has no such key; -EAGAIN: that is not known yet,
+ * Finds a key's name by its number. place: identifies the program that the process executes; now: of
+ * CLOCK_MONOTONIC. 0; -ENOENT: the process has no such key; -EAGAIN: that is not known yet,
  * or never will be, as the name is too long. *ret is valid until the next call. NULL: -EAGAIN.
  */
 int thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
 		     uint64_t now, const char **ret);
 
 /*
- * All that the process says, until the next call; NULL: nothing, or that is not known, as at its first
- * sample. NULL: likewise.
+ * The process's context, valid until the next call; NULL: it has none, or it is not known yet, as at its first
+ * sample. keys may be NULL: returns NULL.
  */
 const struct process_context *thread_keys_process(struct thread_keys *keys, pid_t pid,
 						  uint64_t place, uint64_t now);

@@ -339,9 +339,9 @@ int thread_snapshot_check(struct thread_snapshot *t, bool others)
 	return err;
 }
 
-/* Resolves frames to binaries; a caller's code is before its return address. */
+/* Resolves frames to binaries; a caller's code is before its return address. Only the last one could not be left. */
 static size_t resolve_frames(const struct snapshot *snapshot, const struct thread_stack *s,
-			     uint64_t time_ns, struct frame *frames)
+			     uint64_t time_ns, struct frame *frames, enum dp_outcome *outcome)
 {
 	size_t n = s->n_user < DP_MAX_FRAMES ? s->n_user : DP_MAX_FRAMES;
 
@@ -352,6 +352,8 @@ static size_t resolve_frames(const struct snapshot *snapshot, const struct threa
 		*f = (struct frame){ .address = DP_FRAME_ADDRESS(s->user[i]),
 				     .method = (enum dp_method)DP_FRAME_METHOD(s->user[i]) };
 		m = snapshot_find(snapshot, f->address - !frame_is_exact(f));
+		if (i + 1 == n && *outcome == DP_NO_TABLE && m && m->is_unread)
+			*outcome = DP_FILE_NOT_READABLE;
 		if (m && m->jitted) {
 			jitted_meet(m->jitted);
 			f->module = m->jitted->module;
@@ -380,11 +382,11 @@ void thread_snapshot_sample(const struct thread_snapshot *t, const struct thread
 		.outcome = s->outcome,
 		.fault_address = s->fault_address,
 		.user = frames,
-		.n_user = resolve_frames(t->snapshot, s, time_ns, frames),
 		.kernel = s->kernel,
 		.n_kernel = s->n_kernel,
 		.kernel_error = s->kernel_error,
 	};
+	ret->n_user = resolve_frames(t->snapshot, s, time_ns, frames, &ret->outcome);
 	memcpy(ret->comm, s->thread.comm, sizeof(s->thread.comm));
 	memcpy(ret->thread_name, s->thread.thread_name, sizeof(s->thread.thread_name));
 }

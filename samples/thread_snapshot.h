@@ -60,7 +60,7 @@ struct thread_snapshot {
 	uint64_t until_ns; /* when to give up finding and taking */
 };
 
-/* How often to look at a thread that moves, for who needs it now. */
+/* How often to try a thread that moves, for callers that need its stack now. */
 #define THREAD_SNAPSHOT_TRIES 6
 
 /* The caller keeps ownership of all parts; several may share `memory`. pid: 0: the kernel's threads. */

@@ -68,9 +68,8 @@ struct unwinder_result {
 typedef int unwinder_read(void *memory, void *ret, size_t size, uint64_t address);
 
 /*
- * The frames of languages' runtimes, of the mappings that the snapshot says and those that the walk
- * itself has noted, of the thread that was walked last. NULL: there are none. Valid until the next
- * walk.
+ * The frames of languages' runtimes of the thread that was walked last, by the snapshot's mappings and those
+ * that the walk has noted. NULL: there are none. Valid until the next walk.
  */
 const struct dp_runtime *unwinder_runtime(struct unwinder *unwinder,
 					  const struct snapshot *snapshot);

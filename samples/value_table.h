@@ -8,9 +8,9 @@
 #include "samples/label_values.h"
 
 /*
- * How the values of probes that are added while others are sampled are written: the forms of each list of
- * arguments (struct dp_values), by its number. One thread changes it, and another one reads it, which
- * does not wait for more than a few instructions.
+ * The formats of values of probes that are added while sampling: the forms of each list of arguments
+ * (struct dp_values), by its number. One thread changes the table, and another reads it, which waits for a few
+ * instructions at most.
  */
 struct value_table;
 
@@ -20,7 +20,7 @@ struct value_table;
  */
 #define VALUE_TABLE_PROBE "probe"
 
-/* So long a number is not used again: samples with it may be on their way. */
+/* How long a number is not used again, as samples with it may be on their way. */
 #define VALUE_TABLE_REST_NS UINT64_C(60000000000)
 
 /* 0 or -ENOMEM. */

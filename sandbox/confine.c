@@ -17,10 +17,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "limits/limits.h"
+#include "sandbox/reader_calls.h"
 
 /* A user and group that no distribution has. `nobody` would have daemons, and filters for it. */
 #define PARSER_USER 65533
@@ -264,8 +266,7 @@ void confine_self(struct confinement *ret, int *ret_opens)
 	err = drop_user();
 	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
 	note(ret, CONFINE_CAPABILITIES, drop_capabilities(0), true);
-	/* Who opens its files reads their names in its memory; without root, as the same user. */
-	(void)prctl(PR_SET_DUMPABLE, ret_opens && err < 0, 0, 0, 0);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
@@ -329,6 +330,89 @@ bool confine_finder(struct confinement *ret)
 			.opening = OPENS_AND_ADDS,
 		},
 		ret);
+}
+
+static bool allow_below(int rules, int directory, uint64_t rights)
+{
+	const struct landlock_path_beneath_attr below = { .allowed_access = rights,
+							  .parent_fd = directory };
+
+	return syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0) == 0;
+}
+
+/* Since its third version. Before, what truncate() does is forbidden as a call. */
+#define ACCESS_TRUNCATE (UINT64_C(1) << 14)
+#define READS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define WRITES                                                                                     \
+	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE |                          \
+	 LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |                             \
+	 LANDLOCK_ACCESS_FS_MAKE_DIR)
+
+/* struct landlock_ruleset_attr, as of its sixth version. Older kernels want zeros beyond their own. */
+struct rules_of_reader {
+	uint64_t files, ports, scopes;
+};
+
+/* Abstract UNIX sockets and signals, to those that are not confined with this process. */
+#define SCOPES UINT64_C(3)
+
+static bool restrict_files_of_reader(const struct confine_reader *reader)
+{
+	long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	uint64_t truncates = version >= 3 ? ACCESS_TRUNCATE : 0;
+	const struct rules_of_reader all = {
+		.files = ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1) | truncates,
+		.scopes = version >= 6 ? SCOPES : 0,
+	};
+	int rules = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool ok = rules >= 0 && root >= 0 && allow_below(rules, root, READS);
+
+	for (size_t i = 0; i < reader->n_directories && ok; i++)
+		ok = allow_below(rules, reader->directories[i], READS | WRITES | truncates);
+	ok = ok && syscall(SYS_landlock_restrict_self, rules, 0) == 0;
+	if (rules >= 0)
+		close(rules);
+	if (root >= 0)
+		close(root);
+	return ok;
+}
+
+/* The last is for executing a program that only another user may. */
+#define CAPABILITIES_TO_CONFINE                                                                    \
+	(1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_SETPCAP | 1U << CAP_DAC_OVERRIDE)
+
+/* Then the kernel executes it only while the bounding set has them all, even for root (capabilities(7)). */
+static bool has_file_capabilities(void)
+{
+	return getxattr("/proc/self/exe", "security.capability", NULL, 0) > 0;
+}
+
+void confine_spawner(bool finds)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3];
+	uint32_t kept = CAPABILITIES_TO_CONFINE | (finds ? 1U << CAP_DAC_READ_SEARCH : 0);
+
+	for (unsigned int c = 0;
+	     !has_file_capabilities() && prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
+		if (c >= 32 || !(kept & 1U << c))
+			(void)prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
+	if (syscall(SYS_capget, &header, had) == 0)
+		(void)drop_capabilities(kept & had[0].permitted);
+}
+
+void confine_reader(const struct confine_reader *reader, struct confinement *ret)
+{
+	bool may_restrict = may_restrict_calls();
+
+	*ret = (struct confinement){ 0 };
+	drop_bounding_set();
+	note(ret, CONFINE_CAPABILITIES, drop_capabilities(0), true);
+	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
+	note(ret, CONFINE_LANDLOCK, restrict_files_of_reader(reader), may_restrict_files());
+	note(ret, CONFINE_SECCOMP, reader_calls_restrict(reader->asks_servers), may_restrict);
 }
 
 const char *confine_list(uint32_t layers, char ret[CONFINE_LIST_SIZE])

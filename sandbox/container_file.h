@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 /*
- * What a container's runtime has written down about it. The files are root's, but users of a cluster
- * choose the words in them. These forms are known by what they contain:
+ * What a container's runtime has recorded about it. The files belong to root, but users of a cluster
+ * choose words in them. These formats are recognised by their contents:
  *
  *   Docker          config.v2.json of moby, container/container.go; labels by cri-dockerd
  *   containerd      config.json of the OCI runtime specification, with annotations of containerd,
@@ -28,11 +28,11 @@ struct container_names {
 /*
  * Reads it from a file of any kind that the caller keeps. Names that are too long, or have other
  * characters, are left out. 0; -ENODATA: nothing is known of the container; -EFBIG above
- * CONTAINER_FILE_MAX_SIZE; -EBADMSG: it is no JSON or cannot be read; or -ENOMEM. If not 0, *ret is empty.
+ * CONTAINER_FILE_MAX_SIZE; -EBADMSG: it is not JSON or cannot be read; or -ENOMEM. If not 0, *ret is empty.
  */
 int container_file_read(int fd, const char *id, struct container_names *ret);
 
-/* Whether these may be what was read. */
+/* Whether these are possible results of container_file_read(). */
 bool container_names_are_sound(const struct container_names *names);
 
 #endif

@@ -10,15 +10,15 @@
 #include "limits/limits.h"
 
 /*
- * What users have cost by memory or files that are slow to read, or never read: helpers that had to be
- * given up, and time that was waited. One over their share is refused for a while; others are not. Times
- * are those of CLOCK_MONOTONIC, in ns.
+ * Accounts for users whose memory or files are slow to read, or never answer: the helpers that had to be
+ * given up, and the time spent waiting. A user over the limit is refused for a while; others are not.
+ * Times are those of CLOCK_MONOTONIC, in ns.
  */
 
-/* Whose file or memory it was. */
+/* Who is charged: the owner of the file or memory. */
 struct fetch_payer {
 	uid_t user;
-	dev_t device; /* of a file system that this user alone has named; 0: what is the user's own */
+	dev_t device; /* 0: the user; else only this file system, which the user merely named */
 };
 
 /* Starts as zero; fetch_shares_done() ends it. */
@@ -30,7 +30,7 @@ struct fetch_shares {
 		int pidfd;     /* until it has ended, then -1 */
 	} lost[FETCHERS_IN_ALL];
 	struct fetch_lost
-		beyond[FETCHERS_BEYOND]; /* until they have ended, for their payers alone */
+		beyond[FETCHERS_BEYOND]; /* until they end; they count for their payers alone */
 	struct fetch_waited {
 		uid_t user;
 		uint64_t since; /* 0: there is none */
@@ -45,15 +45,15 @@ bool fetch_shares_allow(struct fetch_shares *shares, uid_t user, uint64_t now);
 
 bool fetch_payer_is(const struct fetch_payer *a, const struct fetch_payer *b);
 
-/* How many helpers more this one may cost now, and all together. */
+/* How many more helpers this payer may cost now; *ret_all: how many all payers together may. */
 size_t fetch_shares_room(struct fetch_shares *shares, const struct fetch_payer *payer, uint64_t now,
 			 size_t *ret_all);
 
-/* A helper that was busy for this one was killed and may not end. Takes over its pidfd. */
+/* A helper working for this payer was killed, but may not end. Takes over its pidfd. */
 void fetch_shares_lose(struct fetch_shares *shares, const struct fetch_payer *payer, uint64_t now,
 		       int pidfd);
 
-/* So long was waited for this user's memory. */
+/* Charges a user for the time spent waiting for their memory. */
 void fetch_shares_charge(struct fetch_shares *shares, uid_t user, uint64_t now, uint64_t ns);
 
 #endif

@@ -22,7 +22,7 @@ static ssize_t touch(const struct fetch_request *request, struct fetch_reply *re
 		return -1;
 	for (uint32_t i = 0; i < request->n; i++)
 		remote[i] = (struct iovec){
-			(void *)(uintptr_t)(request->address + (uint64_t)i * FETCH_PAGE), 1
+			(void *)(uintptr_t)(request->address + (uint64_t)i * DP_USER_PAGE_SIZE), 1
 		};
 	return process_vm_readv(request->pid, &local, 1, remote, request->n, 0);
 }
@@ -32,8 +32,9 @@ static ssize_t read_bytes(const struct fetch_request *request, struct fetch_repl
 	struct iovec local = { ret->bytes, request->n };
 	struct iovec remote = { (void *)(uintptr_t)request->address, request->n };
 
-	return request->n > FETCH_PAGE ? -1 :
-					 process_vm_readv(request->pid, &local, 1, &remote, 1, 0);
+	return request->n > DP_USER_PAGE_SIZE ?
+		       -1 :
+		       process_vm_readv(request->pid, &local, 1, &remote, 1, 0);
 }
 
 void fetch_here(const struct fetch_request *request, struct fetch_reply *ret)
@@ -58,7 +59,7 @@ void fetch_here(const struct fetch_request *request, struct fetch_reply *ret)
 int fetch_list(pid_t pid, int to)
 {
 	_cleanup_close_ int from = -1;
-	char path[32], part[FETCH_PAGE];
+	char path[32], part[DP_USER_PAGE_SIZE];
 	size_t n = 0;
 	ssize_t got;
 

@@ -5,12 +5,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bpf/arch.h"
+
 /*
- * A fetcher reads the memory of other processes until its socket is closed, or lists of their
- * mappings. Such a read may never end, nor the process that does it: a page can be one of a file
- * whose file system does not answer, and then who waits for that page can have locked the list. It
- * parses nothing, has CAP_SYS_PTRACE, and no other capability (confine_fetcher()). A request is one
- * message, and so is a reply; replies are in the order of requests.
+ * A fetcher reads memory of other processes, or lists of their mappings, until its socket is closed.
+ * Such a read may never return, and then the fetcher never ends: the page may be of a file whose
+ * file system does not answer, and a thread that waits for that page may have locked the list. It
+ * parses nothing and has CAP_SYS_PTRACE alone (confine_fetcher()). Requests and replies are one
+ * message each; replies come in the order of requests.
  */
 
 enum fetch_kind {
@@ -20,27 +22,24 @@ enum fetch_kind {
 	FETCH_N_KINDS,
 };
 
-/* DP_USER_PAGE_SIZE */
-#define FETCH_PAGE 4096u
-
 struct fetch_request {
 	uint32_t kind; /* enum fetch_kind */
 	int32_t pid;
 	uint64_t address;
-	uint32_t n; /* READ: at most FETCH_PAGE; TOUCH: at most FETCH_MAX_PAGES */
+	uint32_t n; /* READ: at most a page; TOUCH: at most FETCH_MAX_PAGES */
 };
 
 struct fetch_reply {
 	uint32_t kind;
 	int32_t n;         /* bytes, or pages; or a negative errno: see fetch_list() */
-	uint64_t slept_ns; /* how long it took if it had to be waited for; else 0 */
-	uint8_t bytes[FETCH_PAGE];
+	uint64_t slept_ns; /* how long the read took if it had to wait; else 0 */
+	uint8_t bytes[DP_USER_PAGE_SIZE];
 };
 
 /* Its scheduling priority, if it may have one. */
 #define FETCHER_NICE (-10)
 
-/* Reads what is requested, but no list, in this process. It may never return. */
+/* Serves a request other than FETCH_LIST in this process. It may never return. */
 void fetch_here(const struct fetch_request *request, struct fetch_reply *ret);
 
 /*

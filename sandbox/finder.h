@@ -9,9 +9,9 @@
 #include "elf/debug_search.h"
 
 /*
- * A finder opens files for reading until its socket is closed. To look one up, to open or to close it may
- * never end, nor the process that does it, if its file system does not answer. It parses nothing, has
- * CAP_DAC_READ_SEARCH, and no other capability (confine_finder()). A request is one message, and so is a reply.
+ * A finder opens files for reading until its socket is closed. If a file system does not answer, looking
+ * up, opening or closing a file may never return, and then the finder never ends. It parses nothing and has
+ * CAP_DAC_READ_SEARCH alone (confine_finder()). Requests and replies are one message each.
  */
 
 enum find_kind {

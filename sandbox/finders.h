@@ -11,19 +11,20 @@
 #include "sandbox/fetch_shares.h"
 
 /*
- * Opens files by finders (finder.h), which threads share. One that does not answer is ended, or left to
- * itself if it cannot be. A user may cost two at a time, and all users 16 (fetch_shares.h); who has, waits
- * a minute, but for files of file systems that are known to answer. What the user of this program has named, or
- * root's processes have, costs whoever serves its file system, else that file system alone.
+ * Opens files through finders (finder.h), which threads share. A finder that does not answer is killed,
+ * and abandoned if it does not end. A user may cost two finders at a time, and all users 16
+ * (fetch_shares.h). Beyond that, for a minute, only files on file systems known to answer are opened.
+ * Files that this program's own user, or a process of that user, has named are charged to the user who
+ * serves their file system, or else to that file system alone.
  *
- * Where no finder can be started at all, this process opens the files, and waits for them. NULL everywhere
- * below: likewise.
+ * If no finder can be started at all, or `finders` is NULL below, this process opens the files, and
+ * waits for them.
  */
 struct finders;
 struct given;
 struct starter;
 
-/* Whoever is to blame is not known. */
+/* The user to charge is not known. */
 #define FINDERS_NOBODY ((uid_t)-1)
 
 struct found_file {
@@ -40,9 +41,9 @@ struct finders *finders_free(struct finders *finders);
 
 /*
  * Opens the file that a descriptor refers to, which the caller keeps, for a process of a user. Callable
- * from any thread; waits, at most some FINDERS_TIME_NS. 0; -ETIMEDOUT: the file system does not answer;
- * -EBUSY: others of the user's do not, so it is not asked; -EAGAIN: it cannot be told now; or the
- * negative errno of opening it.
+ * from any thread; waits for at most about FINDERS_TIME_NS. 0; -ETIMEDOUT: the file system does not
+ * answer; -EBUSY: other files of the user did not, so this one is not tried; -EAGAIN: there is no finder
+ * now; or the negative errno of opening it.
  */
 int finders_open(struct finders *finders, uid_t user, int reference, struct found_file *ret);
 
@@ -69,27 +70,31 @@ int finders_open_dump(struct finders *finders, uid_t user, int place, const char
 		      uint64_t inode);
 
 /*
- * A helper that has read such a file for a user, on this device (0: not known), was killed, and may not end: it
- * costs what a finder would. Takes over its pidfd; -1: it will end.
+ * Charges for a helper that read such a file for a user, on this device (0: not known), was killed, and
+ * may not end: it counts like a finder. Takes over its pidfd; -1: it will end.
  */
 void finders_blame(struct finders *finders, uid_t user, dev_t device, int pidfd);
 
 /* Sends the opened file through a socket. The caller keeps both. Errors are as above. */
 int finders_pass(struct finders *finders, uid_t user, int reference, int socket);
 
-/* Likewise gives it to who has tried to open it (opener_add()). Returns the descriptor there or an error. */
+/*
+ * Likewise gives it to the helper that tried to open it (opener_add()). Returns the descriptor there or an
+ * error.
+ */
 int finders_add(struct finders *finders, uid_t user, int reference, int listener, uint64_t id);
 
 /*
- * Does given_receive() for a user who has sent it. Errors are those of both; *ret_first is -1 then. What has
- * arrived may be lost. -ESHUTDOWN: there are no helpers, and this process does it for itself and root alone.
+ * Does given_receive() for the user who has sent the text. Errors are those of both; *ret_first is -1 then,
+ * and what has arrived may be lost. -ESHUTDOWN: there are no helpers, and this process receives only from
+ * its own user and root.
  */
 int finders_receive(struct finders *finders, uid_t user, int socket, size_t size, struct given *ret,
 		    int *ret_first);
 
 /*
- * Closes a socket without waiting for what a user has sent through it and nobody has received: that is closed by
- * a helper's end, which costs the user; 0: nobody.
+ * Closes a socket without waiting for descriptors that a user has sent through it and nobody has received.
+ * A helper closes these when it ends, and is charged to the user; 0: to nobody.
  */
 void finders_close(struct finders *finders, uid_t user, int socket);
 

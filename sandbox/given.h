@@ -10,9 +10,10 @@
 #include "sandbox/security_domain.h"
 
 /*
- * A part of a text that somebody has sent through a socket with descriptors. Who has received these has to close
- * them, which may never end: a file's server may not answer, a connection may linger (tcp(7)). So a finder
- * receives them (finders_receive()). This process only refers to the first (O_PATH), and knows what the others are.
+ * A part of a text that a client has sent through a socket, with descriptors. The receiver has to close
+ * these, which may never return: a file's server may not answer, a connection may linger (tcp(7)). So a
+ * finder receives them (finders_receive()). This process only refers to the first (O_PATH), and knows what
+ * the others are.
  */
 
 #define GIVEN_MAX_TEXT 16384
@@ -20,10 +21,10 @@
 struct given_file {
 	uint64_t device, inode; /* as of struct stat */
 	bool is_readable;       /* open for reading */
-	/* It is /proc/PID/mem, and can be read, or may not be: it is not at its end. */
+	/* It is /proc/PID/mem, and not at its end: it can be read, or reading it is refused. */
 	bool has_memory;
 	uint32_t pid; /* as its path says; 0: it is none */
-	/* By what the process is bound: security_domain_digest(). It was read before, so that no program was executed since. */
+	/* The process's security_domain_digest(), read before `has_memory`, so that no exec came between. */
 	uint8_t domain[SECURITY_DOMAIN_DIGEST_SIZE];
 };
 
@@ -35,9 +36,9 @@ struct given {
 };
 
 /*
- * Receives up to `size` bytes with their descriptors, without waiting for them; but to look at these, and to
- * close them, may wait. *ret_first: refers to the first one; -1: there are none. 0, -EAGAIN: nothing has
- * come; -EPIPE: nothing will; or another negative errno.
+ * Receives up to `size` bytes with their descriptors, without waiting for them; examining and closing the
+ * descriptors may block. *ret_first refers to the first one; -1: there are none. 0; -EAGAIN: nothing has
+ * arrived; -EPIPE: nothing will; or another negative errno.
  */
 int given_receive(int socket, size_t size, struct given *ret, int *ret_first);
 
@@ -48,8 +49,8 @@ int given_receive(int socket, size_t size, struct given *ret, int *ret_first);
 int given_look(int socket, char *ret_text, size_t size, bool *ret_has_files);
 
 /*
- * Are there descriptors in what is left in a socket that nothing more can come to (shutdown(2))? Its last close would
- * close them, too (unix_release_sock(), net/unix/af_unix.c). Takes the text before them away.
+ * Whether unread descriptors are left in a socket that receives no more (shutdown(2)). The last close of the
+ * socket would close them, too (unix_release_sock(), net/unix/af_unix.c). Discards the text before them.
  */
 bool given_is_left(int socket);
 

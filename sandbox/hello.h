@@ -5,8 +5,8 @@
 #include "sandbox/spawned.h"
 
 /*
- * A helper's first message: what confines it. It is sent before the helper gets anything of
- * strangers, so it can be believed. That of a helper that is executed follows one of its spawner's:
+ * A helper's first message reports its confinement. The helper sends it before it gets any untrusted data,
+ * so it can be believed. For a helper that is executed, a message from its spawner precedes it:
  *
  *     spawner -- hello_announce() --> its PID
  *     helper  -- hello_say() -------> its pidfd, and its layers

@@ -16,6 +16,7 @@
 #include "sandbox/finder.h"
 #include "sandbox/hello.h"
 #include "sandbox/namer.h"
+#include "sandbox/opener.h"
 #include "sandbox/parser.h"
 #include "sandbox/spawner.h"
 #include "sandbox/verifier.h"
@@ -60,11 +61,13 @@ static bool say_hello(int self, const struct confinement *confinement)
 static int serve(const char *kind)
 {
 	bool is_namer = strcmp(kind, HELPER_NAMER) == 0;
-	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), opens = -1;
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), opens[OPENER_N_ENDS] = { -1, -1, -1 };
 	struct confinement confinement;
 
+	if (is_namer)
+		opener_open_self(opens);
 	(void)bus_guard_install();
-	confine_self(&confinement, is_namer ? &opens : NULL);
+	confine_self(&confinement, is_namer ? &opens[OPENER_LISTENER] : NULL);
 	if (!say_hello(self, &confinement))
 		_exit(EXIT_FAILURE);
 	if (strcmp(kind, HELPER_VERIFIER) == 0)
@@ -101,13 +104,15 @@ static int find(void)
 
 int helper_main(int argc, char **argv)
 {
-	bool is_same = argc == 3 && strcmp(argv[2], HELPER_VERSION) == 0;
+	bool is_same = argc >= 3 && strcmp(argv[2], HELPER_VERSION) == 0;
 	const char *kind = is_same ? argv[1] : "";
 
 	if (!close_all())
 		return EXIT_FAILURE;
 	if (strcmp(kind, HELPER_SPAWNER) == 0)
-		return spawner_run(HELPER_SOCKET);
+		return argc == 4 ?
+			       spawner_run(HELPER_SOCKET, (uint32_t)strtoul(argv[3], NULL, 10)) :
+			       EXIT_FAILURE;
 	if (strcmp(kind, HELPER_FETCHER) == 0)
 		return fetch();
 	if (strcmp(kind, HELPER_FINDER) == 0)

@@ -15,7 +15,7 @@
 #define HELPER_FETCHER "fetcher"
 #define HELPER_FINDER "finder"
 
-/* The second argument. A program of another version must not answer, as messages are structures. */
+/* The second argument; a spawner has a third, its kinds. A program of another version must not answer, as messages are structures. */
 #define HELPER_VERSION DP_VERSION
 
 /* The running program, however it was found, if its main() is made for it. */

@@ -8,8 +8,8 @@ struct names;
 struct parsers;
 
 /*
- * Jitdumps and perf maps are opened by finders, if there are any, and read by parsers from now on.
- * `parsers` is held as long as the names are there. Before the first of them is met. 0 or -ENOMEM.
+ * From now on, finders, if there are any, open jitdumps and perf maps, and parsers read them. Holds
+ * `parsers` as long as the names exist. Call this before the first such file. 0 or -ENOMEM.
  */
 int jit_files_start(struct parsers *parsers, struct names *names);
 

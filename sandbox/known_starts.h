@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 /*
- * Where functions start, by addresses within them: what a namer has answered for one binary, so that
- * it is not asked again. LOCATION_CACHE_MAX at most: one more, and all others are forgotten.
+ * A cache of a namer's answers for one binary: where functions start, by addresses within them. At
+ * LOCATION_CACHE_MAX entries, it starts again empty.
  */
 
 struct known_start;
 
-/* Of one binary; zeroed if there are none. */
+/* Of one binary; starts as zero. */
 struct known_starts {
 	struct known_start *first;
 };

@@ -10,14 +10,14 @@
 #include "sandbox/parsers.h"
 
 /*
- * Reads the lists of processes' mappings, /proc/PID/maps, by fetchers (fetcher.h). Whoever reads
- * one waits while the process has it locked, and that can be for as long as a file system of its
- * user likes. So nobody waits here: lists are asked for, and taken when they are there. A fetcher
- * that does not answer is ended, or left to itself if it cannot be, and replaced. Two are busy for
- * a user at a time; a user who has cost two, or much time, is refused for a while (fetch_shares.h).
+ * Reads lists of processes' mappings, /proc/PID/maps, through fetchers (fetcher.h). A reader waits while
+ * the process has its list locked, which a file system of its user can prolong without limit. So the
+ * caller never waits: it requests lists, and takes them when they have arrived. A fetcher that does not
+ * answer is killed, abandoned if it does not end, and replaced. At most two work for a user at a time; a
+ * user who has cost two, or much time, is refused for a while (fetch_shares.h).
  *
- * Where no fetcher can be started at all, this process reads them. For one thread at a time. NULL
- * is allowed everywhere: nothing can be asked.
+ * If no fetcher can be started at all, the caller reads the lists. For one thread at a time. NULL is
+ * allowed everywhere: nothing can be requested.
  */
 struct list_fetchers;
 
@@ -51,21 +51,20 @@ int list_fetchers_ask(struct list_fetchers *fetchers, pid_t pid, pid_t thread,
 /* It is not wanted any more. It may still come. */
 void list_fetchers_cancel(struct list_fetchers *fetchers, uint64_t number);
 
-/* Looks for lists that are there, and passes on requests. */
+/* Receives lists that have arrived, and passes on requests. */
 void list_fetchers_look(struct list_fetchers *fetchers);
-/* The next one that was there when it was looked. False: there is none. */
+/* Takes the next list received by list_fetchers_look(). False: there is none. */
 bool list_fetchers_take(struct list_fetchers *fetchers, struct fetched_list *ret);
 
 /*
- * Waits until there is something to look for, or for some milliseconds, and looks. Returns whether
- * it goes on: a list is there, or a fetcher has started or was given up; or none has started yet,
- * and one may.
+ * Waits until something has arrived, at most timeout_ms, and looks. Returns whether there is progress: a
+ * list has arrived, a fetcher has started or was given up, or none has started yet but one may.
  */
 bool list_fetchers_wait(struct list_fetchers *fetchers, int timeout_ms);
 
 /*
- * Readable when there is something to look for; it is also to be looked some times a second. -1:
- * never.
+ * A descriptor that is readable when something has arrived; call list_fetchers_look() some times a second,
+ * too. -1: there is none.
  */
 int list_fetchers_fd(const struct list_fetchers *fetchers);
 

@@ -20,13 +20,13 @@
 int message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
 
 /*
- * Waits for a message of exactly `size` bytes. Descriptors that it does not have are -1; the caller
- * closes the others. 0, -EPIPE if the other end is closed, -EPROTO for any other message, or
+ * Waits for a message of exactly `size` bytes. Missing descriptors are -1; the caller closes the
+ * others. 0, -EPIPE if the other end is closed, -EPROTO for any other message, or
  * another negative errno.
  */
 int message_receive(int socket, void *ret, size_t size, int ret_fds[MESSAGE_MAX_FDS]);
 
-/* Closes those that there are; all are -1 then. */
+/* Closes those that are not -1, and sets all to -1. */
 void message_close(int fds[MESSAGE_MAX_FDS]);
 
 #endif

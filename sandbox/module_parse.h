@@ -5,7 +5,10 @@
 #include "sandbox/parsers.h"
 #include "symbols/module.h"
 
-/* What a name reader (name_reader.h) has parsers find out about files, with the errors of parsers_ask(), but -EAGAIN for -ENOMEM. */
+/*
+ * What a name reader (name_reader.h) asks parsers about files. Errors are those of parsers_ask(), with
+ * -EAGAIN for -ENOMEM.
+ */
 
 /* "": it has none. */
 int module_parse_build_id(struct parsers *parsers, int fd, char ret[MODULE_BUILD_ID_SIZE]);

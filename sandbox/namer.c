@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "limits/limits.h"
 #include "sandbox/message.h"
+#include "sandbox/opener.h"
 #include "sandbox/passage.h"
 #include "symbols/debug_server.h"
 #include "symbols/location_list.h"
@@ -198,17 +199,19 @@ static int answer(struct namer *n, const struct namer_request *request, int fds[
 		       -EINVAL;
 }
 
-/* The descriptor is only in the way here: who is asked must not answer. */
+/* The descriptors are only in the way here: who is asked must not answer. */
 static int send_reply(int socket, const struct namer_reply *reply, int *opens)
 {
-	int err = message_send(socket, reply, sizeof(*reply), opens, *opens >= 0);
+	bool has_all = opens && opens[OPENER_LISTENER] >= 0 && opens[OPENER_MEMORY] >= 0 &&
+		       opens[OPENER_MAPPINGS] >= 0;
+	int err = message_send(socket, reply, sizeof(*reply), opens, has_all ? OPENER_N_ENDS : 0);
 
-	if (*opens >= 0)
-		close(steal_fd(opens));
+	if (opens)
+		opener_close(opens);
 	return err;
 }
 
-int namer_run(int socket, int opens)
+int namer_run(int socket, int *opens)
 {
 	struct namer n = { .result = -1 };
 	struct namer_request request;
@@ -221,7 +224,7 @@ int namer_run(int socket, int opens)
 		reply.err = answer(&n, &request, fds, &reply);
 		reply.memory = n.names ? names_debug_memory(n.names) : 0;
 		message_close(fds);
-		if (send_reply(socket, &reply, &opens) < 0)
+		if (send_reply(socket, &reply, opens) < 0)
 			break;
 	}
 	names_free(n.names);

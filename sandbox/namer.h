@@ -22,8 +22,8 @@
  */
 
 enum namer_kind {
-	NAMER_BEGIN,  /* the first: how names are shown; the file for locations. The reply has a
-	               * descriptor for opens. */
+	NAMER_BEGIN,  /* the first: how names are shown; the file for locations. The reply has what
+	               * opens need (opener_end). */
 	NAMER_OPEN,   /* a binary, and its debug file from a process's root if there is one; or what
 		       * brings them (passage.h) */
 	NAMER_FIND,   /* locations of addresses */
@@ -72,12 +72,12 @@ struct namer_reply {
  */
 #define NAMER_SERVER "/dwarfprof/server/"
 
-/* What the namer does; `opens` is from confine_self(). Returns an exit status. */
-int namer_run(int socket, int opens);
+/* What the namer does; it closes `opens` (opener.h). NULL: it opens nothing. Returns an exit status. */
+int namer_run(int socket, int *opens);
 
 /*
- * Adds what a namer has found to the cache, if it may be an answer to the request: nothing in it is
- * trusted. `file` is the one for locations. Returns the number of answered addresses, -EPROTO for an
+ * Adds a namer's answer to the cache if it is a possible answer to the request; nothing in it is trusted.
+ * `file` is the one for locations. Returns the number of answered addresses, -EPROTO for an
  * answer that no namer gives, or -ENOMEM.
  */
 int namer_take(const struct namer_request *request, const struct namer_reply *reply, int file,

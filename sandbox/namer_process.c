@@ -13,6 +13,7 @@
 #include "sandbox/confine.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/finders.h"
+#include "sandbox/keeper.h"
 #include "sandbox/message.h"
 
 /* libdw maps a file twice: for symbols, and for debug information. */
@@ -20,8 +21,7 @@
 
 static void drop(struct namer_process *n)
 {
-	if (n->opener.listener >= 0)
-		close(n->opener.listener);
+	opener_close(n->opener.ends);
 	if (n->result >= 0)
 		close(n->result);
 	*n = (struct namer_process){ 0 };
@@ -82,6 +82,10 @@ void namer_process_allow_memory(const struct namer_process *n)
 	rlim_t wanted = CONFINE_MEMORY + MAPPINGS * (n->size + n->opener.opened);
 	struct rlimit limit;
 
+	if (keeper_is_there()) {
+		(void)keeper_allow_memory(n->process.pidfd, wanted);
+		return;
+	}
 	if (prlimit(n->process.pid, RLIMIT_DATA, NULL, &limit) < 0 || limit.rlim_cur >= wanted)
 		return;
 	limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
@@ -92,7 +96,7 @@ void namer_process_allow_memory(const struct namer_process *n)
 static int wait_for_reply(struct namer_process *n, struct patience *patience)
 {
 	struct pollfd fds[] = { { .fd = n->process.socket, .events = POLLIN },
-				{ .fd = n->opener.listener, .events = POLLIN } };
+				{ .fd = n->opener.ends[OPENER_LISTENER], .events = POLLIN } };
 	uint64_t waited;
 
 	for (;;) {
@@ -112,21 +116,24 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 		} else if (n_ready > 0) {
 			fds[1].fd = -1; /* it has ended */
 		}
+		/* One that reads on uses some CPU time. */
+		if (n->opener.has_foreign && names_hurried(n->names))
+			patience->stuck_ns = NAMERS_STUCK_NS;
 		err = patience_look(patience, &n->process);
 		if (err < 0)
-			return err;
+			return err == -ETIMEDOUT ? -ETIME : err;
 	}
 }
 
-/* -ECONNABORTED: it has ended. *ret_fd: the descriptor that comes with it, or -1. */
+/* -ECONNABORTED: it has ended. ret_fds: the descriptors that come with it, or -1. */
 static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
-		   struct namer_reply *ret, int *ret_fd)
+		   struct namer_reply *ret, int ret_fds[MESSAGE_MAX_FDS])
 {
 	struct patience patience;
-	int fds[MESSAGE_MAX_FDS];
 	int err = patience_begin(&n->process, limit, SPAWNED_STOPPED_NS, true, &patience);
 
-	*ret_fd = -1;
+	for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
+		ret_fds[i] = -1;
 	if (err < 0)
 		return err;
 	err = wait_for_reply(n, &patience);
@@ -134,11 +141,9 @@ static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 	cpu_budget_spend(n->budget, n->opener.asker, patience_cpu_ns(&patience));
 	if (err < 0)
 		return err;
-	err = message_receive(n->process.socket, ret, sizeof(*ret), fds);
+	err = message_receive(n->process.socket, ret, sizeof(*ret), ret_fds);
 	if (err < 0)
 		return err == -EPIPE ? -ECONNABORTED : err;
-	*ret_fd = steal_fd(&fds[0]);
-	message_close(fds);
 	n->memory = ret->memory;
 	return 0;
 }
@@ -164,21 +169,21 @@ int namer_process_ask(struct namer_process *n, const struct namer_question *q,
 		      struct namer_cost *cost, struct namer_reply *ret)
 {
 	uint64_t opened = n->opener.opened;
-	int fd = -1, err;
+	int fds[MESSAGE_MAX_FDS] = { -1, -1, -1 }, err;
 
 	err = send_question(n, q);
 	n->used_ns = clock_now_ns();
 	cost->since_ns = cost->since_ns ?: n->used_ns;
 	if (err == 0)
-		err = receive(n, q->limit_ns, &cost->time_ns, ret, &fd);
+		err = receive(n, q->limit_ns, &cost->time_ns, ret, fds);
 	cost->size += n->opener.opened - opened;
 	if (err == -ETIME && n->opener.has_foreign)
 		lose(n);
 	else if (err < 0)
 		namer_process_end(n);
 	else if (q->request->kind == NAMER_BEGIN)
-		n->opener.listener = fd;
-	else if (fd >= 0)
-		close(fd);
+		for (size_t i = 0; i < OPENER_N_ENDS; i++)
+			n->opener.ends[i] = steal_fd(&fds[i]);
+	message_close(fds);
 	return err;
 }

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "bpf/arch.h"
 #include "elf/debug_search.h"
 #include "elf/mapped_file.h"
 #include "log/clock.h"
@@ -24,24 +24,38 @@
 #include "sandbox/finders.h"
 #include "sandbox/namer.h"
 
-#define PAGE 4096u
 /* Build ids of the longest kind that is known are half as long. */
 #define MAX_BUILD_ID 64
+
+void opener_open_self(int ends[OPENER_N_ENDS])
+{
+	ends[OPENER_MEMORY] = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	ends[OPENER_MAPPINGS] = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+}
+
+void opener_close(int ends[OPENER_N_ENDS])
+{
+	for (size_t i = 0; i < OPENER_N_ENDS; i++) {
+		if (ends[i] >= 0)
+			close(ends[i]);
+		ends[i] = -1;
+	}
+}
 
 /*
  * Reading memory that is mapped from a file waits for the file's server, which may be the helper's
  * target. The helper has only one thread, which waits, so mappings do not change.
  */
-static bool is_in_memory(pid_t pid, uint64_t address)
+static bool is_in_memory(int mappings, uint64_t address)
 {
-	_cleanup_fclose_ FILE *file = NULL;
+	int copy = lseek(mappings, 0, SEEK_SET) == 0 ? fcntl(mappings, F_DUPFD_CLOEXEC, 0) : -1;
+	_cleanup_fclose_ FILE *file = copy < 0 ? NULL : fdopen(copy, "r");
 	_cleanup_free_ char *line = NULL;
 	uint64_t start, end, inode;
-	char path[32];
 	size_t size = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	file = fopen(path, "re");
+	if (copy >= 0 && !file)
+		close(copy);
 	while (file && getline(&line, &size, file) > 0)
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64, &start, &end,
 			   &inode) == 3 &&
@@ -51,19 +65,18 @@ static bool is_in_memory(pid_t pid, uint64_t address)
 }
 
 /* Page by page: the next one need not exist. */
-static bool read_path(pid_t pid, uint64_t address, char ret[PATH_MAX])
+static bool read_path(const struct opener *o, uint64_t address, char ret[PATH_MAX])
 {
 	size_t have = 0;
 
 	while (have < PATH_MAX) {
-		size_t n = PAGE - (address + have) % PAGE;
-		struct iovec to = { ret + have, n < PATH_MAX - have ? n : PATH_MAX - have };
-		struct iovec from = { (void *)(uintptr_t)(address + have), to.iov_len };
+		size_t n = DP_USER_PAGE_SIZE - (address + have) % DP_USER_PAGE_SIZE;
 		ssize_t got;
 
-		if (!is_in_memory(pid, address + have))
+		if (!is_in_memory(o->ends[OPENER_MAPPINGS], address + have))
 			return false;
-		got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+		n = n < PATH_MAX - have ? n : PATH_MAX - have;
+		got = pread(o->ends[OPENER_MEMORY], ret + have, n, (off_t)(address + have));
 		if (got <= 0)
 			return false;
 		if (memchr(ret + have, '\0', (size_t)got))
@@ -140,9 +153,9 @@ static int pass(struct opener *o, uint64_t id, int fd)
 	int there;
 
 	if (!file_is_reference(fd))
-		return opener_add(o->listener, id, fd);
+		return opener_add(o->ends[OPENER_LISTENER], id, fd);
 	opener_note_foreign(o, fd);
-	there = finders_add(o->finders, o->asker, fd, o->listener, id);
+	there = finders_add(o->finders, o->asker, fd, o->ends[OPENER_LISTENER], id);
 	o->waited_ns += clock_now_ns() - began;
 	return there;
 }
@@ -167,11 +180,11 @@ void opener_answer(struct opener *o)
 	char path[PATH_MAX];
 	int there = -EACCES;
 
-	if (ioctl(o->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
+	if (ioctl(o->ends[OPENER_LISTENER], SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
 		return;
-	/* The helper may have ended, and its number be another's, until this is asked. */
-	if (read_path(o->pid, request.data.args[1], path) &&
-	    ioctl(o->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &request.id) == 0) {
+	/* The helper may have ended. */
+	if (read_path(o, request.data.args[1], path) &&
+	    ioctl(o->ends[OPENER_LISTENER], SECCOMP_IOCTL_NOTIF_ID_VALID, &request.id) == 0) {
 		there = fd = open_file(o, path);
 		if (fd >= 0)
 			there = pass(o, request.id, fd);
@@ -181,5 +194,5 @@ void opener_answer(struct opener *o)
 		response.error = there;
 	else
 		response.val = there;
-	(void)ioctl(o->listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
+	(void)ioctl(o->ends[OPENER_LISTENER], SECCOMP_IOCTL_NOTIF_SEND, &response);
 }

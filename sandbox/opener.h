@@ -10,23 +10,34 @@
 
 /*
  * Opens files for a helper whose attempts to open files wait for this process (confine.h). libdw
- * opens debug files by itself, under names that the files it reads choose, and a file may have taken
- * over the helper. So it gets what the owner of the files that it has anyway may have as debug files
+ * opens debug files by itself, by names that come from the files it reads, and such a file may have
+ * compromised the helper. So the helper gets only debug files that its files' owner may have
  * (elf/debug_search.h).
  */
 struct finders;
 
+/* What the helper has sent; -1: nothing. */
+enum opener_end {
+	OPENER_LISTENER,
+	/*
+	 * Its /proc/self/mem and maps, which it has opened before it was confined: this process may not be
+	 * allowed to.
+	 */
+	OPENER_MEMORY,
+	OPENER_MAPPINGS,
+	OPENER_N_ENDS,
+};
+
 struct opener {
-	int listener; /* that the helper has sent; -1: none */
-	pid_t pid;    /* of the helper */
+	int ends[OPENER_N_ENDS];
 	dev_t device; /* of the files that it has */
 	uid_t user;   /* who owns them */
-	/* Who open debug files (finders.h), and for whose process; NULL: this process does */
+	/* Open debug files (finders.h), for a process of `asker`; NULL: this process opens them */
 	struct finders *finders;
 	uid_t asker;
 	/*
-	 * The binary that it works on, and where that is said to be. libdw, which looks for debug files
-	 * of the same name, knows both by stat(), for which the helper may lack the rights.
+	 * The binary that it works on, and its supposed path. libdw looks for debug files of the same
+	 * name, and compares both by stat(), which the helper may not be permitted.
 	 */
 	dev_t own_device;
 	ino_t own_inode;
@@ -40,6 +51,11 @@ struct opener {
 	dev_t foreign_device;     /* of the last of these */
 	unsigned int n_forbidden; /* files that exist and may not be opened */
 };
+
+/* Opens the memory and the mappings of this process. */
+void opener_open_self(int ends[OPENER_N_ENDS]);
+/* Closes those that there are; all are -1 then. */
+void opener_close(int ends[OPENER_N_ENDS]);
 
 /* Answers one attempt, if there is one. Waits for a finder, which looks the file up. */
 void opener_answer(struct opener *opener);

@@ -9,6 +9,8 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_labels.h"
+#include "elf/jit_object.h"
+#include "limits/limits.h"
 #include "runtimes/runtime.h"
 #include "sandbox/table_digest.h"
 #include "symbols/demangle.h"
@@ -24,6 +26,7 @@ void parse_result_done(struct parse_result *r)
 	free(r->context);
 	free(r->table);
 	free(r->lines);
+	free(r->object);
 	*r = (struct parse_result){ 0 };
 }
 
@@ -219,6 +222,21 @@ static int get_type(int fd, struct parse_result *ret)
 	return 0;
 }
 
+/* A file of this program's own, whose size cannot change. */
+static int get_object(int fd, struct parse_result *ret)
+{
+	_cleanup_free_ uint8_t *bytes = malloc(JIT_OBJECT_SIZE);
+	size_t n = 0;
+	ssize_t got;
+
+	if (!bytes)
+		return -ENOMEM;
+	while (n < JIT_OBJECT_SIZE &&
+	       (got = pread(fd, bytes + n, JIT_OBJECT_SIZE - n, (off_t)n)) > 0)
+		n += (size_t)got;
+	return jit_object_link(bytes, n, &ret->object, &ret->object_size);
+}
+
 int parse_here(const struct parse_request *request, struct parse_result *ret)
 {
 	struct elf_file file;
@@ -235,6 +253,8 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 		return container_file_read(request->fd, request->container_id, &ret->container);
 	if (request->kind == PARSE_CONTEXT)
 		return get_context(request->fd, ret);
+	if (request->kind == PARSE_OBJECT)
+		return get_object(request->fd, ret);
 	if (request->kind == PARSE_BUILD_ID) {
 		elf_file_read_build_id(request->fd, NULL, 0, ret->facts.origin.build_id);
 		return 0;

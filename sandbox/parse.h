@@ -22,9 +22,9 @@
 #include "tables/image.h"
 
 /*
- * Everything that is done with the contents of a binary's file to make its table. Opens no files:
- * it gets descriptors, and returns values and bytes that belong to the caller. So it can run in a
- * process that has nothing else (parser.h), and runs in this one where that cannot be had.
+ * All that parsers do with the contents of files. It opens no files: it gets descriptors, and returns
+ * values and bytes that belong to the caller. So it can run in a process that has nothing else
+ * (parser.h), or in this one if there is no such process.
  */
 
 enum parse_kind {
@@ -34,18 +34,19 @@ enum parse_kind {
 	PARSE_DEBUG, /* is the other file the separate debug file of the first? */
 	PARSE_PARAMETERS,   /* where are parameters of a function? */
 	PARSE_USDT,         /* its USDT probes */
-	PARSE_FUNCTIONS,    /* its functions of a name */
+	PARSE_FUNCTIONS,    /* its functions with a name */
 	PARSE_JIT,          /* what does it say about code that a process generates? */
 	PARSE_DIGEST,       /* of all its bytes, whatever they are */
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
-	PARSE_CONTEXT,      /* what does a process say of itself? In a copy of its memory */
+	PARSE_CONTEXT,      /* a process context, in a copy of the process's memory */
 	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
 	PARSE_ALLOCATOR,    /* its allocator (allocator.h) */
-	PARSE_TYPE,     /* a type as in the source: the file has the name in its std::type_info */
+	PARSE_TYPE, /* a type as in the source, from a file with the name in its std::type_info */
 	PARSE_BUILD_ID, /* of any ELF file, in facts.origin; "": it has none */
-	PARSE_TABLE,    /* what is shown of its unwind table; and as FACTS, what it lacks */
+	PARSE_TABLE,    /* a view of its unwind table (table_view.h); and as FACTS, what it lacks */
 	PARSE_CODE,     /* its instructions as text (code_lines_read()) */
+	PARSE_OBJECT, /* as a program, what a compiler says of code in memory (elf/jit_object.h) */
 	PARSE_N_KINDS,
 };
 
@@ -53,7 +54,7 @@ struct parse_request {
 	enum parse_kind kind;
 	int fd; /* of the file; the caller keeps both */
 	int other; /* FACTS, IMAGE, TABLE, PARAMETERS: its debug file, for its unwind information or names; or -1 */
-	/* Whose process has them, of files that are only referred to (O_PATH): parsers_ask() alone reads these */
+	/* User of the process that has the files; for files only referred to (O_PATH), which need parsers_ask() */
 	uid_t user;
 	/* PARAMETERS: where the function begins in the file, and at most DP_MAX_ARGUMENTS; 0: a list of all */
 	uint64_t offset;
@@ -117,12 +118,15 @@ struct parse_result {
 	/* CODE */
 	struct code_line *lines;
 	size_t n_lines;
+	/* OBJECT */
+	uint8_t *object;
+	size_t object_size;
 	/* IMAGE: without the list of refusals */
 	struct image image;
 };
 
 /*
- * Does it in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(),
+ * Serves a request in this process. 0, or errors of elf_file_init_fd(), image_build(), parameters_find(),
  * usdt_find(), function_search(), file_digest_read(), container_file_read() and
  * process_context_read(); -ENODATA: it has no C++ runtime, or no name of a type.
  * parse_result_done() frees *ret, which is empty on failure.

@@ -46,6 +46,8 @@ static int write_result(int fd, const struct parse_result *r)
 		err = write_all(fd, r->table, r->table_size);
 	if (err == 0)
 		err = write_all(fd, r->lines, r->n_lines * sizeof(*r->lines));
+	if (err == 0)
+		err = write_all(fd, r->object, r->object_size);
 	return err;
 }
 
@@ -99,6 +101,7 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->has_context = result.context != NULL;
 	ret->table_size = result.table_size;
 	ret->n_lines = result.n_lines;
+	ret->object_size = result.object_size;
 	ret->cxx = result.cxx;
 	ret->allocator = result.allocator;
 	memcpy(ret->type, result.type, sizeof(ret->type));
@@ -151,7 +154,8 @@ static bool is_link(const char *text, size_t size)
 static bool has_possible_numbers(const struct parser_reply *r)
 {
 	return r->n_usdt <= USDT_MAX_PLACES && r->functions_size <= FUNCTION_LIST_MAX_SIZE &&
-	       r->table_size <= CONFINE_MEMORY && r->n_lines <= CODE_LINES_MAX;
+	       r->table_size <= CONFINE_MEMORY && r->n_lines <= CODE_LINES_MAX &&
+	       r->object_size <= 2 * JIT_OBJECT_SIZE;
 }
 
 static bool is_plausible(const struct parser_reply *r, uint64_t size)
@@ -262,7 +266,7 @@ static bool is_whole(const struct parser_reply *r, int file)
 			       r->n_usdt * sizeof(struct usdt_place) + r->functions_size +
 			       r->n_pieces + r->n_names * sizeof(struct enumerator) +
 			       r->has_context * sizeof(struct process_context) + r->table_size +
-			       r->n_lines * sizeof(struct code_line);
+			       r->n_lines * sizeof(struct code_line) + r->object_size;
 }
 
 static int take_probes(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
@@ -326,12 +330,25 @@ static int take_lines(const struct parser_reply *r, int file, off_t *at, struct 
 	return err == 0 && !code_lines_are_sound(ret->lines, ret->n_lines) ? -EPROTO : err;
 }
 
+/* It is read by others like any file of a stranger's. */
+static int take_object(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
+{
+	void *object = NULL;
+	int err = read_values(file, at, r->object_size, 1, &object);
+
+	ret->object = object;
+	ret->object_size = object ? r->object_size : 0;
+	return err;
+}
+
 /* The last of the values. */
 static int take_views(const struct parser_reply *r, int file, off_t *at, struct parse_result *ret)
 {
 	int err = take_table(r, file, at, ret);
 
-	return err < 0 ? err : take_lines(r, file, at, ret);
+	if (err == 0)
+		err = take_lines(r, file, at, ret);
+	return err < 0 ? err : take_object(r, file, at, ret);
 }
 
 /* Does it have what was asked for, and nothing that others have? */
@@ -341,7 +358,8 @@ static bool is_of_kind(const struct parser_reply *r, enum parse_kind kind)
 	       (kind == PARSE_JIT || r->n_pieces == 0) &&
 	       (kind == PARSE_CONTEXT) == (r->has_context > 0) &&
 	       (kind == PARSE_TABLE) == (r->table_size > 0) &&
-	       (kind == PARSE_CODE) == (r->n_lines > 0);
+	       (kind == PARSE_CODE) == (r->n_lines > 0) &&
+	       (kind == PARSE_OBJECT) == (r->object_size > 0);
 }
 
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,

@@ -15,7 +15,7 @@
  *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
  *     | struct usdt_place * n_usdt | functions_size bytes | n_pieces | struct enumerator * n_names |
  *     | struct process_context * has_context | table_size bytes |
- *     | struct code_line * n_lines |
+ *     | struct code_line * n_lines | object_size bytes |
  */
 
 struct parser_request {
@@ -56,6 +56,7 @@ struct parser_reply {
 	uint8_t has_context; /* 0 or 1 */
 	uint64_t table_size; /* of struct table_view and what follows it */
 	uint64_t n_lines;
+	uint64_t object_size;
 	struct cxx_runtime cxx;
 	struct allocator allocator;
 	char type[PARSE_TYPE_SIZE];

@@ -25,6 +25,7 @@
 #include "sandbox/parser.h"
 #include "sandbox/passage.h"
 #include "sandbox/starter.h"
+#include "symbols/failures.h"
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 6
@@ -68,6 +69,7 @@ struct parsers {
 	size_t n_idle;
 	size_t n_users;
 	size_t n_failures;
+	struct failures *told; /* whom they are told to; NULL: nobody */
 };
 
 void parsers_set_budget(struct parsers *p, struct cpu_budget *budget)
@@ -82,6 +84,11 @@ struct cpu_budget *parsers_budget(const struct parsers *p)
 
 int parsers_new(const char *program, struct parsers **ret)
 {
+	return parsers_new_for(program, SPAWNED_ALL, ret);
+}
+
+int parsers_new_for(const char *program, uint32_t kinds, struct parsers **ret)
+{
 	struct parsers *p = calloc(1, sizeof(*p));
 	int err;
 
@@ -91,7 +98,7 @@ int parsers_new(const char *program, struct parsers **ret)
 	pthread_mutex_init(&p->lock, NULL);
 	p->n_users = 1;
 	p->cpu_ns = PARSERS_CPU_NS;
-	err = starter_new(program, &p->starter);
+	err = starter_new(program, kinds, &p->starter);
 	if (err < 0) {
 		parsers_drop(p);
 		return err;
@@ -110,58 +117,25 @@ struct parsers *parsers_hold(struct parsers *p)
 	return p;
 }
 
-const char *parsers_failure(int err)
+void parsers_tell_failures(struct parsers *p, struct failures *failures)
 {
-	switch (err) {
-	case -ETIME:
-		return "parser took too long";
-	case -EPROTO:
-		return "parser gave a wrong answer";
-	case -ECONNABORTED:
-		return "parser crashed or was ended";
-	default:
-		return NULL;
-	}
-}
-
-const char *parsers_explain(int err)
-{
-	switch (err) {
-	case -ETIME:
-		return "its parser took too long; --sandbox=off waits, for files that can be trusted";
-	case -EPROTO:
-	case -ECONNABORTED:
-		return "its parser crashed or was ended, as by a damaged file";
-	case -EAGAIN:
-		return "no parser can be started now; try again";
-	case -EBUSY:
-	case -ETIMEDOUT:
-		return "its file system does not answer";
-	case -EBADMSG:
-		return "it is damaged";
-	case -ENOEXEC:
-		return "it is not an ELF file of 64 bits";
-	case -ENOTSUP:
-		return "it is for another kind of machine";
-	case -EFBIG:
-		return "it has too many names; give a longer one, or a glob for fewer";
-	case -E2BIG:
-		return "that line has code at too many places";
-	case -ENAMETOOLONG:
-		return "that name is too long";
-	default:
-		return strerror(-err);
-	}
+	p->told = failures;
 }
 
 void parsers_note_failure(struct parsers *p, const char *path, const char *lacks, const char *why)
 {
 	bool is_shown;
+	char *sentence;
 
 	pthread_mutex_lock(&p->lock);
 	is_shown = p->n_failures++ < PARSERS_SHOWN_FAILURES;
 	pthread_mutex_unlock(&p->lock);
 	log_message(is_shown ? LOG_WARNING : LOG_DEBUG, "%s %s: its %s", path, lacks, why);
+	if (!p->told)
+		return;
+	if (asprintf(&sentence, "%s %s: its %s", path, lacks, why) < 0)
+		sentence = NULL;
+	(void)failures_add(p->told, sentence);
 }
 
 static void tell_failures(const struct parsers *p)

@@ -17,6 +17,7 @@
  * at all, or none can parse even this program, this process parses the files, and a warning says so.
  */
 struct cpu_budget;
+struct failures;
 struct parsers;
 
 enum sandbox_mode {
@@ -30,9 +31,11 @@ enum sandbox_mode {
  * `program` calls helper_main() if executed as a helper. 0 or a negative errno.
  */
 int parsers_new(const char *program, struct parsers **ret);
-/* For another user; callable from any thread. NULL is allowed; returns NULL if it was. */
+/* The same, for helpers of these kinds only (spawner.h), by bit. */
+int parsers_new_for(const char *program, uint32_t kinds, struct parsers **ret);
+/* Takes another reference. Callable from any thread. NULL is allowed; then returns NULL. */
 struct parsers *parsers_hold(struct parsers *parsers);
-/* With the last user, the parsers end. NULL is allowed. Returns NULL. */
+/* Drops a reference; the last one ends the parsers. NULL is allowed. Returns NULL. */
 struct parsers *parsers_drop(struct parsers *parsers);
 
 /* Why no parser has answered parsers_ask(), for the next one; NULL: for none of these reasons. */
@@ -42,18 +45,23 @@ const char *parsers_failure(int err);
 const char *parsers_explain(int err);
 
 /*
- * A file has cost itself what it was to be read for, by what it did to its reader. A warning says so:
- * "PATH has no table: its parser took too long". Anyone can write many such files: the others are only
- * counted, and named in debug messages; the last user's parsers_drop() tells how many. Callable from any
- * thread.
+ * Warns that a file could not be read because of what it did to its reader: "PATH has no table: its parser
+ * took too long". Anyone can write many such files, so further ones are only counted, and named in debug
+ * messages; the last parsers_drop() reports how many. Callable from any thread.
  */
 void parsers_note_failure(struct parsers *parsers, const char *path, const char *lacks,
 			  const char *why);
 
-/* Ends those that have been idle for so long. Callable from any thread. */
+/* Passes failures on to these, which outlive the parsers. Call this before the first request. */
+void parsers_tell_failures(struct parsers *parsers, struct failures *failures);
+
+/* Ends parsers that have been idle for this long. Callable from any thread. */
 void parsers_rest(struct parsers *parsers, uint64_t idle_ns);
 
-/* What they and namers may use, which they hold; NULL: any. To be called before the first request. */
+/*
+ * Sets the CPU budget of parsers and namers, which hold it; NULL: no limit. Call this before the first
+ * request.
+ */
 void parsers_set_budget(struct parsers *parsers, struct cpu_budget *budget);
 struct cpu_budget *parsers_budget(const struct parsers *parsers);
 
@@ -77,15 +85,15 @@ void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
 /* The layers that confine each parser so far, by bit (confine.h); 0: none has been started. */
 uint32_t parsers_layers(struct parsers *parsers);
 
-/* Has some start for the first requests, while the caller does other things. */
+/* Starts some for the first requests, without waiting. */
 void parsers_prepare(struct parsers *parsers);
 
-/* Waits for one to see what confines it. 0 or a negative errno: there can be none now. */
+/* Starts one to learn its layers, and waits for it. 0, or a negative errno if none can be started now. */
 int parsers_check(struct parsers *parsers, struct confinement *ret);
 
 /*
- * Files are parsed only by parsers with all layers that they can have, else not at all. To be called
- * before the first request.
+ * From now on, only parsers with all layers that they can have parse files. Call this before the first
+ * request.
  */
 void parsers_require(struct parsers *parsers);
 

@@ -5,9 +5,9 @@
 #include <sys/types.h>
 
 /*
- * How a file gets to the helper that reads it. If its file system may not answer, this process only
- * refers to it (O_PATH): to close one that is open would wait for the server (fuse_flush(),
- * fs/fuse/file.c), at the end of this process, too. So the helper gets a socket in its place, and a finder
+ * Passes a file to the helper that reads it. If its file system may not answer, this process only
+ * refers to the file (O_PATH), since closing an open one would wait for the server (fuse_flush(),
+ * fs/fuse/file.c), even when this process ends. So the helper gets a socket instead, and a finder
  * (finder.h) opens the file and sends it there.
  */
 struct finders;
@@ -25,8 +25,8 @@ void passage_done(struct passage *passage);
 int passage_end(const struct passage *passage);
 
 /*
- * The helper has what it was sent; it gets the file now. -ECONNABORTED: the helper has ended. Other errors
- * are those of finders_pass(): then the helper is to be ended, as it may wait.
+ * Sends the file, once the helper has been sent the request. -ECONNABORTED: the helper has ended. After
+ * other errors, those of finders_pass(), the caller ends the helper, as it may be waiting.
  */
 int passage_complete(struct passage *passage, struct finders *finders, uid_t user);
 

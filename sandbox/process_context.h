@@ -9,8 +9,8 @@
 #include "limits/limits.h"
 
 /*
- * What a process says of itself, for readers of its memory (OpenTelemetry's OTEP 4719): its service, and
- * the names of the keys of threads' attributes (OTEP 4947). None of it need be true.
+ * What a process publishes about itself, for readers of its memory (OpenTelemetry's OTEP 4719): its service, and
+ * the names of attribute keys of its threads (OTEP 4947). None of it need be true.
  */
 #define PROCESS_CONTEXT_TEXT_SIZE 256
 #define PROCESS_CONTEXT_KEY_SIZE 64
@@ -37,7 +37,7 @@ int process_context_parse(const void *bytes, size_t size, struct process_context
 /* The same of a file, which the caller keeps; also -EFBIG above PROCESS_CONTEXT_MAX_SIZE, or -ENOMEM. */
 int process_context_read(int fd, struct process_context *ret);
 
-/* Whether this may be what was read. */
+/* Whether this is a possible result of process_context_read(). */
 bool process_context_is_sound(const struct process_context *context);
 
 #endif

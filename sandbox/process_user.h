@@ -5,10 +5,10 @@
 #include <sys/types.h>
 
 /*
- * Whose a process is: its effective user, as proc_pid_status(5) has it (the owner of its directory is
- * root if the process wants that, prctl(PR_SET_DUMPABLE)). In a user namespace, which may have thousands
- * of users, whoever made that, unless it was root. 0, -ESRCH if there is no such process, or another
- * negative errno.
+ * The user who is charged for a process: its effective user by proc_pid_status(5). (A process can make its
+ * /proc directory belong to root, prctl(PR_SET_DUMPABLE).) In a user namespace, which may have thousands of
+ * users, it is the namespace's creator, unless that is root. 0, -ESRCH if there is no such process, or
+ * another negative errno.
  */
 int process_user(pid_t pid, uid_t *ret);
 

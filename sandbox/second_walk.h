@@ -11,8 +11,7 @@
 
 /*
  * Unwinds copies of stacks with elfutils' libdwfl, which reads the binaries' unwind information itself. It gets
- * all that it needs as values and descriptors, so that a process can do this that has nothing else
- * (verifier.h).
+ * everything as values and descriptors, so that it can run in a process that has nothing else (verifier.h).
  *
  * libdwfl uses the frame pointer in code without unwind information, and checks nothing that it
  * finds. Its stack ends at the first address in no executable mapping.
@@ -65,9 +64,9 @@ int second_walk_new(struct second_walk **ret);
 /* NULL is allowed. Returns NULL. */
 struct second_walk *second_walk_free(struct second_walk *walk);
 
-/* Whether it has that file, which it may even if it is not one of ELF. */
+/* Whether it was given that file, which need not be an ELF file. */
 bool second_walk_knows(const struct second_walk *walk, uint64_t file);
-/* Opens the file behind fd, which the caller keeps, if it is one. 0 or -ENOMEM. */
+/* Opens the file behind fd, which the caller keeps, if it is an ELF file. 0 or -ENOMEM. */
 int second_walk_add(struct second_walk *walk, uint64_t number, int fd);
 /* How many it has; they are freed with it. */
 size_t second_walk_n_files(const struct second_walk *walk);

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * By which rules of a security module, such as SELinux or AppArmor, a process is bound: as the kernel names them
- * in /proc/PID/attr/current. *ret NULL: by none; "": that may not be read, and is no domain. 0 or -ENOMEM; the caller frees *ret.
+ * Reads a process's domain in a security module such as SELinux or AppArmor, from /proc/PID/attr/current.
+ * *ret is NULL if there is none, and "", which is no domain, if it may not be read. 0 or -ENOMEM; the caller
+ * frees *ret.
  */
 int security_domain_read(unsigned int pid, char **ret);
 

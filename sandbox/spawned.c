@@ -2,19 +2,18 @@
 #include "sandbox/spawned.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "log/clock.h"
+#include "sandbox/keeper.h"
 
 void spawned_kill(const struct spawned *spawned)
 {
-	(void)syscall(SYS_pidfd_send_signal, spawned->pidfd, SIGKILL, NULL, 0);
+	(void)keeper_kill(spawned->pidfd);
 	close(spawned->socket);
 }
 
@@ -56,10 +55,18 @@ int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t st
 	return 0;
 }
 
+/* Time since the last look, but for what was charged already. */
+static uint64_t passed_ns(const struct patience *p, uint64_t now)
+{
+	uint64_t passed = now - p->looked;
+
+	return passed > p->charged_ns ? passed - p->charged_ns : 0;
+}
+
 /* It may have computed meanwhile, and is asleep now by chance. */
 static void count_sleep(struct patience *p, uint64_t now, uint64_t cpu_ns)
 {
-	uint64_t passed = now - p->looked - p->charged_ns;
+	uint64_t passed = passed_ns(p, now);
 	uint64_t computed = cpu_ns > p->last ? cpu_ns - p->last : 0;
 
 	p->asleep_ns += passed > computed ? passed - computed : 0;
@@ -71,7 +78,7 @@ static void note_progress(struct patience *p, uint64_t now, uint64_t cpu_ns, boo
 		p->since = now;
 		p->idle_ns = 0;
 	} else if (is_asleep) {
-		p->idle_ns += now - p->looked;
+		p->idle_ns += passed_ns(p, now);
 	}
 }
 

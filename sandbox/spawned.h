@@ -22,9 +22,9 @@ void spawned_end(const struct spawned *spawned);
 void spawned_kill(const struct spawned *spawned);
 
 /*
- * How long a helper is waited for: by its CPU time, as the machine may be busy. One that sleeps may
- * wait for a file that is slow to read. That counts as well, unless the caller looks at the clock
- * itself. One that somebody has stopped is not waited for.
+ * How long to wait for a helper, measured by its CPU time, as the machine may be busy. Its sleep, such as
+ * over a file that is slow to read, counts as well, unless the caller measures time itself. A helper that
+ * somebody has stopped is not waited for.
  */
 struct patience {
 	clockid_t clock; /* of the helper's CPU time */
@@ -36,7 +36,7 @@ struct patience {
 	uint64_t charged_ns; /* since the last look */
 };
 
-/* At least this often (ms), patience_look() is to be called; who sets look_ns may call it more often. */
+/* Call patience_look() at least this often (ms); with look_ns set, it may be called more often. */
 #define PATIENCE_LOOK_MS 100
 
 /*
@@ -47,9 +47,9 @@ int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t st
 		   bool counts_sleep, struct patience *ret);
 /* 0, -ETIME: it takes too long; -ETIMEDOUT: it is stuck; or -ECONNABORTED: it has ended or is stopped. */
 int patience_look(struct patience *patience, const struct spawned *spawned);
-/* Counts time for which the helper has waited for this process, whatever it does when it is looked at. */
+/* Counts time for which the helper has waited for this process. */
 void patience_charge(struct patience *patience, uint64_t ns);
-/* What limit_ns is for, so far; what a helper that has ended used since the last look is not known. */
+/* The time counted against limit_ns so far; for a helper that has ended, up to the last look. */
 uint64_t patience_spent(const struct patience *patience);
 /* The helper's CPU time since it was begun, up to the last look if it has ended. */
 uint64_t patience_cpu_ns(const struct patience *patience);

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,8 +17,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "sandbox/confine.h"
 #include "sandbox/hello.h"
 #include "sandbox/helper.h"
+#include "sandbox/keeper.h"
 #include "sandbox/message.h"
 
 /* P_PIDFD, which glibc has since 2.36. */
@@ -34,7 +38,7 @@ struct spawner {
 
 /* Its descriptor is the socket that the helper gets. */
 struct request {
-	enum spawned_kind kind;
+	uint32_t kind; /* enum spawned_kind, or any number: who sends it may read foreign data */
 };
 
 /* What the dynamic linker and sanitizers need. Other variables may hold secrets. */
@@ -55,10 +59,11 @@ static void list_environment(char *ret[ARRAY_SIZE(kept) + 1])
 }
 
 /* The child gets default signals and, apart from its socket, no descriptor of use. */
-static int spawn(const char *program, int socket, pid_t *ret)
+static int spawn(const char *program, uint32_t kinds, int socket, pid_t *ret)
 {
+	char number[16];
 	char *const arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)HELPER_SPAWNER,
-				    (char *)HELPER_VERSION, NULL };
+				    (char *)HELPER_VERSION, number, NULL };
 	char *environment[ARRAY_SIZE(kept) + 1];
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -67,6 +72,7 @@ static int spawn(const char *program, int socket, pid_t *ret)
 
 	sigfillset(&all);
 	sigemptyset(&none);
+	snprintf(number, sizeof(number), "%" PRIu32, kinds);
 	list_environment(environment);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
@@ -100,7 +106,7 @@ static int open_child(pid_t pid)
 	return -1;
 }
 
-int spawner_new(const char *program, struct spawner **ret)
+int spawner_new(const char *program, uint32_t kinds, struct spawner **ret)
 {
 	struct spawner *s = calloc(1, sizeof(*s));
 	int sockets[2], err;
@@ -113,7 +119,7 @@ int spawner_new(const char *program, struct spawner **ret)
 		free(s);
 		return err;
 	}
-	err = spawn(program, sockets[1], &s->pid);
+	err = spawn(program, kinds, sockets[1], &s->pid);
 	close(sockets[1]);
 	s->socket = sockets[0];
 	s->pidfd = err == 0 ? open_child(s->pid) : -1;
@@ -130,7 +136,7 @@ int spawner_new(const char *program, struct spawner **ret)
 void spawner_kill(const struct spawner *s)
 {
 	if (s && s->pidfd >= 0)
-		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+		(void)keeper_kill(s->pidfd);
 }
 
 struct spawner *spawner_free(struct spawner *s)
@@ -235,9 +241,11 @@ static void start_announced(enum spawned_kind kind, int socket)
 		(void)hello_announce(socket, pid);
 }
 
-static void start_helper(enum spawned_kind kind, int socket)
+static void start_helper(uint32_t kinds, uint32_t kind, int socket)
 {
-	if (kind == SPAWNED_FETCHER)
+	if (kind >= SPAWNED_N_KINDS || !(kinds & 1U << kind))
+		hello_refuse(socket, -EPERM);
+	else if (kind == SPAWNED_FETCHER)
 		start_fetcher(socket);
 	else
 		start_announced(kind, socket);
@@ -288,19 +296,21 @@ static void await_ends(void)
 	}
 }
 
-int spawner_run(int socket)
+int spawner_run(int socket, uint32_t kinds)
 {
 	struct request request;
 	int fds[MESSAGE_MAX_FDS];
 	sigset_t unblocked;
 
+	if (!(kinds & 1U << SPAWNED_FETCHER))
+		confine_spawner(kinds & 1U << SPAWNED_FINDER);
 	hear_of_ends(&unblocked);
 	for (;;) {
 		await_request(socket, &unblocked);
 		if (message_receive(socket, &request, sizeof(request), fds) < 0)
 			break;
 		if (fds[0] >= 0)
-			start_helper(request.kind, fds[0]);
+			start_helper(kinds, request.kind, fds[0]);
 		message_close(fds);
 	}
 	await_ends();

@@ -11,6 +11,7 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/hello.h"
+#include "sandbox/keeper.h"
 
 /* How often one is started that ends at once, or does so for long. */
 #define STARTS 3
@@ -40,6 +41,7 @@ struct prepared {
 
 struct starter {
 	char *program;
+	uint32_t kinds;
 	pthread_mutex_t lock; /* protects what follows */
 	struct spawner *spawner;
 	struct spawner *replaced; /* the last one: it ends */
@@ -61,7 +63,7 @@ static const struct {
 	[SPAWNED_FINDER] = { "finders", "opens all files", "openers of files" },
 };
 
-int starter_new(const char *program, struct starter **ret)
+int starter_new(const char *program, uint32_t kinds, struct starter **ret)
 {
 	struct starter *s = calloc(1, sizeof(*s));
 	int err;
@@ -70,8 +72,9 @@ int starter_new(const char *program, struct starter **ret)
 	if (!s)
 		return -ENOMEM;
 	pthread_mutex_init(&s->lock, NULL);
+	s->kinds = kinds;
 	s->program = strdup(program);
-	err = s->program ? spawner_new(program, &s->spawner) : -ENOMEM;
+	err = s->program ? spawner_new(program, kinds, &s->spawner) : -ENOMEM;
 	if (err < 0) {
 		starter_free(s);
 		return err;
@@ -198,18 +201,21 @@ static bool has_no_spawner(struct starter *s)
 
 /*
  * Another spawner takes its place, if none has yet. The number is that of the old one. The thread that
- * reads samples does not wait for the end of the old one.
+ * reads samples does not wait for the end of the old one. A process that has given up its rights can start
+ * no other, and keeps the one that it has.
  */
 static void replace_spawner(struct starter *s, unsigned int number)
 {
 	struct spawner *old = NULL;
 
+	if (keeper_is_there())
+		return;
 	pthread_mutex_lock(&s->lock);
 	if (s->n_spawners == number) {
 		old = s->replaced;
 		s->replaced = steal_ptr(s->spawner);
 		spawner_kill(s->replaced);
-		(void)spawner_new(s->program, &s->spawner);
+		(void)spawner_new(s->program, s->kinds, &s->spawner);
 		s->n_spawners++;
 	}
 	pthread_mutex_unlock(&s->lock);

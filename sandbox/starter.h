@@ -10,13 +10,14 @@
 #include "sandbox/spawner.h"
 
 /*
- * Starts helpers, by another spawner if one has ended, until one has all layers that it can have.
- * Callable from any thread.
+ * Starts helpers, with a new spawner if the old one has ended, unless this process has a keeper (keeper.h): such
+ * a one can start no process itself. A helper that lacks a layer which it could
+ * have is replaced. Callable from any thread.
  */
 struct starter;
 
-/* Starts the spawner (spawner.h) of `program`. 0 or a negative errno. */
-int starter_new(const char *program, struct starter **ret);
+/* Starts the spawner (spawner.h) of `program`, for helpers of these kinds, by bit. 0 or a negative errno. */
+int starter_new(const char *program, uint32_t kinds, struct starter **ret);
 /* NULL is allowed. Returns NULL. */
 struct starter *starter_free(struct starter *starter);
 
@@ -24,21 +25,21 @@ struct starter *starter_free(struct starter *starter);
 pid_t starter_spawner(struct starter *starter);
 
 /*
- * From now on, helpers lack no layer that they can have, and this process does nothing itself that is
- * theirs. To be called before the first is started.
+ * From now on, helpers must have all layers that they can have, and this process never does their work
+ * itself. Call this before the first is started.
  */
 void starter_require(struct starter *starter);
 bool starter_is_required(struct starter *starter);
 
 /*
- * 0; -EAGAIN: none can be started now; -ESHUTDOWN: there will never be one, and this process does
- * itself what is theirs, as a warning has said.
+ * Starts a helper. 0; -EAGAIN: none can be started now; -ESHUTDOWN: there will never be one, and this
+ * process does the work of helpers itself, as a warning has said.
  */
 int starter_start(struct starter *starter, enum spawned_kind kind, struct spawned *ret);
 
 /*
- * Has one start that the next starter_start() of this kind will wait for less, and without waiting for
- * it itself. Only for helpers that are executed: parsers, namers and verifiers. It may fail: starter_start() says so.
+ * Begins to start a helper, without waiting, so that the next starter_start() of this kind waits less.
+ * Only for helpers that are executed: parsers, namers and verifiers. starter_start() reports failures.
  */
 void starter_prepare(struct starter *starter, enum spawned_kind kind);
 
@@ -51,18 +52,18 @@ int starter_finish(struct starter *starter, enum spawned_kind kind, int socket,
 		   struct spawned *ret);
 
 /*
- * Starts a parser, of which ret->confinement says what confines it. 0 or a negative errno: there can
- * be none now. The caller ends it (spawned_end()).
+ * Starts a parser to learn its layers, ret->confinement. 0, or a negative errno if none can be started
+ * now. The caller ends it (spawned_end()).
  */
 int starter_check(struct starter *starter, struct spawned *ret);
 
-/* A helper has done what it is for. */
+/* A helper has answered a request. */
 void starter_note_answer(struct starter *starter);
 bool starter_has_answered(struct starter *starter);
 
 /*
- * Helpers start and are of no use. Returns whether this process has to do itself what is theirs. It
- * says so once; not if one has ever answered: then it may be better later.
+ * Helpers start but do not work. Returns whether this process has to do their work itself, with one
+ * warning. False if a helper has ever answered, as later ones may work again.
  */
 bool starter_give_up(struct starter *starter, const char *why);
 bool starter_is_broken(struct starter *starter);

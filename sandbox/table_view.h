@@ -10,8 +10,8 @@
 #include "tables/image.h"
 
 /*
- * What is shown of a file's unwind table, in one piece of memory without pointers, so that the process
- * that reads the file can send it:
+ * A view of a file's unwind table, in one piece of memory without pointers, so that the process that reads
+ * the file can send it:
  *
  *     | struct table_view | struct table_section * n_sections | struct image_refusal * n_refusals |
  *     | text of the rows |
@@ -65,8 +65,8 @@ const struct image_refusal *table_view_refusals(const struct table_view *view);
 const char *table_view_rows(const struct table_view *view);
 
 /*
- * Whether `size` bytes, from a process that nobody trusts, are such a view: all that it has lies in them, text
- * is terminated and, but for names of sections, printable.
+ * Whether `size` bytes from an untrusted process are a valid view: all its parts lie in them, and text is
+ * terminated and, except names of sections, printable.
  */
 bool table_view_is_sound(const struct table_view *view, size_t size);
 

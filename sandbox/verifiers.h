@@ -8,10 +8,10 @@
 #include "sandbox/second_walk.h"
 
 /*
- * The verifiers (verifier.h) of one thread. Each has the stacks and files of one user's processes only.
- * One that crashes, answers wrongly, exhausts its memory or takes too long is replaced, which costs its
- * user time; a process that has done that to two, but for memory, has no stacks unwound for a minute.
- * Without parsers, or where no helper can be started at all, this process unwinds.
+ * The verifiers (verifier.h) of one thread. Each gets stacks and files of one user's processes only. A
+ * verifier that crashes, answers wrongly, exhausts its memory or takes too long is replaced, and the user is
+ * charged for its time. A process that has caused this twice, other than by memory, has no stacks unwound for
+ * a minute. Without parsers, or if no helper can be started at all, this process unwinds.
  */
 struct verifiers;
 

@@ -53,14 +53,16 @@ struct debug_queue {
 	struct debug_server_totals totals;
 };
 
-static void forget_all(struct debug_queue *q)
+static void forget(struct debug_queue *q, size_t n)
 {
-	for (size_t i = 0; i < q->n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		free(q->list[i]->path);
 		free(q->list[i]);
 	}
-	q->n_forgotten += (uint32_t)q->n;
-	q->n = 0;
+	q->n_forgotten += (uint32_t)n;
+	q->n -= n;
+	for (size_t i = 0; i < q->n; i++)
+		q->list[i] = q->list[n + i];
 }
 
 /* Called with the lock, which it releases. */
@@ -71,7 +73,7 @@ static void drop(struct debug_queue *q)
 	pthread_mutex_unlock(&q->lock);
 	if (!is_last)
 		return;
-	forget_all(q);
+	forget(q, q->n);
 	free(q->list);
 	if (q->limits.drop)
 		q->limits.drop(q->limits.arg);
@@ -103,7 +105,7 @@ static uint32_t add(struct debug_queue *q, const unsigned char *build_id, size_t
 	struct request *r;
 
 	if (q->n == DEBUG_QUEUE_MAX)
-		forget_all(q);
+		forget(q, 1);
 	r = calloc(1, sizeof(*r) + size);
 	if (!r || array_reserve(q->list, q->n, q->size) < 0) {
 		free(r);

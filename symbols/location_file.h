@@ -8,7 +8,7 @@
 /*
  * The locations of a binary's addresses, kept on disk between runs. Reading the same recording
  * again, or profiling the same program, then does not need its debug information. cache/kept_file.h
- * defines the file's format, docs/FORMAT.md shows its sections. A file is untrusted input.
+ * defines the file's format, location_list.h its sections. A file is untrusted input.
  *
  * A file of another binary than `source`, or written with other `options`, is not used.
  */

@@ -10,21 +10,23 @@
 
 /*
  * The locations of addresses as bytes, without pointers: for files (location_file.h) and other
- * processes (name_reader.h). docs/FORMAT.md shows the sections.
+ * processes (name_reader.h). There are three sections: a struct location_address for each address; a
+ * struct kept_location for each location, by address, the innermost first; and names, zero-terminated,
+ * of which the first is empty.
  */
 
 enum { LOCATION_ADDRESSES, LOCATION_LOCATIONS, LOCATION_NAMES, LOCATION_N_SECTIONS };
 
 struct location_address {
-	uint64_t address;
-	uint32_t n_locations;
-	uint32_t flags; /* LOCATION_LINES, LOCATION_GO */
+	uint64_t address;     /* in the file's own address space */
+	uint32_t n_locations; /* at most LOCATION_MAX */
+	uint32_t flags;       /* LOCATION_LINES, LOCATION_GO */
 };
 
 #define LOCATION_LINES 1u
 #define LOCATION_GO 2u
 
-/* Names are offsets from the first one; 0: no name. */
+/* Names are offsets in the names. 0 is unknown in each field. */
 struct kept_location {
 	uint32_t function, file;
 	uint32_t line;

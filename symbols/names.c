@@ -21,6 +21,7 @@ int names_new(const struct names_options *options, struct names **ret)
 		return -ENOMEM;
 	n->options = *options;
 	n->cache.fd = -1;
+	failures_init(&n->failures);
 	pthread_mutex_init(&n->lock, NULL);
 	n->server = debug_server_new(n);
 	if (!n->server) {
@@ -41,6 +42,7 @@ struct names *names_free(struct names *n)
 	names_set_reader(n, NULL, NULL);
 	names_set_jit_reader(n, NULL, NULL);
 	debug_server_free(n->server);
+	failures_done(&n->failures);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 	return NULL;
@@ -62,6 +64,22 @@ void names_go_last(const struct names *n, pid_t task)
 const struct names_options *names_options(const struct names *n)
 {
 	return &n->options;
+}
+
+int names_cache_directory(const struct names *n)
+{
+	return n->cache.fd;
+}
+
+struct failures *names_failures(struct names *n)
+{
+	return &n->failures;
+}
+
+int names_open_file(const struct names *n, const char *path)
+{
+	return n->reader && n->reader->open_file ? n->reader->open_file(n->reader_arg, path) :
+						   -EACCES;
 }
 
 void names_set_cache(struct names *n, const struct disk_cache *where)
@@ -112,6 +130,16 @@ void names_disable(struct names *n)
 bool names_disabled(const struct names *n)
 {
 	return atomic_load_explicit(&n->is_disabled, memory_order_relaxed);
+}
+
+void names_hurry(struct names *n)
+{
+	atomic_store(&n->is_hurried, true);
+}
+
+bool names_hurried(const struct names *n)
+{
+	return atomic_load_explicit(&n->is_hurried, memory_order_relaxed);
 }
 
 struct debug_server *names_debug_server(struct names *n)

@@ -19,6 +19,7 @@
 struct names;
 struct debug_server;
 struct disk_cache;
+struct failures;
 
 /* How names are displayed. */
 enum names_demangle {
@@ -57,6 +58,15 @@ void names_go_last(const struct names *names, pid_t task);
  */
 void names_set_cache(struct names *names, const struct disk_cache *where);
 
+/* A reference to the directory of the cache; -1: there is none. */
+int names_cache_directory(const struct names *names);
+
+/* Of those who read for these names, or read tables of their binaries (failures.h). */
+struct failures *names_failures(struct names *names);
+
+/* Opens a file as the binaries that a recording names are (name_reader.h): a descriptor or an error. */
+int names_open_file(const struct names *names, const char *path);
+
 /*
  * Closes debug information of modules, least recently used first, until the rest takes at most
  * `memory` bytes and is of at most MODULE_DEBUG_OPEN modules. Each look-up ends with this, with
@@ -83,6 +93,13 @@ void names_settle(struct names *names);
  */
 void names_disable(struct names *names);
 bool names_disabled(const struct names *names);
+
+/*
+ * The profile is over, and its user waits: whoever reads names does not wait for long for files that may
+ * not answer. Callable from any thread.
+ */
+void names_hurry(struct names *names);
+bool names_hurried(const struct names *names);
 
 /* For requests for debug files; lives as long as the names. */
 struct debug_server *names_debug_server(struct names *names);

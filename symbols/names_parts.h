@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "cache/disk_cache.h"
+#include "symbols/failures.h"
 #include "symbols/jit_reader.h"
 #include "symbols/name_reader.h"
 #include "symbols/names.h"
@@ -13,10 +14,11 @@
 /* The definition of struct names, for this folder only, with state shared by several modules. */
 struct names {
 	struct names_options options;
-	atomic_bool is_disabled;
+	atomic_bool is_disabled, is_hurried;
 	struct debug_server *server;
 	const struct name_reader *reader; /* NULL: this process reads names itself */
 	void *reader_arg;
+	struct failures failures;
 	/* module.c, name_source_debug.c */
 	pthread_mutex_t lock;   /* protects `modules` and their links */
 	struct module *modules; /* all of its modules */

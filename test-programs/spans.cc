@@ -2,9 +2,9 @@
 /*
  * usage: spans SECONDS LOG [early]
  *
- * Once there is a line on stdin, two threads call handle(): nested, and left by returns, exceptions,
- * longjmp() and tail calls. LOG gets what each thread does when: TID, time, and the number of the
- * innermost handle() on its stack; 0: there is none, -1: it is just changing.
+ * Once there is a line on stdin, for so long or until a second line, two threads call handle(): nested, and left
+ * by returns, exceptions, longjmp() and tail calls. LOG gets what each thread does when: TID, time, and the number
+ * of the innermost handle() on its stack; 0: there is none, -1: it is just changing.
  *
  * early: one thread is in a single call from before that line until the end, partly asleep, and says so; the
  * other one never calls handle().
@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include <poll.h>
 #include <unistd.h>
 
 #define APART extern "C" __attribute__((noinline))
@@ -159,6 +160,14 @@ static void run_without(thread *t)
 		work(0);
 }
 
+/* Or for so many seconds. */
+static void wait_for_line(int seconds)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN, .revents = 0 };
+
+	poll(&input, 1, seconds * 1000);
+}
+
 int main(int argc, char **argv)
 {
 	FILE *log = argc >= 3 ? fopen(argv[2], "w") : nullptr;
@@ -178,7 +187,7 @@ int main(int argc, char **argv)
 	if (!is_early)
 		first = std::thread(run, &threads[0]);
 	std::thread second(is_early ? run_without : run, &threads[1]);
-	sleep((unsigned int)atoi(argv[1]));
+	wait_for_line(atoi(argv[1]));
 	ends = true;
 	first.join();
 	second.join();

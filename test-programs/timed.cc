@@ -2,8 +2,8 @@
 /*
  * usage: timed SECONDS LOG DEPTH
  *
- * Once there is a line on stdin, two threads call handle(): nested up to DEPTH deep, and left by returns,
- * exceptions, longjmp() and tail calls. Calls take from some microseconds to some milliseconds, on the CPU and
+ * Once there is a line on stdin, for so long or until a second line, two threads call handle(): nested up to DEPTH
+ * deep, and left by returns, exceptions, longjmp() and tail calls. Calls take from some microseconds to some milliseconds, on the CPU and
  * asleep. LOG gets, each with a TID and times of CLOCK_MONOTONIC,
  *
  *     c TID NUMBER BEFORE IN OUT AFTER HOW    a call, by its caller and within it; r: it returned, t: with a
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include <sys/resource.h>
+#include <poll.h>
 #include <unistd.h>
 
 #define APART extern "C" __attribute__((noinline))
@@ -160,6 +161,14 @@ static void run(thread *t, int depth)
 	}
 }
 
+/* Or for so many seconds. */
+static void wait_for_line(int seconds)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN, .revents = 0 };
+
+	poll(&input, 1, seconds * 1000);
+}
+
 int main(int argc, char **argv)
 {
 	FILE *log = argc == 4 ? fopen(argv[2], "w") : nullptr;
@@ -173,7 +182,7 @@ int main(int argc, char **argv)
 	if (getchar() == EOF)
 		_exit(1);
 	std::thread first(run, &threads[0], atoi(argv[3])), second(run, &threads[1], atoi(argv[3]));
-	sleep((unsigned int)atoi(argv[1]));
+	wait_for_line(atoi(argv[1]));
 	ends = true;
 	first.join();
 	second.join();

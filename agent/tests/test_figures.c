@@ -95,7 +95,7 @@ Test(figures, say_that_the_rate_is_lower)
 	cr_assert(strstr(text, "\ndwarfprof_sampling_rate_lowered_total 2\n"));
 	cr_assert(strstr(text, "\ndwarfprof_sampling_rate_raised_total 1\n"));
 	write_text(figures_write_page, &f);
-	cr_assert(strstr(text, "<td>9</td></tr>\n<tr><th>as there is no time for more, instead of"
+	cr_assert(strstr(text, "<td>9</td></tr>\n<tr><th>to keep up, instead of"
 			       "</th><td>19</td>"));
 	f.run.hz = 19;
 	write_text(figures_write_page, &f);

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "binaries/binary.h"
+#include "elf/tests/elf_bytes.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "symbols/tests/some_names.h"
 
@@ -105,6 +108,55 @@ Test(binary, goes_when_nobody_has_mapped_it_for_a_minute)
 	cr_assert_eq(HASH_COUNT(store.binaries), 0);
 	cr_assert_eq(store.files.n, 0);
 	cr_assert(!store.closed && used.n_closed == 0, "no report refers to it");
+}
+
+/* What a compiler has told debuggers: code of its own, by sections alone. */
+static int make_object(void)
+{
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Shdr sections[2];
+		uint8_t code[16];
+	} o = { .header = elf_header(0, 2) };
+	int fd = memfd_create("object", MFD_CLOEXEC);
+
+	o.header.e_type = ET_REL;
+	o.header.e_shoff = sizeof(o.header);
+	o.sections[1] = (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
+				      .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				      .sh_addr = 0x7f0000001000,
+				      .sh_offset = sizeof(o.header) + sizeof(o.sections),
+				      .sh_size = sizeof(o.code) };
+	cr_assert_eq(write(fd, &o, sizeof(o)), sizeof(o));
+	return fd;
+}
+
+/* It is never found again. */
+Test(binary, of_generated_code_goes_with_its_last_user)
+{
+	struct binary *b;
+
+	cr_assert_eq(binary_store_get_object(&store, getpid(), make_object(), &b), 0);
+	cr_assert(b->object_size > 0 && b->elf.n_segments == 1);
+	cr_expect_eq(b->elf.segments[0].address, 0x7f0000001000);
+	cr_expect_eq(store.files.object_bytes, b->object_size);
+	binary_hold(b);
+	wait_minutes(2);
+	cr_assert_eq(HASH_COUNT(store.binaries), 1);
+	binary_drop(b);
+	binary_store_update(&store, now += 2 * UINT64_C(1000000000));
+	cr_expect_eq(HASH_COUNT(store.binaries), 0);
+	cr_expect(store.files.object_bytes == 0 && store.files.n == 0);
+}
+
+Test(binary, of_generated_code_has_a_share)
+{
+	struct binary *b;
+
+	store.files.object_bytes = JIT_OBJECTS_ALL;
+	cr_expect_eq(binary_store_get_object(&store, getpid(), make_object(), &b), -ENOSPC);
+	store.files.object_bytes = 0;
+	cr_expect_eq(HASH_COUNT(store.binaries), 0);
 }
 
 /* A copy of this program, and the code at its end. */

@@ -3,12 +3,14 @@
 #include "binaries/file_budget.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 
 #define LIMIT 400
 #define USER 65432
@@ -91,6 +93,52 @@ Test(file_budget, counts_what_is_not_open_yet)
 	}
 	cr_assert_eq(n, LIMIT / 4);
 	cr_assert(file_budget_has_room(&budget, OTHER, -1));
+}
+
+static int check_object(uid_t user, int fd, uint64_t size)
+{
+	_cleanup_close_ int at = fcntl(file, F_DUPFD_CLOEXEC, fd);
+
+	cr_assert_eq(at, fd);
+	return file_budget_check_object(&budget, user, at, size);
+}
+
+/* Files of this program's own may be root's. */
+Test(file_budget, has_no_more_for_copies_of_memory)
+{
+	if (geteuid() == 0)
+		cr_assert_eq(fchown(file, 0, 0), 0);
+	cr_expect_eq(check_object(USER, LIMIT / 2 - 1, 1), 0);
+	cr_expect_eq(check_object(USER, LIMIT / 2, 1), -EMFILE);
+}
+
+static int take_objects(uid_t user, uint64_t size)
+{
+	int n = 0;
+
+	while (check_object(user, 20, size) == 0) {
+		file_budget_take_object(&budget, user, size);
+		n++;
+	}
+	return n;
+}
+
+Test(file_budget, leaves_bytes_of_copies_to_others)
+{
+	const uint64_t part = JIT_OBJECTS_ALL / 16;
+
+	cr_expect_eq(take_objects(USER, part), 8);
+	cr_expect_eq(check_object(USER, 20, part), -ENOSPC);
+	cr_expect_eq(take_objects(OTHER, part), 4);
+	file_budget_give_object(&budget, USER, part);
+	cr_expect_eq(check_object(OTHER, 20, part), 0);
+	for (int i = 0; i < 7; i++)
+		file_budget_give_object(&budget, USER, part);
+	for (int i = 0; i < 4; i++)
+		file_budget_give_object(&budget, OTHER, part);
+	cr_expect(budget.object_bytes == 0 && budget.n == 0 && !budget.users);
+	cr_expect_eq(check_object(USER, 20, JIT_OBJECTS_ALL), 0);
+	cr_expect_eq(check_object(USER, 20, JIT_OBJECTS_ALL + 1), -ENOSPC);
 }
 
 /* The system's libraries. */

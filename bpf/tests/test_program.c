@@ -323,6 +323,26 @@ Test(program, ends_a_walk_that_takes_too_long)
 	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST / 50, "%u", w->walk.at.cost);
 }
 
+/* What is left of the limit is what the caller says. */
+Test(program, ends_a_walk_that_is_to_be_short)
+{
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
+	uint32_t all;
+
+	for (int i = 1; i < DP_MAX_OPS; i++)
+		ops[i] = (struct dp_op){ DP_OP_ADD_CONSTANT, 0, 0, 0 };
+	world_program(w, 0, ops, DP_MAX_OPS);
+	expression_cfa(1, 0);
+	recurse(sp, 1500);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	all = w->walk.at.n_frames;
+	world_renumber(w, w->walk.in.snapshot + 1);
+	walk_run_from(&w->walk, WALK_MAX_COST / 4 * 3);
+	cr_assert_eq(w->walk.out.sample.outcome, DP_WALK_LIMIT);
+	cr_assert_lt(w->walk.at.n_frames, all / 4 + 4);
+	cr_assert_gt(w->walk.at.n_frames, all / 4 - 4);
+}
+
 /* A deep stack of large frames is no reason to end a walk. */
 Test(program, ends_no_walk_for_its_size)
 {

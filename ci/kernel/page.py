@@ -49,9 +49,11 @@ def grouped(rows):
 
 
 def of_tests(kept, first):
+    """Those that do not pass everywhere."""
     names = dict.fromkeys(name for one in kept for name in one["machines"][first])
-    return table(["tests", *(one["kernel"] for one in kept)], grouped(
-        {f"`{name}`": [outcome(one["machines"][first].get(name)) for one in kept] for name in names}))
+    outcomes = {f"`{name}`": [outcome(one["machines"][first].get(name)) for one in kept] for name in names}
+    bad = {name: of for name, of in outcomes.items() if set(of) != {"ok"}}
+    return [table(["tests", *(one["kernel"] for one in kept)], grouped(bad))] if bad else []
 
 
 def of_stacks(kept):
@@ -89,4 +91,4 @@ def tables(kept, first):
     head = table(["", *(one["kernel"] for one in kept)],
                  [["tests passed", *(passed(one["machines"][first]) for one in kept)], *of_stacks(kept), *of_machines(kept),
                   ["commit", *(one["commit"] for one in kept)], ["on", *(one["date"] for one in kept)]])
-    return "\n\n" + "\n".join([head, of_tests(kept, first), of_programs(kept)]) + "\n"
+    return "\n\n" + "\n".join([head, *of_tests(kept, first), of_programs(kept)]) + "\n"

@@ -69,11 +69,11 @@ FULL = {
     # Too many samples.
     "custom": ("Custom.test_many_cpu_samples",),
     # Too many throws, and a rate.
-    "exceptions": ("Exceptions.test_types_and_messages", "Exceptions.test_the_rate"),
+    "exceptions": ("Exceptions.test_many_throws", "Exceptions.test_types_and_messages", "Exceptions.test_the_rate"),
     "span-times": (),
     # Need compilers, or have too many calls.
     "strings": ("Strings.test_cplusplus_by_position", "Strings.test_cplusplus_of_other_compilers", "Strings.test_go",
-                "Strings.test_go_of_other_compilers", "Strings.test_results_of_other_compilers", "Strings.test_rust",
+                "Strings.test_go_not_optimized", "Strings.test_go_of_other_compilers", "Strings.test_results_of_other_compilers", "Strings.test_rust",
                 "Strings.test_rust_of_other_compilers"),
     # Needs a compiler; the others take long.
     "traces": ("Traces.test_another_c_library", "Traces.test_cpu_samples", "Traces.test_more_ways_to_link"),

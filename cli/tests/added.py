@@ -10,6 +10,9 @@ import unittest
 
 import harness
 
+# Seconds, of a program that is ended when there are enough samples
+LONGEST_S = 600
+
 
 class Times:
     """When a probe was certainly on, off, or just changing."""
@@ -49,6 +52,15 @@ class Added(unittest.TestCase):
             self.said = profiler.communicate(timeout=180)[1]
             self.assertEqual(profiler.returncode, 0, self.said)
             process.stdin.close()
+
+    def wait_for_samples(self, n=1000):
+        harness.wait_for_samples(self.out, n)
+
+    @staticmethod
+    def end(process):
+        """Ends the program before its time."""
+        process.stdin.write("\n")
+        process.stdin.flush()
 
     def ask(self, *words):
         return subprocess.run([harness.DWARFPROF, "probe", "-s", self.socket, *words], capture_output=True, text=True, timeout=180)

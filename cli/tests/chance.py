@@ -39,6 +39,13 @@ def enough(usual, bound):
     return math.ceil(-math.log(LIMIT) / divergence)
 
 
+def is_rare(found, n, usual, bound):
+    """Are at most the share `bound` of n samples of a kind that each sample has with a probability of up to `usual`?
+    Too few samples to tell are a failure."""
+    assert n >= enough(usual, bound), f"{n} samples are too few to tell"
+    return found <= bound * n
+
+
 def events(expected):
     """The fewest and the most independent events, of which `expected` are expected (Poisson)."""
     n = 1000 * max(1, math.ceil(expected))  # trials, each with a small probability

@@ -11,10 +11,12 @@ import os
 import time
 
 import harness
-from added import Added, Times
+from added import LONGEST_S, Added, Times
 from harness import CHANGING, Log, program, wait_for
 
 VALUES = "(route=arg1:str, number=arg2:s32)"
+# Samples while labels are known: of calls that began before, some hundred have none.
+ON = 4000
 KEYS = {"route", "number"}
 UNKNOWN = {key: "<unknown>" for key in KEYS}
 
@@ -66,19 +68,21 @@ class AddedLabels(Added):
         self.assertEqual(sum(kinds["wrong"] for kinds in counts.values()), 0)
         return counts
 
-    def check_phases(self, *options, length=2, target="spans-O2"):
+    def check_phases(self, *options, target="spans-O2"):
         """Added, disabled, enabled and removed, in the midst of calls, and added again."""
-        with self.recording(7 * length, *options, target=target):
-            time.sleep(length)
+        with self.recording(LONGEST_S, *options, target=target) as process:
+            self.wait_for_samples()
             with self.times.change("on"):
                 probe = self.add(target=target)
-            time.sleep(length)
+            self.wait_for_samples(ON)
             for word, to in (("disable", "off"), ("enable", "on"), ("remove", "off")):
                 with self.times.change(to):
                     self.do(word, probe)
-                time.sleep(length)
+                self.wait_for_samples(ON if to == "on" else 1000)
             with self.times.change("on"):
                 self.add(target=target)
+            self.wait_for_samples(ON)
+            self.end(process)
         counts = self.judge()
         for state, kinds in (("on", ("right", "none")), ("off", ("none", "missing"))):
             for kind in kinds:
@@ -140,28 +144,32 @@ class AddedLabels(Added):
         for options in (["-F", "999"], ["--wall", "-F", "199"]):
             with self.subTest(options=options):
                 self.times = Times()
-                with self.recording(5, *options, is_early=True):
-                    time.sleep(1)
+                with self.recording(LONGEST_S, *options, is_early=True) as process:
+                    self.wait_for_samples(200)
                     with self.times.change("on"):
                         probe = self.add()
-                    time.sleep(2)
+                    self.wait_for_samples(400)
                     with self.times.change("off"):
                         self.do("remove", probe)
+                    self.wait_for_samples(200)
+                    self.end(process)
                 counts = self.judge()
                 self.assertEqual(counts["on"]["right"], 0)
                 for state, kind in (("on", "unknown"), ("on", "none"), ("off", "missing")):
                     self.assertGreater(counts[state][kind], 5, (state, kind))
 
     def test_only_some_processes(self):
-        with self.recording(4, "-F", "999") as process:
+        with self.recording(LONGEST_S, "-F", "999") as process:
             with self.times.change("off"):
                 probe = self.add("-p", str(os.getpid()))
-            time.sleep(1)
+            self.wait_for_samples()
             self.assertEqual(self.listed(probe)["hits"], 0)
             self.assertEqual(self.listed(probe)["traps"], 0)
             self.do("remove", probe)
             with self.times.change("on"):
                 self.add("-p", f"{process.pid},{os.getpid()}")
+            self.wait_for_samples()
+            self.end(process)
         counts = self.judge()
         self.assertGreater(counts["off"]["missing"], 20)
         self.assertGreater(counts["on"]["right"], 20)
@@ -191,16 +199,18 @@ class AddedLabels(Added):
 
     def test_several_at_once(self):
         """Each is added and removed without the others."""
-        with self.recording(8, "-F", "1999"):
+        with self.recording(LONGEST_S, "-F", "1999") as process:
             self.do("add", f"label:{program('spans-O2')}:last(outer=arg3:s32)")
             with self.times.change("on"):
                 probe = self.add()
-            time.sleep(2)
+            self.wait_for_samples(2000)
             with self.times.change("off"):
                 self.do("remove", probe)
-            time.sleep(2)
+            self.wait_for_samples(2000)
             with self.times.change("on"):
                 self.add()
+            self.wait_for_samples(2000)
+            self.end(process)
         counts = self.judge()
         log = Log(self.log)
         for sample, _ in self.samples():
@@ -215,7 +225,7 @@ class AddedLabels(Added):
 
     def test_a_budget(self):
         """With more than 100 calls in a second it is over: further ones are not known, until its end is noticed."""
-        with self.recording(6, "-F", "1999"):
+        with self.recording(LONGEST_S, "-F", "1999") as process:
             with self.times.change("changing"):
                 probe = self.add("--max-rate", "1")
                 wait_for(lambda: self.listed(probe)["state"] == "over")
@@ -223,12 +233,14 @@ class AddedLabels(Added):
                 listed = self.listed(probe)
             self.assertIn(listed["hits"], (101, 102), "two threads may be at it at once")
             self.assertEqual((listed["traps"], listed["thinned"]), (listed["hits"], 0))
-            time.sleep(1)
+            self.wait_for_samples()
             with self.times.change("changing"):
                 self.do("enable", probe)
                 wait_for(lambda: self.listed(probe)["state"] == "over")
             with self.times.change("off"):
                 pass
+            self.wait_for_samples()
+            self.end(process)
         counts = self.judge()
         self.assertGreater(counts["changing"]["unknown"], 5)
         self.assertGreater(counts["off"]["missing"], 20)

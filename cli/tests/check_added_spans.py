@@ -8,14 +8,16 @@ usage: check_added_spans.py DWARFPROF PROGRAM-DIR
 import collections
 import json
 import re
-import time
 
 import harness
-from added import Added
+from added import LONGEST_S, Added
 from check_span_times import Log, MIN, contains, is_long, may_be_long
 from harness import program, wait_for
 
 UNKNOWN = "<unknown>"
+
+# Samples while spans are known: of calls that began before, some hundred are not.
+ON = 3000
 
 
 class AddedSpans(Added):
@@ -65,17 +67,19 @@ class AddedSpans(Added):
         return counts
 
     def check_phases(self, *options):
-        with self.recording(16, *options):
-            time.sleep(2)
+        with self.recording(LONGEST_S, *options) as process:
+            self.wait_for_samples()
             with self.times.change("on"):
                 probe = self.add()
-            time.sleep(3)
+            self.wait_for_samples(ON)
             for word, to in (("disable", "off"), ("enable", "on"), ("remove", "off")):
                 with self.times.change(to):
                     self.do(word, probe)
-                time.sleep(2)
+                self.wait_for_samples(ON if to == "on" else 1000)
             with self.times.change("on"):
                 self.add()
+            self.wait_for_samples(ON)
+            self.end(process)
         counts = self.judge()
         for state, kind in (("on", "right"), ("on", "right without"), ("off", "right without")):
             self.assertGreater(counts[state][kind], 50, (state, kind))
@@ -125,20 +129,21 @@ class AddedSpans(Added):
 
     def test_a_label_in_its_place(self):
         """One after the other; both at once cannot be."""
-        with self.recording(12, "-F", "1999"):
+        with self.recording(LONGEST_S, "-F", "1999") as process:
             for _ in range(3):
                 with self.times.change("on"):
                     probe = self.add()
                 refused = self.ask("add", f"label:{program('timed')}:handle(number=arg1:s32)")
                 self.assertIn("too many probes label samples", refused.stderr)
-                time.sleep(1)
+                self.wait_for_samples()
                 with self.times.change("off"):
                     self.do("remove", probe)
                 with self.times.change("label"):
                     probe = self.do("add", f"label:{program('timed')}:handle(number=arg1:s32)")
-                time.sleep(1)
+                self.wait_for_samples()
                 with self.times.change("off"):
                     self.do("remove", probe)
+            self.end(process)
         log, n = Log(self.log), collections.Counter()
         for s in self.samples():
             state, labels, at = self.times.at(s["time_ns"]), s["labels"] or {}, s["time_ns"]

@@ -193,7 +193,7 @@ class Intervals(Agent):
         self.assertTrue([name for name in os.listdir(self.store) if name.endswith(".part")])
         with open(os.path.join(self.store, ".own.part"), "w"):
             pass  # which the agent did not write
-        agent = self.agent(*args, said=["did not end by itself: the interval that was open is lost ("])
+        agent = self.agent(*args, said=["ended abnormally: its last interval is lost ("])
         self.assertFalse([name for name in os.listdir(self.store) if name.endswith(".part") and
                           str(agent.pid) not in name and name != ".own.part"])
         self.assertTrue(os.path.exists(os.path.join(self.store, ".own.part")))
@@ -313,7 +313,7 @@ class Times(Agent):
         self.record("-F", "100")
         self.record("-e", "page-faults")
         result = dwarfprof("report", self.store)
-        self.assertIn("is left out: it was sampled otherwise", result.stderr)
+        self.assertIn("is left out: it was sampled differently", result.stderr)
         self.assertIn(" at 100 Hz", result.stdout)
 
     def test_other_rates_are_added_up_by_time(self):
@@ -440,13 +440,14 @@ class Service(Agent):
             self.addCleanup(reap)
             agent.send_signal(signal.SIGHUP)
             wait_for(lambda: len(runs()) > n_runs)
-            time.sleep(2)  # the new one samples, and is to take over
+            for _ in range(2):  # the new one, too: it is to take over
+                wait_until_it_says(agent, "sampling")
             manager.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 while True:
                     manager.recv(4096)
             manager.settimeout(10)
-            self.assertEqual([manager.recv(4096) for _ in range(3)], [b"WATCHDOG=1"] * 3)
+            self.assertEqual([manager.recv(4096) for _ in range(8)], [b"WATCHDOG=1"] * 8)
             with harness.going_first(agent.pid), harness.Stillness(harness.BEFORE_FIRST) as stillness:
                 before = time.monotonic()
                 agent.terminate()
@@ -475,7 +476,7 @@ class Service(Agent):
         agent = self.agent(*self.of_calls(caller), "--store", self.store, "--memory", "1M")
         caller.stdin.write("8000\n")
         caller.stdin.flush()
-        wait_until_it_says(agent, "more than --memory allows (1 MiB): the profiler is begun anew")
+        wait_until_it_says(agent, "more than --memory allows (1 MiB): the profiler is restarted")
         n = len([*iter(caller.stdout.readline, "done\n")])
         wait_for(self.recordings)  # what was before
         n += len(self.call(caller, 10))

@@ -96,7 +96,7 @@ class Deliveries(Agent):
         forward = subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(receiver.ports["http"])])
         self.addCleanup(forward.wait)
         self.addCleanup(forward.kill)
-        lost = "did not end by itself: the interval that was open is lost"
+        lost = "ended abnormally: its last interval is lost"
         agent = self.agent(*args, said=[lost, "sampling"])
         wait_for(lambda: receiver.calls("push") >= len(calls), 120)
         self.end(agent)

@@ -97,14 +97,7 @@ class Costs(Agent):
 
     def test_walk_time(self):
         """Counted while the kernel does."""
-        setting = "/proc/sys/kernel/bpf_stats_enabled"
-        before = read(setting)
-
-        def set_to(value):
-            with open(setting, "w") as file:
-                file.write(value)
-        self.addCleanup(set_to, before)
-        set_to("0")
+        set_to = self.enterContext(harness.bpf_stats("0"))
         caller = self.caller()
         agent = self.agent(*self.of_calls(caller), "--pull", self.address)
         calls = self.call(caller, 100)
@@ -130,7 +123,7 @@ class Costs(Agent):
         wait_for(lambda: look() and self.figures(self.address)["sampling_rate_hertz"] == 9)
         wait_for(lambda: self.figures(self.address)["sampling_rate_lowered_total"] >= 1)
         self.assertEqual(self.figures(self.address)["sampling_rate_asked_hertz"], 19)
-        self.assertIn("as there is no time for more, instead of</th><td>19</td>", self.status())
+        self.assertIn("to keep up, instead of</th><td>19</td>", self.status())
         # There is no more time after a reload, but another rate is tried.
         agent.send_signal(signal.SIGHUP)
         wait_for(lambda: self.figures(self.address)["reloads_total"] == 1)
@@ -141,7 +134,7 @@ class Costs(Agent):
         agent.send_signal(signal.SIGHUP)
         wait_for(lambda: self.figures(self.address)["sampling_rate_hertz"] == 23)
         said = self.end(agent)
-        self.assertIn("there is no time for 19 samples per second: 9 from now on", said)
+        self.assertIn("cannot keep up with 19 samples per second: 9 from now on", said)
         heads = [harness.dwarfprof("report", path).stdout for path in self.recordings()]
         found = {hz for head in heads for hz in re.findall(r"^\S.* at (\d+) Hz,", head, re.M)}
         self.assertTrue({"19", "9"} <= found, found)

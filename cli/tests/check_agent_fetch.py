@@ -24,12 +24,13 @@ import debug_files  # noqa: E402
 
 # Functions that are inlined into work() of test-programs/inlined.c.
 MIXERS = {"mix", "mix_many"}
+CACHE = "/var/cache/dwarfprof"
 
 
 class Fetches(Agent):
     def setUp(self):
         super().setUp()
-        self.began = time.time()
+        self.began, self.looked = time.time(), 0
         self.directory = os.path.dirname(self.out)
         self.path = os.path.join(self.directory, "inlined")
         debug = os.path.join(self.directory, "debug")
@@ -66,7 +67,12 @@ class Fetches(Agent):
 
     def is_kept(self):
         """Not before the program's file has been as it is for two seconds."""
-        for path in glob.glob("/var/cache/dwarfprof/*.names"):
+        # It may have thousands of files: they are looked at when there is a new one, and for a while after, as its clock is coarse.
+        changed = os.stat(CACHE).st_mtime_ns if os.path.exists(CACHE) else 0
+        if changed == self.looked and time.time_ns() - changed > 1e8:
+            return False
+        self.looked = changed
+        for path in glob.glob(f"{CACHE}/*.names"):
             with open(path, "rb") as file:
                 if os.fstat(file.fileno()).st_mtime > self.began and b"mix_many" in file.read():
                     return True
@@ -211,7 +217,7 @@ class Fetches(Agent):
             agent = self.agent(*self.args(pid), "-c", self.config)
             self.configure("debuginfod = http://127.0.0.1:1\n")
             agent.send_signal(signal.SIGHUP)
-            said = wait_until_it_says(agent, "the configuration is not taken")
+            said = wait_until_it_says(agent, "the new configuration is not used")
             self.assertIn("other servers can only be asked after a restart", said)
             self.assertEqual(server.asked, [])
             self.configure("debuginfod = http://127.0.0.1:1\nno-debuginfod = yes\n")

@@ -52,6 +52,18 @@ class Enough(unittest.TestCase):
             self.assertGreater(tail(least // 2, usual, math.floor(bound * (least // 2)) + 1), chance.LIMIT)
 
 
+class Rare(unittest.TestCase):
+    def test_is_what_few_of_enough_samples_are(self):
+        n = chance.enough(0.001, 0.01)
+        self.assertTrue(chance.is_rare(math.floor(0.01 * n), n, 0.001, 0.01))
+        self.assertFalse(chance.is_rare(math.floor(0.01 * n) + 1, n, 0.001, 0.01))
+
+    def test_is_not_known_of_too_few(self):
+        n = chance.enough(0.001, 0.01) - 1
+        for found in 0, n:
+            self.assertRaisesRegex(AssertionError, f"{n} samples", chance.is_rare, found, n, 0.001, 0.01)
+
+
 class Events(unittest.TestCase):
     def test_are_those_of_poisson(self):
         for expected in (0.5, 7, 400):

@@ -7,11 +7,14 @@ usage: check_custom.py DWARFPROF PROGRAM-DIR
 import collections
 import unittest
 
+import chance
 import harness
 from harness import CHANGING, program, record_logged
 
 KEYS = {"none", "number", "route", "empty", "long"}
 CUT = "x" * 255 + "…"
+# Up to one in a thousand is of a moment at which they cannot be read: at most one in 50.
+UNKNOWN = 0.001, 0.02
 
 
 def labels_of(number):
@@ -56,7 +59,7 @@ class Logged(unittest.TestCase):
                 break
         else:
             self.fail("there was too little to see")
-        self.assertLess(counts["unknown"], counts["right"] / 50)
+        self.assertTrue(chance.is_rare(counts["unknown"], counts["unknown"] + counts["right"], *UNKNOWN))
 
 
 class Custom(Logged):
@@ -86,9 +89,8 @@ class Custom(Logged):
             walked = [s for s in samples if s["tid"] in log.times and s["outcome"] == "complete"]
             if len(walked) > 500:
                 break
-        self.assertGreater(len(walked), 500)
         self.assertFalse(any(KEYS & set(s["labels"] or {}) for s in walked))
-        self.assertGreater(sum(s["labels_cut"] for s in walked), 0.98 * len(walked))
+        self.assertTrue(chance.is_rare(sum(not s["labels_cut"] for s in walked), len(walked), *UNKNOWN))
 
     def test_authority_over_probes(self):
         """A probe's value of the same name does not take a label's place."""

@@ -36,7 +36,7 @@ class Debuginfod(unittest.TestCase):
 
     def profile(self, server, *args, **variables):
         environment = dict(server.environment(self.directory), **variables)
-        result = harness.dwarfprof("-d", "1", "-o", os.path.join(self.directory, "out.folded"),
+        result = harness.dwarfprof("-d", "1", "--kill", "-o", os.path.join(self.directory, "out.folded"),
                                    *args, "--", self.path, "3", env=environment)
         self.assertEqual(result.returncode, 0, result.stderr)
         return harness.read(os.path.join(self.directory, "out.folded")), result.stderr
@@ -73,7 +73,7 @@ class Debuginfod(unittest.TestCase):
                 self.assertFalse(MIXERS & set(text.replace(" ", ";").split(";")))
             environment = server.environment(self.directory)
             del environment["DEBUGINFOD_URLS"]
-            harness.dwarfprof("-d", "1", "--", self.path, "3", env=environment)
+            harness.dwarfprof("-d", "1", "--kill", "--", self.path, "3", env=environment)
             self.assertEqual(server.asked, [])
 
     def test_time_is_bounded(self):

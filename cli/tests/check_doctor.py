@@ -186,7 +186,7 @@ class Doctor(unittest.TestCase):
             result = run(harness.DWARFPROF, f"--sandbox={mode}", "--no-symbols", "--format", "folded", "--", "true",
                          preexec_fn=refuse_landlock)
             self.assertEqual(result.returncode in (0, NO_SAMPLES), code == 0, result.stderr)
-            self.assertEqual("cannot be confined, as --sandbox=require asks for\n" in result.stderr, code == 1)
+            self.assertEqual("cannot be confined as --sandbox=require demands\n" in result.stderr, code == 1)
             self.assertEqual("they lack Landlock" in result.stderr, code == 1, result.stderr)
 
     def test_limits(self):

@@ -85,13 +85,14 @@ class Errors(unittest.TestCase):
             result = dwarfprof("-p", pid, "-d", "1", "-o", "/nonexistent/x.folded")
             self.assertEqual(result.returncode, 1)
             self.assertIn("cannot write /nonexistent/x.folded", result.stderr)
+            briefly = "-F", "999", "-d", "500ms"
             for form in ("folded", "jsonl", "text", "pprof", "json"):
                 said = "cannot write /dev/full: No space left on device\n"
-                result = dwarfprof("-p", pid, "-d", "1", "-o", "/dev/full", "--format", form)
+                result = dwarfprof("-p", pid, *briefly, "-o", "/dev/full", "--format", form)
                 self.assertEqual(result.returncode, 1)
                 self.assertEqual(result.stderr.partition("dwarfprof: cannot")[1:], ("dwarfprof: cannot", said[6:]))
                 with open("/dev/full", "w") as full:
-                    result = subprocess.run([harness.DWARFPROF, "-p", pid, "-d", "1", "--format", form],
+                    result = subprocess.run([harness.DWARFPROF, "-p", pid, *briefly, "--format", form],
                                             stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
                 self.assertEqual(result.returncode, 1)
                 self.assertIn("cannot write the standard output: No space left on device\n", result.stderr)

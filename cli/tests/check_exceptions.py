@@ -18,7 +18,7 @@ import unittest
 import harness
 from harness import dwarfprof, program, start, values_beside, wait_until_it_says
 
-N = 100000
+N, MANY = 20000, 100000
 EVERY = ["--max-rate", "1000000"]
 TARGETS = ["thrown-O0", "thrown-O2", "thrown-no-pie", "thrown-static", "thrown-clang"]
 NO_SAMPLES = 5
@@ -42,6 +42,8 @@ def read_samples(written):
 
 
 class Exceptions(unittest.TestCase):
+    LONG = "test_many_throws", "test_of_other_compilers_and_linkers"
+
     def record(self, target, n, *options, log="log", code=0):
         """Returns what dwarfprof wrote, what the program logged, and what dwarfprof said."""
         with tempfile.TemporaryDirectory() as directory:
@@ -97,12 +99,18 @@ class Exceptions(unittest.TestCase):
         n = sum(1 for _ in self.check(samples, logged, said, **known))
         self.assertLessEqual(len(samples) - n, n_programs * len({throw["type"] for throw in logged}))
 
-    def test_types_and_messages(self):
-        samples, logged, said = self.record_most("thrown-O2", N, "--no-symbols")
+    def check_types_and_messages(self, n):
+        samples, logged, said = self.record_most("thrown-O2", n, "--no-symbols")
         self.check_all(samples, logged, said)
         labels = [s["labels"] for s in samples]
         self.assertTrue(any(l.get("exception.message", "").endswith("…") for l in labels), "some were cut")
         self.assertGreater(len({l["exception.type"] for l in labels}), 25)
+
+    def test_types_and_messages(self):
+        self.check_types_and_messages(N)
+
+    def test_many_throws(self):
+        self.check_types_and_messages(MANY)
 
     def test_of_other_compilers_and_linkers(self):
         for target in TARGETS:
@@ -196,9 +204,9 @@ class Exceptions(unittest.TestCase):
                 self.assertEqual(message.split()[1], str(number))
 
     def test_the_rate(self):
-        written, logged, said = self.record("thrown-O2", N, "--no-symbols", "--format", "jsonl")
+        written, logged, said = self.record("thrown-O2", MANY, "--no-symbols", "--format", "jsonl")
         samples = [json.loads(line) for line in written.splitlines()]
-        self.assertLess(len(samples), N / 4)
+        self.assertLess(len(samples), MANY / 4)
         self.assertIn("--max-rate 1000", said)
         total = sum(s["weight"] for s in samples)
         self.assertAlmostEqual(total / len(logged), 1, delta=0.25)

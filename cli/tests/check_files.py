@@ -217,7 +217,7 @@ class Files(unittest.TestCase):
         shell, = harness.children(target.pid)
         self.let_children_use(shell, 2)
         process.send_signal(signal.SIGSTOP)
-        self.let_children_use(shell, 0.5)
+        self.let_children_use(shell, 0.25)  # for more, there would be no room on a busy machine
         process.send_signal(signal.SIGCONT)
         self.let_children_use(shell, 0.5)
         process.send_signal(signal.SIGINT)

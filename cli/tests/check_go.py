@@ -15,6 +15,7 @@ leaving out rows that reach the goal.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import json
 import os
 import signal
@@ -28,6 +29,7 @@ import go_calls
 import go_chains
 import go_frames
 import go_toolchains
+import harness
 
 HZ = "997"
 SECONDS = 2
@@ -100,8 +102,10 @@ def catches(pid, number):
     return int(mask.split()[1], 16) >> number - 1 & 1
 
 
-def profile(dwarfprof, command, path, seconds):
-    """The samples of a program, which receives signals meanwhile."""
+def profile(dwarfprof, command, path, seconds, enough):
+    """The samples of a program, which receives signals meanwhile: as many as are enough, or those of that time."""
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)
     # As many threads as on small machines, to bound the time.
     target = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               env=dict(os.environ, GOMAXPROCS="2"))
@@ -111,9 +115,15 @@ def profile(dwarfprof, command, path, seconds):
         time.sleep(0.2)
         profiler = subprocess.Popen([dwarfprof, "-F", HZ, "-d", str(seconds), "-p", str(target.pid), "-o", path],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        written, looked = harness.Lines(path), time.monotonic()
         while profiler.poll() is None:
             target.send_signal(signal.SIGUSR1)
             time.sleep(0.002)
+            if time.monotonic() > looked + 0.1:
+                looked = time.monotonic()
+                if written.count() >= enough:
+                    profiler.send_signal(signal.SIGINT)
+                    profiler.wait()
         if target.poll() is not None:
             sys.exit(f"{' '.join(command)} ended with {target.returncode}")
         if profiler.returncode != 0:
@@ -231,10 +241,11 @@ def check_row(options, row, command, directory):
         twin = build(options.source, row, os.path.join(directory, "twin"), is_twin=True)[0]
     library = os.path.join(directory, "libchains.so")
     calls = go_calls.Calls(library if os.path.exists(library) else command[0], twin)
-    for seconds in (options.seconds, options.seconds, 10 * options.seconds):
-        samples = profile(options.dwarfprof, command, os.path.join(directory, "samples.jsonl"), seconds)
+    # A few may be of no user stack. Two CPUs take less than that time for them, a busy machine longer.
+    enough = MIN_SAMPLES * 5 // 4 * options.seconds // SECONDS
+    for factor in 1, 1, 10:
+        samples = profile(options.dwarfprof, command, os.path.join(directory, "samples.jsonl"), 10 * options.seconds, factor * enough)
         result = Row(chains, calls, samples)
-        # Longer if the machine is busy.
         if result.n >= MIN_SAMPLES and not result.lost and not result.unseen():
             break
     print(result.line(row), flush=True)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that labels of Go's runtime/pprof are those that the program sets, in each format.
 
-usage: check_go_labels.py DWARFPROF SOURCE-DIR [VERSION...]
+usage: check_go_labels.py DWARFPROF SOURCE-DIR [VERSION[/WAY]...]
 
 SOURCE-DIR is test-programs/languages/go. Each function of the program (labels/main.go) always runs
 with the same labels, or without any. Every sample is checked, and, for programs built without
@@ -183,10 +183,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("dwarfprof")
     parser.add_argument("source")
-    parser.add_argument("versions", nargs="*")
+    parser.add_argument("rows", nargs="*")
     args = parser.parse_args()
-    for version in args.versions or go_toolchains.VERSIONS:
-        for way, (source, flags) in WAYS.items():
+    for row in args.rows or go_toolchains.VERSIONS:
+        version, _, only = row.partition("/")
+        for way, (source, flags) in {only: WAYS[only]}.items() if only else WAYS.items():
             if way in NEWEST_ONLY and version != max(go_toolchains.VERSIONS):
                 continue
             with tempfile.TemporaryDirectory() as directory:

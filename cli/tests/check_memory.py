@@ -101,7 +101,8 @@ class Memory(unittest.TestCase):
         else:
             self.fail("records of mappings were lost, again and again")
         self.assertGreater(len(samples), 100)
-        self.assertLess(sum(map(is_being_copied, samples)), 3 + 0.01 * len(samples))
+        # Up to three in a thousand.
+        self.assertLessEqual(sum(map(is_being_copied, samples)), chance.most(len(samples), 0.003))
         self.assertLessEqual({s["outcome"] for s in samples
                               if not is_without_rule(s) and not is_being_copied(s)}, OUTCOMES)
         return samples, said
@@ -218,6 +219,7 @@ class Memory(unittest.TestCase):
         self.assertGreaterEqual(len(stacks), len(libraries) - 2)
         user = [s for s in samples if s["outcome"] != "no_user_stack"]
         complete = [s for s in user if s["outcome"] == "complete"]
+        # While a table is made, they are not. That depends on time, not chance: it takes a tenth of it.
         self.assertGreater(len(complete), 0.8 * len(user))
 
     def test_the_compiler_in_the_least_memory(self):
@@ -228,11 +230,10 @@ class Memory(unittest.TestCase):
         samples, _ = self.record("4M", "sh", "-ec",
                                  f"for i in 1 2 3; do gcc -O2 -c {source} -o {source}.o; done")
         user = [s for s in samples if s["outcome"] != "no_user_stack"]
-        # Up to one in ten is not complete.
-        self.assertGreaterEqual(len(user), chance.enough(0.1, 0.2))
-        share = sum(s["outcome"] == "complete" for s in user) / len(user)
-        print(f"the compiler in the least memory: {share:.0%} of {len(user)} complete", flush=True)
-        self.assertGreater(share, 0.8)
+        others = sum(s["outcome"] != "complete" for s in user)
+        print(f"the compiler in the least memory: {others} of {len(user)} are not complete", flush=True)
+        # One in ten is usual.
+        self.assertTrue(chance.is_rare(others, len(user), 0.1, 0.2))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Packed(unittest.TestCase):
             for kind in "plain", "packed":
                 with self.subTest(program=name, kind=kind):
                     path = self.file(name, kind)
-                    said = dwarfprof("-d", "1", "-o", self.file(name) + ".folded", "--",
+                    said = dwarfprof("-d", "1", "--kill", "-o", self.file(name) + ".folded", "--",
                                      "timeout", "2", path).stderr
                     self.assertEqual(WARNING.format(path) in said, kind == "packed", said)
 

@@ -147,7 +147,7 @@ class ProbeManager(unittest.TestCase):
             self.assertGreater(len(hits), 10000)
             self.assertLess(len(hits), len(samples))
             self.assertLess(sum(s["outcome"] != "complete" for s in hits), len(hits) / 100)
-        self.refuse("nobody takes probes at", "list")
+        self.refuse("nothing listens for probes at", "list")
 
     def test_an_instruction(self):
         path = program("valued")
@@ -278,10 +278,10 @@ class ProbeManager(unittest.TestCase):
                                ("has no parameter siez", ["add", f"uprobe:{path}:take(x=siez)"]),
                                ("what can be added is uprobe:PATH:NAME", ["add", "cpu"]),
                                ("the name probe is taken", ["add", f"uprobe:{path}:take(probe=arg1)"]),
-                               ("`time' is for -e uretprobe: alone", ["add", f"uretprobe:{path}:take(time)"]),
+                               ("only -e uretprobe: has `time'", ["add", f"uretprobe:{path}:take(time)"]),
                                ("cannot read /nowhere", ["add", "uprobe:/nowhere:take"]),
                                ("there is no probe 7 of yours", ["remove", "7"]),
-                               ("'x' is no number of a probe", ["remove", "x"])):
+                               ("'x' is not a probe number", ["remove", "x"])):
                 with self.subTest(why=why):
                     self.refuse(why, *words)
             self.assertEqual(self.list(), {})

@@ -15,14 +15,14 @@ import time
 import unittest
 
 import harness
-from harness import dwarfprof, start, wait_until_it_says
+from harness import dwarfprof, start, wait_for, wait_until_it_says
 
 KEYS = ["usage.cpu", "usage.memory", "usage.read", "usage.run_queue_wait", "usage.write"]
 BUSY = "while True: pass"
-# Two halves of three seconds: 50 MB more, and busy rather than half asleep.
-CHANGES = ("import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end:\n"
-           " t = time.monotonic() + 0.01\n while time.monotonic() < t: pass\n time.sleep(0.04)\n"
-           "held = bytearray(b'x') * 50000000\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass\n")
+# Once it is told, it has 50 MB more, and is busy rather than mostly asleep.
+CHANGES = ("import signal, time\ndef change(*_):\n global held\n held = bytearray(b'x') * 50000000\n"
+           "held = None\nsignal.signal(signal.SIGUSR1, change)\nwhile True:\n"
+           " t = time.monotonic() + 0.01\n while time.monotonic() < t: pass\n if not held: time.sleep(0.04)\n")
 WRITES = ("import os, sys, time\nfd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)\nblock = b'x' * 100000\n"
           "while True:\n os.pwrite(fd, block, 0)\n os.fsync(fd)\n t = time.monotonic() + 0.01\n while time.monotonic() < t: pass\n")
 READS = ("import os, sys, time\nfd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\nos.write(fd, b'x' * 100000)\nos.fsync(fd)\n"
@@ -33,6 +33,19 @@ READS = ("import os, sys, time\nfd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT
 def numbers_of(path):
     with open(path) as file:
         return {key: int(value) for key, value in (line.split(": ") for line in file)}
+
+
+class Written:
+    """The samples of a file that is being written, so far."""
+
+    def __init__(self, path):
+        self.file, self.rest, self.samples = open(path), "", []
+
+    def of(self, key, pid=None):
+        """A label's values, of one process or all."""
+        *lines, self.rest = (self.rest + self.file.read()).split("\n")
+        self.samples += map(json.loads, lines)
+        return [s["labels"][key] for s in self.samples if key in (s["labels"] or {}) and pid in (None, s["pid"])]
 
 
 def resident(pid):
@@ -59,7 +72,9 @@ class Metrics(unittest.TestCase):
     def recording(self, *options):
         profiler = start("--process-metrics", "-F", "99", "--no-symbols", "-o", self.out, *options, stderr=subprocess.PIPE, text=True)
         wait_until_it_says(profiler, "sampling")
-        yield
+        written = Written(self.out)
+        yield written
+        written.file.close()
         profiler.send_signal(signal.SIGINT)
         said = profiler.communicate(timeout=180)[1]
         self.assertEqual(profiler.returncode, 0, said)
@@ -72,12 +87,14 @@ class Metrics(unittest.TestCase):
         return [s["labels"][key] for s in self.samples(pid) if key in (s["labels"] or {})]
 
     def test_a_busy_process(self):
-        with self.program(BUSY) as pid, self.recording("-p", str(pid)):
-            time.sleep(6)
+        with self.program(BUSY) as pid, self.recording("-p", str(pid)) as written:
+            wait_for(lambda: len(set(written.of("usage.cpu"))) > 1 or len(written.of("usage.cpu")) > 200)
             memory = resident(pid)
-        samples = self.samples()
-        has_all = [s for s in samples if set(KEYS) <= set(s["labels"] or {})]
-        self.assertGreater(len(has_all), len(samples) / 2)
+        has_all = [s for s in self.samples() if set(KEYS) <= set(s["labels"] or {})]
+        self.assertTrue(has_all)
+        # From the first one on.
+        later = [s for s in self.samples() if s["time_ns"] >= has_all[0]["time_ns"] and "usage.cpu" in (s["labels"] or {})]
+        self.assertEqual(len(later), len(has_all))
         for s in has_all:
             self.assertGreater(s["labels"]["usage.cpu"] + s["labels"]["usage.run_queue_wait"], 90)
             self.assertLess(s["labels"]["usage.cpu"], 110)
@@ -85,26 +102,21 @@ class Metrics(unittest.TestCase):
             self.assertEqual((s["labels"]["usage.read"], s["labels"]["usage.write"]), (0, 0))
 
     def test_what_changes(self):
-        with self.program(CHANGES) as pid, self.recording("-p", str(pid)):
-            time.sleep(9)
-        samples = self.samples()
-        begin = samples[0]["time_ns"]
-
-        def between(first, last, key):
-            return [s["labels"][key] for s in samples if first < (s["time_ns"] - begin) / 1e9 < last and key in (s["labels"] or {})]
-        self.assertLess(max(between(1.5, 3, "usage.cpu")), 60)
-        # On a busy machine it waits for a part of that time.
-        wants = map(sum, zip(between(6.5, 7.5, "usage.cpu"), between(6.5, 7.5, "usage.run_queue_wait")))
-        self.assertGreater(min(wants), 80)
-        grown = min(between(6.5, 7.5, "usage.memory")) - max(between(1, 3, "usage.memory"))
-        self.assertLess(abs(grown - 50000000), 5000000)
+        with self.program(CHANGES) as pid, self.recording("-p", str(pid)) as written:
+            wait_for(lambda: len(written.of("usage.cpu")) > 20)
+            self.assertLess(max(written.of("usage.cpu")), 60)
+            before = written.of("usage.memory")[-1]
+            os.kill(pid, signal.SIGUSR1)
+            # On a busy machine it waits for a part of that time.
+            wait_for(lambda: written.of("usage.cpu")[-1] + written.of("usage.run_queue_wait")[-1] > 80)
+            self.assertLess(abs(written.of("usage.memory")[-1] - before - 50000000), 5000000)
 
     def test_three_threads_on_one_cpu(self):
         text = f"import os, threading\nos.sched_setaffinity(0, {{0}})\nfor _ in range(2):\n if os.fork() == 0: break\n{BUSY}\n"
         with self.program(text, prefix=["setsid"]) as pid:
             try:
-                with self.recording("-p", str(pid)):
-                    time.sleep(6)
+                with self.recording("-p", str(pid)) as written:
+                    wait_for(lambda: len(written.of("usage.cpu")) > 80)
                 waits, cpu = self.values(pid, "usage.run_queue_wait"), self.values(pid, "usage.cpu")
             finally:
                 os.killpg(pid, signal.SIGKILL)
@@ -114,10 +126,10 @@ class Metrics(unittest.TestCase):
 
     def check_bytes(self, text, counter, key):
         """As many as the kernel has counted, while it was looked at."""
-        with self.program(text, os.path.join(self.directory, "file")) as pid, self.recording("-p", str(pid)):
-            time.sleep(1)
-            before, begin = numbers_of(f"/proc/{pid}/io")[counter], time.monotonic()
-            time.sleep(6)
+        with self.program(text, os.path.join(self.directory, "file")) as pid, self.recording("-p", str(pid)) as written:
+            wait_for(lambda: written.of("usage.cpu"))
+            n, before, begin = len(written.of("usage.cpu")), numbers_of(f"/proc/{pid}/io")[counter], time.monotonic()
+            wait_for(lambda: len(written.of("usage.cpu")) > n + 60)
             rate = (numbers_of(f"/proc/{pid}/io")[counter] - before) / (time.monotonic() - begin)
         values = self.values(pid, key)
         if rate == 0:
@@ -134,26 +146,29 @@ class Metrics(unittest.TestCase):
     def test_many_processes(self):
         """Each has its own."""
         with contextlib.ExitStack() as stack:
-            held = [stack.enter_context(self.program(f"held = bytearray(b'x') * ({n} << 20)\n{BUSY}")) for n in (1, 50, 100, 200)]
-            stack.enter_context(self.recording("-p", ",".join(map(str, held))))
-            time.sleep(8)
+            sizes = 1, 50, 100, 200
+            held = [stack.enter_context(self.program(f"held = bytearray(b'x') * ({n} << 20)\n{BUSY}")) for n in sizes]
+            wait_for(lambda: all(resident(pid) > n << 20 for pid, n in zip(held, sizes)))
+            written = stack.enter_context(self.recording("-p", ",".join(map(str, held))))
+            wait_for(lambda: all(len(written.of("usage.cpu", pid)) > 20 for pid in held))
             memory = {pid: resident(pid) for pid in held}
         for pid in held:
             values = self.values(pid, "usage.memory")
-            self.assertGreater(len(values), 20)
             self.assertLess(abs(values[-1] - memory[pid]), 1 << 20)
 
     def test_in_each_format(self):
-        with self.program(BUSY) as pid:
-            for form, wanted in (("folded", "[usage.memory="), ("text", "usage.cpu"), ("json", "usage.cpu"), ("perf-script", "usage.cpu")):
-                with self.subTest(form=form):
-                    result = dwarfprof("-p", str(pid), "-d", "3s", "-F", "49", "--process-metrics", "--no-symbols", "--format", form)
-                    self.assertEqual(result.returncode, 0, result.stderr)
-                    self.assertIn(wanted, result.stdout)
+        forms = {"folded": "[usage.memory=", "txt": "usage.cpu", "json": "usage.cpu", "perf": "usage.cpu"}
+        outs = {form: os.path.join(self.directory, "out." + form) for form in forms}
+        with self.program(BUSY) as pid, \
+                self.recording("-p", str(pid), *(word for out in outs.values() for word in ("-o", out))) as written:
+            wait_for(lambda: len(written.of("usage.cpu")) > 20)
+        for form, wanted in forms.items():
+            with self.subTest(form=form):
+                self.assertIn(wanted, harness.read(outs[form]))
 
     def test_without_it(self):
         with self.program(BUSY) as pid:
-            result = dwarfprof("-p", str(pid), "-d", "2s", "-F", "49", "--no-symbols", "--format", "jsonl")
+            result = dwarfprof("-p", str(pid), "-d", "1s", "-F", "49", "--no-symbols", "--format", "jsonl")
         self.assertNotIn("usage.", result.stdout)
 
     def test_its_cost(self):
@@ -163,7 +178,9 @@ class Metrics(unittest.TestCase):
                 stack.enter_context(self.program("import time\nwhile True:\n for _ in range(10000): pass\n time.sleep(0.05)"))
             profiler = start("-a", "-F", "49", "--process-metrics", "--no-symbols", "-o", self.out, stderr=subprocess.PIPE, text=True)
             wait_until_it_says(profiler, "sampling")
-            time.sleep(3)
+            written = Written(self.out)
+            wait_for(lambda: len(written.of("usage.cpu")) > 500)
+            written.file.close()
             thread, = [tid for tid in os.listdir(f"/proc/{profiler.pid}/task")
                        if open(f"/proc/{profiler.pid}/task/{tid}/comm").read() == "metrics\n"]
 

@@ -37,7 +37,7 @@ class Resting(unittest.TestCase):
                     self.assertIn(f"cannot read the mappings of process {other}: Permission denied", result.stderr)
                     continue
                 self.assertEqual({str(sample["pid"]) for sample in streamed(result)}, {own})
-                self.assertIn(f"threads of PID {other} that are blocked already are left out", result.stderr)
+                self.assertIn(f"threads of PID {other} that were already blocked are left out", result.stderr)
 
     def test_threads_that_are_blocked_all_the_time(self):
         with Target("/bin/sleep", "60") as pid:

@@ -55,7 +55,8 @@ BUILD = "n=0; while :; do n=$((n + 1)); gcc -O1 -g -c -o $0.o $1 && gcc -o $0-$n
 RUNS_S, RESTS_S, STARVED_S = 0.005, 0.1, 1
 DURATION = 3
 # NAMERS_TIME_NS (limits/limits.def): 10 s are for the names of a binary; and the machine is busy.
-PATIENCE = 10 + 5
+BUSY = 4
+PATIENCE = 10 + BUSY
 
 
 def children(pid):
@@ -299,10 +300,13 @@ class Sandbox(unittest.TestCase):
             wait_for(lambda: "sampling " in self.said() and re.search(f"{file}: \\d+ rows", self.said()))
             files.hang_for(profiler.pid)
             began = time.monotonic()
-            self.assertEqual(profiler.wait(60), 0, self.said())
+            time.sleep(DURATION)  # there are no samples after it
+            with harness.stopped((hanging, other)):
+                self.assertEqual(profiler.wait(60), 0, self.said())
             took = time.monotonic() - began
         print(f"it ended after {took:.1f} s", flush=True)
-        self.assertLess(took, DURATION + PATIENCE)
+        # Its names are given up within a second, and the machine is busy.
+        self.assertLess(took, DURATION + 1 + BUSY)
         self.assertEqual(self.said().count(f"{file} has no names: its reader took too long"), 1, self.said())
         self.assertEqual(self.said().count("has no names"), 1, self.said())
         stacks = harness.read(self.path("stacks.folded")).splitlines()

@@ -29,6 +29,7 @@ import harness
 from harness import cpu_time, main, start, wait_for
 from slow_files import FLUSH, GETATTR, OPEN, READ, STATFS, SlowFiles as FileSystem
 
+SENTENCE = "an address lies in a file that could not be opened or read"
 READ_SECONDS = 0.05
 # As the page cache reads ahead, READ_SECONDS for 128 KiB: 11 MB of .eh_frame take four seconds.
 N_FUNCTIONS, CODE_SIZE = 400_000, 100_000_000
@@ -278,6 +279,27 @@ class HangingFiles(Files):
 
     def test_endless_close(self):
         self.check(3, (FLUSH,), is_deaf=True)
+
+
+class Unread(Files):
+    """Stacks that end in such a file say so: it may well have unwind information."""
+
+    def test_outcome(self):
+        files = self.mount(harness.program("fibonacci"), ["program"], hangs=(OPEN,))
+        program = subprocess.Popen([*files.paths(), "3600"])
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        harness.wait_until_it_runs(program.pid, 0.01)  # what it needs of the file is in memory
+        path = os.path.join(self.directory, "samples.jsonl")
+        profiler = start("--no-cache", "-F", "99", "-p", str(program.pid), "-o", path, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(profiler.wait)
+        self.addCleanup(profiler.kill)
+        files.hang_for(profiler.pid)
+        wait_for(lambda: '"' + SENTENCE + '"' in harness.read(path), 60)
+        profiler.send_signal(signal.SIGINT)
+        said = profiler.communicate(timeout=60)[1]
+        self.assertEqual(profiler.returncode, 0, said)
+        self.assertRegex(said, f"file_not_readable: {SENTENCE}")
 
 
 class HangingDump(HangingFiles):

@@ -38,8 +38,8 @@ GO = (("main.handle", "route, name=request.Name, last, id=id"), ("main.handle", 
 
 
 class Strings(valued.ValuedTest):
-    LONG = ("test_cplusplus_at_a_line", "test_cplusplus_by_position", "test_cplusplus_of_other_compilers", "test_rust", "test_rust_of_other_compilers",
-            "test_go_of_other_compilers", "test_results_of_other_compilers")
+    LONG = ("test_cplusplus_at_a_line", "test_cplusplus_by_position", "test_cplusplus_of_other_compilers", "test_cplusplus_not_optimized", "test_rust",
+            "test_rust_of_other_compilers", "test_go_not_optimized", "test_go_of_other_compilers", "test_results_of_other_compilers")
 
     def check_all(self, target, probes, n=N):
         for function, values in probes:
@@ -47,8 +47,10 @@ class Strings(valued.ValuedTest):
                 self.check(f"uprobe:{program(target)}:{function}({values})", n, self.keys(values), target=target)
 
     def test_cplusplus(self):
-        for target in CPLUSPLUS[:2]:
-            self.check_all(target, CPLUSPLUS_NAMES)
+        self.check_all(CPLUSPLUS[1], CPLUSPLUS_NAMES)
+
+    def test_cplusplus_not_optimized(self):
+        self.check_all(CPLUSPLUS[0], CPLUSPLUS_NAMES)
 
     def test_cplusplus_of_other_compilers(self):
         for target in filter(lambda name: os.path.exists(program(name)), CPLUSPLUS[2:]):
@@ -90,15 +92,17 @@ class Strings(valued.ValuedTest):
     def test_rust_of_other_compilers(self):
         self.check_rust(False)
 
-    def check_go(self, is_first):
-        self.check_language(is_first, "go", (["build"], ["build", "-gcflags=-N -l"]), "strings.go", GO,
-                            "main.text", "i:u64, k:u64")
+    def check_go(self, is_first, *flags):
+        self.check_language(is_first, "go", flags, "strings.go", GO, "main.text", "i:u64, k:u64")
 
     def test_go(self):
-        self.check_go(True)
+        self.check_go(True, ["build"])
+
+    def test_go_not_optimized(self):
+        self.check_go(True, ["build", "-gcflags=-N -l"])
 
     def test_go_of_other_compilers(self):
-        self.check_go(False)
+        self.check_go(False, ["build"], ["build", "-gcflags=-N -l"])
 
     def check_results(self, targets):
         for target in filter(lambda name: os.path.exists(program(name)), targets):

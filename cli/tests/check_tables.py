@@ -300,7 +300,7 @@ class Broken(Case):
             (self.path("missing"), "No such file or directory"),
             ("", "No such file or directory"),
             (self.path("loop"), "Too many levels of symbolic links"),
-            (self.path("fifo"), "it is no regular file"),
+            (self.path("fifo"), "it is not a regular file"),
         ]
 
     def test_one_line_and_the_others_are_shown(self):

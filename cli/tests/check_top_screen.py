@@ -434,7 +434,7 @@ class Interactive(unittest.TestCase):
         self.terminal.wait(lambda: self.terminal.lines()[:10] == first[1:])
         for keys in "G", "GkGGjj":  # the latter at once, before it draws
             self.terminal.type(keys)
-            self.terminal.wait_for("draw the screen anew")
+            self.terminal.wait_for("redraw the screen")
             self.terminal.press("g")
             self.terminal.wait(lambda: self.terminal.lines()[:-1] == first)
         self.terminal.press("q")

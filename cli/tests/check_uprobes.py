@@ -16,6 +16,7 @@ import signal
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import harness
 import readers
@@ -25,6 +26,7 @@ from slow_files import READ, STATFS, SlowFiles
 IN_OPEN = 0x20
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 N = 20
+PYTHON = os.path.realpath("/usr/bin/python3")
 # Calls by function, in calls.cc.
 CPLUSPLUS = {"shapes::Circle::grow(int)": N, "shapes::Circle::grow(double, char const*)": 2 * N,
              "shapes::Circle::shrink() const": 3 * N, "shapes::Circle::operator[](int) const": 4 * N,
@@ -226,6 +228,128 @@ class Uprobes(unittest.TestCase):
             result = dwarfprof("-e", f"uprobe:{program('calls')}:{name}", "--", "true")
             self.assertEqual(result.returncode, 1, result.stderr)
             self.assertIn(said, result.stderr)
+
+
+# Calls a library's function as often as it is told, for buffers of one size.
+CALLER = """
+import ctypes, sys
+library, n, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+crc32 = ctypes.CDLL(library).crc32
+print("loaded", flush=True)
+sys.stdin.readline()
+for i in range(n): crc32(0, b"x" * size, size)
+print("done", flush=True)
+sys.stdin.readline()
+"""
+ZLIB = "/usr/lib/x86_64-linux-gnu/libz.so.1"
+
+
+class Libraries(unittest.TestCase):
+    """lib:NAME is whatever file of that name a process maps."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.first, self.second = (os.path.join(directory.name, place, "libcounted.so.1") for place in ("first", "second"))
+        for path in (self.first, self.second):
+            os.mkdir(os.path.dirname(path))
+            shutil.copy(ZLIB, path)
+
+    def call(self, library, n, size, prefix=(), **kwargs):
+        process = subprocess.Popen([*prefix, PYTHON, "-c", CALLER, library, str(n), str(size)], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, **kwargs)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), "loaded\n")
+        return process
+
+    def call_second(self, n, size):
+        """In a container, which has the other file at that path."""
+        script = f'mount --bind {self.second} {self.first} && exec "$0" "$@"'
+        return self.call(self.first, n, size, ("unshare", "-m", "sh", "-c", script))
+
+    def check(self, callers, *options, how, calls, sizes=None):
+        """calls: by process; sizes: likewise, values."""
+        out = os.path.join(os.path.dirname(self.first), "out.jsonl")
+        profiler = start("-p", ",".join(str(c.pid) for c in callers), *options, "-o", out, stderr=subprocess.PIPE, text=True)
+        self.assertIn(how, wait_until_it_says(profiler, "sampling"))
+        for caller in callers:
+            caller.stdin.write("\n")
+            caller.stdin.flush()
+            self.assertEqual(caller.stdout.readline(), "done\n")
+        profiler.send_signal(signal.SIGINT)
+        said = profiler.communicate(timeout=60)[1]
+        self.assertEqual(profiler.returncode, 0, said)
+        with open(out) as file:
+            samples = [json.loads(line) for line in file]
+        self.assertEqual(collections.Counter(s["pid"] for s in samples), {c.pid: n for c, n in zip(callers, calls)})
+        for caller, size in zip(callers, sizes or ()):
+            self.assertEqual({s["labels"]["size"] for s in samples if s["pid"] == caller.pid}, {size})
+
+    def test_of_one_process(self):
+        for probe, how in (("uprobe:lib:counted:crc32(size=arg3:u32)", "each call of crc32 in"), ("uretprobe:lib:counted:crc32", "each return of crc32 in")):
+            with self.subTest(probe=probe):
+                self.check([self.call(self.first, 7, 100)], "-e", probe, how=f"{how} {self.first}", calls=[7])
+
+    def test_of_the_kernel_alone(self):
+        """What processes map is not known then: the dynamic linker's file is taken."""
+        caller = self.call(self.first, 7, 100)
+        with unittest.mock.patch.dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(self.first)):
+            result = dwarfprof("--kernel-only", "-p", str(caller.pid), "--probe", "label:lib:counted:crc32(size=arg3:u32)",
+                               "-d", "0.1", "-o", "/dev/null", "--format", "folded")
+        self.assertIn("dwarfprof: sampling ", result.stderr)
+        caller.stdin.write("\n")
+        caller.stdin.flush()
+        self.assertEqual(caller.stdout.readline(), "done\n")
+
+    def test_of_processes_with_different_files(self):
+        callers = [self.call(self.first, 7, 100), self.call_second(11, 200), self.call(self.first, 13, 300)]
+        self.check(callers, "-e", "uprobe:lib:counted:crc32(size=arg3:u32)", how="each call of crc32 in 2 files of lib:counted",
+                   calls=[7, 11, 13], sizes=[100, 200, 300])
+
+    def test_labels_of_calls(self):
+        callers = [self.call(self.first, 7, 100), self.call_second(11, 200)]
+        probe = ("--probe", "label:lib:counted:crc32(size=arg3:u32)")
+        result = dwarfprof(*probe, "-p", ",".join(str(c.pid) for c in callers), "-d", "1")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("processes map 2 different files of it: give one's path", result.stderr)
+        for caller in callers:
+            result = dwarfprof(*probe, "-p", str(caller.pid), "-d", "100ms", "--format", "folded")
+            self.assertIn("dwarfprof: sampling python3", result.stderr)
+
+    def test_of_the_dynamic_linker(self):
+        out = os.path.join(os.path.dirname(self.first), "out.jsonl")
+        for path in (self.first, self.second):
+            environment = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(path)}
+            result = dwarfprof("-e", "uprobe:lib:counted:crc32", "-o", out, "--", PYTHON, "-c", CALLER, "libcounted.so.1", "5", "10",
+                               stdin=subprocess.DEVNULL, env=environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(f"each call of crc32 in {path}", result.stderr)
+            with open(out) as file:
+                self.assertEqual(len(file.readlines()), 5)
+            result = dwarfprof("probes", "lib:counted", "crc32", env=environment)
+            self.assertEqual(result.stdout.partition("(")[0].rstrip("\n"), "uprobe:lib:counted:crc32")
+
+    def test_static_probes(self):
+        script = "import ctypes; ctypes.CDLL('libstdc++.so.6'); print('loaded', flush=True); input()"
+        with subprocess.Popen([PYTHON, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+            self.assertEqual(target.stdout.readline(), "loaded\n")
+            result = dwarfprof("-p", str(target.pid), "-e", "usdt:lib:stdc++:libstdcxx:throw", "-d", "100ms", "--format", "folded")
+            self.assertRegex(result.stderr, r"each hit of libstdcxx:throw in /\S*/libstdc\+\+\.so\.6")
+            target.stdin.write("\n")
+
+    def test_none(self):
+        caller = self.call(self.first, 1, 1)
+        for options in (("-e", "uprobe:lib:missing:crc32"), ("-e", "usdt:lib:missing:a:b"), ("--probe", "label:lib:missing:crc32(x=arg1)")):
+            result = dwarfprof(*options, "-p", str(caller.pid), "-d", "1")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("no process that is sampled maps a library lib:missing (libmissing.so)", result.stderr)
+            result = dwarfprof(*options, "--", "true")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("cannot read lib:missing: No such file or directory", result.stderr)
+        result = dwarfprof("-e", "uprobe:lib:c", "--", "true")
+        self.assertEqual(result.returncode, 2)
 
 
 if __name__ == "__main__":

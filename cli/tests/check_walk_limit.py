@@ -5,7 +5,7 @@
 usage: check_walk_limit.py DWARFPROF PROGRAM-DIR
 
 Each sample of test-programs/costly.S takes milliseconds if nothing bounds it, in which its CPU does
-nothing else.
+nothing else; each of test-programs/remapped.c copies most of a megabyte.
 """
 import collections
 import json
@@ -14,7 +14,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import chance
@@ -22,13 +21,20 @@ import harness
 from harness import Target, start
 
 SOURCE = os.path.join(os.path.dirname(__file__), "../../test-programs/costly.S")
-STATS = "/proc/sys/kernel/bpf_stats_enabled"
 # How much longer a walk may take than one that --max-stack ends after a quarter of its frames: about
 # four times, if nothing more is read or searched beyond the limit. The same in microseconds, on any
 # CPU: 100 to 200 on a Xeon, up to 900 where the kernel guards each return and indirect call.
 MOST_TIMES, MOST = 8, 3000
+# A rate at which whole walks take less than the share of the CPU, SHARE_MAX_NS of a second, in microseconds;
+# and one at which they would take more.
+HZ, SHARE_HZ = 49, 1999
+SHARE = 10000
 # Of ten samples nine must be bounded; up to one in 100 finds a page that was not touched yet.
 MIN_SAMPLES = chance.enough(0.01, 0.1)
+# Half a second, or longer if the program hardly gets a CPU.
+SHARE_SAMPLES = SHARE_HZ // 2
+# Copies of each kind that are waited for. --max-stack ends whole ones.
+MANY, MAX_STACK = 20, 100
 
 
 def spent(pid):
@@ -43,10 +49,6 @@ def spent(pid):
     raise LookupError("dp_sample_cpu")
 
 
-def lines(path):
-    return harness.read(path).count("\n") if os.path.exists(path) else 0
-
-
 class WalkLimit(unittest.TestCase):
     LONG = "test_registers_to_be_recovered",
 
@@ -54,44 +56,75 @@ class WalkLimit(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.directory = temporary.name
-        before = harness.read(STATS)
-        self.addCleanup(self.write_stats, before)
-        self.write_stats("1")
+        self.enterContext(harness.bpf_stats())
 
-    @staticmethod
-    def write_stats(value):
-        with open(STATS, "w") as file:
-            file.write(value)
-
-    def sample(self, program, max_stack):
-        """The samples, and the time of each in microseconds."""
-        out = os.path.join(self.directory, f"{max_stack}.jsonl")
+    def sample(self, program, max_stack, hz, n):
+        """The samples, at least n, and the time of a frame in microseconds."""
+        out = os.path.join(self.directory, f"{max_stack}-{hz}.jsonl")
         with Target("taskset", "-c", "0", program) as pid:
-            profiler = start("-p", str(pid), "-F", "499", "-U", "--max-stack", str(max_stack), "-o", out)
-            end = time.monotonic() + 60
-            while time.monotonic() < end and lines(out) <= MIN_SAMPLES:
-                time.sleep(0.1)
+            profiler = start("-p", str(pid), "-F", str(hz), "-U", "--max-stack", str(max_stack), "-o", out)
+            harness.wait_for(lambda: os.path.exists(out))
+            harness.wait_for_samples(out, n)
             last = spent(profiler.pid)
             profiler.terminate()
-            self.assertEqual(profiler.wait(timeout=60), 0)
+            self.assertEqual(profiler.wait(timeout=300), 0)
         with open(out) as file:
             samples = [json.loads(line) for line in file]
-        self.assertGreater(len(samples), MIN_SAMPLES)
         # Runs for other processes end at once; samples after `last` was read are few.
-        return samples, last / 1000 / len(samples)
+        return samples, last / 1000 / sum(len(s["user_stack"]) for s in samples)
+
+    def walk(self, program, max_stack, hz=HZ, n=MIN_SAMPLES):
+        """The numbers of frames of whole walks and of short ones, the microseconds of a frame, and the seconds from
+        the first sample to the last."""
+        samples, each = self.sample(program, max_stack, hz, n)
+        n_frames = collections.defaultdict(list)
+        for s in samples:
+            n_frames[s["outcome"]].append(len(s["user_stack"]))
+        whole, short = n_frames["walk_limit"], n_frames["walk_share"]
+        self.assertGreater(len(whole) + len(short) + len(n_frames["depth_limit"]), 0.9 * len(samples), n_frames)
+        times = [s["time_ns"] for s in samples]
+        return whole, short, each, (max(times) - min(times)) / 1e9
 
     def expect_limit(self, variant):
         program = os.path.join(self.directory, variant)
         subprocess.run(["gcc", "-no-pie", f"-D{variant}", "-o", program, SOURCE], check=True)
-        samples, each = self.sample(program, 2048)
-        outcomes = collections.Counter(s["outcome"] for s in samples)
-        n_frames = [len(s["user_stack"]) for s in samples if s["outcome"] == "walk_limit"]
-        self.assertGreater(len(n_frames), 0.9 * len(samples), outcomes)
-        self.assertGreater(min(n_frames), 100)
-        quarter = self.sample(program, min(n_frames) // 4)[1]
-        print(f"{variant}: {each:.0f} us per sample, {quarter:.0f} of {min(n_frames) // 4} of {min(n_frames)} frames, "
-              f"{len(samples)} samples, {dict(outcomes)}")
+        whole, _, frame, _ = self.walk(program, 2048)
+        self.assertGreater(min(whole), 100)
+        each = frame * min(whole)
+        quarter = self.walk(program, min(whole) // 4)[2] * (min(whole) // 4)
+        print(f"{variant}: {each:.0f} us per sample, {quarter:.0f} of {min(whole) // 4} of {min(whole)} frames")
         self.assertLess(each, min(MOST, MOST_TIMES * quarter))
+        self.expect_share(program, each, min(whole))
+
+    def expect_share(self, program, each, n_frames):
+        """Within each second, whole walks take the share at most, and then one more."""
+        whole, short, _, seconds = self.walk(program, 2048, SHARE_HZ, SHARE_SAMPLES)
+        print(f"{len(whole)} whole walks and {len(short)} short ones in {seconds:.1f} s")
+        self.assertLess(len(whole) * each, 1.5 * (seconds + 2) * (SHARE + each))
+        self.assertLess(max(short, default=0), n_frames / 2)
+
+    def count_copies(self, new):
+        """Counts copies of whole stacks, and short ones, in more of what is written."""
+        for line in new:
+            s = json.loads(line)
+            if s["late"] and s["outcome"] == "depth_limit":
+                self.n_whole += 1
+            elif s["late"] and s["outcome"] == "stack_copy_end" and len(s["user_stack"]) < MAX_STACK:
+                self.n_short += 1
+        return min(self.n_whole, self.n_short) >= MANY
+
+    def test_copies(self):
+        out = os.path.join(self.directory, "copies.jsonl")
+        self.n_whole = self.n_short = 0
+        with Target(harness.program("remapped")) as pid:
+            profiler = start("-p", str(pid), "-F", str(SHARE_HZ), "-U", "--max-stack", str(MAX_STACK), "-o", out)
+            try:
+                harness.wait_for(lambda: os.path.exists(out))
+                with open(out) as file:
+                    harness.wait_for(lambda: self.count_copies(harness.whole_lines(file)))
+            finally:
+                profiler.terminate()
+                self.assertEqual(profiler.wait(timeout=300), 0)
 
     def test_registers_to_be_recovered(self):
         self.expect_limit("REGISTERS")

@@ -7,6 +7,7 @@ import bisect
 import collections
 import contextlib
 import ctypes
+import fcntl
 import glob
 import json
 import os
@@ -60,11 +61,26 @@ def program(name):
 
 
 def wait_for(condition, seconds=180):
-    """Waits until condition() is true. The time is generous: tests check conditions, not speed."""
-    end = time.monotonic() + seconds
+    """Waits until condition() is true. The time is generous: tests check conditions, not speed. What takes long to look at,
+    such as an agent's pages, is looked at less often: others need the CPU for it to happen."""
+    end, looked = time.monotonic() + seconds, time.monotonic()
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
+        now = time.monotonic()
+        assert now < end, "it did not happen"
+        time.sleep(min(max(0.01, 3 * (now - looked)), 0.1))
+        looked = time.monotonic()
+
+
+class Lines:
+    """Counts the lines of a file that grows, and may not be there yet."""
+    def __init__(self, path):
+        self.path, self.file, self.n = path, None, 0
+
+    def count(self):
+        if not self.file and os.path.exists(self.path):
+            self.file = open(self.path, "rb")
+        self.n += self.file.read().count(b"\n") if self.file else 0
+        return self.n
 
 
 def unmount(path):
@@ -81,6 +97,47 @@ def wait_until_it_says(process, *words):
         said += line
         if all(word in line for word in words):
             return said
+
+
+def wait_for_samples(path, n, begin=None):
+    """Waits until a profiler has written so many samples (jsonl) of that time (CLOCK_MONOTONIC, in ns) or later, or from now on."""
+    begin, found = time.monotonic_ns() if begin is None else begin, 0
+
+    def are_enough():
+        nonlocal found
+        found += sum(int(at) >= begin for at in re.findall(r'"time_ns":(\d+),', file.read()))
+        return found >= n
+    with open(path) as file:
+        file.seek(0, os.SEEK_END)
+        wait_for(are_enough, 300)
+
+
+def whole_lines(file):
+    """The further lines of a file that grows, but for one that is not whole yet."""
+    at = file.tell()
+    while (line := file.readline()).endswith("\n"):
+        yield line
+        at = file.tell()
+    file.seek(at)
+
+
+@contextlib.contextmanager
+def bpf_stats(value="1"):
+    """Whether the kernel measures the time in BPF programs, for one test at a time: each leaves the setting as it was.
+    Gives a function that changes it."""
+    with open("/proc/sys/kernel/bpf_stats_enabled", "r+") as setting:
+        fcntl.flock(setting, fcntl.LOCK_EX)
+
+        def set_to(value):
+            setting.seek(0)
+            setting.write(value)
+            setting.flush()
+        before = setting.read()
+        set_to(value)
+        try:
+            yield set_to
+        finally:
+            set_to(before)
 
 
 def record_logged(target, seconds, *options, more=(), env=None):

@@ -40,9 +40,9 @@ def ancestry(thread):
 class Server:
     """Answers what the kernel asks until the file system is unmounted."""
 
-    def __init__(self, fd, names, path, seconds, hangs, whose, is_deaf, n_errors):
+    def __init__(self, fd, names, path, seconds, hangs, whose, is_deaf, n_errors, is_private):
         self.fd, self.names, self.seconds, self.hangs = fd, [name.encode() for name in names], seconds, hangs
-        self.is_deaf, self.n_errors = is_deaf, n_errors
+        self.is_deaf, self.n_errors, self.is_private = is_deaf, n_errors, is_private
         self.whose = whose  # the process whose requests hang, and those of its descendants
         self.file = os.open(path, os.O_RDONLY)
         self.size = os.fstat(self.file).st_size
@@ -55,7 +55,9 @@ class Server:
     def attributes(self, inode):
         """struct fuse_attr"""
         mode, size = (stat.S_IFDIR | 0o755, 0) if inode == ROOT else (stat.S_IFREG | 0o755, self.size)
-        return struct.pack("<6Q10I", inode, size, size // 512, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+        owner = NOBODY if self.is_private else 0
+        mode &= ~0o077 if self.is_private else ~0
+        return struct.pack("<6Q10I", inode, size, size // 512, 0, 0, 0, 0, 0, 0, mode, 1, owner, owner, 0, 4096, 0)
 
     def answer(self, number, error=0, data=b""):
         try:
@@ -123,12 +125,14 @@ class SlowFiles:
 
     Each read takes so long, and some kinds of requests for ever: those of a process that is told later, and of its descendants.
     If it is deaf, not even SIGKILL ends who waits for it. So many reads fail before any other thing is done.
+    What is private only its owner may open, or who has rights.
     """
 
-    def __init__(self, directory, path, names, seconds=0, hangs=(), is_deaf=False, n_errors=0):
+    def __init__(self, directory, path, names, seconds=0, hangs=(), is_deaf=False, n_errors=0, is_private=False):
         self.directory, self.names = directory, names
         self.whose = multiprocessing.Value("i", 0)
-        self.server = path, seconds, hangs, self.whose, is_deaf, n_errors
+        self.server = path, seconds, hangs, self.whose, is_deaf, n_errors, is_private
+        self.options = ",default_permissions" if is_private else ""
 
     def hang_for(self, pid):
         self.whose.value = pid
@@ -136,7 +140,7 @@ class SlowFiles:
     def __enter__(self):
         libc = ctypes.CDLL(None, use_errno=True)
         fd = os.open("/dev/fuse", os.O_RDWR)
-        options = f"fd={fd},rootmode=40000,user_id={NOBODY},group_id={NOBODY},allow_other"
+        options = f"fd={fd},rootmode=40000,user_id={NOBODY},group_id={NOBODY},allow_other" + self.options
         if libc.mount(b"slow", self.directory.encode(), b"fuse", MS_RDONLY, options.encode()) < 0:
             raise OSError(ctypes.get_errno(), "mount")
         server = Server(fd, self.names, *self.server)

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "elf/debug_file.h"
+#include "elf/debug_frame.h"
 #include "elf/elf_file.h"
 #include "elf/elf_open.h"
 #include "tables/decode.h"

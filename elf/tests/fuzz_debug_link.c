@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "elf/debug_file.h"
+#include "elf/debug_frame.h"
 #include "elf/tests/debug_tree.h"
 #include "elf/tests/elf_bytes.h"
 

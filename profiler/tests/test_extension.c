@@ -25,8 +25,8 @@
 #define N_REPORTS 4
 
 /* The event: each page fault of this process, on any CPU. */
-static int attach_faults(struct session *session, struct parsers *parsers,
-			 const struct profiler_options *o, struct event_text *ret)
+static int attach_faults(const struct event_means *means, const struct profiler_options *o,
+			 struct event_text *ret)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -39,7 +39,7 @@ static int attach_faults(struct session *session, struct parsers *parsers,
 			      PERF_FLAG_FD_CLOEXEC);
 
 	*ret = (struct event_text){ .name = "page-faults", .how = "at each page fault" };
-	return fd < 0 ? -errno : session_sample_perf(session, fd);
+	return fd < 0 ? -errno : session_sample_perf(means->session, fd);
 }
 
 static const struct event_source page_faults = {

@@ -23,6 +23,13 @@ Test(label_probe, is_nothing_else)
 	cr_assert(strstr(why, "label:PATH:NAME(VALUES)"), "%s", why);
 	cr_assert_eq(label_probe_check("label:f:g", why), -EINVAL);
 	cr_assert(strstr(why, "there must be values"));
+	cr_assert_eq(label_probe_check("label:./usdt:g(x=arg1)", why), 0);
+	cr_assert_eq(label_probe_check("label:usdt:f:p:g(x=arg1)", why), -EINVAL);
+	cr_expect(strstr(why, "./usdt"), "%s", why);
+	cr_assert(strstr(why, "a USDT probe has no frame"), "%s", why);
+	cr_assert_eq(label_probe_check("span: usdt:f:p:g min=1ms", why), -EINVAL);
+	cr_assert(strstr(why, "a USDT probe has no frame"), "%s", why);
+	cr_assert_eq(label_probe_check("label:usdt.so:g(x=arg1)", why), 0);
 	cr_assert_eq(label_probe_check("label:f:g(x=arg1:u46)", why), -EINVAL);
 	cr_assert(strstr(why, "there must be a type"));
 }

@@ -114,3 +114,29 @@ Test(probe_lists, by_position_need_no_look_up)
 	check_made(USER, 3, "(x=arg1:u64)");
 	cr_assert_eq(n_asked, 0);
 }
+
+/* Of two files: equal lists are one. */
+Test(probe_lists, of_several_files_are_joined)
+{
+	uint64_t cookies[] = { 0, 0, 0 };
+	struct uprobe_places places = { .fd = -1, .cookies = cookies, .n = 3 };
+	struct probe_lists all = { 0 };
+	static const char *const values[] = { "(x=arg1)", "(x=arg2)", "(x=arg1)" };
+	static const uint64_t numbers[] = { 0, 1, 0 };
+
+	for (size_t i = 0; i < 3; i++) {
+		memset(cookies, 0, sizeof(cookies));
+		cr_assert_eq(make(0, 1, values[i]), 0);
+		cr_assert_eq(probe_lists_join(&all, &lists, &places), 0);
+		probe_lists_done(&lists);
+		for (size_t j = 0; j < 3; j++)
+			cr_expect_eq(cookies[j], numbers[i]);
+	}
+	cr_expect_eq(all.n, 2);
+	cr_expect(probe_lists_have_number(&all, "x"));
+	/* Without values, there is nothing to number. */
+	places.cookies = NULL;
+	cr_expect_eq(probe_lists_join(&all, &lists, &places), 0);
+	cr_expect_eq(all.n, 2);
+	probe_lists_done(&all);
+}

@@ -41,6 +41,23 @@ Test(probe_parts, of_static_probes_have_a_provider)
 	cr_assert_str_eq(why, "there must be PATH:PROVIDER:NAME");
 }
 
+Test(probe_parts, may_be_of_a_library)
+{
+	cr_assert_eq(probe_parts_split("lib:c:malloc(size=arg1)", PROBE_CALL, &parts, why), 0);
+	cr_assert_str_eq(parts.path, "lib:c");
+	cr_assert_str_eq(parts.name, "malloc");
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("lib:python3.11:python:line", PROBE_STATIC, &parts, why), 0);
+	cr_assert_str_eq(parts.path, "lib:python3.11");
+	cr_assert_str_eq(parts.name, "python:line");
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("lib:malloc", PROBE_CALL, &parts, why), -EINVAL);
+	cr_expect(strstr(why, "./lib"), "%s", why);
+	probe_parts_done(&parts);
+	cr_assert_eq(probe_parts_split("./lib:malloc", PROBE_CALL, &parts, why), 0);
+	cr_expect_str_eq(parts.path, "./lib");
+}
+
 Test(probe_parts, of_lines_have_names)
 {
 	static const char *const wrong[] = {

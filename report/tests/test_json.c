@@ -8,6 +8,7 @@
 #include "report/span_times.h"
 #include "report/tests/samples.h"
 #include "report/verified.h"
+#include "symbols/failures.h"
 
 static json_t *json;
 
@@ -60,6 +61,22 @@ static json_int_t number_at(const json_t *object, const char *key)
 static bool is_null_at(const json_t *object, const char *key)
 {
 	return json_is_null(json_object_get(object, key));
+}
+
+Test(json, tells_what_could_not_be_read)
+{
+	begin_cpu();
+	add(sample_of(DP_COMPLETE));
+	for (int i = 0; i <= PARSERS_SHOWN_FAILURES; i++)
+		(void)failures_add(names_failures(some_names()), strdup("\xff has no table"));
+	finish_json();
+	cr_assert_eq(number_at(part("failures"), "count"), PARSERS_SHOWN_FAILURES + 1);
+	cr_assert_eq(json_array_size(json_object_get(part("failures"), "first")),
+		     PARSERS_SHOWN_FAILURES);
+	cr_assert_str_eq(
+		json_string_value(json_array_get(json_object_get(part("failures"), "first"), 0)),
+		"? has no table");
+	done();
 }
 
 Test(json, tells_what_was_profiled)

@@ -267,25 +267,25 @@ Test(recording, is_read_up_to_where_it_is_cut_off)
 {
 	size_t blocks[1000], n_blocks, last = 0;
 
-	record(3, 3000, 1000);
+	record(3, 1500, 500);
 	n_blocks = find_blocks(blocks, 1000);
 	cr_assert_gt(n_blocks, 5);
 	for (size_t i = 1; i < n_blocks; i++) {
-		size_t n = read_bytes(file, blocks[i], 3, 1000);
+		size_t n = read_bytes(file, blocks[i], 3, 500);
 		size_t end = i + 1 < n_blocks ? blocks[i + 1] : file_size;
 
 		/* A last block may have no samples. */
-		cr_assert(n > last && (n < 3000 || i + 1 == n_blocks));
+		cr_assert(n > last && (n < 1500 || i + 1 == n_blocks));
 		cr_assert(strstr(recording_reader_fault(reader), "cut off"));
 		close_bytes();
 		last = n;
 		for (size_t more = 1; more < 200 && blocks[i] + more < end; more += 33) {
-			cr_assert_eq(read_bytes(file, blocks[i] + more, 3, 1000), n);
+			cr_assert_eq(read_bytes(file, blocks[i] + more, 3, 500), n);
 			cr_assert(strstr(recording_reader_fault(reader), "cut off"));
 			close_bytes();
 		}
 	}
-	cr_assert_eq(read_bytes(file, file_size - 1, 3, 1000), last);
+	cr_assert_eq(read_bytes(file, file_size - 1, 3, 500), last);
 	close_bytes();
 	free(file);
 }
@@ -310,10 +310,10 @@ Test(recording, is_read_up_to_where_it_is_damaged)
 {
 	size_t blocks[1000], n_blocks, n_whole[1000] = { 0 };
 
-	record(4, 2000, 1000);
+	record(4, 1000, 500);
 	n_blocks = find_blocks(blocks, 1000);
 	for (size_t i = 1; i < n_blocks; i++) {
-		n_whole[i] = read_bytes(file, blocks[i], 4, 1000);
+		n_whole[i] = read_bytes(file, blocks[i], 4, 500);
 		close_bytes();
 	}
 	for (size_t at = blocks[0]; at < file_size; at += 1 + at % 997) {
@@ -322,7 +322,7 @@ Test(recording, is_read_up_to_where_it_is_damaged)
 		while (block + 1 < n_blocks && blocks[block + 1] <= at)
 			block++;
 		file[at] ^= (char)(1 << at % 8);
-		n = read_bytes(file, file_size, 4, 1000);
+		n = read_bytes(file, file_size, 4, 500);
 		cr_assert_eq(n, n_whole[block], "byte %zu, block %zu", at, block);
 		cr_assert(block == 0 ? why[0] != '\0' : recording_reader_fault(reader) != NULL);
 		close_bytes();
@@ -387,14 +387,14 @@ Test(recording, makes_the_same_reports)
 					       "json",    "speedscope", "pprof", "svg",
 					       "firefox", "perf-script" };
 
-	record(11, 2000, 300);
+	record(11, 1000, 300);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		char *at_once, *later;
 		size_t size, later_size;
 		FILE *to;
 		struct report *report = begin_report(formats[i], &at_once, &size, &to, &context);
 
-		report_samples(report, 11, 2000, 300);
+		report_samples(report, 11, 1000, 300);
 		fclose(to);
 		cr_assert_eq(open_bytes(file, file_size), 0);
 		report = begin_report(formats[i], &later, &later_size, &to,

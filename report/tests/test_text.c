@@ -8,6 +8,7 @@
 #include "report/span_times.h"
 #include "report/tests/labels.h"
 #include "report/tests/samples.h"
+#include "symbols/failures.h"
 
 Test(text, tells_a_person_what_matters)
 {
@@ -37,6 +38,18 @@ Test(text, tells_a_person_where_it_was_made)
 	finish();
 	cr_assert(strstr(text, "\nCommand: dwarfprof -p 42\nHost: ma?chine\n"
 			       "Kernel: Linux 6.1.0 x86_64\nSamples: 1, "),
+		  "%s", text);
+	free(text);
+}
+
+Test(text, tells_a_person_what_could_not_be_read)
+{
+	begin("text");
+	add(sample_of(DP_COMPLETE));
+	for (int i = 0; i <= PARSERS_SHOWN_FAILURES; i++)
+		(void)failures_add(names_failures(some_names()), strdup("a\x1b file has no names"));
+	finish();
+	cr_assert(strstr(text, "\nFailures of readers of files: 11\n  a? file has no names\n"),
 		  "%s", text);
 	free(text);
 }

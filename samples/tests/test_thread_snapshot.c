@@ -177,3 +177,28 @@ Test(threads, says_whose_names_reports_need)
 	cr_assert(frames[0].module == &module && frames[0].offset == 0x10);
 	cr_assert(sampled.is_sampled && !other.is_sampled);
 }
+
+/* Only of the last frame, which could not be left. */
+Test(threads, say_that_a_file_could_not_be_read)
+{
+	struct mapping mappings[] = {
+		{ .start = 0x1000, .end = 0x2000 },
+		{ .start = 0x4000, .end = 0x5000, .is_unread = true },
+	};
+	const struct snapshot snapshot = { .n_mappings = 2, .mappings = mappings };
+	__u64 user[] = { 0x4010, 0x1010 };
+	struct thread_stack stack = { .user = user, .n_user = 1, .outcome = DP_NO_TABLE };
+	struct frame frames[2];
+	struct sample sample;
+
+	threads.snapshot = &snapshot;
+	thread_snapshot_sample(&threads, &stack, 1, frames, &sample);
+	cr_assert_eq(sample.outcome, DP_FILE_NOT_READABLE);
+	stack.outcome = DP_NO_RULE;
+	thread_snapshot_sample(&threads, &stack, 1, frames, &sample);
+	cr_assert_eq(sample.outcome, DP_NO_RULE);
+	stack.outcome = DP_NO_TABLE;
+	stack.n_user = 2;
+	thread_snapshot_sample(&threads, &stack, 1, frames, &sample);
+	cr_assert_eq(sample.outcome, DP_NO_TABLE);
+}

@@ -29,7 +29,7 @@ static struct namer_request request;
 
 static void *run(void *arg)
 {
-	EXPECT(namer_run(socket_there, -1) == 0);
+	EXPECT(namer_run(socket_there, NULL) == 0);
 	close(socket_there);
 	return NULL;
 }

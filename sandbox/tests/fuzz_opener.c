@@ -19,7 +19,7 @@
 #define LISTENER 1000000
 #define THERE 7 /* the descriptor in the helper */
 
-static struct opener opener = { .listener = LISTENER };
+static struct opener opener = { .ends = { LISTENER, -1, -1 } };
 static const char *path;    /* in the helper's memory, which is this process's */
 static const char *fetched; /* what a server was asked for */
 static int answers, passed; /* how often the helper was answered, and got a file */
@@ -93,7 +93,7 @@ static void begin(void)
 
 	tree_make();
 	EXPECT(stat(tree_path("in/program"), &st) == 0);
-	opener.pid = getpid();
+	opener_open_self(opener.ends);
 	opener.device = opener.own_device = st.st_dev;
 	opener.own_inode = st.st_ino;
 	opener.fetch = fetch;

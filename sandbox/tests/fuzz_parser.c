@@ -89,7 +89,8 @@ static void check_result(enum parse_kind kind, const struct parse_result *r, siz
 	EXPECT(r->facts.n_segments * sizeof(struct elf_segment) +
 		       r->facts.n_code * sizeof(struct elf_code) +
 		       (size_t)r->image.n_cells * DP_CELL_SIZE ==
-	       file_size - r->table_size - r->n_lines * sizeof(*r->lines));
+	       file_size - r->table_size - r->n_lines * sizeof(*r->lines) - r->object_size);
+	EXPECT((kind == PARSE_OBJECT) == (r->object_size > 0));
 	EXPECT((kind == PARSE_IMAGE) == (r->image.n_cells > 0));
 	EXPECT((kind == PARSE_TABLE) == (r->table != NULL));
 	EXPECT((kind == PARSE_CODE) == (r->n_lines > 0) &&
@@ -145,6 +146,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		reply.table_size = left;
 	if (kind == PARSE_CODE && reply.facts.n_segments == 0 && reply.facts.n_code == 0)
 		reply.n_lines = left / sizeof(*result.lines);
+	if (kind == PARSE_OBJECT && reply.facts.n_segments == 0 && reply.facts.n_code == 0)
+		reply.object_size = left;
 	err = parser_take(kind, &reply, file, requested_size, &result);
 	if (err == 0)
 		check_result(kind, &result, left);

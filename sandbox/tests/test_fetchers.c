@@ -37,7 +37,7 @@
 #define DEADLY 0x667000u
 #define SLOW 0x668000u
 #define SLOW_MS 60
-#define PAGE FETCH_PAGE
+#define PAGE ((unsigned int)DP_USER_PAGE_SIZE)
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local,
 				const struct iovec *remote, unsigned long n_remote,
@@ -129,8 +129,9 @@ static pid_t fetcher(void)
 
 Test(fetchers, read_what_is_there)
 {
-	uint8_t page[FETCH_PAGE], *pages = mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE,
-						MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t page[DP_USER_PAGE_SIZE],
+		*pages = mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t word = 4711, found = 0;
 
 	cr_assert(pages != MAP_FAILED && munmap(pages + PAGE, PAGE) == 0);

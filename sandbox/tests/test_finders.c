@@ -540,11 +540,12 @@ static void be_reader(int socket, const char *path)
 {
 	struct confinement confinement;
 	char bytes[4] = "";
-	int opens = -1, fd;
+	int opens[OPENER_N_ENDS] = { -1, -1, -1 }, fd;
 
-	confine_self(&confinement, &opens);
-	(void)message_send(socket, "", 1, &opens, opens >= 0);
-	close(opens);
+	opener_open_self(opens);
+	confine_self(&confinement, &opens[OPENER_LISTENER]);
+	(void)message_send(socket, "", 1, opens, OPENER_N_ENDS);
+	opener_close(opens);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		(void)!pread(fd, bytes, sizeof(bytes), 0);
@@ -555,10 +556,13 @@ static void be_reader(int socket, const char *path)
 /* What it gets is not open in this process. */
 Test(finders, help_who_opens)
 {
-	struct opener opener = { .listener = -1, .user = 0, .finders = finders, .asker = USER };
+	struct opener opener = {
+		.ends = { -1, -1, -1 }, .user = 0, .finders = finders, .asker = USER
+	};
 	int sockets[2], fds[MESSAGE_MAX_FDS], file;
 	char path[64], bytes[4];
 	struct stat st;
+	pid_t child;
 
 	snprintf(path, sizeof(path), "%s/debug", directory);
 	file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
@@ -566,20 +570,20 @@ Test(finders, help_who_opens)
 	cr_assert(ftruncate(file, FOREIGN) == 0 && fstat(file, &st) == 0);
 	close(file);
 	cr_assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0);
-	opener.pid = fork();
-	if (opener.pid == 0)
+	child = fork();
+	if (child == 0)
 		be_reader(sockets[1], path);
 	close(sockets[1]);
 	cr_assert(message_receive(sockets[0], bytes, 1, fds) == 0 && fds[0] >= 0);
-	opener.listener = fds[0];
+	memcpy(opener.ends, fds, sizeof(opener.ends));
 	opener.device = st.st_dev;
 	opener_answer(&opener);
 	cr_assert_eq(opener.opened, FOREIGN);
 	cr_assert(message_receive(sockets[0], bytes, sizeof(bytes), fds) == 0);
 	cr_assert_eq(memcmp(bytes, "\177ELF", 4), 0);
 	close(sockets[0]);
-	close(opener.listener);
-	waitpid(opener.pid, NULL, 0);
+	opener_close(opener.ends);
+	waitpid(child, NULL, 0);
 	unlink(path);
 }
 

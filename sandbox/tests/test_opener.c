@@ -41,13 +41,15 @@ static int fetch(void *arg, const unsigned char *build_id, size_t size)
 static void be_confined(int socket)
 {
 	struct confinement confinement;
-	int opens = -1, fds[MESSAGE_MAX_FDS], mapped = open("/proc/self/exe", O_RDONLY);
+	int opens[OPENER_N_ENDS] = { -1, -1, -1 }, fds[MESSAGE_MAX_FDS],
+	    mapped = open("/proc/self/exe", O_RDONLY);
 	const char *in_file = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, mapped, 0);
 	char path[PATH_SIZE];
 
-	confine_self(&confinement, &opens);
-	(void)message_send(socket, "", 1, &opens, opens >= 0);
-	close(opens);
+	opener_open_self(opens);
+	confine_self(&confinement, &opens[OPENER_LISTENER]);
+	(void)message_send(socket, "", 1, opens, OPENER_N_ENDS);
+	opener_close(opens);
 	while (message_receive(socket, path, sizeof(path), fds) == 0) {
 		int fd = open(strcmp(path, "mapped") == 0 ? in_file : path, O_RDONLY | O_CLOEXEC);
 		int err = fd < 0 ? -errno : 0;
@@ -76,7 +78,10 @@ static void begin(void)
 	cr_assert(message_receive(sockets[0], &(char){ 0 }, 1, fds) == 0);
 	cr_assert(fds[0] >= 0, "opens cannot be passed on");
 	opener = (struct opener){
-		.listener = fds[0], .pid = child, .device = st.st_dev, .user = OTHER, .fetch = fetch
+		.ends = { fds[0], fds[1], fds[2] },
+		.device = st.st_dev,
+		.user = OTHER,
+		.fetch = fetch,
 	};
 }
 
@@ -86,7 +91,7 @@ static void end(void)
 	struct dirent *file;
 
 	close(sockets[0]);
-	close(opener.listener);
+	opener_close(opener.ends);
 	waitpid(child, NULL, 0);
 	while ((file = readdir(files)))
 		if (unlinkat(dirfd(files), file->d_name, 0) < 0)
@@ -101,7 +106,7 @@ TestSuite(opener, .init = begin, .fini = end, .timeout = 60);
 static int attempt(const char *name)
 {
 	struct pollfd ready[] = { { .fd = sockets[0], .events = POLLIN },
-				  { .fd = opener.listener, .events = POLLIN } };
+				  { .fd = opener.ends[OPENER_LISTENER], .events = POLLIN } };
 	char path[PATH_SIZE] = "";
 	int fds[MESSAGE_MAX_FDS], err;
 

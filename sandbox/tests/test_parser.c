@@ -389,6 +389,29 @@ Test(parser, code_is_checked)
 	cr_assert_eq(take_as(PARSE_CODE, &reply), -EPROTO);
 }
 
+/* Whatever it is, others read it as a stranger's file. */
+Test(parser, an_object_is_bounded)
+{
+	struct parser_reply reply = { .object_size = 4 };
+	struct parse_result result;
+
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(pwrite(result_fd, "code", 4, 0), 4);
+	cr_assert_eq(parser_take(PARSE_OBJECT, &reply, result_fd, 1, &result), 0);
+	cr_assert_eq(result.object_size, 4);
+	cr_assert_eq(memcmp(result.object, "code", 4), 0);
+	parse_result_done(&result);
+	cr_assert_eq(take_as(PARSE_FACTS, &reply), -EPROTO);
+	reply.object_size = 5;
+	cr_assert_eq(take_as(PARSE_OBJECT, &reply), -EPROTO);
+	reply.object_size = 2 * JIT_OBJECT_SIZE + 1;
+	cr_assert_eq(ftruncate(result_fd, (off_t)reply.object_size), 0);
+	cr_assert_eq(take_as(PARSE_OBJECT, &reply), -EPROTO);
+	reply.object_size = 0;
+	cr_assert_eq(ftruncate(result_fd, 0), 0);
+	cr_assert_eq(take_as(PARSE_OBJECT, &reply), -EPROTO);
+}
+
 /* Whatever a refusal says, there are words for it. */
 Test(parser, refusals_are_checked)
 {

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,11 +24,14 @@
 #include "sandbox/confine.h"
 #include "sandbox/hello.h"
 #include "sandbox/helper.h"
+#include "sandbox/keeper.h"
 #include "sandbox/message.h"
 #include "sandbox/parser.h"
 #include "sandbox/parsers.h"
 #include "sandbox/tests/faulty.h"
 #include "sandbox/tests/helper_test.h"
+
+#define ANYBODY 65534
 
 /* One letter: a parser that */
 enum {
@@ -291,6 +295,65 @@ Test(starts, that_hold_up_nobody)
 	cr_assert(!is_over && children(getpid(), other) == 1 && other[0] == spawner[0]);
 	set_fault(WELL);
 	cr_assert(pthread_join(thread, NULL) == 0);
+}
+
+/* Another process of the same user cannot look into its memory. */
+Test(starts, that_nobody_reads)
+{
+	struct confinement confinement;
+	int ends[2], opens = -1;
+	char path[32];
+	struct stat st;
+	pid_t pid;
+
+	if (getuid() != 0)
+		cr_skip("is not root");
+	cr_assert(pipe(ends) == 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setresuid(ANYBODY, ANYBODY, ANYBODY) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
+			_exit(EXIT_FAILURE);
+		confine_self(&confinement, &opens);
+		(void)!write(ends[1], "", 1);
+		for (;;)
+			continue;
+	}
+	cr_assert_eq(read(ends[0], path, 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	cr_assert_eq(stat(path, &st), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	cr_assert_eq(st.st_uid, 0);
+}
+
+static void *keep(void *arg)
+{
+	keeper_serve(*(int *)arg, getpid(), NULL, NULL);
+	return NULL;
+}
+
+/* A process that has given up its rights could start no other spawner. */
+Test(starts, that_fail_where_a_keeper_is_needed)
+{
+	pid_t spawner[16], other[16];
+	pthread_t keeper;
+	int sockets[2];
+
+	cr_assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0);
+	cr_assert(pthread_create(&keeper, NULL, keep, &sockets[0]) == 0);
+	keeper_use(sockets[1]);
+	cr_assert_eq(ask(), 0);
+	cr_assert_eq(children(getpid(), spawner), 1);
+	set_fault(SILENT);
+	cr_assert_eq(ask_about_text(), -EAGAIN);
+	set_fault(WELL);
+	cr_assert_eq(ask_about_text(), -ENOEXEC);
+	cr_assert_eq(children(getpid(), other), 1);
+	cr_assert_eq(other[0], spawner[0]);
+	keeper_use(0);
+	close(sockets[1]);
+	cr_assert(pthread_join(keeper, NULL) == 0);
+	close(sockets[0]);
 }
 
 /* One that has to share its CPU is waited for: others would start no sooner. */

@@ -358,7 +358,7 @@ Test(debug_queue, waits_until_it_may_spend)
 /* Who has waited for a forgotten one asks again. */
 Test(debug_queue, remembers_so_many)
 {
-	uint32_t awaited, last;
+	uint32_t awaited, second = 0, last = 0;
 	unsigned char other[2];
 
 	is_paused = 1;
@@ -368,8 +368,11 @@ Test(debug_queue, remembers_so_many)
 		other[0] = (unsigned char)(i >> 8);
 		other[1] = (unsigned char)i;
 		cr_assert(!fetch(other, &last));
+		if (i == 0)
+			second = last;
 	}
 	cr_assert(!debug_server_is_awaited(server, awaited));
+	cr_assert(debug_server_is_awaited(server, second), "more than the oldest is forgotten");
 	cr_assert(debug_server_is_awaited(server, last));
 	cr_assert(!fetch(known, &awaited));
 	cr_assert_gt(awaited, last);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_ELF_DEBUG_FILE_H
-#define DP_ELF_DEBUG_FILE_H
+#ifndef DP_ELF_DEBUG_FRAME_H
+#define DP_ELF_DEBUG_FRAME_H
 
 #include <libelf.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "elf/debug_file.h"
+#include "elf/debug_frame.h"
 
 #include <gelf.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Separate debug files and .debug_frame, in files with a few sections. */
-#include "elf/debug_file.h"
+#include "elf/debug_frame.h"
 
 #include <criterion/criterion.h>
 #include <elf.h>
@@ -75,7 +75,7 @@ static void begin(void)
 	elf_version(EV_CURRENT);
 }
 
-TestSuite(debug_file, .init = begin);
+TestSuite(debug_frame, .init = begin);
 
 static void expect_frame(const struct section *sections, size_t n, const char *bytes)
 {
@@ -93,7 +93,7 @@ static void expect_frame(const struct section *sections, size_t n, const char *b
 }
 
 /* A stripped section has a header and a size, but no bytes. */
-Test(debug_file, has_a_frame_section_only_with_its_bytes)
+Test(debug_frame, has_a_frame_section_only_with_its_bytes)
 {
 	static const struct section sections[] = {
 		{ ".debug_frame", SHT_NOBITS, NULL, 64 },
@@ -155,7 +155,7 @@ static void expect_found(uint32_t checksum, const char *says)
 }
 
 /* In the places listed in GDB's manual; a file of another build has another checksum. */
-Test(debug_file, is_found_by_a_link)
+Test(debug_frame, is_found_by_a_link)
 {
 	uint32_t beside, below;
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_SHARE_H
+#define DP_BPF_SHARE_H
+
+/*
+ * The share of a CPU that a process's costly walks may take. Unwind information belongs to the
+ * profiled program: within the limits of one walk, every sample of it could cost as much as that
+ * limit allows, on each CPU, as often as samples are taken.
+ *
+ * A walk is costly beyond SHARE_FREE_COST operations, which honest programs need only for a thousand
+ * frames that were not met before; so is one that copies much of the stack. Only such walks are timed, so
+ * that others pay nothing. When those of a process have taken SHARE_MAX_NS of a second, its walks end at
+ * SHARE_FREE_COST, with the outcome walk_share, and copies are of SHARE_FREE_CHUNKS, until the second is
+ * over. Processes with the same slot share it: all together take at most SHARE_SLOTS times as much, of each
+ * CPU and level of nested samples, and for a moment twice that, where one second follows another.
+ */
+
+#include "bpf/port.h"
+#include "bpf/walk_state.h"
+
+#define SHARE_WINDOW_NS 1000000000ULL
+#define SHARE_MAX_NS 10000000 /* of SHARE_WINDOW_NS, on each CPU */
+#define SHARE_FREE_COST 8192  /* operations, as in WALK_MAX_COST */
+#define SHARE_FREE_CHUNKS DP_COPY_CHUNKS
+#define SHARE_MOST_NS 1000000 /* of one walk: programs of uprobes may be preempted meanwhile */
+#define SHARE_SLOTS 8         /* a power of two */
+
+/* What was taken of this second. */
+struct share {
+	__u64 start;
+	__u64 ns;
+};
+
+/* Of one CPU. */
+struct shares {
+	__u64 until; /* to this time, some process is over its share; 0: none is */
+	struct share slots[SHARE_SLOTS];
+};
+
+/* Adds what a costly walk of a process has taken from `start` to `end`, in CLOCK_MONOTONIC's ns. */
+static __always_inline void share_charge(struct shares *shares, __u32 pid, __u64 start, __u64 end)
+{
+	struct share *share = &shares->slots[port_index(pid & (SHARE_SLOTS - 1), SHARE_SLOTS)];
+
+	if (start - share->start >= SHARE_WINDOW_NS) {
+		share->start = start;
+		share->ns = 0;
+	}
+	share->ns += end - start < SHARE_MOST_NS ? end - start : SHARE_MOST_NS;
+	if (share->ns >= SHARE_MAX_NS && shares->until < share->start + SHARE_WINDOW_NS)
+		shares->until = share->start + SHARE_WINDOW_NS;
+}
+
+/* True if the process has taken its share of the second that `now` is in. */
+static __always_inline __u32 share_is_taken(struct shares *shares, __u32 pid, __u64 now)
+{
+	const struct share *share =
+		&shares->slots[port_index(pid & (SHARE_SLOTS - 1), SHARE_SLOTS)];
+
+	return now - share->start < SHARE_WINDOW_NS && share->ns >= SHARE_MAX_NS;
+}
+
+#endif

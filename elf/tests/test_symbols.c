@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Variables of this program, which exports none. */
+#include <criterion/criterion.h>
+
+#include "elf/elf_facts.h"
+#include "elf/elf_symbols.h"
+#include "elf/tests/own_file.h"
+
+/* As compilers have it that tell debuggers of their code. */
+struct descriptor {
+	uint32_t version, action;
+	void *relevant, *first;
+};
+
+extern struct descriptor descriptor __asm__("__jit_debug_descriptor");
+struct descriptor descriptor = { .version = 1 };
+
+TestSuite(symbols, .init = open_own_file, .fini = close_own_file);
+
+Test(symbols, say_where_generated_code_is_told_of)
+{
+	struct elf_facts facts;
+
+	cr_assert_eq(elf_facts_init(&facts, &file), 0);
+	cr_expect_eq(facts.jit_descriptor, in_file(&descriptor));
+	elf_facts_done(&facts);
+}
+
+Test(symbols, are_found_by_name_and_size)
+{
+	const char *name = "__jit_debug_descriptor";
+
+	cr_expect_eq(elf_symbols_find_variable(&file, name, sizeof(descriptor)),
+		     in_file(&descriptor));
+	cr_expect_eq(elf_symbols_find_variable(&file, name, sizeof(descriptor) - 1), 0);
+	cr_expect_eq(elf_symbols_find_variable(&file, "open_own_file", sizeof(descriptor)), 0);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROCESS_JIT_COPY_H
+#define DP_PROCESS_JIT_COPY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct process;
+struct process_table;
+
+/* Copies of what is in a process's memory, of more than a page, too (sandbox/fetchers.h). */
+
+/* 0 or a negative errno: -EAGAIN and -ETIMEDOUT are no answer yet. */
+int jit_copy_bytes(struct process_table *table, const struct process *process, uint64_t from,
+		   uint64_t size, void *to);
+
+/* Returns a file of this program's own with these bytes, or a negative errno as above. */
+int jit_copy_file(struct process_table *table, const struct process *process, uint64_t from,
+		  uint64_t size, uint64_t *ret_hash);
+
+/* Memory is used again: another file may be where one was, and be as large. What cannot be read is the same. */
+bool jit_copy_is_same(struct process_table *table, const struct process *process, uint64_t from,
+		      uint64_t size, uint64_t hash);
+
+#endif

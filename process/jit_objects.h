@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROCESS_JIT_OBJECTS_H
+#define DP_PROCESS_JIT_OBJECTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mapping;
+struct process;
+struct process_table;
+
+/*
+ * The code that compilers in a process describe to GDB: a list in its memory of ELF files, in its memory, too
+ * (elf/jit_object.h). Copies of these become binaries, and the code mappings of them. The list is read when
+ * the process is met, and again when samples are in code that is in no file.
+ */
+struct jit_objects;
+
+/* A mapping's binary is known. If memory is short, the process is one without such a compiler. */
+void jit_objects_meet(struct process *process, const struct mapping *mapping);
+
+/* A new mapping may cover code, which is then mapped again, if that can still be there. */
+void jit_objects_cover(struct process *process, const struct mapping *mapping);
+
+/*
+ * Looks at the lists again if it is time, and maps code whose binaries are ready. To be called often. Beyond
+ * `until`, it goes on with that the next time. True: more can be expected without new samples.
+ */
+bool jit_objects_update(struct process_table *table, struct process *process, uint64_t now,
+			uint64_t until);
+
+/* Does so for all processes that are due, one after the other, beginning where it has stopped before. */
+bool jit_objects_update_all(struct process_table *table, uint64_t now, uint64_t until);
+
+/* Does so, and waits, not for long, for those that have not been looked at. */
+void jit_objects_settle(struct process_table *table);
+
+/* So many of the process's mappings, at most, are there because of them. NULL: none. */
+size_t jit_objects_n_mappings(const struct jit_objects *objects);
+
+/* Of a child of the process, which has the same code and looks for itself. NULL: there is none. */
+struct jit_objects *jit_objects_copy(const struct jit_objects *objects);
+/* NULL is allowed. Returns NULL. */
+struct jit_objects *jit_objects_free(struct jit_objects *objects);
+
+#endif
