@@ -161,20 +161,18 @@ class Agent:
 
 
 @contextlib.contextmanager
-def situation(name, build, directory, starts):
-    """Yields the thread that starts programs, or None."""
-    thread = None
+def situation(name, build, directory, per_second):
+    """Yields what starts programs, or None."""
+    starts = None
     with contextlib.ExitStack() as stack:
         for cpu in range(os.cpu_count() if name == "busy" else 0):
             target = stack.enter_context(workloads.Target(build, directory, "nofp", "chain", 20))
             os.sched_setaffinity(target.pid, {cpu})
         if name in ("churn", "containers"):
-            containers = churn.Containers(cgroup_mount(), CONTAINERS) if name == "containers" else None
-            thread = churn.Starts([program for program, _ in churn.make(build, directory, PROGRAMS)], starts, containers)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(setattr, thread, "is_over", True)
-        yield thread
+            programs = [program for program, _ in churn.make(build, directory, PROGRAMS)]
+            starts = churn.Starts(build, programs, per_second, CONTAINERS if name == "containers" else 0, cgroup_mount())
+            stack.callback(starts.end)
+        yield starts
 
 
 def between(before, after):
