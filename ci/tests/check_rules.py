@@ -9,6 +9,7 @@ import importlib.util
 import os
 import re
 import sys
+import tempfile
 import unittest
 
 CI = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -42,6 +43,41 @@ class NewKernels(unittest.TestCase):
 
     def test_proven_ones_and_older(self):
         self.expect(False, *self.PROVEN, "6.1.191-9", "6.12.9-1", "7.2.12-2")
+
+
+class Lists(unittest.TestCase):
+    """apt's, of kernels"""
+    SOURCES = "deb one"
+
+    def updates(self, debian_here):
+        """How often two updates run apt."""
+        ran = []
+        debian_here.apt = lambda *command, **_: ran.append(command)
+        debian_here.update()
+        debian_here.update()
+        return len(ran)
+
+    def test_are_good_for_some_time(self):
+        with tempfile.TemporaryDirectory() as directory:
+            here = debian.Debian(directory)
+            here.write("sources.list", self.SOURCES)
+            os.utime(here.path("sources.list"), (1, 1))
+            self.assertEqual(self.updates(here), 1)
+            self.assertEqual(self.updates(here), 0)
+            os.utime(here.path("updated"), (2, 2))
+            self.assertEqual(self.updates(here), 1)
+
+    def test_are_of_the_sources(self):
+        with tempfile.TemporaryDirectory() as directory:
+            here = debian.Debian(directory)
+            here.write("sources.list", self.SOURCES)
+            os.utime(here.path("sources.list"), (1, 1))
+            self.updates(here)
+            here.write("sources.list", self.SOURCES)
+            self.assertTrue(here.is_updated())
+            here.write("sources.list", "deb two")
+            os.utime(here.path("updated"), (os.path.getmtime(here.path("sources.list")) - 60,) * 2)
+            self.assertFalse(here.is_updated())
 
 
 class Age(unittest.TestCase):
