@@ -6,6 +6,7 @@ usage: check_rules.py
 """
 import importlib.machinery
 import importlib.util
+import json
 import os
 import re
 import sys
@@ -78,6 +79,31 @@ class Lists(unittest.TestCase):
             here.write("sources.list", "deb two")
             os.utime(here.path("updated"), (os.path.getmtime(here.path("sources.list")) - 60,) * 2)
             self.assertFalse(here.is_updated())
+
+
+class Warnings(unittest.TestCase):
+    """ci/check-warnings"""
+    COMMAND = "ccache cc -Ia -I.. -Wall -Wno-tsan -std=gnu11 -O3 -g -D_FORTIFY_SOURCE=3 '-DNAME=\"a b\"' -fPIC -MD -MF a.d -o a.o -c ../a.c"
+
+    def test_what_a_source_is_checked_with(self):
+        with tempfile.TemporaryDirectory() as directory:
+            one = {"directory": directory, "command": self.COMMAND, "file": "../a.c"}
+            with open(os.path.join(directory, "compile_commands.json"), "w") as file:
+                json.dump([one, one], file)
+            self.assertEqual(load("check-warnings").sources(directory),
+                             [(directory, ("-Ia", "-I..", "-Wall", "-std=gnu11", '-DNAME="a b"'), "../a.c")])
+
+    def check(self, text):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "a.c")
+            with open(path, "w") as file:
+                file.write(text)
+            return load("check-warnings").warnings(directory, ("-Wall",), "a.c")
+
+    def test_what_it_finds(self):
+        self.assertEqual(self.check("int f(int n) { return n; }\n"), "")
+        self.assertIn("unused variable", self.check("int f(int n) { int m; return n; }\n"))
+        self.assertIn("unused variable", self.check("#include <assert.h>\nint f(int n) { int m = n; assert(m); return n; }\n"))
 
 
 class Age(unittest.TestCase):
