@@ -2,7 +2,10 @@
 #include "symbols/debug_library.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/library.h"
@@ -42,6 +45,14 @@ const char *debug_library_error(void)
 {
 	pthread_once(&library_once, load_library);
 	return library.is_loaded ? NULL : LIBRARY " is not installed";
+}
+
+int debug_library_bound(uint64_t time_ns)
+{
+	char seconds[24];
+
+	snprintf(seconds, sizeof(seconds), "%" PRIu64, time_ns / 1000000000 + 1);
+	return setenv("DEBUGINFOD_MAXTIME", seconds, false) < 0 ? -errno : 0;
 }
 
 struct request {

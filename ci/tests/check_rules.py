@@ -6,9 +6,11 @@ usage: check_rules.py
 """
 import importlib.machinery
 import importlib.util
+import json
 import os
 import re
 import sys
+import tempfile
 import unittest
 
 CI = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -42,6 +44,66 @@ class NewKernels(unittest.TestCase):
 
     def test_proven_ones_and_older(self):
         self.expect(False, *self.PROVEN, "6.1.191-9", "6.12.9-1", "7.2.12-2")
+
+
+class Lists(unittest.TestCase):
+    """apt's, of kernels"""
+    SOURCES = "deb one"
+
+    def updates(self, debian_here):
+        """How often two updates run apt."""
+        ran = []
+        debian_here.apt = lambda *command, **_: ran.append(command)
+        debian_here.update()
+        debian_here.update()
+        return len(ran)
+
+    def test_are_good_for_some_time(self):
+        with tempfile.TemporaryDirectory() as directory:
+            here = debian.Debian(directory)
+            here.write("sources.list", self.SOURCES)
+            os.utime(here.path("sources.list"), (1, 1))
+            self.assertEqual(self.updates(here), 1)
+            self.assertEqual(self.updates(here), 0)
+            os.utime(here.path("updated"), (2, 2))
+            self.assertEqual(self.updates(here), 1)
+
+    def test_are_of_the_sources(self):
+        with tempfile.TemporaryDirectory() as directory:
+            here = debian.Debian(directory)
+            here.write("sources.list", self.SOURCES)
+            os.utime(here.path("sources.list"), (1, 1))
+            self.updates(here)
+            here.write("sources.list", self.SOURCES)
+            self.assertTrue(here.is_updated())
+            here.write("sources.list", "deb two")
+            os.utime(here.path("updated"), (os.path.getmtime(here.path("sources.list")) - 60,) * 2)
+            self.assertFalse(here.is_updated())
+
+
+class Warnings(unittest.TestCase):
+    """ci/check-warnings"""
+    COMMAND = "ccache cc -Ia -I.. -Wall -Wno-tsan -std=gnu11 -O3 -g -D_FORTIFY_SOURCE=3 '-DNAME=\"a b\"' -fPIC -MD -MF a.d -o a.o -c ../a.c"
+
+    def test_what_a_source_is_checked_with(self):
+        with tempfile.TemporaryDirectory() as directory:
+            one = {"directory": directory, "command": self.COMMAND, "file": "../a.c"}
+            with open(os.path.join(directory, "compile_commands.json"), "w") as file:
+                json.dump([one, one], file)
+            self.assertEqual(load("check-warnings").sources(directory),
+                             [(directory, ("-Ia", "-I..", "-Wall", "-std=gnu11", '-DNAME="a b"'), "../a.c")])
+
+    def check(self, text):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "a.c")
+            with open(path, "w") as file:
+                file.write(text)
+            return load("check-warnings").warnings(directory, ("-Wall",), "a.c")
+
+    def test_what_it_finds(self):
+        self.assertEqual(self.check("int f(int n) { return n; }\n"), "")
+        self.assertIn("unused variable", self.check("int f(int n) { int m; return n; }\n"))
+        self.assertIn("unused variable", self.check("#include <assert.h>\nint f(int n) { int m = n; assert(m); return n; }\n"))
 
 
 class Age(unittest.TestCase):
