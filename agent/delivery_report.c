@@ -126,9 +126,10 @@ static int put_profile(void *arg)
 }
 
 /* What a profile of that kind is about. */
-static void narrow(struct report_context *context, enum kind kind)
+static void narrow(const struct delivery *delivery, enum kind kind, struct report_context *context)
 {
-	context->max_frames = kind == KIND_ALL ? 0 : PYROSCOPE_FRAMES;
+	context->max_frames = delivery->max_frames > 0 || kind == KIND_ALL ? delivery->max_frames :
+									     PYROSCOPE_FRAMES;
 	context->bare = kind != KIND_ALL;
 	context->main_value = kind == KIND_WALL;
 	if (kind == KIND_EVENTS)
@@ -144,7 +145,7 @@ static int open_part(struct delivery_report *r, struct part *part)
 	struct report_context context = r->report.context;
 	const char *format = r->delivery.protocol == DELIVER_OTLP ? "otlp" : "pprof";
 
-	narrow(&context, (enum kind)part->key.kind);
+	narrow(&r->delivery, (enum kind)part->key.kind, &context);
 	part->to = open_memstream(&part->text, &part->size);
 	if (!part->to)
 		return -ENOMEM;
