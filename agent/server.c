@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -51,12 +52,20 @@ struct request {
 /* 0 or a negative errno; -ENODATA: the first line is empty. */
 static int read_first_line(const char *path, char ret[TOKEN_MAX])
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+	ssize_t got = 1;
 
-	if (!file)
+	if (fd < 0)
 		return -errno;
-	if (!fgets(ret, TOKEN_MAX, file))
-		return ferror(file) ? -EIO : -ENODATA;
+	/* Not by stdio, whose buffer would keep it. */
+	while (got > 0 && n < TOKEN_MAX - 1 && !memchr(ret, '\n', n)) {
+		got = read(fd, ret + n, TOKEN_MAX - 1 - n);
+		n += got > 0 ? (size_t)got : 0;
+	}
+	if (got < 0)
+		return -errno;
+	ret[n] = '\0';
 	ret[strcspn(ret, "\r\n")] = '\0';
 	return ret[0] ? 0 : -ENODATA;
 }
@@ -484,6 +493,7 @@ static void free_server(struct server *s)
 {
 	free(s->where);
 	free(s->token_file);
+	explicit_bzero(s->token, sizeof(s->token));
 	free(s);
 }
 

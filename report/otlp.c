@@ -109,10 +109,16 @@ static struct otlp_type *add_type(struct otlp *otlp, const struct value *value)
 }
 
 /*
- * Samples of running threads at a rate: their number, and in the period the time between two. Those
- * that weigh more than one have no times, because Pyroscope takes one value of each
- * (pkg/ingester/otlp/convert.go).
+ * What has a period has no times if samples weigh more than one, because Pyroscope takes one value of each
+ * then (pkg/ingester/otlp/convert.go).
  */
+static void set_period(struct otlp *otlp, struct otlp_type *type, int64_t period)
+{
+	type->period = period;
+	type->has_times = !otlp->is_weighted;
+}
+
+/* Samples of running threads at a rate: their number, and in the period the time between two. */
 static void add_cpu_type(struct otlp *otlp)
 {
 	const struct value value = {
@@ -122,8 +128,7 @@ static void add_cpu_type(struct otlp *otlp)
 
 	type->period_name = "cpu";
 	type->period_unit = "nanoseconds";
-	type->period = 1000000000 / otlp->report.context.hz;
-	type->has_times = !otlp->is_weighted;
+	set_period(otlp, type, 1000000000 / otlp->report.context.hz);
 }
 
 static void add_time_type(struct otlp *otlp, const struct value *value)
@@ -146,7 +151,7 @@ static void add_count_type(struct otlp *otlp, const struct value *value)
 
 	type->period_name = value->name;
 	type->period_unit = value->unit;
-	type->period = otlp->report.context.period > 0 ? otlp->report.context.period : 1;
+	set_period(otlp, type, otlp->report.context.period > 0 ? otlp->report.context.period : 1);
 }
 
 /* Each profile has one type of values: what pprof has several of. */

@@ -54,6 +54,7 @@ struct report_context {
 	const struct report_parts *parts; /* NULL: one file */
 	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
 	bool main_value;                  /* of several values, only the count and the last */
+	bool bare;                        /* only the samples' labels; valid names (Pyroscope) */
 	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
 	bool timed;                       /* of different rates: hz is 0, samples have times */
 	bool wide;                        /* lines may be wider than a terminal */

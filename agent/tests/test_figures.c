@@ -47,6 +47,19 @@ static struct figures of_backends(void)
 	};
 }
 
+/* The kernel counts them only if it is told to. */
+Test(figures, say_how_long_walks_take)
+{
+	struct figures f = { 0 };
+
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "walks of stacks</th><td>not measured"));
+	f.run.usage.programs.runs = 1000;
+	f.run.usage.programs.time_ns = SECOND / 200;
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "walks of stacks</th><td>5.0 µs each, 0.01 s</td>"), "%s", text);
+}
+
 Test(figures, say_how_long_backends_take)
 {
 	const struct figures f = of_backends();

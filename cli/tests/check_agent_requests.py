@@ -246,6 +246,34 @@ class Requests(Agent):
         self.assertEqual((ask("s3cret-2"), ask("s3cret-3")), (401, 200))
         self.end(agent)
 
+    def test_old_tokens_are_forgotten(self):
+        """One that nobody has asked with is nowhere in the agent's memory once there is another one."""
+        def write(text):
+            with open(token, "w") as file:
+                file.write(text)
+        token = self.out + ".token"
+        write("s3cret-old\n")
+        agent = self.agent("--pull", self.address, "--pull-token-file", token)
+        self.assertTrue(self.has_in_memory(agent.pid, b"s3cret-old"))
+        write("s3cret-new\n")
+        agent.send_signal(signal.SIGHUP)
+        wait_until_it_says(agent, "new configuration")
+        self.assertTrue(self.has_in_memory(agent.pid, b"s3cret-new"))
+        self.assertFalse(self.has_in_memory(agent.pid, b"s3cret-old"))
+        self.end(agent)
+
+    @staticmethod
+    def has_in_memory(pid, text):
+        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+            for line in maps:
+                begin, end = (int(number, 16) for number in line.split()[0].split("-"))
+                if line.split()[1].startswith("rw") and "bpf" not in line and "perf" not in line:
+                    with contextlib.suppress(OSError):
+                        memory.seek(begin)
+                        if text in memory.read(end - begin):
+                            return True
+        return False
+
     def test_needs_a_library(self):
         with tempfile.TemporaryDirectory() as empty:
             with open(os.path.join(empty, "libmicrohttpd.so.12"), "wb"):

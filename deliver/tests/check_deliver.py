@@ -193,7 +193,7 @@ class Deliveries(unittest.TestCase):
                     file.write("secret-1\n")
 
     def test_pushes_arrive_whole(self):
-        feed = subprocess.run([FEED, "wall", "600", "x.pb.gz", "x.json"], check=True, capture_output=True, text=True,
+        feed = subprocess.run([FEED, "pushed", "600", "x.pb.gz", "x.json"], check=True, capture_output=True, text=True,
                               cwd=self.directory)
         with open(self.path("password"), "w", encoding="utf-8") as file:
             file.write("p:w\n")
@@ -390,7 +390,7 @@ class Deliveries(unittest.TestCase):
 
     def test_what_was_taken_before_a_kill_comes_again_with_its_id(self):
         """Killed when the backend has answered, but nobody has read that."""
-        subprocess.run([FEED, "cpu", "9", "x.pb.gz"], check=True, capture_output=True, cwd=self.directory)
+        subprocess.run([FEED, "pushed", "9", "x.pb.gz"], check=True, capture_output=True, cwd=self.directory)
         for protocol in "pyroscope", "otlp":
             receiver = self.receiver(name=protocol)
             with socket.create_server(("127.0.0.1", 0)) as front, \

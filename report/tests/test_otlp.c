@@ -29,7 +29,7 @@ static size_t file_size;
 
 /* What has been decoded of all requests. */
 static struct {
-	size_t requests, samples, times, largest, most, attributes;
+	size_t requests, samples, times, values, largest, most, attributes;
 	char ids[1024][16];
 	size_t n_ids;
 	int fails; /* so many times, taking one fails */
@@ -85,8 +85,10 @@ static void decode_profile(const ProtobufCBinaryData *from)
 	for (size_t i = 0; i < seen.n_ids; i++)
 		cr_assert_neq(memcmp(seen.ids[i], profile->profile_id.data, 16), 0);
 	memcpy(seen.ids[seen.n_ids++], profile->profile_id.data, 16);
-	for (size_t i = 0; i < profile->n_samples; i++)
+	for (size_t i = 0; i < profile->n_samples; i++) {
 		seen.times += profile->samples[i]->n_timestamps_unix_nano;
+		seen.values += profile->samples[i]->n_values;
+	}
 	seen.samples += profile->n_samples;
 	seen.attributes += profile->n_attribute_indices;
 	if (profile->n_samples > seen.most)
@@ -402,6 +404,65 @@ Test(otlp, labels_that_are_decimals_are_doubles)
 	cr_assert(n_doubles == 1 && n_texts == 1);
 	otlp__profiles_dictionary__free_unpacked(d, NULL);
 	label_set_free(set);
+}
+
+/* Two of one stack, and of one event; the weight tells them apart from others. */
+static void write_counted(const struct report_context *context, uint64_t weight)
+{
+	static const struct label label = { .key = REPORT_EVENT, .text = "cycles" };
+	struct label_set *set = context->n_several > 0 ? labels_of(&label, 1, false) : NULL;
+	struct report_context own = *context;
+	size_t begins = 0;
+
+	own.parts = &(struct report_parts){ SIZE_MAX, SIZE_MAX, end_part, &begins };
+	own.names = program.names = some_names();
+	memset(&seen, 0, sizeof(seen));
+	cr_assert_eq(report_new(report_format_by_name("otlp"), &own,
+				open_memstream(&file, &file_size), &report),
+		     0);
+	for (uint64_t i = 0; i < 2; i++) {
+		const struct frame frame = { .address = 0x7000,
+					     .offset = 0x1000,
+					     .module = &program };
+		const struct sample sample = { .time_ns = 1000 + i,
+					       .weight = weight,
+					       .pid = 42,
+					       .tid = 43,
+					       .user = &frame,
+					       .n_user = 1,
+					       .labels = set,
+					       .outcome = DP_COMPLETE };
+
+		cr_assert_eq(report_add(report, &sample, &totals), 0);
+	}
+	end();
+	label_set_free(set);
+	free(file);
+}
+
+/* Pyroscope takes one value of each then, and would refuse the request. */
+Test(otlp, weighted_counts_have_no_times)
+{
+	static const struct report_event events[] = { { "cycles", "cycles" }, { "r1c2", "r1c2" } };
+	const struct report_context contexts[] = {
+		{ .event = "uprobe", .events = EVENT_BIT(DP_EVENT_UPROBE) },
+		{ .event = "several",
+		  .events = EVENT_BIT(DP_EVENT_CPU),
+		  .several = events,
+		  .n_several = 2 },
+		{ .event = "cpu-clock", .hz = 99, .events = EVENT_BIT(DP_EVENT_CPU) },
+	};
+
+	for (size_t i = 0; i < sizeof(contexts) / sizeof(*contexts); i++) {
+		write_counted(&contexts[i], 1);
+		cr_assert_eq(seen.samples, 1);
+		cr_assert_eq(seen.times, 2);
+		cr_assert_eq(seen.values, 0);
+		write_counted(&contexts[i], 5);
+		cr_assert_eq(seen.samples, 1);
+		cr_assert_eq(seen.times, 0);
+		cr_assert_eq(seen.values, 1);
+	}
 }
 
 Test(otlp, the_first_request_says_what_was_lost)
