@@ -208,6 +208,7 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 		.fd = fd,
 		.other = other,
 		.user = j->user,
+		.ends = j->job.ends,
 	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 	const char *why = parser_failure(err);

@@ -357,7 +357,7 @@ static int diff_command(int argc, char **argv)
 	command_parse(&command_diff, argc, argv, &options);
 	if (check_files(&options) < 0)
 		return code;
-	if (outputs_open(&outputs, &options.output, 1, 0) == 0)
+	if (outputs_open(&outputs, &options.output, 1, 0, -1) == 0)
 		code = apart_run(options.names.sandbox, &outputs, run_job, &job);
 	else
 		(void)outputs_close(&outputs, 0);

@@ -283,7 +283,7 @@ static int run(struct dump *d)
 {
 	const struct record_options *o = d->options;
 	int err = outputs_open(&d->outputs, o->outputs, o->n_outputs,
-			       target_pid(&o->profiler.target, 0));
+			       target_pid(&o->profiler.target, 0), -1);
 
 	file_limit_raise();
 	if (err == 0)

@@ -53,7 +53,7 @@ static int open_outputs(struct record *r)
 	const struct record_options *o = r->options;
 	const struct target *target = &o->profiler.target;
 	int err = outputs_open(&r->outputs, o->outputs, o->n_outputs,
-			       target_pid(target, r->launch.pid));
+			       target_pid(target, r->launch.pid), o->end ? o->end->fd : -1);
 
 	if (err == 0 && outputs_use_stdout(&r->outputs) && target->command &&
 	    !isatty(STDOUT_FILENO))

@@ -37,8 +37,8 @@
 #define SWEEP_NS UINT64_C(50000000)
 #define FORGET_NS UINT64_C(500000000)
 
-/* At the end, tables are awaited for at most this time: the user waits too. */
-#define LAST_NS UINT64_C(2000000000)
+/* At the end, tables are awaited for at most this time: the user waits too, for a second at most. */
+#define LAST_NS UINT64_C(700000000)
 /* Interval of that wait. */
 #define WAIT_MS 10
 

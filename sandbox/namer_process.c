@@ -15,6 +15,7 @@
 #include "sandbox/finders.h"
 #include "sandbox/keeper.h"
 #include "sandbox/message.h"
+#include "sandbox/result_file.h"
 
 /* libdw maps a file twice: for symbols, and for debug information. */
 #define MAPPINGS 2
@@ -185,5 +186,29 @@ int namer_process_ask(struct namer_process *n, const struct namer_question *q,
 		for (size_t i = 0; i < OPENER_N_ENDS; i++)
 			n->opener.ends[i] = steal_fd(&fds[i]);
 	message_close(fds);
+	return err;
+}
+
+int namer_process_find(struct namer_process *n, const struct namer_request *request,
+		       uint64_t limit_ns, struct namer_cost *cost, struct namer_reply *ret)
+{
+	struct passage result;
+	int err;
+
+	if (n->result >= 0)
+		close(n->result);
+	n->result = result_file_new("names");
+	if (n->result < 0)
+		return n->result;
+	err = passage_init(&result, n->result);
+	if (err == 0)
+		err = namer_process_ask(
+			n, &(struct namer_question){ request, &result, 1, limit_ns }, cost, ret);
+	passage_done(&result);
+	if (err < 0)
+		return err;
+	err = result_file_seal(n->result);
+	if (err < 0)
+		namer_process_end(n);
 	return err;
 }

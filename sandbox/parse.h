@@ -74,6 +74,7 @@ struct parse_request {
 	 * and PARSERS_STUCK of it
 	 */
 	uint64_t cpu_ns, stuck_ns;
+	const bool *ends; /* set, atomically, by who does not wait any longer; NULL: nobody */
 };
 
 /* Longer names of types remain as they are. */

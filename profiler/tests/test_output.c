@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,7 +47,7 @@ static void write_to(const char *text)
 {
 	struct output o;
 
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	cr_assert_eq(output_begin(&o), 0);
 	fputs(text, o.file);
 	cr_assert_eq(output_close(&o), 0);
@@ -59,7 +60,7 @@ Test(output, replaces_what_was_there_once_there_is_something)
 	write_to("a long report");
 	expect_content("a long report");
 	/* Nothing to write: the old content stays. */
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	cr_assert_eq(output_close(&o), 0);
 	expect_content("a long report");
 	write_to("short");
@@ -70,7 +71,7 @@ Test(output, leaves_no_file_that_it_made_for_nothing)
 {
 	struct output o;
 
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	cr_assert_eq(access(path, F_OK), 0);
 	cr_assert_eq(output_close(&o), 0);
 	cr_assert_neq(access(path, F_OK), 0);
@@ -155,21 +156,21 @@ Test(output, refuses_links_and_pipes_of_other_users)
 	alarm(10);
 	for (int exists = 0; exists < 2; exists++) {
 		cr_assert(symlink(target, path) == 0 && lchown(path, 12345, 12345) == 0);
-		cr_assert_eq(output_open(path, &o), -EOWNERDEAD);
+		cr_assert_eq(output_open(path, -1, &o), -EOWNERDEAD);
 		cr_assert_eq(access(target, F_OK), exists - 1);
 		close(creat(target, 0600));
 		unlink(path);
 	}
 	unlink(target);
 	cr_assert(mkfifo(path, 0666) == 0 && chown(path, 12345, 12345) == 0);
-	cr_assert_eq(output_open(path, &o), -EOWNERDEAD);
+	cr_assert_eq(output_open(path, -1, &o), -EOWNERDEAD);
 }
 
 static void expect_another_file(const struct stat *before)
 {
 	struct output o;
 
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	/* Not yet */
 	cr_assert_eq(stat_path().st_ino, before->st_ino);
 	cr_assert_eq(output_begin(&o), 0);
@@ -193,7 +194,7 @@ Test(output, takes_the_place_of_files_of_other_users)
 	expect_another_file(&before);
 	/* Nothing to write: it stays, and nothing beside it. */
 	cr_assert(chown(path, 12345, 12345) == 0);
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	cr_assert_eq(output_close(&o), 0);
 	expect_content("text");
 }
@@ -218,7 +219,7 @@ static void expect_refusal(void)
 {
 	struct output o;
 
-	if (output_open(path, &o) != -EOWNERDEAD)
+	if (output_open(path, -1, &o) != -EOWNERDEAD)
 		_exit(2);
 }
 
@@ -226,7 +227,7 @@ static void expect_replacement(void)
 {
 	struct output o;
 
-	if (output_open(path, &o) < 0 || output_begin(&o) < 0 || output_close(&o) < 0)
+	if (output_open(path, -1, &o) < 0 || output_begin(&o) < 0 || output_close(&o) < 0)
 		_exit(2);
 }
 
@@ -274,7 +275,7 @@ Test(output, goes_to_devices)
 	struct output o;
 
 	cr_assert(is_device("/dev/null"));
-	cr_assert_eq(output_open("/dev/null", &o), 0);
+	cr_assert_eq(output_open("/dev/null", -1, &o), 0);
 	cr_assert_eq(output_begin(&o), 0);
 	fputs("text", o.file);
 	cr_assert_eq(output_close(&o), 0);
@@ -285,10 +286,10 @@ Test(output, says_what_goes_wrong)
 {
 	struct output o;
 
-	cr_assert_eq(output_open("/nowhere/at/all", &o), -ENOENT);
-	cr_assert_eq(output_open(directory, &o), -EISDIR);
+	cr_assert_eq(output_open("/nowhere/at/all", -1, &o), -ENOENT);
+	cr_assert_eq(output_open(directory, -1, &o), -EISDIR);
 	cr_assert(is_device("/dev/full"));
-	cr_assert_eq(output_open("/dev/full", &o), 0);
+	cr_assert_eq(output_open("/dev/full", -1, &o), 0);
 	cr_assert_eq(output_begin(&o), 0);
 	fputs("text", o.file);
 	cr_assert_eq(output_close(&o), -ENOSPC);
@@ -303,10 +304,24 @@ Test(output, of_stderr_is_added)
 	cr_assert(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
 	close(fd);
 	cr_assert_eq(dprintf(STDERR_FILENO, "a message\n"), 10);
-	cr_assert_eq(output_open(OUTPUT_STDERR, &o), 0);
+	cr_assert_eq(output_open(OUTPUT_STDERR, -1, &o), 0);
 	cr_assert_eq(output_begin(&o), 0);
 	fputs("a report\n", o.file);
 	cr_assert_eq(output_close(&o), 0);
 	cr_assert_eq(dprintf(STDERR_FILENO, "another\n"), 8);
 	expect_content("a message\na report\nanother\n");
+}
+
+/* It is waited for, but not by who is to end. */
+Test(output, has_a_reader_if_it_is_a_pipe)
+{
+	_cleanup_close_ int end = eventfd(1, EFD_CLOEXEC), reader = -1;
+	struct output o;
+
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_assert_eq(output_open(path, end, &o), -ECANCELED);
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	cr_assert_eq(output_open(path, end, &o), 0);
+	cr_assert_eq(fcntl(fileno(o.file), F_GETFL) & O_NONBLOCK, 0, "it waits for who reads");
+	cr_assert_eq(output_close(&o), 0);
 }
