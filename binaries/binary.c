@@ -41,7 +41,7 @@ static void binary_free(struct binary *binary)
 	free(binary);
 }
 
-void binary_use(struct binary *b)
+static void tell_native(const struct binary *b, const char *why)
 {
 	static const char *const words[] = {
 #define X(name, word) word,
@@ -49,15 +49,25 @@ void binary_use(struct binary *b)
 #undef X
 	};
 
+	log_message((*b->n_unknown_runtimes)++ < PARSERS_SHOWN_FAILURES ? LOG_WARNING : LOG_DEBUG,
+		    "%s: its runtime (%s) is %s: only native functions are shown", b->module->path,
+		    words[b->table->runtime_kind & ~DP_RUNTIME_UNKNOWN], why);
+}
+
+void binary_use(struct binary *b)
+{
 	if (b->is_sampled)
 		return;
 	b->is_sampled = true;
 	if (b->table && b->table->runtime_kind & DP_RUNTIME_UNKNOWN)
-		log_message(
-			(*b->n_unknown_runtimes)++ < PARSERS_SHOWN_FAILURES ? LOG_WARNING :
-									      LOG_DEBUG,
-			"%s: its runtime (%s) is of an unknown version: only native functions are shown",
-			b->module->path, words[b->table->runtime_kind & ~DP_RUNTIME_UNKNOWN]);
+		tell_native(b, "of an unknown version");
+}
+
+void binary_leave_runtime(struct binary *b)
+{
+	if (!b->is_left_out)
+		tell_native(b, "the third of its process");
+	b->is_left_out = true;
 }
 
 void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names)

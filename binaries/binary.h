@@ -48,10 +48,11 @@ struct binary {
 	struct table *table; /* owned by the store; NULL: no unwind information */
 	/* Where it throws C++ exceptions; NULL: it does not, or they are not wanted */
 	struct exception_probe *probe;
-	uid_t user;                 /* whose process has mapped it first */
-	size_t n_users;             /* mappings of processes and of snapshots, and jobs */
-	uint64_t idle_from;         /* when it was first seen without users; 0: it has some */
-	bool is_sampled;            /* reports refer to its module (module_users) */
+	uid_t user;         /* whose process has mapped it first */
+	size_t n_users;     /* mappings of processes and of snapshots, and jobs */
+	uint64_t idle_from; /* when it was first seen without users; 0: it has some */
+	bool is_sampled;    /* reports refer to its module (module_users) */
+	bool is_left_out;   /* so is its runtime, of some process (binary_leave_runtime()) */
 	size_t *n_unknown_runtimes; /* the store's */
 	uint64_t closed_ns;         /* when it was closed */
 	struct binary *next_closed;
@@ -142,6 +143,9 @@ static inline bool binary_is_pending(const struct binary *binary)
 
 /* A sample has it: reports refer to its module. Says once that its runtime's version is not known. */
 void binary_use(struct binary *binary);
+
+/* A process has two other runtimes already. Says once that the frames of this one are native. */
+void binary_leave_runtime(struct binary *binary);
 
 /* Applies the results of finished jobs. True: something is no longer pending. */
 bool binary_store_collect(struct binary_store *store);

@@ -63,6 +63,7 @@ static int open_profiler(struct dump *d)
 	if (err == 0)
 		profiler_lend(d->profiler, &d->threads);
 	d->threads.has_runtimes = o->native_frames != NATIVE_FRAMES_ONLY;
+	d->threads.has_tasks = d->options->tasks;
 	return err;
 }
 
@@ -226,6 +227,38 @@ static int report_stack(struct dump *d, const struct thread_snapshot *t,
 	return err;
 }
 
+static int report_task(struct dump *d, const struct thread_snapshot *t,
+		       const struct thread_stack *s, size_t number)
+{
+	struct sample sample;
+	int err = 0;
+
+	thread_snapshot_sample(t, s, clock_now_ns(), d->frames, &sample);
+	sample.n_user =
+		task_stacks_frames(&s->tasks, number, d->threads.table, t->snapshot, d->frames);
+	for (size_t i = 0; i < sample.n_user; i++)
+		frame_locate(&d->frames[i], sample.time_ns);
+	sample.is_task = true;
+	sample.n_kernel = 0;
+	sample.kernel_error = 0;
+	sample.fault_address = 0;
+	sample.outcome = s->tasks.stacks[number].is_cut ? DP_DEPTH_LIMIT : DP_COMPLETE;
+	for (size_t i = 0; err == 0 && i < d->outputs.n; i++)
+		err = report_add(d->outputs.reports[i], &sample, &d->totals);
+	return err;
+}
+
+/* If the thread has run since, they may have ended. */
+static int report_tasks(struct dump *d, const struct thread_snapshot *t,
+			const struct thread_stack *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && s->state == THREAD_STILL && i < s->tasks.n; i++)
+		err = report_task(d, t, s, i);
+	return err;
+}
+
 static int report_process(struct dump *d, const struct thread_snapshot *t)
 {
 	int err = 0;
@@ -235,8 +268,35 @@ static int report_process(struct dump *d, const struct thread_snapshot *t)
 
 		if (s->state == THREAD_STILL || s->state == THREAD_ON_CPU)
 			err = report_stack(d, t, s);
+		if (err == 0)
+			err = report_tasks(d, t, s);
 	}
 	return err;
+}
+
+/* Of those of a process, the version is the same. */
+static void tell_missing_tasks(const struct thread_snapshot *t)
+{
+	bool is_known = true;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct thread_stack *s = &t->stacks[i];
+		const char *name = s->thread.thread_name;
+
+		if (s->state != THREAD_STILL && s->tasks.n > 0)
+			log_warning("no tasks of thread %u (%.16s): it ran meanwhile",
+				    s->thread.tid, name);
+		else if (s->tasks.err == -ENOTSUP && is_known)
+			log_warning(
+				"process %d: no tasks: CPython tells from 3.14 on where they are",
+				t->pid);
+		else if (s->tasks.err == 1 ||
+			 (s->tasks.err < 0 && s->tasks.err != -ENOENT && s->tasks.err != -ENOTSUP))
+			log_warning("thread %u (%.16s): of its tasks, only a part is shown%s%s",
+				    s->thread.tid, name, s->tasks.err < 0 ? ": " : "",
+				    s->tasks.err < 0 ? strerror(-s->tasks.err) : "");
+		is_known &= s->tasks.err != -ENOTSUP;
+	}
 }
 
 /* Lists threads without a stack and the reasons; last, because the list may fill a screen. */
@@ -274,6 +334,8 @@ static int take_and_report(struct dump *d)
 	fetch_end(names);
 	for (size_t i = 0; err == 0 && i < d->threads.n; i++)
 		tell_missing(d, &d->threads.of[i]);
+	for (size_t i = 0; err == 0 && i < d->threads.n; i++)
+		tell_missing_tasks(&d->threads.of[i]);
 	if (err == -ENOMEM || err == -ENOSPC)
 		log_error("cannot take the stacks: %s", strerror(-err));
 	return err;

@@ -33,6 +33,7 @@ void thread_snapshot_done(struct thread_snapshot *t)
 		free(t->stacks[i].user);
 		free(t->stacks[i].kernel);
 		free(t->stacks[i].runtime);
+		task_stacks_done(&t->stacks[i].tasks);
 	}
 	free(t->stacks);
 	t->stacks = NULL;
@@ -162,6 +163,13 @@ static int set_runtime(struct thread_snapshot *t, struct thread_stack *s)
 	return 0;
 }
 
+static int set_tasks(struct thread_snapshot *t, struct thread_stack *s)
+{
+	const struct runtime_memory memory = { process_memory_read, t->memory, NULL };
+
+	return task_stacks_read(&s->tasks, t->snapshot, s->thread.thread_base, &memory);
+}
+
 /* Walks a stack in the memory of its process. */
 static int walk(struct thread_snapshot *t, struct thread_stack *s)
 {
@@ -183,6 +191,8 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 		if (t->memory->err < 0)
 			return t->memory->err;
 		err = t->has_runtimes ? set_runtime(t, s) : 0;
+		if (err == 0 && t->has_tasks)
+			err = set_tasks(t, s);
 		if (err < 0)
 			return err;
 	}

@@ -9,6 +9,7 @@
 #include "process/snapshot.h"
 #include "report/sample.h"
 #include "samples/return_check.h"
+#include "samples/task_stacks.h"
 #include "sandbox/process_memory.h"
 #include "samples/unwinder.h"
 #include "samples/thread_reader.h"
@@ -34,6 +35,7 @@ struct thread_stack {
 	size_t n_kernel;
 	int kernel_error;
 	struct dp_runtime *runtime; /* owned; of a language; NULL: none */
+	struct task_stacks tasks;   /* of asyncio, with has_tasks; theirs if it is still */
 };
 
 /*
@@ -47,6 +49,7 @@ struct thread_snapshot {
 	const struct snapshot *snapshot;
 	bool kernel_only;
 	bool has_runtimes; /* also read the frames of languages' runtimes; may be set later */
+	bool has_tasks;    /* and the stacks of tasks; likewise */
 	struct process_memory *memory;
 	struct fetchers *fetchers; /* who read it; NULL: this process does */
 	pid_t thread;              /* a running one, through which memory is read */

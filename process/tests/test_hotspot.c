@@ -38,11 +38,6 @@ static void meet_many(void)
 	hotspot_free(p.hotspot);
 }
 
-static void tell(void)
-{
-	hotspot_tell_unknown(&table);
-}
-
 static int n_lines(const char *text)
 {
 	int n = 0;
@@ -52,6 +47,46 @@ static int n_lines(const char *text)
 		n++;
 	}
 	return n;
+}
+
+static void meet_undescribed(void)
+{
+	struct binary binary = { .elf.vm.is_jvm = 1 };
+	struct mapping m = { .binary = &binary, .bias = 1 << 12 };
+	struct process p = { .pid = 77 };
+
+	hotspot_meet(&p, &m);
+	hotspot_update(&table, &p, 1);
+	hotspot_update(&table, &p, 2);
+	cr_assert_null(hotspot_code(p.hotspot));
+	hotspot_free(p.hotspot);
+}
+
+static void meet_none(void)
+{
+	struct binary binary = { 0 };
+	struct mapping m = { .binary = &binary, .bias = 1 << 12 };
+	struct process p = { .pid = 77 };
+
+	hotspot_meet(&p, &m);
+	cr_assert_null(p.hotspot);
+}
+
+Test(hotspot, one_that_does_not_describe_itself_is_unknown)
+{
+	char *text = said(meet_undescribed);
+
+	cr_expect(strstr(text, "process 77: its JVM is of an unknown kind"), "%s", text);
+	cr_expect_eq(n_lines(text), 1, "%s", text);
+	free(text);
+	text = said(meet_none);
+	cr_expect_str_empty(text);
+	free(text);
+}
+
+static void tell(void)
+{
+	hotspot_tell_unknown(&table);
 }
 
 Test(hotspot, only_the_first_of_many_unknown_ones_are_warned_of)

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "binaries/binary.h"
+#include "log/tests/said.h"
 #include "process/history.h"
 #include "process/snapshot.h"
 
@@ -196,6 +197,42 @@ Test(snapshot, tells_which_mappings_lead_to_runtimes)
 	table_b.runtime_kind = DP_RUNTIME_V8;
 	s = make(5, true);
 	cr_assert(written(s)->runtime == 2 && written(s)->other_runtime == 1);
+	table_a.runtime = table_b.runtime = NULL;
+}
+
+static void make_two(void)
+{
+	(void)make(5, true);
+	(void)make(6, true);
+}
+
+Test(snapshot, tells_of_a_third_runtime_once)
+{
+	static struct dp_runtime_image image;
+	static struct table table_c = { .cell = 1200,
+					.runtime = &image,
+					.runtime_kind = DP_RUNTIME_PERL };
+	static char path[] = "/lib/third";
+	static struct module module = { .path = path };
+	size_t n_told = 0;
+	static struct binary c = { .table = &table_c, .module = &module };
+	char *text;
+
+	c.n_unknown_runtimes = &n_told;
+	mappings[2].binary = &c;
+	mappings[2].bias = 0x1000;
+	table_a.runtime = table_b.runtime = &image;
+	table_a.runtime_kind = DP_RUNTIME_PYTHON;
+	table_b.runtime_kind = DP_RUNTIME_PYTHON;
+	text = said(make_two);
+	cr_expect_str_empty(text);
+	free(text);
+	table_b.runtime_kind = DP_RUNTIME_RUBY;
+	text = said(make_two);
+	cr_expect(strstr(text, "/lib/third: its runtime (perl) is the third of its process"), "%s",
+		  text);
+	cr_expect_eq(n_told, 1);
+	free(text);
 	table_a.runtime = table_b.runtime = NULL;
 }
 

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/task_stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "limits/limits.h"
+#include "process/process.h"
+#include "runtimes/python/python.h"
+#include "runtimes/python/tasks.h"
+#include "samples/runtime_names.h"
+
+/* From this version on, asyncio publishes where its tasks are. */
+#define FIRST_VERSION 0x30e
+
+static int add(void *arg, const struct python_task_stack *stack)
+{
+	struct task_stacks *t = arg;
+
+	if (t->n_frames + stack->n > PYTHON_TASKS_FRAMES)
+		return 1;
+	if (array_reserve(t->stacks, t->n, t->size) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < stack->n; i++) {
+		if (array_reserve(t->frames, t->n_frames, t->frames_size) < 0)
+			return -ENOMEM;
+		t->frames[t->n_frames++] = stack->frames[i];
+	}
+	t->stacks[t->n++] = (struct task_stack){ t->n_frames, stack->is_cut };
+	return 0;
+}
+
+/* The mapping of CPython, or NULL. */
+static const struct mapping *find_python(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_mappings; i++) {
+		const struct mapping *m = &s->mappings[i];
+
+		if (m->binary && m->binary->table && m->binary->table->runtime &&
+		    m->binary->table->runtime_kind == DP_RUNTIME_PYTHON)
+			return m;
+	}
+	return NULL;
+}
+
+/* The address of what asyncio publishes; 0: it is not loaded. */
+static uint64_t find_asyncio(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_mappings; i++) {
+		const struct mapping *m = &s->mappings[i];
+
+		if (m->binary && m->binary->elf.asyncio != 0)
+			return m->bias + m->binary->elf.asyncio;
+	}
+	return 0;
+}
+
+int task_stacks_read(struct task_stacks *t, const struct snapshot *snapshot, uint64_t thread,
+		     const struct runtime_memory *memory)
+{
+	const struct mapping *m = find_python(snapshot);
+	struct python_tasks_place place;
+
+	t->n = t->n_frames = 0;
+	t->err = -ENOENT;
+	if (!m)
+		return 0;
+	place = (struct python_tasks_place){
+		.image = m->binary->table->runtime,
+		.runtime = m->bias + m->binary->table->runtime->python.runtime,
+		.asyncio = find_asyncio(snapshot),
+		.thread = thread,
+	};
+	if (place.image->names.version < FIRST_VERSION)
+		t->err = -ENOTSUP;
+	else if (place.asyncio != 0)
+		t->err = python_tasks_each(&place, memory, add, t);
+	return t->err == -ENOMEM ? -ENOMEM : 0;
+}
+
+void task_stacks_done(struct task_stacks *t)
+{
+	free(t->frames);
+	free(t->stacks);
+	*t = (struct task_stacks){ 0 };
+}
+
+size_t task_stacks_frames(const struct task_stacks *t, size_t number, struct process_table *table,
+			  const struct snapshot *snapshot, struct frame *ret)
+{
+	size_t first = number > 0 ? t->stacks[number - 1].end : 0;
+	size_t n = t->stacks[number].end - first;
+	const struct mapping *m = find_python(snapshot);
+	struct process *p = process_table_find(table, snapshot->pid);
+	struct runtime_names *names = m && p ? runtime_names_find(table, p, DP_RUNTIME_PYTHON,
+								  m->binary->table->runtime) :
+					       NULL;
+
+	for (size_t i = 0; names && i < n; i++) {
+		const struct dp_runtime_frame *f = &t->frames[first + i];
+
+		ret[i] = (struct frame){
+			.address = f->code,
+			.offset = runtime_names_put(names, DP_RUNTIME_PYTHON, f),
+			.module = p->jitted->module,
+			.method = runtime_python.method,
+		};
+	}
+	return names ? n : 0;
+}
