@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/secret.h"
-#include "bpf/abi.h"
 
 enum {
 	OPTION_AUTH_PASSWORD_FILE = 4608,
