@@ -120,21 +120,32 @@ public class Chain {
 		}
 	}
 
-	/* usage: Chain SEED SECONDS */
+	/* Threads that JDK 21 and later have. */
+	static Thread virtual(Runnable body, String name) throws Exception {
+		Class<?> builders = Class.forName("java.lang.Thread$Builder");
+		Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+		builders.getMethod("name", String.class).invoke(builder, name);
+		return (Thread)builders.getMethod("unstarted", Runnable.class).invoke(builder, body);
+	}
+
+	/* usage: Chain SEED SECONDS [virtual] */
 	public static void main(String[] arguments) throws Exception {
 		Random random = new Random(Long.parseLong(arguments[0]));
 		double seconds = Double.parseDouble(arguments[1]);
+		boolean isVirtual = arguments.length > 2;
 		List<Thread> threads = new ArrayList<>();
 		for (int t = 0; t < 2; t++) {
 			int[] plan = random.ints(8, 0, 10).toArray();
-			Thread thread = new Thread(() -> {
+			Runnable body = () -> {
 				new Chain(plan, seconds, "cold").go(0);
 				Chain warm = new Chain(plan, seconds, null);
 				for (int i = 0; i < 30000; i++)
 					sink += warm.go(0);
 				new Chain(plan, seconds, "warm").go(0);
 				new Chain(plan, seconds, "storm").go(0);
-			}, "chain" + t);
+			};
+			String name = "chain" + t;
+			Thread thread = isVirtual ? virtual(body, name) : new Thread(body, name);
 			thread.start();
 			threads.add(thread);
 		}
