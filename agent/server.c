@@ -17,13 +17,13 @@
 #include "agent/recent.h"
 #include "base/cleanup.h"
 #include "base/signals.h"
+#include "limits/limits.h"
 #include "log/log.h"
 
 #define TOKEN_MAX 512
 #define CONNECTIONS 64
 #define IDLE_SECONDS 60
 #define SECONDS_DEFAULT 30
-#define SECONDS_MAX 3600
 #define BEARER "Bearer "
 #define PPROF "pprof"
 #define PICTURE "svg"
@@ -210,7 +210,7 @@ static const char *read_request(struct MHD_Connection *connection, struct pull_r
 {
 	long seconds = SECONDS_DEFAULT, pid = 0;
 
-	if (!read_number(connection, "seconds", SECONDS_MAX, &seconds))
+	if (!read_number(connection, "seconds", PULLS_MAX_SECONDS, &seconds))
 		return "seconds= takes a whole number from 1 to 3600\n";
 	if (!read_number(connection, "pid", INT32_MAX, &pid))
 		return "pid= takes the number of a process\n";

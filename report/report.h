@@ -132,9 +132,6 @@ void report_format_list_names(FILE *to);
 /* Profiles that are compared with each other. */
 #define REPORT_SIDES 2
 
-/* The most strings of a streaming report; about as many are in use at a time. */
-#define REPORT_MAX_STRINGS 16384
-
 /* `to` and the context's strings must outlive the report. */
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,
 	       struct report **ret);
