@@ -262,6 +262,17 @@ class Run:
         return good
 
 
+def measure(dwarfprof, target, seed, seconds):
+    """One run, for check_chains.py."""
+    home, mode, source = target
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([home + "/bin/javac", "-d", folder, shutil.copy(source, folder)], check=True)
+        options = argparse.Namespace(dwarfprof=dwarfprof, seed=seed, show=False)
+        run = Run(options, home, mode, folder)
+        counts = run.count(seconds) if run.is_possible() else collections.Counter()
+    return {**counts, "wrong": counts["wrong"] + counts["rootless"]}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, action="append")
