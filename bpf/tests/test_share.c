@@ -72,3 +72,17 @@ Test(share, is_not_taken_by_a_walk_that_was_preempted)
 	take(1, 500, 9);
 	cr_assert(is_taken(1, 600));
 }
+
+/* A sample whose walk took long copies less. */
+Test(share, of_a_sample_is_for_walk_and_copy)
+{
+	const uint32_t all = DP_MAX_CHUNKS * SHARE_CHUNK_COST;
+
+	cr_assert_eq(share_chunks(0, DP_MAX_CHUNKS), DP_MAX_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST - all, DP_MAX_CHUNKS), DP_MAX_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST - all / 2, DP_MAX_CHUNKS),
+		     DP_MAX_CHUNKS / 2 + SHARE_FREE_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST, DP_MAX_CHUNKS), SHARE_FREE_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST + 1000, DP_MAX_CHUNKS), SHARE_FREE_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST, 2), 2);
+}

@@ -5,12 +5,14 @@
 usage: check_walk_limit.py DWARFPROF PROGRAM-DIR
 
 Each sample of test-programs/costly.S takes milliseconds if nothing bounds it, in which its CPU does
-nothing else; each of test-programs/remapped.c copies most of a megabyte.
+nothing else; each of test-programs/remapped.c copies most of a megabyte, and so would those of costly.S that
+end at no code, after a walk that has taken nearly as long as it may.
 """
 import collections
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,8 @@ SOURCE = os.path.join(os.path.dirname(__file__), "../../test-programs/costly.S")
 # four times, if nothing more is read or searched beyond the limit. The same in microseconds, on any
 # CPU: 100 to 200 on a Xeon, up to 900 where the kernel guards each return and indirect call.
 MOST_TIMES, MOST = 8, 3000
+# How much longer with a copy of the stack, which then is short.
+MOST_TIMES_LATE = 1.3
 # A rate at which whole walks take less than the share of the CPU, SHARE_MAX_NS of a second, in microseconds;
 # and one at which they would take more.
 HZ, SHARE_HZ = 49, 1999
@@ -85,9 +89,22 @@ class WalkLimit(unittest.TestCase):
         times = [s["time_ns"] for s in samples]
         return whole, short, each, (max(times) - min(times)) / 1e9
 
-    def expect_limit(self, variant):
+    def compile(self, variant, *options):
         program = os.path.join(self.directory, variant)
-        subprocess.run(["gcc", "-no-pie", f"-D{variant}", "-o", program, SOURCE], check=True)
+        subprocess.run(["gcc", "-no-pie", f"-D{variant}", *options, "-o", program, SOURCE], check=True)
+        return program
+
+    def expect_late(self, variant, n_frames, most):
+        """A walk that ends before its limit, and is to be finished in user space, copies little."""
+        samples, frame = self.sample(self.compile(variant, f"-DLATE={n_frames}"), 2048, HZ, MIN_SAMPLES)
+        late = [len(s["user_stack"]) for s in samples if s["late"]]
+        self.assertGreater(len(late), 0.9 * len(samples))
+        each = frame * statistics.mean(late)
+        print(f"{variant}, late: {each:.0f} us per sample of {statistics.mean(late):.0f} frames, with a copy of the stack")
+        self.assertLess(each, most)
+
+    def expect_limit(self, variant):
+        program = self.compile(variant)
         whole, _, frame, _ = self.walk(program, 2048)
         self.assertGreater(min(whole), 100)
         each = frame * min(whole)
@@ -95,6 +112,7 @@ class WalkLimit(unittest.TestCase):
         print(f"{variant}: {each:.0f} us per sample, {quarter:.0f} of {min(whole) // 4} of {min(whole)} frames")
         self.assertLess(each, min(MOST, MOST_TIMES * quarter))
         self.expect_share(program, each, min(whole))
+        self.expect_late(variant, min(whole) - 2, MOST_TIMES_LATE * each)
 
     def expect_share(self, program, each, n_frames):
         """Within each second, whole walks take the share at most, and then one more."""
