@@ -124,9 +124,9 @@ class Tracepoints(unittest.TestCase):
         read = [(label["file"], label["word"]) for label in labels if label["at"] == hex(code_of_kernel)]
         self.assertEqual(read, [("<unread>", "<unread>")] * 100)
 
-    def test_fields_as_weights(self):
+    def test_fields_as_values(self):
         samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count)", "--value", "count")
-        self.assertEqual([s["weight"] for s in calls_of(samples, "put")], list(range(1, N + 1)))
+        self.assertEqual([(s["weight"], s["values"]) for s in calls_of(samples, "put")], [(1, {"count": i}) for i in range(1, N + 1)])
 
     def test_texts_in_the_record(self):
         samples, counted, _ = self.record("-e", "tracepoint:sched:sched_switch(from=prev_comm, pid=prev_pid, to=next_comm)")
