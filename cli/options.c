@@ -109,7 +109,8 @@ static const struct argp_option sampling_options[] = {
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,
 	  "sample CPU time and the time that threads are off the CPU, in one profile", 2 },
-	{ "exceptions", OPTION_EXCEPTIONS, NULL, 0, "sample where C++ exceptions are thrown", 2 },
+	{ "exceptions", OPTION_EXCEPTIONS, NULL, 0,
+	  "sample where exceptions of C++ and Python are thrown", 2 },
 	{ "alloc", OPTION_ALLOC, "SIZE", OPTION_ARG_OPTIONAL,
 	  "sample where memory is allocated, every SIZE on average or (1) each time, and what is "
 	  "held at the end (512K)",
