@@ -29,6 +29,7 @@ enum dp_text {
 	DP_TEXT_NONE,
 	DP_TEXT_ENDED,  /* the address of bytes of which a zero is the last */
 	DP_TEXT_SIZED,  /* the address of as many as the argument in front of it says: */
+	DP_TEXT_LIBCXX, /* the address of a std::string of libc++ */
 	DP_TEXT_LENGTH, /* the length of the text behind it, `size` bytes; it has no word */
 };
 

@@ -330,6 +330,33 @@ static __always_inline bool value_what(const struct values_ref *ref, __u32 how, 
 	return true;
 }
 
+/* What a std::string of libc++ has behind its first word; of a short one, behind its first byte. */
+#define LIBCXX_LENGTH 8
+#define LIBCXX_TEXT 16
+
+/*
+ * The text of a std::string of libc++: its lowest bit tells whether the string has a length and an address,
+ * or the text itself, behind a byte with twice its length.
+ */
+static __always_inline int value_libcxx(struct values *v, __u64 *value)
+{
+	__u64 object = *value;
+	__u8 first;
+
+	v->has_length = 1;
+	if (bpf_probe_read_user(&first, sizeof(first), (const void *)object) < 0)
+		return -1;
+	v->length = first >> 1;
+	*value = object + sizeof(first);
+	if (!(first & 1))
+		return 0;
+	if (bpf_probe_read_user(&v->length, sizeof(v->length),
+				(const void *)(object + LIBCXX_LENGTH)) < 0)
+		return -1;
+	return (int)bpf_probe_read_user(value, sizeof(*value),
+					(const void *)(object + LIBCXX_TEXT));
+}
+
 #include "bpf/fields.bpf.h"
 
 /* The word of an argument, of a text its address; 0 if it cannot be read. */
@@ -367,6 +394,10 @@ static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_
 
 	if (dp_has_exceptions && !of_event && err == 0 && a->is_what)
 		text = value_what(ref, a->is_what, &value) ? DP_TEXT_ENDED : DP_TEXT_NONE;
+	if (!of_event && text == DP_TEXT_LIBCXX) {
+		err = err == 0 ? value_libcxx(v, &value) : err;
+		text = DP_TEXT_SIZED;
+	}
 	if (text == DP_TEXT_LENGTH) {
 		value_keep_length(v, a, value, err);
 		return;

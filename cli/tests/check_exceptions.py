@@ -21,7 +21,9 @@ from harness import dwarfprof, program, start, values_beside, wait_until_it_says
 
 N, MANY = 20000, 100000
 EVERY = ["--max-rate", "1000000"]
-TARGETS = ["thrown-O0", "thrown-O2", "thrown-no-pie", "thrown-static", "thrown-clang"]
+TARGETS = ["thrown-O0", "thrown-O2", "thrown-no-pie", "thrown-static", "thrown-clang", "thrown-libcxx"]
+# libc++abi has no USDT probes, which tell of what is thrown again, and not this class: libc++ has.
+REMEMBERS = {"thrown-libcxx": {"has_rethrown_types": False, "unknown": ("std::__1::bad_weak_ptr",)}}
 NO_SAMPLES = 5
 # Logs what each call raises: type, and the message if it is a str of ASCII characters.
 RAISING = """
@@ -69,12 +71,12 @@ sys.stdin.read()
 CUT = 255  # DP_TEXT_CUT in bpf/value_layout.h
 
 
-def wanted(throw, has_messages=True, has_rethrown_types=True):
+def wanted(throw, has_messages=True, has_rethrown_types=True, unknown=()):
     """The labels of a throw that was logged."""
     is_known = has_rethrown_types or throw["function"] not in ("throw_again", "throw_twice")
     labels = {"exception.type": throw["type"] if is_known else "<unknown>"}
     message = throw["message"]
-    if message is not None and has_messages and is_known:
+    if message is not None and has_messages and is_known and throw["type"] not in unknown:
         labels["exception.message"] = message if len(message) < CUT else message[:CUT] + "…"
     if throw["again"]:
         labels["exception.rethrown"] = "true"
@@ -160,7 +162,7 @@ class Exceptions(unittest.TestCase):
         for target in TARGETS:
             if os.path.exists(program(target)):
                 with self.subTest(target=target):
-                    self.check_all(*self.record_most(target, 2000, "--no-symbols"))
+                    self.check_all(*self.record_most(target, 2000, "--no-symbols"), **REMEMBERS.get(target, {}))
 
     def test_the_function_that_threw(self):
         for target in TARGETS:
@@ -169,7 +171,7 @@ class Exceptions(unittest.TestCase):
             with self.subTest(target=target):
                 samples, logged, said = self.record_most(target, 1000)
                 n_through = 0
-                for s, throw in self.check(samples, logged, said):
+                for s, throw in self.check(samples, logged, said, **REMEMBERS.get(target, {})):
                     names = [frame["symbol"] or "" for frame in s["user_stack"]]
                     own = [re.sub(r".*::|\(.*", "", name) for name in names]
                     first = next((name for name in own if name.startswith("throw_")), None)
