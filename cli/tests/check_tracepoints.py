@@ -209,6 +209,11 @@ class Tracepoints(unittest.TestCase):
             calls = calls_of([s for s in samples if s["event"] == event], function)
             self.assertEqual(len(calls), N)
             self.assert_kernel_stacks(calls, event.partition(":")[2])
+        samples, _, _ = self.record("-e", "kprobe:vfs_write(count, third=arg3:u8, file=file->f_mode:u32, name=buf:str)")
+        puts = calls_of(samples, "put")
+        self.assertEqual([s["labels"]["count"] for s in puts], list(range(1, N + 1)))
+        self.assertEqual([s["labels"]["third"] for s in puts], [i % 256 for i in range(1, N + 1)])
+        self.check_error("kprobe:vfs_write(count, x)", "there is no x, but file, buf, count, pos")
         self.check_error("kprobe:vfs_wriet", "no function vfs_wriet; did you mean vfs_write?")
 
     def test_one_side(self):
