@@ -46,7 +46,7 @@ struct binary {
 	bool is_unopened;    /* opening the file failed */
 	struct binary *same; /* another binary of the same file; or NULL */
 	struct table *table; /* owned by the store; NULL: no unwind information */
-	/* Where it throws C++ exceptions; NULL: it does not, or they are not wanted */
+	/* Where it throws exceptions; NULL: it does not, or they are not wanted */
 	struct exception_probe *probe;
 	uid_t user;         /* whose process has mapped it first */
 	size_t n_users;     /* mappings of processes and of snapshots, and jobs */

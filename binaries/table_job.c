@@ -190,7 +190,7 @@ static const char *loss(enum parse_kind kind, int other)
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
 		[PARSE_OBJECT] = "has neither tables nor names",
 		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
-		[PARSE_CXX] = "throws C++ exceptions that are not seen, if it does",
+		[PARSE_CXX] = "throws exceptions that are not seen, if it does",
 		[PARSE_ALLOCATOR] = "makes allocations that are not seen, if it does",
 	};
 

@@ -201,7 +201,9 @@ static int print_annotation(struct annotation *annotation)
 	print_plain(annotation->function);
 	printf(": %.2f %% of all %s, with what is inlined into it",
 	       100 * (double)annotation->self / all,
-	       value_is_time(&annotation->value) ? "time" : "samples");
+	       value_is_time(&annotation->value) ? "time" :
+	       annotation->value.is_own          ? value_noun(&annotation->value) :
+						   "samples");
 	if (annotation->inlined > 0)
 		printf("; not shown: %.2f %% where it is inlined itself",
 		       100 * (double)annotation->inlined / all);

@@ -227,6 +227,12 @@ static int read_side(const struct diff_options *o, struct recording_file *record
 	return 0;
 }
 
+/* The name of what its samples have beside their count. */
+static const char *own_value(const struct report_context *context)
+{
+	return context->value ? context->value : "";
+}
+
 /* A time cannot be compared with a number of events. */
 static int check_sides(const struct diff *diff)
 {
@@ -234,6 +240,11 @@ static int check_sides(const struct diff *diff)
 	const struct value of_a = value_measured(a), of_b = value_measured(b);
 	size_t timed = value_is_time(&of_b);
 
+	if (strcmp(own_value(a), own_value(b)) != 0) {
+		log_error("A has values '%s', B '%s': there is nothing to compare", own_value(a),
+			  own_value(b));
+		return -EINVAL;
+	}
 	if (value_is_time(&of_a) == timed) {
 		if (strcmp(a->event, b->event) != 0)
 			log_warning("A is of %s, B of %s", a->event, b->event);

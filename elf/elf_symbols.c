@@ -121,3 +121,16 @@ const void *elf_bytes_at(const struct elf_file *file, uint64_t address, uint64_t
 	}
 	return NULL;
 }
+
+bool elf_offset_of(const struct elf_file *file, uint64_t address, uint64_t *ret)
+{
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (address >= s->address && address - s->address < s->file_size) {
+			*ret = address - s->address + s->offset;
+			return true;
+		}
+	}
+	return false;
+}

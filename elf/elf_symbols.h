@@ -39,4 +39,7 @@ uint64_t elf_find_section(const struct elf_file *file, const char *name, uint64_
  */
 const void *elf_bytes_at(const struct elf_file *file, uint64_t address, uint64_t size);
 
+/* Where in the file the byte at an address is. False: nowhere. */
+bool elf_offset_of(const struct elf_file *file, uint64_t address, uint64_t *ret);
+
 #endif

@@ -54,6 +54,8 @@ int trace_record_read(FILE *format, bool is_syscall, struct trace_record *ret);
  */
 int trace_record_of_function(const char *path, const char *function, struct trace_record *ret);
 int trace_record_of_tracepoint(const char *path, const char *name, struct trace_record *ret);
+/* The record of a function is instead what its registers are where it begins: struct pt_regs. */
+void trace_record_use_registers(struct trace_record *record);
 void trace_record_done(struct trace_record *record);
 
 /* A type without its qualifiers and names; NULL: not known. */

@@ -250,6 +250,8 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.hz = p->needs.hz,
 		.period = p->needs.period,
 		.counts = p->needs.counts,
+		.value = o->value,
+		.value_unit = o->value ? p->value_unit : NULL,
 		.several = p->several,
 		.n_several = p->needs.session.has_several ? profiler_n_events(o) : 0,
 		.events = p->needs.session.programs,
@@ -359,6 +361,16 @@ static int take_resting(struct profiler *p, struct resting *ret)
 	return err;
 }
 
+/* Reports, which have begun, show it from the first sample on. */
+static void name_unit(struct profiler *p)
+{
+	const char *unit = p->options->value_unit;
+
+	if (!unit && p->options->value)
+		unit = value_labels_unit(&p->value_labels);
+	snprintf(p->value_unit, sizeof(p->value_unit), "%s", unit && *unit ? unit : "count");
+}
+
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	const struct event_means means = { &p->session, p->stores.parsers, &p->stores.table };
@@ -388,6 +400,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
 					&p->value_labels, &p->drain.spans, &p->probes);
+	name_unit(p);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);

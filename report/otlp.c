@@ -164,8 +164,10 @@ static void set_types(struct otlp *otlp)
 	if (context->n_several == 0 && context->hz > 0)
 		add_cpu_type(otlp);
 	for (size_t i = 0; i < n; i++) {
-		if (!value_is_time(&values[i])) {
-			if (context->n_several > 0 || n == 1)
+		if (values[i].is_own) {
+			add_type(otlp, &values[i])->has_values = true;
+		} else if (!value_is_time(&values[i])) {
+			if (context->n_several > 0 || n == 1 || context->value)
 				add_count_type(otlp, &values[i]);
 		} else if (context->timed || values[i].events != EVENT_BIT(DP_EVENT_CPU)) {
 			add_time_type(otlp, &values[i]);

@@ -105,6 +105,8 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 		.target = recording_context_text(ret, "target"),
 		.event = recording_context_text(ret, "event"),
 		.counts = recording_context_text(ret, "counts"),
+		.value = recording_context_text(ret, "value"),
+		.value_unit = recording_context_text(ret, "value_unit"),
 		.command = recording_context_text(ret, "command"),
 		.host = recording_context_text(ret, "host"),
 		.kernel = recording_context_text(ret, "kernel"),
@@ -132,7 +134,8 @@ static bool are_of_same_events(const struct report_context *x, const struct repo
 {
 	bool are_same = text_is_same(x->event, y->event) && text_is_same(x->counts, y->counts) &&
 			x->period == y->period && x->events == y->events &&
-			x->n_several == y->n_several;
+			x->n_several == y->n_several && text_is_same(x->value, y->value) &&
+			text_is_same(x->value_unit, y->value_unit);
 
 	for (size_t i = 0; are_same && i < x->n_several; i++)
 		are_same = text_is_same(x->several[i].name, y->several[i].name);

@@ -51,6 +51,8 @@ struct report_context {
 	const struct report_event *several; /* if several events were sampled, each of them */
 	size_t n_several;                   /* 0: there is one */
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
+	const char *value;  /* a number that each event has beside its count: "size"; NULL: none */
+	const char *value_unit;           /* "bytes" */
 	const struct report_parts *parts; /* NULL: one file */
 	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
 	bool main_value;                  /* of several values, only the count and the last */

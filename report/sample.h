@@ -36,7 +36,7 @@ struct sample {
 	enum dp_event event;
 	enum dp_state state; /* of an off-CPU interval */
 	uint64_t weight;     /* number of events that it stands for */
-	uint64_t value_ns;   /* duration of each; 0: not measured */
+	uint64_t value_ns;   /* duration of each, or another number (value.h); 0: not measured */
 	uint32_t cpu;
 	pid_t pid, tid;
 	char comm[DP_COMM_SIZE + 1];

@@ -244,6 +244,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	const struct resolver resolver = { &d->return_check, &d->table->binaries->tables,
 					   process_table_find(d->table, (pid_t)raw->pid) };
 	size_t n_user = resolver_frames(&resolver, snapshot, p, walk, raw, d->frames);
+	const uint64_t number = value_labels_number(d->label_sources.values, q->sample);
 	struct span_list calls = { 0 };
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	const struct snapshot *in_kernel = snapshot;
@@ -252,8 +253,8 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		.time_ns = raw->time_ns,
 		.event = (enum dp_event)raw->event,
 		.state = off_cpu ? (enum dp_state)raw->state : 0,
-		.weight = value_labels_weight(d->label_sources.values, q->sample),
-		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : 0,
+		.weight = raw->weight,
+		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : number,
 		.cpu = raw->cpu,
 		.pid = (pid_t)raw->pid,
 		.tid = (pid_t)raw->tid,

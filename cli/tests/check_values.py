@@ -160,14 +160,14 @@ class Values(valued.ValuedTest):
         self.assertEqual({s["factor"] for s in samples}, {200})
         self.assertGreater(len({s["by"] for s in samples}), 25)
 
-    def test_a_value_instead_of_a_count(self):
+    def test_a_value_beside_the_count(self):
         probe = f"uprobe:{program('valued')}:take(level=request->level, id=request->id)"
         written, logged, _, _ = self.record(probe, 1000, "--value", "level")
         samples = [json.loads(line) for line in written.splitlines()]
         self.assertGreater(len(samples), 500)
         for s in samples:
             self.assertEqual(s["labels"], {"id": s["labels"]["id"]})
-            self.assertEqual(s["weight"], logged[s["labels"]["id"]]["level"])
+            self.assertEqual((s["weight"], s["values"]), (1, {"level": logged[s["labels"]["id"]]["level"]}))
         written, logged, lost, _ = self.record(probe.replace(", id=request->id", ""), 1000, "--value", "level", form="folded")
         total = sum(int(line.rpartition(" ")[2]) for line in written.splitlines())
         wanted = sum(values["level"] for values in logged.values())
