@@ -396,13 +396,14 @@ static long walk_loop_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	enum dp_outcome outcome;
 
+	/* A call costs more than this test. */
+	if (memo_may(w) && walk_by_memo(w))
+		return 0;
+	/* Behind the memo, which looks nothing up. */
 	if (walk_is_over(w)) {
 		w->out.sample.outcome = DP_WALK_LIMIT;
 		return 1;
 	}
-	/* A call costs more than this test. */
-	if (memo_may(w) && walk_by_memo(w))
-		return 0;
 	if (fast_path_may(w) && walk_fast_path(w))
 		return 0;
 	w->at.cost += WALK_COST_FRAME;

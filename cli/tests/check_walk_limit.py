@@ -27,8 +27,8 @@ SOURCE = os.path.join(os.path.dirname(__file__), "../../test-programs/costly.S")
 # four times, if nothing more is read or searched beyond the limit. The same in microseconds, on any
 # CPU: 100 to 200 on a Xeon, up to 900 where the kernel guards each return and indirect call.
 MOST_TIMES, MOST = 8, 3000
-# How much longer with a copy of the stack, which then is short.
-MOST_TIMES_LATE = 1.3
+# How much longer with a copy of the stack, which then is short: the shortest of so many times, as load only adds.
+MOST_TIMES_LATE, ATTEMPTS = 1.7, 5
 # A rate at which whole walks take less than the share of the CPU, SHARE_MAX_NS of a second, in microseconds;
 # and one at which they would take more.
 HZ, SHARE_HZ = 49, 1999
@@ -90,18 +90,28 @@ class WalkLimit(unittest.TestCase):
         return whole, short, each, (max(times) - min(times)) / 1e9
 
     def compile(self, variant, *options):
-        program = os.path.join(self.directory, variant)
+        program = os.path.join(self.directory, "".join((variant, *options)))
         subprocess.run(["gcc", "-no-pie", f"-D{variant}", *options, "-o", program, SOURCE], check=True)
         return program
 
-    def expect_late(self, variant, n_frames, most):
-        """A walk that ends before its limit, and is to be finished in user space, copies little."""
-        samples, frame = self.sample(self.compile(variant, f"-DLATE={n_frames}"), 2048, HZ, MIN_SAMPLES)
+    def late(self, variant, program):
+        """The time of a sample that ends before the limit and is to be finished in user space, in microseconds."""
+        samples, frame = self.sample(program, 2048, HZ, MIN_SAMPLES)
         late = [len(s["user_stack"]) for s in samples if s["late"]]
         self.assertGreater(len(late), 0.9 * len(samples))
         each = frame * statistics.mean(late)
         print(f"{variant}, late: {each:.0f} us per sample of {statistics.mean(late):.0f} frames, with a copy of the stack")
-        self.assertLess(each, most)
+        return each
+
+    def expect_late(self, variant, program, n_frames, each):
+        """A walk that ends before its limit, and is to be finished in user space, copies little."""
+        late, times = self.compile(variant, f"-DLATE={n_frames - 2}"), []
+        for _ in range(ATTEMPTS):
+            times.append(self.late(variant, late))
+            if min(times) < MOST_TIMES_LATE * each:
+                return
+            each = min(each, self.walk(program, 2048)[2] * n_frames)
+        self.fail(f"with a copy {min(times):.0f} us, without {each:.0f}")
 
     def expect_limit(self, variant):
         program = self.compile(variant)
@@ -112,7 +122,7 @@ class WalkLimit(unittest.TestCase):
         print(f"{variant}: {each:.0f} us per sample, {quarter:.0f} of {min(whole) // 4} of {min(whole)} frames")
         self.assertLess(each, min(MOST, MOST_TIMES * quarter))
         self.expect_share(program, each, min(whole))
-        self.expect_late(variant, min(whole) - 2, MOST_TIMES_LATE * each)
+        self.expect_late(variant, program, min(whole), each)
 
     def expect_share(self, program, each, n_frames):
         """Within each second, whole walks take the share at most, and then one more."""
