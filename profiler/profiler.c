@@ -310,6 +310,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	if (p->needs.session.has_values || p->needs.session.label_probes > 0)
 		p->drain.label_sources.values = &p->value_labels;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
+	p->drain.last_wait = (struct last_wait){ o->is_interrupted, o->interrupt_arg };
 	return err;
 }
 
