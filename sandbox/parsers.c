@@ -516,7 +516,7 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 		if (err == 0)
 			err = parser_take(request->kind, &reply, files.result, size, ret);
 	}
-	if (answered && err != -EPROTO && !is_alone)
+	if (answered && err != -EPROTO && err != -ECONNABORTED && !is_alone)
 		give(p, &parser);
 	else
 		end_parser(p, &parser, request, is_stuck);
