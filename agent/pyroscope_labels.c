@@ -48,22 +48,36 @@ static void cut(char *value)
 	strcpy(value + n, CUT);
 }
 
-void pyroscope_labels_bound(struct named_labels *profile)
+static bool is_too_long(const struct named_label *label)
+{
+	return strlen(label->name) > PYROSCOPE_MAX_NAME;
+}
+
+/* From the last one on, until there are not too many. */
+static void remove_last(struct named_labels *profile, bool of_programs)
 {
 	size_t n = pyroscope_labels_count(profile);
 
-	for (size_t i = profile->n; i-- > 0;) {
+	for (size_t i = profile->n; i-- > 0 && n > PYROSCOPE_PROFILE_LABELS;) {
 		const struct named_label *label = &profile->items[i];
 
-		if (!is_sent(label))
+		if (!is_sent(label) || (of_programs && !label->is_programs))
 			continue;
-		if (n > PYROSCOPE_PROFILE_LABELS || strlen(label->name) > PYROSCOPE_MAX_NAME) {
-			named_labels_remove(profile, i);
-			n--;
-		} else {
-			cut(label->value);
-		}
+		named_labels_remove(profile, i);
+		n--;
 	}
+}
+
+void pyroscope_labels_bound(struct named_labels *profile)
+{
+	for (size_t i = profile->n; i-- > 0;)
+		if (is_sent(&profile->items[i]) && is_too_long(&profile->items[i]))
+			named_labels_remove(profile, i);
+	remove_last(profile, true);
+	remove_last(profile, false);
+	for (size_t i = 0; i < profile->n; i++)
+		if (is_sent(&profile->items[i]))
+			cut(profile->items[i].value);
 }
 
 static bool is_taken(const struct label_set *profile, const char *name)
