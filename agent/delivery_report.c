@@ -246,10 +246,11 @@ static int add_pyroscope(struct delivery_report *r, const struct series_sample *
 	return err;
 }
 
-/* One that is folded is of no process. */
+/* One that is folded is of no process, and no attribute tells it apart that no set counts. */
 static void fold(struct sample *sample, enum series_kept kept)
 {
-	sample->pid = 0;
+	sample->pid = sample->tid = 0;
+	sample->is_folded = true;
 	if (kept >= SERIES_COMM)
 		strcpy(sample->thread_name, SERIES_OTHER);
 	if (kept >= SERIES_SERVICE)
