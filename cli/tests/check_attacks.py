@@ -4,19 +4,25 @@
 
 usage: check_attacks.py DWARFPROF PROGRAM-DIR
 
-All files and programs are theirs; what they mount, they have mounted themselves, in a user namespace.
+All files and programs are theirs; what they mount, they have mounted themselves, in a user namespace. Runs in a mount namespace
+with its own /var/cache.
 """
 import collections
+import contextlib
 import json
 import lzma
 import os
 import re
 import shutil
+import struct
 import subprocess
+import sys
+import tempfile
 import threading
 import time
 import zlib
 
+import check_cache
 import harness
 from check_sandbox import command, helpers
 from check_slow_files import SENTENCE
@@ -28,6 +34,8 @@ GIB = 1 << 30
 INFLATED = 3 * GIB
 # MiB: of the profiler, and of any helper (CONFINE_MEMORY, and what else it has).
 OWN_MOST, HELPER_MOST = 300, 1024 + 200
+# A symbol table of zeros, which takes long enough to read.
+N_CUT_SYMBOLS = 4 << 20
 LOOP = "int main(void) { for (volatile int i = 0;; i++) continue; }\n"
 
 
@@ -98,19 +106,21 @@ class Attacks(Ending):
         harness.wait_until_it_runs(process.pid, 0.05)
         return process.pid
 
-    def profile(self, *pids, seconds=0.1):
+    def profile(self, *pids, args=(), seconds=0.1, meanwhile=contextlib.nullcontext):
         """Besides a program of root's, which is sampled as ever; returns the samples of the others."""
         path = self.path("out.jsonl")
         with harness.busy() as busy:
-            profiler = self.start("-F", "499", "-p", ",".join(map(str, (*pids, busy))), "-o", path)
+            profiler = self.start("-F", "499", "-p", ",".join(map(str, (*pids, busy))), *args, "-o", path)
             memory = Memory(profiler.pid)
             self.began(profiler)
             self.is_said("sampling ")
             harness.wait_until_it_runs(int(busy), seconds)
-            self.interrupt(profiler, seconds=12)
+            with meanwhile():
+                self.interrupt(profiler, seconds=12)
         memory.join()
         print(f"MiB: {memory.own}, and of a helper {memory.of_helpers}", flush=True)
-        self.assertLess(memory.own, OWN_MOST, self.said())
+        if "--sandbox=off" not in args:
+            self.assertLess(memory.own, OWN_MOST, self.said())
         self.assertLess(memory.of_helpers, HELPER_MOST, self.said())
         with open(path) as file:
             *samples, totals = map(json.loads, file)
@@ -139,7 +149,78 @@ class Attacks(Ending):
         self.assertIn("file_not_readable", {s["outcome"] for s in self.profile(pid)})
         self.assertIn(SENTENCE, harness.read(self.path("out.jsonl")))
 
+    def test_false_names(self):
+        """Below an overlay, with the build id, inode, size and times of root's program; and both are in a cache before."""
+        theirs = tempfile.TemporaryDirectory()
+        self.addCleanup(theirs.cleanup)
+        os.chmod(theirs.name, 0o755)
+        program = shutil.copy(harness.program("fibonacci"), self.path("program"))
+        with open(program, "rb") as file:
+            content = file.read()
+        false = os.path.join(theirs.name, "false")
+        with open(false, "wb") as file:
+            file.write(content.replace(b"fibonacci", b"fakenames"))
+        check_cache.wait_until_settled(program)
+        files = self.enterContext(UserFiles(theirs.name, false, ["program"], like=program, overlay=True))
+        pid = files.run(*files.paths(), "3600")
+        harness.wait_until_it_runs(pid, 0.05)
+        self.assertEqual([getattr(os.stat(f"/proc/{pid}/exe"), name) for name in ("st_ino", "st_size", "st_mtime_ns")],
+                         [getattr(os.stat(program), name) for name in ("st_ino", "st_size", "st_mtime_ns")])
+        check_cache.use_new_cache()
+
+        def names(*pids):
+            result, = harness.run_at_once([harness.DWARFPROF, "-F", "499", "-p", ",".join(pids)], of=pids, seconds=0.1)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stdout
+        with harness.Target(program, "3600") as ours:
+            self.assertIn("fakenames", names(str(pid)))
+            for pids in (ours,), (ours, str(pid)), (ours,):
+                found = names(*pids)
+                self.assertIn(";main;fibonacci", found)
+                if len(pids) == 1:
+                    self.assertNotIn("fakenames", found)
+
     # Files that are cut off while they are read.
+
+    @contextlib.contextmanager
+    def cut(self, path, keep):
+        """Again and again, with holes in place of what was there."""
+        size, ends = os.path.getsize(path), threading.Event()
+
+        def run():
+            while not ends.wait(0.002):
+                os.truncate(path, keep)
+                os.truncate(path, size)
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            thread.join()
+
+    def make_library(self):
+        """Its symbol table is one of holes behind all that was there, of which the size is returned, too."""
+        path = self.make(LOOP.replace("main", "work"), "-shared", "-fPIC", name="library.so")
+        with open(path, "r+b") as file:
+            content = bytearray(file.read())
+            headers, = struct.unpack_from("<Q", content, 0x28)
+            size, n = struct.unpack_from("<HH", content, 0x3a)
+            for at in range(headers, headers + n * size, size):
+                if struct.unpack_from("<I", content, at + 4)[0] == 2:  # SHT_SYMTAB
+                    struct.pack_into("<QQ", content, at + 24, len(content) + 4095 & ~4095, 24 * N_CUT_SYMBOLS)
+            file.seek(0)
+            file.write(content)
+            file.truncate((len(content) + 4095 & ~4095) + 24 * N_CUT_SYMBOLS)
+            return path, len(content)
+
+    def test_symbols_that_are_cut_off(self):
+        path, keep = self.make_library()
+        program = self.make("int work(void); int main(void) { return work(); }\n", "-Wl,--no-as-needed", path)
+        for args in (), ("--sandbox=off",):
+            with self.subTest(args):
+                pid = self.run_theirs(program)
+                self.assertTrue(self.profile(pid, args=args, meanwhile=lambda: self.cut(path, keep)))
 
     def test_tables_of_what_is_cut_off(self):
         """Code of which every byte has a row: reading the unwind information takes a while."""
@@ -175,9 +256,8 @@ class Attacks(Ending):
     def link_debug_file(self, content):
         """A program whose debug file is that."""
         self.make(LOOP, "-g")
-        self.put("program.debug", b"")
-        self.as_nobody("objcopy", "--strip-debug", "--add-gnu-debuglink=program.debug", "program")
         self.put("program.debug", content)
+        self.as_nobody("objcopy", "--strip-debug", "--add-gnu-debuglink=program.debug", "program")
         return self.run_theirs(self.path("program"))
 
     def check_names(self, pid):
@@ -222,5 +302,12 @@ class Attacks(Ending):
         self.profile(pid)
 
 
-if __name__ == "__main__":
+def main():
+    if os.geteuid() == 0 and "DWARFPROF_TEST_NAMESPACE" not in os.environ:
+        os.environ["DWARFPROF_TEST_NAMESPACE"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
     harness.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -111,6 +111,27 @@ class End(Ending):
         wait_for(lambda: "finder" in map(name, helpers(profiler.pid)[1]))
         self.interrupt(profiler, codes=(0, 1, 5))
 
+    def test_a_table_that_samples_wait_for(self):
+        program = shutil.copy(harness.program("fibonacci"), self.path("slow"))
+        files = self.mounted(program, ["slow"], hangs=(OPEN,))
+        for args in (), ("-d", str(DURATION)):
+            with self.subTest(args), harness.busy() as busy:
+                profiler = self.start("-p", str(os.getpid()), *args, "-o", self.path("x.folded"))
+                files.hang_for(profiler.pid)
+                self.is_said("sampling ")
+                began = time.monotonic()
+                process = subprocess.Popen([*files.paths(), "3600"])
+                self.addCleanup(process.wait)
+                self.addCleanup(process.kill)
+                harness.wait_until_it_runs(process.pid, 0.05)
+                if args:
+                    with self.in_time(profiler, DURATION + BOUND - (time.monotonic() - began)):
+                        pass
+                    continue
+                harness.wait_until_it_runs(int(busy), 0.05)
+                self.interrupt(profiler)
+                self.assertIn("fibonacci;_start;", harness.read(self.path("x.folded")))
+
     def test_names(self):
         """That take long: those that are there by then are written."""
         subprocess.run(["gcc", "-O1", "-xc", "-", "-o", self.path("program")], input=SYMBOLS, text=True, check=True)
