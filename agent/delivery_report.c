@@ -130,7 +130,7 @@ static void narrow(const struct delivery *delivery, enum kind kind, struct repor
 {
 	context->max_frames = delivery->max_frames > 0 || kind == KIND_ALL ? delivery->max_frames :
 									     PYROSCOPE_FRAMES;
-	context->bare = kind != KIND_ALL;
+	context->for_pyroscope = kind != KIND_ALL;
 	context->main_value = kind == KIND_WALL;
 	if (kind == KIND_EVENTS)
 		context->events &= ~EVENT_BIT(DP_EVENT_OFF_CPU);

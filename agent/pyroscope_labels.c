@@ -99,20 +99,23 @@ static bool is_taken(const struct label_set *profile, const char *name)
 	return false;
 }
 
-/* A name that says something else here gets another one. */
+/* A name that says something else here gets another one, which may be taken as well. */
 static int make_name(const struct label_set *profile, const char *key, char **ret)
 {
 	_cleanup_free_ char *name = named_label_name(key);
 
-	if (!name)
-		return -ENOMEM;
-	if (strlen(name) > PYROSCOPE_MAX_NAME / 2)
+	if (name && strlen(name) > PYROSCOPE_MAX_NAME / 2)
 		name[PYROSCOPE_MAX_NAME / 2] = '\0';
-	if (asprintf(ret, "%s%s", is_taken(profile, name) ? "label_" : "", name) < 0) {
-		*ret = NULL;
-		return -ENOMEM;
+	while (name && is_taken(profile, name)) {
+		char *other = NULL;
+
+		if (asprintf(&other, "label_%s", name) < 0)
+			other = NULL;
+		free(name);
+		name = other;
 	}
-	return 0;
+	*ret = steal_ptr(name);
+	return *ret ? 0 : -ENOMEM;
 }
 
 static int add_own(struct label_list *list, const struct label_set *profile,

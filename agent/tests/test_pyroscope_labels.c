@@ -81,6 +81,15 @@ Test(pyroscope_labels, names_that_mean_something_else)
 	cr_assert(label_set_has(made, "pid", "8"));
 }
 
+Test(pyroscope_labels, names_that_are_made_may_be_taken_as_well)
+{
+	add("rack", "1");
+	of_profile("resource:rack", "2");
+	of_profile("resource:label_rack", "3");
+	cr_assert_eq(make(), 1);
+	cr_assert(label_set_has(made, "label_label_rack", "1"));
+}
+
 Test(pyroscope_labels, one_of_each_name)
 {
 	add("a.b", "1");

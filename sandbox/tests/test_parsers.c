@@ -186,12 +186,12 @@ Test(parsers, get_files_of_one_owner)
 	cr_assert_eq(children(spawner(), found), n);
 }
 
-/* What each layer is for; each has to fail alone. */
 static void *do_nothing(void *arg)
 {
 	return arg;
 }
 
+/* What each layer is for; each has to fail alone. */
 static const char *break_out(void)
 {
 	char *const arguments[] = { (char *)"true", NULL };
