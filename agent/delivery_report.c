@@ -130,7 +130,7 @@ static void narrow(const struct delivery *delivery, enum kind kind, struct repor
 {
 	context->max_frames = delivery->max_frames > 0 || kind == KIND_ALL ? delivery->max_frames :
 									     PYROSCOPE_FRAMES;
-	context->bare = kind != KIND_ALL;
+	context->for_pyroscope = kind != KIND_ALL;
 	context->main_value = kind == KIND_WALL;
 	if (kind == KIND_EVENTS)
 		context->events &= ~EVENT_BIT(DP_EVENT_OFF_CPU);
@@ -246,10 +246,11 @@ static int add_pyroscope(struct delivery_report *r, const struct series_sample *
 	return err;
 }
 
-/* One that is folded is of no process. */
+/* One that is folded is of no process, and no attribute tells it apart that no set counts. */
 static void fold(struct sample *sample, enum series_kept kept)
 {
-	sample->pid = 0;
+	sample->pid = sample->tid = 0;
+	sample->is_folded = true;
 	if (kept >= SERIES_COMM)
 		strcpy(sample->thread_name, SERIES_OTHER);
 	if (kept >= SERIES_SERVICE)

@@ -48,22 +48,36 @@ static void cut(char *value)
 	strcpy(value + n, CUT);
 }
 
-void pyroscope_labels_bound(struct named_labels *profile)
+static bool is_too_long(const struct named_label *label)
+{
+	return strlen(label->name) > PYROSCOPE_MAX_NAME;
+}
+
+/* From the last one on, until there are not too many. */
+static void remove_last(struct named_labels *profile, bool of_programs)
 {
 	size_t n = pyroscope_labels_count(profile);
 
-	for (size_t i = profile->n; i-- > 0;) {
+	for (size_t i = profile->n; i-- > 0 && n > PYROSCOPE_PROFILE_LABELS;) {
 		const struct named_label *label = &profile->items[i];
 
-		if (!is_sent(label))
+		if (!is_sent(label) || (of_programs && !label->is_programs))
 			continue;
-		if (n > PYROSCOPE_PROFILE_LABELS || strlen(label->name) > PYROSCOPE_MAX_NAME) {
-			named_labels_remove(profile, i);
-			n--;
-		} else {
-			cut(label->value);
-		}
+		named_labels_remove(profile, i);
+		n--;
 	}
+}
+
+void pyroscope_labels_bound(struct named_labels *profile)
+{
+	for (size_t i = profile->n; i-- > 0;)
+		if (is_sent(&profile->items[i]) && is_too_long(&profile->items[i]))
+			named_labels_remove(profile, i);
+	remove_last(profile, true);
+	remove_last(profile, false);
+	for (size_t i = 0; i < profile->n; i++)
+		if (is_sent(&profile->items[i]))
+			cut(profile->items[i].value);
 }
 
 static bool is_taken(const struct label_set *profile, const char *name)
@@ -85,20 +99,23 @@ static bool is_taken(const struct label_set *profile, const char *name)
 	return false;
 }
 
-/* A name that says something else here gets another one. */
+/* A name that says something else here gets another one, which may be taken as well. */
 static int make_name(const struct label_set *profile, const char *key, char **ret)
 {
 	_cleanup_free_ char *name = named_label_name(key);
 
-	if (!name)
-		return -ENOMEM;
-	if (strlen(name) > PYROSCOPE_MAX_NAME / 2)
+	if (name && strlen(name) > PYROSCOPE_MAX_NAME / 2)
 		name[PYROSCOPE_MAX_NAME / 2] = '\0';
-	if (asprintf(ret, "%s%s", is_taken(profile, name) ? "label_" : "", name) < 0) {
-		*ret = NULL;
-		return -ENOMEM;
+	while (name && is_taken(profile, name)) {
+		char *other = NULL;
+
+		if (asprintf(&other, "label_%s", name) < 0)
+			other = NULL;
+		free(name);
+		name = other;
 	}
-	return 0;
+	*ret = steal_ptr(name);
+	return *ret ? 0 : -ENOMEM;
 }
 
 static int add_own(struct label_list *list, const struct label_set *profile,

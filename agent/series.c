@@ -210,6 +210,16 @@ static bool is_service(const struct label *label)
 	return strcmp(resource_label_plain(label->key), "service.name") == 0;
 }
 
+/* What is no fact. */
+static int add_programs(const struct label *label, struct named_labels *to)
+{
+	int err = process_label_is_fact(label->key);
+
+	return err != 0 ?
+		       (err < 0 ? err : 0) :
+		       named_labels_set_programs(to, resource_label_plain(label->key), label->text);
+}
+
 /* First the facts, as a program may set as many others as there is room for. */
 static int add_process(const struct series_options *o, const struct label_set *process,
 		       struct named_labels *to)
@@ -225,8 +235,10 @@ static int add_process(const struct series_options *o, const struct label_set *p
 	}
 	at = 0;
 	while (err >= 0 && label_set_next(process, &at, &label))
-		if (label.text && (is_service(&label) || pyroscope_labels_count(to) < find_room(o)))
+		if (label.text && is_service(&label))
 			err = named_labels_set(to, resource_label_plain(label.key), label.text);
+		else if (label.text && pyroscope_labels_count(to) < find_room(o))
+			err = add_programs(&label, to);
 	return err < 0 ? err : 0;
 }
 

@@ -16,6 +16,7 @@
 #include "agent/pulls.h"
 #include "agent/recent.h"
 #include "base/cleanup.h"
+#include "base/secret.h"
 #include "base/signals.h"
 #include "limits/limits.h"
 #include "log/log.h"
@@ -49,31 +50,10 @@ struct request {
 	int err; /* of asking for it */
 };
 
-/* 0 or a negative errno; -ENODATA: the first line is empty. */
-static int read_first_line(const char *path, char ret[TOKEN_MAX])
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t n = 0;
-	ssize_t got = 1;
-
-	if (fd < 0)
-		return -errno;
-	/* Not by stdio, whose buffer would keep it. */
-	while (got > 0 && n < TOKEN_MAX - 1 && !memchr(ret, '\n', n)) {
-		got = read(fd, ret + n, TOKEN_MAX - 1 - n);
-		n += got > 0 ? (size_t)got : 0;
-	}
-	if (got < 0)
-		return -errno;
-	ret[n] = '\0';
-	ret[strcspn(ret, "\r\n")] = '\0';
-	return ret[0] ? 0 : -ENODATA;
-}
-
 static int read_token(struct server *s)
 {
 	const char *path = s->options.token_file;
-	int err = path ? read_first_line(path, s->token) : 0;
+	int err = path ? secret_read_line(path, s->token, sizeof(s->token)) : 0;
 
 	if (err < 0 && !s->options.is_again)
 		log_error("cannot read the token in %s: %s", path,
@@ -526,7 +506,7 @@ int server_open(const struct server_options *options, struct server **ret)
 bool server_has_token(const struct server *s, const char *token_file)
 {
 	char token[TOKEN_MAX] = "";
-	int err = token_file ? read_first_line(token_file, token) : 0;
+	int err = token_file ? secret_read_line(token_file, token, sizeof(token)) : 0;
 	bool is_same = err == 0 && is_equal(token, s->token);
 
 	explicit_bzero(token, sizeof(token));

@@ -220,6 +220,11 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 	return err == -ECONNABORTED || err == -EAGAIN ? -EAGAIN : -EBADMSG;
 }
 
+static bool is_given_up(const struct table_job *j)
+{
+	return j->job.ends && __atomic_load_n(j->job.ends, __ATOMIC_RELAXED);
+}
+
 static int ask_facts(struct table_job *j, int frames_fd, struct parse_result *ret)
 {
 	if (j->memory)
@@ -241,6 +246,8 @@ static int open_debug_file(void *arg, const struct debug_place *place, int root)
 {
 	struct table_job *j = arg;
 
+	if (is_given_up(j))
+		return -ECANCELED;
 	return finders_open_debug(parsers_finders(j->parsers), j->user, place, root);
 }
 
@@ -274,6 +281,9 @@ static int parse(struct table_job *j, struct parse_result *ret)
 	}
 	if (j->frames_fd >= 0)
 		add_frames(j, ret);
+	/* It may have a debug file that was not looked at. */
+	if (is_given_up(j))
+		return -ECANCELED;
 	j->origin = ret->facts.origin;
 	j->is_parsed = true;
 	return 0;

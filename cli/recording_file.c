@@ -214,7 +214,7 @@ void recording_file_rewind(struct recording_file *r)
 	r->reader = recording_reader_free(r->reader);
 	if (r->file)
 		fclose(r->file);
-	r->n_opened = r->n_unlike = r->n_missing = 0;
+	r->n_opened = r->n_unlike = r->n_missing = r->n_too_many = 0;
 	r->file = open_number(r, 0);
 	r->open_err = r->file ? 0 : -errno;
 }
@@ -280,13 +280,16 @@ void recording_file_close(struct recording_file *r)
 static int open_next(struct recording_file *r)
 {
 	while (r->n_opened < r->list.n) {
-		const char *path = r->list.of[r->n_opened].path;
+		const struct listed_recording *listed = &r->list.of[r->n_opened];
+		const char *path = listed->path;
 		char why[RECORDING_WHY_SIZE] = "";
 		FILE *file = open_number(r, r->n_opened++);
 		int err;
 
 		if (!file) {
-			log_warning("%s is left out: %s", path, explain(r, -errno));
+			r->n_too_many += listed->is_one_too_many;
+			if (!listed->is_one_too_many || log_enabled(LOG_DEBUG))
+				log_warning("%s is left out: %s", path, explain(r, -errno));
 			continue;
 		}
 		fclose(r->file);
@@ -323,6 +326,10 @@ int recording_file_run(struct recording_file *r,
 			err = open_next(r);
 	} while (err > 0);
 	warn_of_all_missing(r);
+	if (r->n_too_many > 0)
+		log_warning("%zu recordings of %s are left out: they are more than can be opened "
+			    "before rights are given up",
+			    r->n_too_many, r->path);
 	if (r->n_unlike > 1)
 		log_warning(
 			"%zu more recordings are left out, because they were sampled differently",

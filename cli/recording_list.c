@@ -15,11 +15,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/mapped_file.h"
+#include "limits/limits.h"
 
 #define EXTENSION ".dwarfprof"
 #define SECOND UINT64_C(1000000000)
-/* Of the descriptors that may be open, for the recordings of one directory. */
-#define OPENED_SHARE 4
 
 /* What the name says, agent/store.h; 0: nothing. */
 static uint64_t begin_of(const char *name)
@@ -81,15 +81,19 @@ int recording_list_read(const char *directory, uint64_t from_ns, uint64_t to_ns,
 	return 0;
 }
 
-/* -1 if another file is there by now. */
+/*
+ * -1 if another file is there by now, perhaps a stranger's, which may be no file at all and must not
+ * notice.
+ */
 static int open_one(const struct listed_recording *r)
 {
-	_cleanup_close_ int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_close_ int place = open(r->path, O_PATH | O_CLOEXEC);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != r->device || st.st_ino != r->inode)
+	if (place < 0 || fstat(place, &st) < 0 || st.st_dev != r->device || st.st_ino != r->inode ||
+	    !S_ISREG(st.st_mode))
 		return -1;
-	return steal_fd(&fd);
+	return file_reopen(place);
 }
 
 void recording_list_open(struct recording_list *list)
@@ -97,8 +101,11 @@ void recording_list_open(struct recording_list *list)
 	struct rlimit limit = { 0 };
 
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	for (size_t i = 0; i < list->n && i < limit.rlim_cur / OPENED_SHARE; i++)
-		list->of[i].fd = open_one(&list->of[i]);
+	for (size_t i = 0; i < list->n; i++) {
+		list->of[i].is_one_too_many = i >= limit.rlim_cur / RECORDING_LIST_SHARE;
+		if (!list->of[i].is_one_too_many)
+			list->of[i].fd = open_one(&list->of[i]);
+	}
 }
 
 void recording_list_done(struct recording_list *list)

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "log/log.h"
+#include "profiler/summary.h"
 #include "report/value.h"
 
 static bool is_stdout(const char *path)
@@ -77,7 +78,7 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid, int en
 	}
 	err = output_open(*expanded, end, &outputs->files[outputs->n]);
 	if (err == -ECANCELED) {
-		log_info("interrupted before sampling began");
+		summary_tell_interrupted();
 		free(*expanded);
 		return err;
 	}

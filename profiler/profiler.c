@@ -16,6 +16,7 @@
 #include "profiler/label_probe.h"
 #include "profiler/probe_server.h"
 #include "profiler/resting.h"
+#include "profiler/summary.h"
 #include "report/report_queue.h"
 #include "report/report.h"
 #include "samples/process_metrics.h"
@@ -50,7 +51,7 @@ static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 static void explain_targets(int err)
 {
 	if (err == -ECANCELED)
-		log_info("interrupted before sampling began");
+		summary_tell_interrupted();
 	else if (err < 0 && err != -ESRCH && err != -EPERM)
 		log_error("cannot make the unwind tables: %s", strerror(-err));
 }
@@ -312,6 +313,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	if (p->needs.session.has_values || p->needs.session.label_probes > 0)
 		p->drain.label_sources.values = &p->value_labels;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
+	p->drain.last_wait = (struct last_wait){ o->is_interrupted, o->interrupt_arg };
 	return err;
 }
 

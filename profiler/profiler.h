@@ -108,7 +108,10 @@ struct profiler_options {
 	struct cpu_budget *cpu_budget; /* the host's, of these processes; NULL: no limit */
 	struct names *names; /* its options set the form of names; not to be shared meanwhile */
 
-	/* May be NULL. Called while tables are built: should the profiler give up? */
+	/*
+	 * May be NULL. Called while tables are awaited: does the user want it to end? Before sampling,
+	 * that is -ECANCELED; at its end, the wait is short.
+	 */
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
 };

@@ -158,16 +158,16 @@ static int add_own_labels(struct pprof *pprof, const struct sample *sample)
 
 static int make_labels(struct pprof *pprof, const struct sample *sample)
 {
-	bool is_bare = pprof->report.context.bare;
+	bool for_pyroscope = pprof->report.context.for_pyroscope;
 	struct labels *labels = &pprof->labels;
 	struct label label;
 	size_t at = 0;
 	int err;
 
 	labels->n = 0;
-	err = is_bare ? 0 : add_own_labels(pprof, sample);
+	err = for_pyroscope ? 0 : add_own_labels(pprof, sample);
 	while (err == 0 && label_set_next(sample->labels, &at, &label))
-		if (!is_bare)
+		if (!for_pyroscope)
 			err = add_label(pprof, own_label_has_key(label.key) ? "label:" : "",
 					&label);
 		else if (strcmp(label.key, REPORT_EVENT) != 0)
@@ -224,10 +224,15 @@ static char *make_plain(const char *name)
 
 static int make_type(struct pprof *pprof, const struct value *value, Pprof__ValueType *ret)
 {
-	_cleanup_free_ char *plain =
-		pprof->report.context.bare ? make_plain(value->name) : strdup(value->name);
-	int err = plain ? pprof_writer_string(&pprof->writer, plain, &ret->type) : -ENOMEM;
+	_cleanup_free_ char *plain = NULL;
+	int err = 0;
 
+	if (pprof->report.context.for_pyroscope) {
+		plain = make_plain(value->name);
+		err = plain ? 0 : -ENOMEM;
+	}
+	if (err == 0)
+		err = pprof_writer_string(&pprof->writer, plain ?: value->name, &ret->type);
 	return err == 0 ? pprof_writer_string(&pprof->writer, value->unit, &ret->unit) : err;
 }
 

@@ -80,6 +80,7 @@ static int count_apart(struct profile *profile, const struct sample *sample, str
 
 	strcpy(ret->comm, sample->comm);
 	ret->outcome = sample->outcome;
+	ret->is_folded = sample->is_folded;
 	ret->kernel_error = sample->kernel_error;
 	ret->event = sample->event;
 	ret->state = sample->event == DP_EVENT_OFF_CPU ? sample->state : 0;

@@ -56,18 +56,18 @@ struct report_context {
 	const struct report_parts *parts; /* NULL: one file */
 	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
 	bool main_value;                  /* of several values, only the count and the last */
-	bool bare;                        /* only the samples' labels; valid names (Pyroscope) */
-	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
-	bool timed;                       /* of different rates: hz is 0, samples have times */
-	bool wide;                        /* lines may be wider than a terminal */
-	bool symbols;                     /* look names up */
-	struct names *names;              /* for modules and kallsyms: how names are shown */
-	const struct kallsyms *kallsyms;  /* NULL: kernel addresses stay numbers */
-	const char *command;              /* the profiler's command line */
-	const char *host;                 /* name of the machine */
-	const char *kernel;               /* "Linux 6.18.5 " DP_ARCH */
-	uint64_t started_ns;              /* CLOCK_MONOTONIC, as the samples' times */
-	uint64_t started_real_ns;         /* the same time by CLOCK_REALTIME */
+	bool for_pyroscope; /* pprof: of labels only the samples', and names that it takes */
+	const struct top_viewer *viewer; /* takes what `top` would write; NULL: nobody */
+	bool timed;                      /* of different rates: hz is 0, samples have times */
+	bool wide;                       /* lines may be wider than a terminal */
+	bool symbols;                    /* look names up */
+	struct names *names;             /* for modules and kallsyms: how names are shown */
+	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
+	const char *command;             /* the profiler's command line */
+	const char *host;                /* name of the machine */
+	const char *kernel;              /* "Linux 6.18.5 " DP_ARCH */
+	uint64_t started_ns;             /* CLOCK_MONOTONIC, as the samples' times */
+	uint64_t started_real_ns;        /* the same time by CLOCK_REALTIME */
 };
 
 /*

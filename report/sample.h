@@ -50,6 +50,7 @@ struct sample {
 	int kernel_error; /* why the kernel stack is missing: negative errno, DP_KERNEL_HIDDEN,
 	                   * or 0 */
 	bool late;        /* walked in user space */
+	bool is_folded;   /* together with others, which differ in thread, state and outcome */
 	bool is_task; /* of a task that waits, which belongs to the thread, but is not on its stack */
 	const struct label_set *labels; /* NULL: none */
 	/* On its way to the reports: what gives `verified`; NULL: not chosen */

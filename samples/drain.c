@@ -37,9 +37,7 @@
 #define SWEEP_NS UINT64_C(50000000)
 #define FORGET_NS UINT64_C(500000000)
 
-/* At the end, tables are awaited for at most this time: the user waits too, for a second at most. */
-#define LAST_NS UINT64_C(700000000)
-/* Interval of that wait. */
+/* Interval of the last wait for tables. */
 #define WAIT_MS 10
 
 void drain_done(struct drain *d)
@@ -392,10 +390,10 @@ static int settle(struct drain *d)
 /* Sampling has ended; the held samples are all there is to wait for. */
 static int wait_for_tables(struct drain *d)
 {
-	uint64_t end = clock_now_ns() + LAST_NS;
+	uint64_t began = clock_now_ns();
 	int err = 0;
 
-	while (err == 0 && d->held.n > 0 && clock_now_ns() < end &&
+	while (err == 0 && d->held.n > 0 && last_wait_goes_on(&d->last_wait, began) &&
 	       (d->table->binaries->n_jobs > 0 || d->table->n_awaited > 0)) {
 		if (binary_store_wait(d->table->binaries, WAIT_MS) ||
 		    process_lists_wait(d->table, d->sideband, WAIT_MS))

@@ -49,6 +49,8 @@ uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns)
 	uint64_t limit =
 		limit_ns + (mib < NAMERS_MAX_MIB ? mib : NAMERS_MAX_MIB) * share + since / 100;
 
+	if (limit > NAMERS_MAX_NS)
+		limit = NAMERS_MAX_NS;
 	return cost->time_ns < limit ? limit - cost->time_ns : 0;
 }
 

@@ -44,7 +44,8 @@ struct namer_cost {
 
 /*
  * The time that it may still cost, of this limit: a hundredth of it more for each MiB, and a hundredth of
- * the time since, as its namer may have been ended meanwhile, and its files have to be read again.
+ * the time since, as its namer may have been ended meanwhile, and its files have to be read again. At most
+ * NAMERS_MAX_NS.
  */
 uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns);
 

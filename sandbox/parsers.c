@@ -293,6 +293,12 @@ void parsers_require(struct parsers *p)
 	starter_require(p->starter);
 }
 
+/* NULL: never. */
+static bool is_given_up(const bool *ends)
+{
+	return ends && __atomic_load_n(ends, __ATOMIC_RELAXED);
+}
+
 static int wait_for_answer(const struct spawned *parser, struct patience *patience,
 			   const bool *ends)
 {
@@ -305,7 +311,7 @@ static int wait_for_answer(const struct spawned *parser, struct patience *patien
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (ends && __atomic_load_n(ends, __ATOMIC_RELAXED))
+		if (is_given_up(ends))
 			return -ECANCELED;
 		err = patience_look(patience, parser);
 		if (err < 0)
@@ -516,7 +522,7 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 		if (err == 0)
 			err = parser_take(request->kind, &reply, files.result, size, ret);
 	}
-	if (answered && err != -EPROTO && !is_alone)
+	if (answered && err != -EPROTO && err != -ECONNABORTED && !is_alone)
 		give(p, &parser);
 	else
 		end_parser(p, &parser, request, is_stuck);
@@ -533,7 +539,8 @@ static int ask(struct parsers *p, const struct parse_request *request, clockid_t
 		return err;
 	/* It may not have been the file: parsers can be killed for lack of memory, or stopped by somebody. */
 	for (int i = 0; i < ATTEMPTS && (i == 0 || err == -ECONNABORTED || err == -EAGAIN); i++)
-		err = ask_once(p, request, &st, i > 0, clock, ret);
+		err = is_given_up(request->ends) ? -ECANCELED :
+						   ask_once(p, request, &st, i > 0, clock, ret);
 	return err;
 }
 

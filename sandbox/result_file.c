@@ -12,7 +12,18 @@ int result_file_new(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * To forbid all writing, the kernel waits on all CPUs until nobody else holds a page, and fails if somebody
+ * does for long, through no fault of the helper's.
+ */
 int result_file_seal(int fd)
 {
-	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0 ? -EPROTO : 0;
+	static const int size = F_SEAL_SHRINK | F_SEAL_GROW;
+	int err = fcntl(fd, F_ADD_SEALS, size | F_SEAL_FUTURE_WRITE);
+
+	if (err < 0 && errno == EINVAL) /* before Linux 5.1 */
+		err = fcntl(fd, F_ADD_SEALS, size | F_SEAL_WRITE);
+	if (err == 0)
+		return 0;
+	return errno == EBUSY ? -ECONNABORTED : -EPROTO;
 }

@@ -81,6 +81,15 @@ Test(pyroscope_labels, names_that_mean_something_else)
 	cr_assert(label_set_has(made, "pid", "8"));
 }
 
+Test(pyroscope_labels, names_that_are_made_may_be_taken_as_well)
+{
+	add("rack", "1");
+	of_profile("resource:rack", "2");
+	of_profile("resource:label_rack", "3");
+	cr_assert_eq(make(), 1);
+	cr_assert(label_set_has(made, "label_label_rack", "1"));
+}
+
 Test(pyroscope_labels, one_of_each_name)
 {
 	add("a.b", "1");
@@ -165,7 +174,7 @@ Test(pyroscope_labels, of_profiles_are_bounded)
 		cr_assert_eq(named_labels_set(&named, name, "x"), 0);
 	}
 	pyroscope_labels_bound(&named);
-	cr_assert_eq(pyroscope_labels_count(&named), PYROSCOPE_PROFILE_LABELS - 1);
+	cr_assert_eq(pyroscope_labels_count(&named), PYROSCOPE_PROFILE_LABELS);
 	cr_assert_eq(strlen(named_labels_get(&named, "service.name")), PYROSCOPE_MAX_VALUE);
 	cr_assert_str_eq(named_labels_get(&named, key), "");
 	cr_assert_str_eq(named_labels_get(&named, "k0"), "x");

@@ -477,6 +477,33 @@ Test(series, facts_have_room)
 	cr_assert(has("service.name", "/c;1"));
 }
 
+/* However many labels a program sets, rules set theirs. */
+static void check_room_of_rules(bool by_process)
+{
+	struct label_list list = { 0 };
+	char key[32];
+
+	rule(&all, "target_label=owner replacement=ops");
+	rule(&own, "target_label=shard replacement=7");
+	begin(by_process, 10);
+	for (int i = 0; i < NAMED_LABELS_MAX; i++) {
+		snprintf(key, sizeof(key), "cloud.%d", i);
+		add(&list, key, "x");
+	}
+	find_with(1, "a", &list);
+	cr_assert(has("resource:owner", "ops"));
+	cr_assert(has("resource:shard", "7"));
+	cr_assert(has("host.name", "h"));
+	cr_assert(has("cloud.0", "x"));
+}
+
+Test(series, rules_have_room_for_their_labels)
+{
+	check_room_of_rules(false);
+	tear_down();
+	check_room_of_rules(true);
+}
+
 /* A machine that runs one container after the other, each in an interval of its own. */
 Test(series, sets_are_limited_over_time)
 {

@@ -264,7 +264,7 @@ class Series(Labels):
         for r in self.receiver.got():
             for p in r["profiles"] if r["by"] == "grpc" else ():
                 for s in p["samples"]:
-                    key = p["resource"].get("process.pid"), s["attributes"]["thread.name"]
+                    key = tuple(sorted(p["resource"].items())), tuple(sorted(s["attributes"].items()))
                     attributes[key] += sum(s["values"] or ()) or len(s["times"])
         self.assertEqual(len(attributes), len(found), attributes)
         self.assertEqual(sum(attributes.values()), 200)

@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -176,6 +177,18 @@ class Confined(unittest.TestCase):
                 compared = self.run_on("diff", self.directory, self.directory, **how)
                 self.assertIn("fibonacci", compared.stdout)
                 self.assertEqual(compared.stderr, "")
+
+    def test_more_recordings_than_descriptors(self):
+        """Where they can only be opened before rights are given up, a quarter of the descriptors is for them."""
+        def bound():
+            drop_dac_read_search()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        self.make_theirs(*(f"{i:02}.dwarfprof" for i in range(18)))
+        one = self.run_on("report", self.recording, "--format", "jsonl", "--no-symbols").stdout.splitlines()
+        result = self.run_on("report", self.directory, "--format", "jsonl", "--no-symbols", preexec_fn=bound)
+        self.assertEqual(len(result.stdout.splitlines()), 16 * len(one))
+        self.assertEqual(result.stderr, f"dwarfprof: warning: 2 recordings of {self.directory} are left out: they are more "
+                         "than can be opened before rights are given up\n")
 
     def test_no_output_takes_the_place_of_what_is_read(self):
         self.make_theirs("a.dwarfprof", "b.dwarfprof")

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -312,16 +313,58 @@ Test(output, of_stderr_is_added)
 	expect_content("a message\na report\nanother\n");
 }
 
-/* It is waited for, but not by who is to end. */
-Test(output, has_a_reader_if_it_is_a_pipe)
+/* Somebody who waits until a thread sleeps, and then does something for it. */
+struct other {
+	pid_t waits;
+	int end; /* -1: this one reads */
+	int reader;
+};
+
+static void *help(void *arg)
 {
-	_cleanup_close_ int end = eventfd(1, EFD_CLOEXEC), reader = -1;
+	struct other *other = arg;
+	char status[64], text[256];
+
+	snprintf(status, sizeof(status), "/proc/self/task/%d/stat", other->waits);
+	do {
+		_cleanup_close_ int fd = open(status, O_RDONLY | O_CLOEXEC);
+		ssize_t n = read(fd, text, sizeof(text) - 1);
+
+		text[n > 0 ? n : 0] = '\0';
+		usleep(1000);
+	} while (!strstr(text, ") S "));
+	if (other->end >= 0)
+		cr_assert_eq(eventfd_write(other->end, 1), 0);
+	else
+		other->reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return NULL;
+}
+
+/* Opens it while a thread helps. */
+static int open_with(struct other *other, int end, struct output *ret)
+{
+	pthread_t thread;
+	int err;
+
+	other->waits = gettid();
+	cr_assert_eq(pthread_create(&thread, NULL, help, other), 0);
+	err = output_open(path, end, ret);
+	pthread_join(thread, NULL);
+	return err;
+}
+
+Test(output, has_a_reader_if_it_is_a_pipe, .timeout = 20)
+{
+	_cleanup_close_ int end = eventfd(0, EFD_CLOEXEC);
+	struct other reads = { .end = -1 }, ends = { .end = end };
 	struct output o;
 
 	cr_assert_eq(mkfifo(path, 0600), 0);
-	cr_assert_eq(output_open(path, end, &o), -ECANCELED);
-	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	cr_assert_eq(output_open(path, end, &o), 0);
+	cr_assert_eq(open_with(&reads, end, &o), 0);
 	cr_assert_eq(fcntl(fileno(o.file), F_GETFL) & O_NONBLOCK, 0, "it waits for who reads");
 	cr_assert_eq(output_close(&o), 0);
+	close(reads.reader);
+	cr_assert_eq(open_with(&ends, end, &o), -ECANCELED);
+	/* Also if it was over before. */
+	cr_assert_eq(output_open(path, end, &o), -ECANCELED);
 }

@@ -173,7 +173,7 @@ static void set_pushed(struct feed *feed, struct report_context *context)
 
 	label_set_free(feed->labels);
 	feed->labels = labels_of(&valid, 1, false);
-	context->bare = true;
+	context->for_pyroscope = true;
 }
 
 static void set_mode(struct feed *feed, const char *mode, struct report_context *context)

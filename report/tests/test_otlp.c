@@ -317,6 +317,45 @@ static Otlp__ProfilesDictionary *decode_dictionary(void)
 	return d;
 }
 
+static bool has_attribute(const Otlp__ProfilesDictionary *d, const char *key)
+{
+	for (size_t i = 1; i < d->n_attribute_table; i++)
+		if (strcmp(d->string_table[d->attribute_table[i]->key_strindex], key) == 0)
+			return true;
+	return false;
+}
+
+/* What a backend would make series of. */
+Test(otlp, folded_samples_are_told_apart_by_their_names_only)
+{
+	static const char *const left_out[] = { "thread.id", "dwarfprof.outcome",
+						"dwarfprof.state" };
+
+	for (int folded = 0; folded < 2; folded++) {
+		struct sample sample = { .weight = 1,
+					 .event = DP_EVENT_OFF_CPU,
+					 .pid = 42,
+					 .tid = 43,
+					 .comm = "prog",
+					 .thread_name = "thread",
+					 .user = frames,
+					 .n_user = 1,
+					 .outcome = DP_READ_FAULT,
+					 .is_folded = folded };
+		Otlp__ProfilesDictionary *d;
+
+		frames[0] = (struct frame){ .address = 0x7000, .module = &program };
+		begin(NULL);
+		cr_assert_eq(report_add(report, &sample, &totals), 0);
+		end();
+		d = decode_dictionary();
+		for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
+			cr_assert_eq(has_attribute(d, left_out[i]), !folded, "%s", left_out[i]);
+		cr_assert(has_attribute(d, "thread.name"));
+		otlp__profiles_dictionary__free_unpacked(d, NULL);
+	}
+}
+
 Test(otlp, of_deep_stacks_the_middle_may_be_left_out)
 {
 	static const struct {

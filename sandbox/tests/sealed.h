@@ -5,12 +5,13 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
-/* Whether nobody can change a file any more. */
+/* Whether nobody can write to a file, or change its size, any more. */
 static inline bool is_sealed(int file)
 {
-	const int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	const int size = F_SEAL_SHRINK | F_SEAL_GROW;
+	int seals = fcntl(file, F_GET_SEALS);
 
-	return (fcntl(file, F_GET_SEALS) & all) == all;
+	return (seals & size) == size && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE));
 }
 
 #endif

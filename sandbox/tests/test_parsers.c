@@ -186,12 +186,12 @@ Test(parsers, get_files_of_one_owner)
 	cr_assert_eq(children(spawner(), found), n);
 }
 
-/* What each layer is for; each has to fail alone. */
 static void *do_nothing(void *arg)
 {
 	return arg;
 }
 
+/* What each layer is for; each has to fail alone. */
 static const char *break_out(void)
 {
 	char *const arguments[] = { (char *)"true", NULL };
@@ -511,17 +511,44 @@ Test(parsers, may_not_take_too_long)
 	expect_answer();
 }
 
+static void *end_at_work(void *ends)
+{
+	while (__atomic_load_n(&job_clock, __ATOMIC_RELAXED) == 0)
+		usleep(1000);
+	__atomic_store_n((bool *)ends, true, __ATOMIC_RELAXED);
+	return NULL;
+}
+
 Test(parsers, are_not_waited_for_by_who_ends)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	_cleanup_close_ int fd = make_long_file();
-	const bool ends = true;
+	bool ends = false;
 	const struct parse_request request = {
 		.kind = PARSE_IMAGE, .fd = fd, .other = -1, .ends = &ends
 	};
+	pthread_t thread;
+
+	job_clock = 0;
+	cr_assert_eq(pthread_create(&thread, NULL, end_at_work, &ends), 0);
+	cr_assert_eq(parsers_ask(parsers, &request, &job_clock, &result), -ECANCELED);
+	pthread_join(thread, NULL);
+	expect_answer();
+}
+
+Test(parsers, are_not_begun_by_who_ends)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int self = open_self();
+	const bool ends = true;
+	const struct parse_request request = {
+		.kind = PARSE_FACTS, .fd = self, .other = -1, .ends = &ends
+	};
+	pid_t found[16];
+	size_t n = children(spawner(), found);
 
 	cr_assert_eq(parsers_ask(parsers, &request, &job_clock, &result), -ECANCELED);
-	expect_answer();
+	cr_assert_eq(children(spawner(), found), n);
 }
 
 /* Of this thread. */

@@ -10,6 +10,20 @@
 
 #include "base/cleanup.h"
 
+static bool is_old;
+
+int __real_fcntl64(int fd, int command, ...);
+int __wrap_fcntl64(int fd, int command, int argument);
+
+int __wrap_fcntl64(int fd, int command, int argument)
+{
+	if (is_old && command == F_ADD_SEALS && (argument & F_SEAL_FUTURE_WRITE)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return __real_fcntl64(fd, command, argument);
+}
+
 /* A helper has its own descriptor. */
 Test(result_file, cannot_be_changed_once_it_is_sealed)
 {
@@ -27,17 +41,40 @@ Test(result_file, cannot_be_changed_once_it_is_sealed)
 	cr_assert_str_eq(text, "honest");
 }
 
-Test(result_file, is_refused_if_it_can_be_changed)
+Test(result_file, is_refused_if_it_cannot_be_sealed)
 {
-	_cleanup_close_ int mapped = result_file_new("result"), sealed = result_file_new("result");
-	char *memory;
+	_cleanup_close_ int sealed = result_file_new("result");
 
-	cr_assert(write(mapped, "honest", 6) == 6);
-	memory = mmap(NULL, 6, PROT_READ | PROT_WRITE, MAP_SHARED, mapped, 0);
-	cr_assert(memory != MAP_FAILED);
-	cr_assert_eq(result_file_seal(mapped), -EPROTO);
-	munmap(memory, 6);
-	cr_assert_eq(result_file_seal(mapped), 0);
 	cr_assert(fcntl(sealed, F_ADD_SEALS, F_SEAL_SEAL) == 0);
 	cr_assert_eq(result_file_seal(sealed), -EPROTO);
+}
+
+/* As somebody may who reads /proc/PID/mem, or moves pages; here, it is a mapping. */
+Test(result_file, is_no_ones_fault_if_its_pages_are_in_use)
+{
+	_cleanup_close_ int file = result_file_new("result"), theirs = dup(file);
+	char *memory;
+
+	cr_assert(write(theirs, "honest", 6) == 6);
+	memory = mmap(NULL, 6, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	cr_assert(memory != MAP_FAILED);
+	cr_assert_eq(result_file_seal(file), 0);
+	cr_assert(pwrite(theirs, "lie", 3, 0) < 0 && errno == EPERM);
+	munmap(memory, 6);
+}
+
+/* Before Linux 5.1. */
+Test(result_file, is_sealed_by_what_older_kernels_know)
+{
+	_cleanup_close_ int file = result_file_new("result"), theirs = dup(file);
+	char *memory;
+
+	is_old = true;
+	cr_assert(write(theirs, "honest", 6) == 6);
+	memory = mmap(NULL, 6, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	cr_assert(memory != MAP_FAILED);
+	cr_assert_eq(result_file_seal(file), -ECONNABORTED, "another helper may be asked");
+	munmap(memory, 6);
+	cr_assert_eq(result_file_seal(file), 0);
+	cr_assert(pwrite(theirs, "lie", 3, 0) < 0 && errno == EPERM);
 }
