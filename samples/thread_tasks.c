@@ -44,8 +44,8 @@ static int look_at(const struct thread_snapshot *t, pid_t tid, struct look *ret)
 }
 
 /* One attempt. 1: the thread runs, or ran. */
-static int attempt(struct thread_snapshot *t, struct thread_stack *s, struct python_tasks_place *place,
-	       uint64_t until)
+static int attempt(struct thread_snapshot *t, struct thread_stack *s,
+		   struct python_tasks_place *place, uint64_t until)
 {
 	struct bounded bounded = { t->memory, until };
 	const struct runtime_memory memory = { read_bounded, &bounded, NULL };
