@@ -361,7 +361,7 @@ static size_t resolve_frames(const struct snapshot *snapshot, const struct threa
 		}
 		if (!m || !m->binary)
 			continue;
-		binary_use(m->binary);
+		mapping_use(m, snapshot->pid);
 		f->module = m->binary->module;
 		f->offset = f->address - m->bias;
 	}
