@@ -248,6 +248,7 @@ static int report_stack(struct dump *d, const struct thread_snapshot *t,
 static int report_task(struct dump *d, const struct thread_snapshot *t,
 		       const struct thread_stack *s, size_t number)
 {
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	struct sample sample;
 
 	thread_snapshot_describe(s, clock_now_ns(), d->frames, &sample);
@@ -255,6 +256,9 @@ static int report_task(struct dump *d, const struct thread_snapshot *t,
 		task_stacks_frames(&s->tasks, number, d->threads.table, t->snapshot, d->frames);
 	for (size_t i = 0; i < sample.n_user; i++)
 		frame_locate(&d->frames[i], sample.time_ns);
+	if (task_stacks_label(&s->tasks, number, d->frames, sample.n_user, &labels) < 0)
+		return -ENOMEM;
+	sample.labels = labels;
 	sample.is_task = true;
 	sample.outcome = s->tasks.stacks[number].is_cut ? DP_DEPTH_LIMIT : DP_COMPLETE;
 	return add_sample(d, &sample);

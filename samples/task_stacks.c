@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "limits/limits.h"
 #include "process/process.h"
 #include "runtimes/python/python.h"
 #include "samples/runtime_names.h"
+#include "symbols/jit.h"
+#include "symbols/module.h"
 
 /* From this version on, asyncio publishes where its tasks are. */
 #define FIRST_VERSION 0x30e
@@ -142,4 +145,44 @@ size_t task_stacks_frames(const struct task_stacks *t, size_t number, struct pro
 		};
 	}
 	return names ? n : 0;
+}
+
+/* Of what runtime_python names a task by, the name alone. NULL: it is not known. */
+static char *task_name(const struct frame *frame)
+{
+	static const char before[] = "[task ";
+	const struct source_location *location;
+	const char *text;
+	size_t n;
+
+	if (!frame->module->jit || !jit_find(frame->module->jit, frame->offset, false, &location) ||
+	    !location->function)
+		return NULL;
+	text = location->function;
+	n = strlen(text);
+	if (n < sizeof(before) || strncmp(text, before, sizeof(before) - 1) != 0 ||
+	    text[n - 1] != ']')
+		return NULL;
+	return strndup(text + sizeof(before) - 1, n - sizeof(before));
+}
+
+int task_stacks_label(const struct task_stacks *t, size_t number, const struct frame *frames,
+		      size_t n, struct label_set **ret)
+{
+	size_t first = number > 0 ? t->stacks[number - 1].end : 0;
+	_cleanup_free_ char *name = NULL;
+	struct label_list list = { 0 };
+	int err;
+
+	for (size_t i = 0; i < n; i++)
+		if (t->frames[first + i].position & PYTHON_TASK) {
+			name = task_name(&frames[i]);
+			break;
+		}
+	err = label_list_add(&list,
+			     &(struct label){ .key = "task", .text = name ? name : "[unknown]" });
+	if (err == 0)
+		err = label_set_new(&list, ret);
+	label_list_done(&list);
+	return err;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "process/snapshot.h"
+#include "report/label_set.h"
 #include "report/sample.h"
 #include "runtimes/python/tasks.h"
 #include "runtimes/runtime.h"
@@ -63,5 +64,12 @@ void task_stacks_done(struct task_stacks *tasks);
 size_t task_stacks_frames(const struct task_stacks *tasks, size_t number,
 			  struct process_table *table, const struct snapshot *snapshot,
 			  struct frame *ret);
+
+/*
+ * Makes the label of a task's stack, by these frames, once they are located: `task`, with its name, or
+ * `[unknown]`. 0 or -ENOMEM; the caller frees *ret.
+ */
+int task_stacks_label(const struct task_stacks *tasks, size_t number, const struct frame *frames,
+		      size_t n, struct label_set **ret);
 
 #endif

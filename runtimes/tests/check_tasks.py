@@ -177,6 +177,9 @@ def tasks_of(dwarfprof, pid):
             break
     found = [s for s in samples if is_task(s)]
     assert {s["outcome"] for s in found} <= {"complete"}, found
+    for sample in samples:
+        names = [f["symbol"] for f in sample["user_stack"] if TASK.fullmatch(f["symbol"] or "")]
+        assert sample["labels"] == ({"task": names[0][len("[task "):-1]} if names else None), sample
     return [[[f["symbol"], f["file"], f["line"]] for f in s["user_stack"]] for s in found], done.stderr
 
 
