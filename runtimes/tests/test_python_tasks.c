@@ -473,3 +473,25 @@ Test(python_tasks, have_names)
 	put_string(NAME(24), "much", 56);
 	cr_assert_eq(read_name(&frame, name), -ESTALE);
 }
+
+/* Characters of two bytes, at odd places. */
+Test(python_tasks, have_long_names_of_whole_characters)
+{
+	char text[RUNTIME_NAME_SIZE], name[RUNTIME_NAME_SIZE];
+	size_t n;
+
+	memset(text, 0xe9, sizeof(text));
+	text[0] = 'a';
+	put_coroutine(1, SUSPENDED, 0);
+	put_task(3, COROUTINE_AT(1), 0, false);
+	put_string(NAME(23), "", 55);
+	put_word(NAME(23) + 16, sizeof(text));
+	put_half(NAME(23) + 32, (1 | 1 << 3) << 2);
+	put(NAME(23) + 56, text, sizeof(text));
+	list(1, (const size_t[]){ 3 });
+	cr_assert_eq(find(), 0);
+	cr_assert_eq(read_name(&found[0].frames[1], name), 0);
+	n = strlen(name);
+	cr_assert_gt(n, sizeof(name) - 4);
+	cr_assert_str_eq(name + n - 3, "\xc3\xa9]");
+}
