@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.function.LongUnaryOperator;
 
@@ -120,6 +121,20 @@ public class Chain {
 		}
 	}
 
+	/* Objects that live for a while, so that they are moved, and many that do not. */
+	static void litter() {
+		Object[] kept = new Object[20000];
+		for (int i = 0; ; i++) {
+			Object[] list = new Object[16];
+			list[0] = kept[(i * 7919 & 0x7fffffff) % kept.length];
+			if (list[0] != null)
+				((Object[])list[0])[0] = null;
+			kept[(i & 0x7fffffff) % kept.length] = list;
+			if (i % 50000 == 0)
+				LockSupport.parkNanos(1000000);
+		}
+	}
+
 	/* Threads that JDK 21 and later have. */
 	static Thread virtual(Runnable body, String name) throws Exception {
 		Class<?> builders = Class.forName("java.lang.Thread$Builder");
@@ -128,11 +143,17 @@ public class Chain {
 		return (Thread)builders.getMethod("unstarted", Runnable.class).invoke(builder, body);
 	}
 
-	/* usage: Chain SEED SECONDS [virtual] */
+	/* usage: Chain SEED SECONDS [litter|virtual]... */
 	public static void main(String[] arguments) throws Exception {
 		Random random = new Random(Long.parseLong(arguments[0]));
 		double seconds = Double.parseDouble(arguments[1]);
-		boolean isVirtual = arguments.length > 2;
+		List<String> ways = Arrays.asList(arguments).subList(2, arguments.length);
+		boolean isVirtual = ways.contains("virtual");
+		if (ways.contains("litter")) {
+			Thread thread = new Thread(Chain::litter);
+			thread.setDaemon(true);
+			thread.start();
+		}
 		List<Thread> threads = new ArrayList<>();
 		for (int t = 0; t < 2; t++) {
 			int[] plan = random.ints(8, 0, 10).toArray();

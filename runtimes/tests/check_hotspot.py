@@ -13,6 +13,7 @@ samples are in the middle of making or leaving a frame.
 SHARE of the callers in whole stacks must have their lines, and all that have one must have the JVM's; all
 must have its files, also in a run of a class that has no lines.
 
+With each collector of objects, a thread allocates so that they are moved all the time.
 Virtual threads have one carrier, so that it is known which of them it runs; what runs them there is left out on both
 sides. They are not parked: then most of their frames are in the heap, and not on the carrier's stack.
 
@@ -59,11 +60,16 @@ MODES = {
     "default": [],
     "described": ["-XX:+DebugNonSafepoints"],
 }
+# Each collector of objects that a JVM has, while it moves them.
+COLLECTORS = ("Serial", "Parallel", "G1", "Z", "Shenandoah")
 # Virtual threads on one carrier.
 ONE_CARRIER = ["-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1"]
 FIRST_VIRTUAL = 21
 Mode = collections.namedtuple("Mode", "name flags arguments")
-ALL = [*(Mode(name, flags, ()) for name, flags in MODES.items()), Mode("virtual", ["-XX:-Inline", *ONE_CARRIER], ("virtual",))]
+ALL = [*(Mode(name, flags, ()) for name, flags in MODES.items()),
+       *(Mode(name + "GC", ["-XX:-Inline", "-XX:+UnlockExperimentalVMOptions", f"-XX:+Use{name}GC", "-Xmx96m"], ("litter",))
+         for name in COLLECTORS),
+       Mode("virtual", ["-XX:-Inline", *ONE_CARRIER], ("virtual",))]
 # What a carrier runs a virtual thread by, and what that begins with; and the name of the carrier.
 CARRIER = re.compile(r"java\.util\.concurrent\.|java\.lang\.(Virtual)?Thread|jdk\.internal\.|java\.lang\.invoke\.|java\.lang\.Base")
 CARRIER_NAME = "ForkJoinPool-1-"
@@ -187,8 +193,10 @@ class Run:
         self.arguments = mode.arguments
 
     def is_possible(self):
-        """Does the JVM have virtual threads?"""
-        return not self.is_virtual or int(re.search(r"version (\d+)", self.name)[1]) >= FIRST_VIRTUAL
+        """Does the JVM have that collector, and virtual threads?"""
+        if self.is_virtual and int(re.search(r"version (\d+)", self.name)[1]) < FIRST_VIRTUAL:
+            return False
+        return subprocess.run([*self.java, "-version"], capture_output=True, check=False).returncode == 0
 
     def samples(self, seconds):
         out = os.path.join(self.folder, "out.jsonl")
@@ -252,6 +260,17 @@ class Run:
               f"{counts['wrong']} wrong, "
               f"{rootless} without a root{'' if good else ': FAILED'}", flush=True)
         return good
+
+
+def measure(dwarfprof, target, seed, seconds):
+    """One run, for check_chains.py."""
+    home, mode, source = target
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([home + "/bin/javac", "-d", folder, shutil.copy(source, folder)], check=True)
+        options = argparse.Namespace(dwarfprof=dwarfprof, seed=seed, show=False)
+        run = Run(options, home, mode, folder)
+        counts = run.count(seconds) if run.is_possible() else collections.Counter()
+    return {**counts, "wrong": counts["wrong"] + counts["rootless"]}
 
 
 def main():
