@@ -12,7 +12,7 @@
 
 #define LIBRARY "libdebuginfod.so.1"
 #define URLS "DEBUGINFOD_URLS"
-#define MAX_TIME "DEBUGINFOD_MAXTIME"
+#define BOUND "DEBUGINFOD_MAXTIME"
 
 /*
  * Its functions, as in debuginfod_find_debuginfo(3). There is one library per process, so they are
@@ -26,7 +26,7 @@ static struct library {
 	void *(*get_user_data)(void *client);
 	int (*find)(void *client, const unsigned char *build_id, int size, char **ret_path);
 	bool is_loaded;
-	bool is_bound; /* this program has set MAX_TIME */
+	bool is_bound; /* this program has set BOUND */
 } library;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
@@ -55,10 +55,10 @@ int debug_library_bound(uint64_t time_ns)
 	const char *urls = getenv(URLS);
 	char seconds[24];
 
-	if (!urls || !*urls || getenv(MAX_TIME))
+	if (!urls || !*urls || getenv(BOUND))
 		return 0;
 	snprintf(seconds, sizeof(seconds), "%" PRIu64, time_ns / 1000000000 + 1);
-	if (setenv(MAX_TIME, seconds, false) < 0)
+	if (setenv(BOUND, seconds, false) < 0)
 		return -errno;
 	library.is_bound = true;
 	return 0;
@@ -67,7 +67,7 @@ int debug_library_bound(uint64_t time_ns)
 void debug_library_unbind(void)
 {
 	if (library.is_bound)
-		unsetenv(MAX_TIME);
+		unsetenv(BOUND);
 	library.is_bound = false;
 }
 
