@@ -35,7 +35,8 @@ void hotspot_meet(struct process *p, const struct mapping *m)
 
 	if (!vm_structs_exist(tables) && !tables->is_jvm)
 		return;
-	if (p->hotspot && p->hotspot->bias == m->bias)
+	/* Other libraries of a JVM can start one, too: GraalVM's compiler is such a library. */
+	if (p->hotspot && (p->hotspot->bias == m->bias || !vm_structs_exist(tables)))
 		return;
 	hotspot_free(p->hotspot);
 	p->hotspot = calloc(1, sizeof(*p->hotspot));

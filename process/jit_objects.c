@@ -227,14 +227,25 @@ static void drop_object(const struct look *l, struct object *object)
 	*object = l->objects->objects[--l->objects->n];
 }
 
+/* There is room: what waits for some is copied in the next look. */
+static void end_waits(const struct look *l)
+{
+	for (size_t i = 0; i < l->objects->n; i++)
+		if (l->objects->objects[i].retry > l->now)
+			l->objects->objects[i].retry = l->now;
+}
+
 /* Those of a list, or only what its walk has not met: that code has been freed. */
 static void drop_objects(const struct look *l, const struct list *list, bool all)
 {
 	struct jit_objects *o = l->objects;
+	uint64_t before = o->bytes;
 
 	for (size_t i = o->n; i-- > 0;)
 		if (o->objects[i].list == list->at && (all || !o->objects[i].is_listed))
 			drop_object(l, &o->objects[i]);
+	if (o->bytes < before)
+		end_waits(l);
 }
 
 /* Others may leave room. */

@@ -36,7 +36,6 @@ int thread_set_add(struct thread_set *set, const struct process *p, struct threa
 	thread_snapshot_init(t, &set->reader, set->unwinder, set->table->fetchers, &set->memory,
 			     set->options->sides == DP_SIDES_KERNEL, p ? p->pid : 0);
 	t->has_runtimes = set->has_runtimes;
-	t->has_tasks = set->has_tasks;
 	t->snapshot = snapshot;
 	t->thread = p ? p->thread : 0;
 	*ret = t;

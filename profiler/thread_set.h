@@ -25,8 +25,7 @@ struct thread_set {
 	struct process_table *table;
 	struct unwinder *unwinder;
 	struct process_memory memory;
-	bool has_runtimes;          /* read the frames of runtimes, too, */
-	bool has_tasks;             /* and the stacks of tasks */
+	bool has_runtimes;          /* read the frames of runtimes, too */
 	struct thread_snapshot *of; /* one per process, and one of the kernel's threads */
 	size_t n, size;
 };

@@ -6,20 +6,28 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "limits/limits.h"
 #include "process/process.h"
 #include "runtimes/python/python.h"
-#include "runtimes/python/tasks.h"
 #include "samples/runtime_names.h"
+#include "symbols/jit.h"
+#include "symbols/module.h"
 
 /* From this version on, asyncio publishes where its tasks are. */
 #define FIRST_VERSION 0x30e
 
+struct addition {
+	struct task_stacks *tasks;
+	struct task_budget *budget;
+};
+
 static int add(void *arg, const struct python_task_stack *stack)
 {
-	struct task_stacks *t = arg;
+	struct addition *a = arg;
+	struct task_stacks *t = a->tasks;
 
-	if (t->n_frames + stack->n > PYTHON_TASKS_FRAMES)
+	if (stack->n > PYTHON_TASKS_FRAMES - a->budget->n_frames)
 		return 1;
 	if (array_reserve(t->stacks, t->n, t->size) < 0)
 		return -ENOMEM;
@@ -28,6 +36,7 @@ static int add(void *arg, const struct python_task_stack *stack)
 			return -ENOMEM;
 		t->frames[t->n_frames++] = stack->frames[i];
 	}
+	a->budget->n_frames += stack->n;
 	t->stacks[t->n++] = (struct task_stack){ t->n_frames, stack->is_cut };
 	return 0;
 }
@@ -57,27 +66,54 @@ static uint64_t find_asyncio(const struct snapshot *s)
 	return 0;
 }
 
-int task_stacks_read(struct task_stacks *t, const struct snapshot *snapshot, uint64_t thread,
-		     const struct runtime_memory *memory)
+enum tasks_result task_stacks_find(const struct snapshot *snapshot, struct python_tasks_place *ret)
 {
 	const struct mapping *m = find_python(snapshot);
-	struct python_tasks_place place;
 
-	t->n = t->n_frames = 0;
-	t->err = -ENOENT;
 	if (!m)
-		return 0;
-	place = (struct python_tasks_place){
+		return TASKS_NO_PYTHON;
+	*ret = (struct python_tasks_place){
 		.image = m->binary->table->runtime,
 		.runtime = m->bias + m->binary->table->runtime->python.runtime,
 		.asyncio = find_asyncio(snapshot),
-		.thread = thread,
 	};
-	if (place.image->names.version < FIRST_VERSION)
-		t->err = -ENOTSUP;
-	else if (place.asyncio != 0)
-		t->err = python_tasks_each(&place, memory, add, t);
-	return t->err == -ENOMEM ? -ENOMEM : 0;
+	if (ret->image->names.version < FIRST_VERSION)
+		return TASKS_OLD_PYTHON;
+	return ret->asyncio == 0 ? TASKS_NO_ASYNCIO : TASKS_READ;
+}
+
+static enum tasks_result result_of(int err)
+{
+	switch (err) {
+	case 0:
+	case -ESRCH:
+		return TASKS_READ;
+	case -ENOTSUP:
+		return TASKS_UNKNOWN;
+	case -E2BIG:
+		return TASKS_FAR;
+	default:
+		return TASKS_PART;
+	}
+}
+
+int task_stacks_read(struct task_stacks *t, const struct python_tasks_place *place,
+		     const struct runtime_memory *memory, struct task_budget *budget)
+{
+	struct addition a = { t, budget };
+	int err;
+
+	t->n = t->n_frames = 0;
+	err = python_tasks_each(place, memory, &budget->n_tasks, add, &a);
+	t->result = result_of(err);
+	t->err = t->result == TASKS_PART && err < 0 ? err : 0;
+	return err == -ENOMEM ? -ENOMEM : 0;
+}
+
+void task_stacks_drop(struct task_stacks *t, enum tasks_result result)
+{
+	task_stacks_done(t);
+	t->result = result;
 }
 
 void task_stacks_done(struct task_stacks *t)
@@ -109,4 +145,44 @@ size_t task_stacks_frames(const struct task_stacks *t, size_t number, struct pro
 		};
 	}
 	return names ? n : 0;
+}
+
+/* Of what runtime_python names a task by, the name alone. NULL: it is not known. */
+static char *task_name(const struct frame *frame)
+{
+	static const char before[] = "[task ";
+	const struct source_location *location;
+	const char *text;
+	size_t n;
+
+	if (!frame->module->jit || !jit_find(frame->module->jit, frame->offset, false, &location) ||
+	    !location->function)
+		return NULL;
+	text = location->function;
+	n = strlen(text);
+	if (n < sizeof(before) || strncmp(text, before, sizeof(before) - 1) != 0 ||
+	    text[n - 1] != ']')
+		return NULL;
+	return strndup(text + sizeof(before) - 1, n - sizeof(before));
+}
+
+int task_stacks_label(const struct task_stacks *t, size_t number, const struct frame *frames,
+		      size_t n, struct label_set **ret)
+{
+	size_t first = number > 0 ? t->stacks[number - 1].end : 0;
+	_cleanup_free_ char *name = NULL;
+	struct label_list list = { 0 };
+	int err;
+
+	for (size_t i = 0; i < n; i++)
+		if (t->frames[first + i].position & PYTHON_TASK) {
+			name = task_name(&frames[i]);
+			break;
+		}
+	err = label_list_add(&list,
+			     &(struct label){ .key = "task", .text = name ? name : "[unknown]" });
+	if (err == 0)
+		err = label_set_new(&list, ret);
+	label_list_done(&list);
+	return err;
 }

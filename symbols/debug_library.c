@@ -11,6 +11,8 @@
 #include "base/library.h"
 
 #define LIBRARY "libdebuginfod.so.1"
+#define URLS "DEBUGINFOD_URLS"
+#define BOUND "DEBUGINFOD_MAXTIME"
 
 /*
  * Its functions, as in debuginfod_find_debuginfo(3). There is one library per process, so they are
@@ -24,6 +26,7 @@ static struct library {
 	void *(*get_user_data)(void *client);
 	int (*find)(void *client, const unsigned char *build_id, int size, char **ret_path);
 	bool is_loaded;
+	bool is_bound; /* this program has set BOUND */
 } library;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
@@ -49,10 +52,23 @@ const char *debug_library_error(void)
 
 int debug_library_bound(uint64_t time_ns)
 {
+	const char *urls = getenv(URLS);
 	char seconds[24];
 
+	if (!urls || !*urls || getenv(BOUND))
+		return 0;
 	snprintf(seconds, sizeof(seconds), "%" PRIu64, time_ns / 1000000000 + 1);
-	return setenv("DEBUGINFOD_MAXTIME", seconds, false) < 0 ? -errno : 0;
+	if (setenv(BOUND, seconds, false) < 0)
+		return -errno;
+	library.is_bound = true;
+	return 0;
+}
+
+void debug_library_unbind(void)
+{
+	if (library.is_bound)
+		unsetenv(BOUND);
+	library.is_bound = false;
 }
 
 struct request {

@@ -18,10 +18,13 @@
 const char *debug_library_error(void);
 
 /*
- * Bounds each request that follows, in whole seconds, unless DEBUGINFOD_MAXTIME does so already. Not with
- * threads, as it is set in the environment. 0 or -ENOMEM.
+ * Bounds each request that follows, in whole seconds, if there are servers, and unless DEBUGINFOD_MAXTIME does so
+ * already. Not with threads, as it is set in the environment. 0 or -ENOMEM.
  */
 int debug_library_bound(uint64_t time_ns);
+
+/* Takes that from the environment again, for a child that becomes another program. */
+void debug_library_unbind(void);
 
 /*
  * Finds the debug file with a build id. Calls `goes_on` at least once a second (since 0.192, once a server

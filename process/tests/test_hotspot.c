@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JVMs whose structures are not known. */
+/* JVMs whose structures are not known, and which of a process's libraries is its JVM. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #define N_MORE 3 /* than are shown */
 
 static struct process_table table;
+static uint64_t bias_read;
 
 int __wrap_hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tables,
 			       uint64_t bias, hotspot_read *read, void *memory);
@@ -19,6 +20,7 @@ int __wrap_hotspot_layout_read(struct hotspot_layout *ret, const struct vm_struc
 int __wrap_hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tables,
 			       uint64_t bias, hotspot_read *read, void *memory)
 {
+	bias_read = bias;
 	return -ENOTSUP;
 }
 
@@ -82,6 +84,31 @@ Test(hotspot, one_that_does_not_describe_itself_is_unknown)
 	text = said(meet_none);
 	cr_expect_str_empty(text);
 	free(text);
+}
+
+/* The JVM, and a compiler in a library of its own. */
+static void check_two(const bool is_jvm[2])
+{
+	struct binary jvm = { .elf.vm = { .at[VM_STRUCTS] = 1, .is_jvm = 1 } },
+		      compiler = { .elf.vm.is_jvm = 1 };
+	struct process p = { 0 };
+
+	for (uint64_t i = 0; i < 2; i++) {
+		struct mapping m = { .binary = is_jvm[i] ? &jvm : &compiler,
+				     .bias = (i + 1) << 12 };
+
+		hotspot_meet(&p, &m);
+	}
+	bias_read = 0;
+	hotspot_update(&table, &p, 1);
+	cr_expect_eq(bias_read, is_jvm[0] ? 1 << 12 : 2 << 12);
+	hotspot_free(p.hotspot);
+}
+
+Test(hotspot, is_what_describes_itself)
+{
+	check_two((const bool[]){ true, false });
+	check_two((const bool[]){ false, true });
 }
 
 static void tell(void)

@@ -334,6 +334,30 @@ Test(jit_objects, what_has_no_room_for_long_is_copied_ever_more_rarely)
 	cr_expect_eq(n_got, 2);
 }
 
+Test(jit_objects, what_waits_is_copied_when_another_one_is_gone)
+{
+	struct entry first, second;
+	uint64_t now = SECOND;
+
+	put(&first);
+	look(&p, now);
+	put(&second);
+	get_err = -EMFILE;
+	/* Until it waits for a minute. */
+	for (n_bytes = 0; n_bytes < 7 * sizeof(bytes) && now < 1000 * SECOND;) {
+		p.n_generated++;
+		look(&p, now += SECOND);
+	}
+	get_err = 0;
+	second.next = NULL;
+	for (int i = 0; i < 2; i++) {
+		cr_expect_eq(n_got, 1);
+		p.n_generated++;
+		look(&p, now += SECOND);
+	}
+	cr_expect_eq(n_got, 2);
+}
+
 Test(jit_objects, what_cannot_be_read_is_copied_when_it_changes)
 {
 	struct entry first;

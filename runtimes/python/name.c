@@ -142,6 +142,18 @@ static int find_lines(const struct reader *r, uint64_t code, uint64_t *ret_addre
 	return read_at(r, object + l->bytes_size, ret_size, sizeof(*ret_size));
 }
 
+/* How much of a text fits into so many bytes: whole characters. */
+static int cut_size(const char *text, size_t size)
+{
+	size_t n = strlen(text);
+
+	if (n <= size)
+		return (int)n;
+	while (size > 0 && ((uint8_t)text[size] & 0xc0) == 0x80)
+		size--;
+	return (int)size;
+}
+
 /* A task of asyncio: its name. */
 static int read_task(const struct reader *r, const struct dp_runtime_frame *frame,
 		     struct runtime_code **ret)
@@ -163,7 +175,7 @@ static int read_task(const struct reader *r, const struct dp_runtime_frame *fram
 	if (err < 0)
 		return err;
 	snprintf(code->function, sizeof(code->function), "[task %.*s]",
-		 (int)(sizeof(name) - sizeof("[task ]")), name);
+		 cut_size(name, sizeof(name) - sizeof("[task ]")), name);
 	*ret = steal_ptr(code);
 	return 0;
 }

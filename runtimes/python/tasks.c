@@ -46,10 +46,12 @@ struct search {
 	const struct runtime_memory *memory;
 	const struct dp_python *python;
 	struct python_tasks at;
+	uint64_t thread;  /* its state, */
+	uint64_t running; /* and the task that it is in; 0: none */
 	struct python_task_stack stack;
 	struct waiting waiting[PYTHON_TASK_AWAITERS];
 	size_t n_waiting;
-	size_t n_tasks; /* met, on all stacks */
+	size_t *n_tasks; /* met, on all stacks */
 	bool is_partial;
 	python_task_fn fn;
 	void *arg;
@@ -101,6 +103,7 @@ static int read_published(const struct python_tasks_place *place,
 	ret->awaited_by_is_set = (uint32_t)words[TASK_AWAITED_BY_IS_SET];
 	ret->coroutine = (uint32_t)words[TASK_COROUTINE];
 	ret->node = (uint32_t)words[TASK_NODE];
+	ret->running = (uint32_t)words[THREAD_RUNNING_TASK];
 	ret->head = (uint32_t)words[THREAD_HEAD];
 	return 0;
 }
@@ -188,26 +191,67 @@ static void reverse(struct dp_runtime_frame *frames, size_t n)
 	}
 }
 
+/* Whether a coroutine has a frame. 1: and its state is *state; 0: it has ended, or is of another kind; or an error. */
+static int read_state(const struct search *s, uint64_t coroutine, int8_t *state)
+{
+	uint8_t byte;
+	int err = has_frame(s, coroutine);
+
+	if (err != 1)
+		return err;
+	err = byte_at(s, coroutine + s->at.generator_state, &byte);
+	if (err < 0)
+		return err;
+	*state = (int8_t)byte;
+	return *state < s->at.ended;
+}
+
+/* The last one before it ends: its frame is on the stack of a thread. */
+static bool is_executing(const struct search *s, int8_t state)
+{
+	return state == s->at.ended - 1;
+}
+
 /* Adds the frame of a coroutine; *object becomes what it awaits, or 0. 0 or an error. */
 static int put_coroutine(struct search *s, uint64_t *object)
 {
 	uint64_t frame = *object + s->at.generator_frame, top;
-	uint8_t state;
-	int err = has_frame(s, *object);
+	int8_t state;
+	int err = read_state(s, *object, &state);
 
-	if (err == 1)
-		err = byte_at(s, *object + s->at.generator_state, &state);
-	else if (err == 0)
-		err = 1;
-	if (err == 0 && (int8_t)state >= s->at.ended)
-		err = 1;
-	if (err == 0)
-		err = put_frame(s, frame);
 	*object = 0;
-	if (err != 0 || (int8_t)state != s->at.awaiting)
+	if (err != 1)
+		return err;
+	err = put_frame(s, frame);
+	if (err != 0)
 		return err < 0 ? err : 0;
+	s->stack.is_cut |= is_executing(s, state);
+	if (state != s->at.awaiting)
+		return 0;
 	err = word_at(s, frame + s->at.stack, &top);
 	return err < 0 ? err : object_at(s, top - s->at.awaited_slot * sizeof(top), object);
+}
+
+/* Adds the functions of the thread's own stack as far as a frame of it: what that one has called. */
+static int put_called(struct search *s, uint64_t outermost)
+{
+	size_t first = s->stack.n;
+	uint64_t frame;
+	uint8_t owner;
+	int err = word_at(s, s->thread + s->python->thread_frame, &frame);
+
+	for (size_t i = 0; err == 0 && i < PYTHON_TASK_FRAMES && frame != 0; i++) {
+		err = byte_at(s, frame + s->python->entry, &owner);
+		/* Others are where C has called Python. */
+		if (err == 0 && owner < s->python->link)
+			err = put_frame(s, frame);
+		if (err != 0 || frame == outermost)
+			return err < 0 ? err : 0;
+		err = word_at(s, frame + s->python->previous, &frame);
+	}
+	s->stack.n = first;
+	s->stack.is_cut = true;
+	return err;
 }
 
 /* Adds the functions that a task is in, of which the outermost is known. */
@@ -215,12 +259,34 @@ static int put_coroutines(struct search *s, uint64_t task)
 {
 	size_t first = s->stack.n;
 	uint64_t object;
+	int8_t state;
 	int err = word_at(s, task + s->at.coroutine, &object);
 
+	if (err == 0 && object != 0)
+		err = read_state(s, object, &state);
+	if (err == 1 && is_executing(s, state))
+		return put_called(s, object + s->at.generator_frame);
+	err = err < 0 ? err : 0;
 	while (err == 0 && object != 0 && !s->stack.is_cut)
 		err = put_coroutine(s, &object);
 	reverse(s->stack.frames + first, s->stack.n - first);
 	return err;
+}
+
+/* Whether a task does not wait. 1, 0, or an error. */
+static int is_running(const struct search *s, uint64_t task)
+{
+	uint64_t object;
+	int8_t state;
+	int err;
+
+	if (task == s->running)
+		return 1;
+	err = word_at(s, task + s->at.coroutine, &object);
+	if (err < 0 || object == 0)
+		return err;
+	err = read_state(s, object, &state);
+	return err == 1 ? is_executing(s, state) : err;
 }
 
 static int put_task_name(struct search *s, uint64_t task)
@@ -267,7 +333,7 @@ static int add_set(struct search *s, uint64_t set)
 		err = word_at(s, set + s->at.set_table, &table);
 	for (uint64_t i = 0; err == 0 && i <= mask; i++) {
 		if (i == PYTHON_TASK_SET) {
-			s->is_partial = true;
+			s->stack.is_cut = s->is_partial = true;
 			break;
 		}
 		err = memory_read(s->memory, table + i * sizeof(entry), entry, sizeof(entry));
@@ -313,6 +379,17 @@ static int follow(struct search *s, const struct waiting *w)
 	return err < 0 || is_awaited ? err : s->fn(s->arg, &s->stack);
 }
 
+/* One more is looked at. 1: there have been too many. */
+static int count(struct search *s)
+{
+	if (*s->n_tasks >= PYTHON_TASKS_MAX) {
+		s->is_partial = true;
+		return 1;
+	}
+	++*s->n_tasks;
+	return 0;
+}
+
 /* The stacks of a task. A cycle of those that await each other ends where the stack has no more room. */
 static int search_task(struct search *s, uint64_t task)
 {
@@ -323,26 +400,23 @@ static int search_task(struct search *s, uint64_t task)
 	while (err == 0 && s->n_waiting > 0) {
 		struct waiting w = s->waiting[--s->n_waiting];
 
-		if (s->n_tasks++ == PYTHON_TASKS_MAX) {
-			s->is_partial = true;
-			return 1;
-		}
-		err = follow(s, &w);
+		err = count(s);
+		if (err == 0)
+			err = follow(s, &w);
 	}
 	return err;
 }
 
-/* The thread's state; 0: it is no thread of Python's. */
+/* The thread's state. -ESRCH: it is no thread of Python's; -E2BIG: it is not among the first ones. */
 static int find_thread(const struct search *s, const struct python_tasks_place *place,
 		       uint64_t *ret)
 {
 	uint64_t interpreter, thread = 0, id;
 	int err = word_at(s, place->runtime + s->python->interpreters, &interpreter);
 
-	*ret = 0;
 	for (size_t i = 0; err == 0 && i < DP_MAX_RUNTIME_THREADS; i++) {
 		if (thread == 0 && interpreter == 0)
-			return 0;
+			return -ESRCH;
 		if (thread == 0) {
 			err = word_at(s, interpreter + s->python->first_thread, &thread);
 			if (err == 0)
@@ -358,31 +432,40 @@ static int find_thread(const struct search *s, const struct python_tasks_place *
 		if (err == 0)
 			err = word_at(s, thread + s->python->next_thread, &thread);
 	}
+	return err < 0 ? err : -E2BIG;
+}
+
+/* 1: there are more than are read. */
+static int search_thread(struct search *s)
+{
+	uint64_t head = s->thread + s->at.head, node;
+	int err = word_at(s, head + s->at.next_node, &node);
+
+	/* 0: a thread that has none yet */
+	while (err == 0 && node != head && node != 0) {
+		err = is_running(s, node - s->at.node);
+		err = err == 0 ? search_task(s, node - s->at.node) : err == 1 ? count(s) : err;
+		if (err == 0)
+			err = word_at(s, node + s->at.next_node, &node);
+	}
 	return err;
 }
 
 int python_tasks_each(const struct python_tasks_place *place, const struct runtime_memory *memory,
-		      python_task_fn fn, void *arg)
+		      size_t *n_tasks, python_task_fn fn, void *arg)
 {
-	struct search s = {
-		.memory = memory, .python = &place->image->python, .fn = fn, .arg = arg
-	};
-	uint64_t thread, head, node;
+	struct search s = { .memory = memory,
+			    .python = &place->image->python,
+			    .n_tasks = n_tasks,
+			    .fn = fn,
+			    .arg = arg };
 	int err = read_published(place, memory, &s.at);
 
 	if (err == 0)
-		err = find_thread(&s, place, &thread);
-	if (err < 0 || thread == 0)
-		return err;
-	head = thread + s.at.head;
-	err = word_at(&s, head + s.at.next_node, &node);
-	while (err == 0 && node != head) {
-		/* A thread that has none yet */
-		if (node == 0)
-			break;
-		err = search_task(&s, node - s.at.node);
-		if (err == 0)
-			err = word_at(&s, node + s.at.next_node, &node);
-	}
+		err = find_thread(&s, place, &s.thread);
+	if (err == 0)
+		err = word_at(&s, s.thread + s.at.running, &s.running);
+	if (err == 0)
+		err = search_thread(&s);
 	return err == 0 && s.is_partial ? 1 : err;
 }

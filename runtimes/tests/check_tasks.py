@@ -10,7 +10,9 @@ with names of their own and without, in two threads. Once all wait, they are dum
 the same by what asyncio knows (all_tasks(), the chains of cr_await, what capture_call_graph() follows); then they are
 dumped again, because names are made when somebody asks for them. All three have to be equal, each line too.
 
-Without it, Debian's interpreter, which does not publish it: that has to be said.
+A task that runs, but is blocked in a call, is not one of them, and has its functions where others go on with it.
+
+Without it, Debian's interpreter, which does not publish it: that has to be said; as it has to be of other programs.
 """
 import argparse
 import json
@@ -27,6 +29,8 @@ FETCHED = ("python3.14", "python3.15")
 OLD = "/usr/bin/python3"
 TASK = re.compile(r"\[task .*\]")
 SAID = "no tasks: CPython tells from 3.14 on where they are"
+SAID_NO_PYTHON = "no tasks: it has no CPython that is known"
+SAID_NO_ASYNCIO = "no tasks: it has no asyncio that tells where they are"
 
 PROGRAM = '''\
 import asyncio, json, os, sys, threading, types
@@ -127,6 +131,30 @@ sys.stdin.readline()
 os._exit(0)
 '''
 
+BLOCKED = '''\
+import asyncio, time
+
+async def sleeper():
+    await asyncio.sleep(1000)
+
+def block():
+    print("ready", flush=True)
+    time.sleep(1000)
+
+async def inner():
+    block()
+
+async def main():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sleeper(), name="child")
+        await asyncio.sleep(0.1)
+        await inner()
+
+asyncio.run(main())
+'''
+BLOCKED_STACKS = [["sleep", "sleeper", "[task child]", "block", "inner", "main", "[task Task-1]"]]
+WITHOUT = 'import time; print("ready", flush=True); time.sleep(1000)'
+
 
 def dump(dwarfprof, pid, *options):
     done = subprocess.run([dwarfprof, "dump", "-p", str(pid), *options], capture_output=True, text=True, timeout=120,
@@ -145,10 +173,13 @@ def tasks_of(dwarfprof, pid):
     for _ in range(10):
         done = dump(dwarfprof, pid, "--tasks", "-U", "--format", "jsonl")
         samples = [json.loads(line) for line in done.stdout.splitlines()]
-        if "it ran meanwhile" not in done.stderr and "only a part is shown" not in done.stderr:
+        if "it ran at each attempt" not in done.stderr and "only a part is shown" not in done.stderr:
             break
     found = [s for s in samples if is_task(s)]
     assert {s["outcome"] for s in found} <= {"complete"}, found
+    for sample in samples:
+        names = [f["symbol"] for f in sample["user_stack"] if TASK.fullmatch(f["symbol"] or "")]
+        assert sample["labels"] == ({"task": names[0][len("[task "):-1]} if names else None), sample
     return [[[f["symbol"], f["file"], f["line"]] for f in s["user_stack"]] for s in found], done.stderr
 
 
@@ -203,6 +234,39 @@ def check(dwarfprof, python, show):
     return all(good)
 
 
+def tasks_of_text(dwarfprof, python, text):
+    with subprocess.Popen([python, "-c", text], stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout.readline() == "ready\n"
+            wait_until_idle(program.pid)
+            return tasks_of(dwarfprof, program.pid)
+        finally:
+            program.kill()
+
+
+def check_others(dwarfprof, python):
+    stacks, said = tasks_of_text(dwarfprof, python, BLOCKED)
+    names = [[symbol.split(".")[-1] for symbol, _, _ in stack] for stack in stacks]
+    print(f"{python}: with one that is blocked: {names} {said}", flush=True)
+    without, said_without = tasks_of_text(dwarfprof, python, WITHOUT)
+    # It may be a part of the interpreter.
+    own = ".AsyncioDebug" in subprocess.run(["readelf", "-SW", fetched.find("root/usr/bin", os.path.basename(python))],
+                                            capture_output=True, text=True, check=True).stdout
+    print(f"without asyncio: {without} {said_without.strip()}", flush=True)
+    return names == BLOCKED_STACKS and "tasks" not in said and not without and \
+        said_without.count(SAID_NO_ASYNCIO) == (0 if own else 1)
+
+
+def check_no_python(dwarfprof):
+    with subprocess.Popen(["sleep", "1000"]) as program:
+        try:
+            wait_until_idle(program.pid)
+            _, said = tasks_of(dwarfprof, program.pid)
+        finally:
+            program.kill()
+    return said.count(SAID_NO_PYTHON) == 1
+
+
 def check_old(dwarfprof):
     with subprocess.Popen([OLD, "-c", "import asyncio; asyncio.run(asyncio.sleep(1000))"]) as program:
         try:
@@ -216,7 +280,7 @@ def check_old(dwarfprof):
         finally:
             program.kill()
     print(f"{OLD}: {said.strip()}")
-    return not tasks and said.count(SAID) == 1
+    return not tasks and said.count(SAID) == 1 and check_no_python(dwarfprof)
 
 
 def main():
@@ -229,7 +293,9 @@ def main():
         return 77
     if not args.fetched:
         return 0 if check_old(args.dwarfprof) else 1
-    good = [check(args.dwarfprof, fetched.find("bin", name), args.show) for name in FETCHED]
+    pythons = [fetched.find("bin", name) for name in FETCHED]
+    good = [check(args.dwarfprof, python, args.show) for python in pythons]
+    good += [check_others(args.dwarfprof, python) for python in pythons]
     return 0 if all(good) else 1
 
 

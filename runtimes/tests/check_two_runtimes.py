@@ -28,7 +28,7 @@ PYTHON = "/usr/bin/python3"
 RUBY = "/usr/lib/*/libruby-3.*.so.3.?"
 
 PERL = "/usr/lib/*/libperl.so.5.??"
-THIRD = "its runtime (ruby) is the third of its process"
+THIRD = "its runtime (ruby) is the third of process "
 
 PROGRAM = '''\
 import ctypes, json, sys, time, traceback

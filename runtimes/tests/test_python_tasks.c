@@ -10,6 +10,8 @@
 #define ASYNCIO (PLACE + 0x400)
 #define INTERPRETER (PLACE + 0x800)
 #define THREAD (PLACE + 0x1000)
+#define THREAD_FRAME 0x48
+#define RUNNING 0x368
 #define HEAD 0x370
 #define COROUTINE (PLACE + 0x2000) /* types: */
 #define INTEGER (PLACE + 0x2100)
@@ -27,8 +29,10 @@
 #define STACK 64
 #define STATE 67
 #define OWNER 80
+#define PREVIOUS 8
 #define SUSPENDED (-2)
 #define AWAITS (-1)
+#define EXECUTES 0
 #define ENDED 1
 
 /* Objects by number. */
@@ -43,6 +47,9 @@ static const struct dp_runtime_image image = {
 		    .next_interpreter = 16,
 		    .next_thread = 8,
 		    .thread_id = 16,
+		    .thread_frame = THREAD_FRAME,
+		    .previous = PREVIOUS,
+		    .link = 3,
 		    .code = 0,
 		    .position = 56,
 		    .position_size = 8,
@@ -59,7 +66,7 @@ static const struct dp_runtime_image image = {
 };
 
 static struct python_task_stack found[4];
-static size_t n_found;
+static size_t n_found, n_tasks;
 
 static int on_stack(void *arg, const struct python_task_stack *stack)
 {
@@ -73,8 +80,8 @@ static int find(void)
 {
 	const struct python_tasks_place place = { &image, RUNTIME, ASYNCIO, SELF };
 
-	n_found = 0;
-	return python_tasks_each(&place, &memory, on_stack, NULL);
+	n_found = n_tasks = 0;
+	return python_tasks_each(&place, &memory, &n_tasks, on_stack, NULL);
 }
 
 /* Where 3.14 publishes what (published.h). */
@@ -84,8 +91,8 @@ static void put_published(void)
 		{ 408, 8 },  { 424, 24 }, { 440, 32 },    { 520, 32 },    { 512, 40 },
 		{ 584, 24 }, { 696, 0 },  { 680, FRAME }, { 688, STATE }, { 296, STACK },
 	};
-	static const uint64_t asyncio[13] = { 168,    136,   96,  108, 109, 128, 152,
-					      229960, 10880, 936, 864, 872, HEAD };
+	static const uint64_t asyncio[13] = { 168,    136,   96,  108, 109,     128, 152,
+					      229960, 10880, 936, 864, RUNNING, HEAD };
 
 	put(RUNTIME, "xdebugpy", 8);
 	put_word(RUNTIME + 8, 0x030e0af0);
@@ -290,7 +297,56 @@ Test(python_tasks, that_await_each_other_end)
 	cr_assert_eq(found[1].n, PYTHON_TASK_FRAMES);
 }
 
-Test(python_tasks, in_a_list_or_set_without_end_end)
+/* 5, which awaits 3, runs: its function has called another one, by way of C. */
+static void run(void)
+{
+	uint8_t link = 3;
+
+	put_coroutine(1, SUSPENDED, 0);
+	put_coroutine(4, EXECUTES, 0);
+	put_coroutine(7, EXECUTES, 0);
+	put_task(3, COROUTINE_AT(1), TASK(5), false);
+	put_task(5, COROUTINE_AT(4), 0, false);
+	put_word(THREAD + THREAD_FRAME, COROUTINE_AT(7) + FRAME);
+	put_word(COROUTINE_AT(7) + FRAME + PREVIOUS, COROUTINE_AT(8) + FRAME);
+	put(COROUTINE_AT(8) + FRAME + OWNER, &link, 1);
+	put_word(COROUTINE_AT(8) + FRAME + PREVIOUS, COROUTINE_AT(4) + FRAME);
+	list(2, (const size_t[]){ 3, 5 });
+}
+
+Test(python_tasks, that_run_are_no_stack_but_behind_others)
+{
+	run();
+	cr_assert_eq(find(), 0);
+	cr_assert_eq(n_found, 1);
+	CHECK(0, 1, -3, 7, 4, -5);
+	cr_expect_not(found[0].is_cut);
+	/* Not of CPython's own kind */
+	put_word(COROUTINE_AT(4) + 8, FUTURE);
+	cr_assert_eq(find(), 0);
+	cr_assert_eq(n_found, 2);
+	put_word(THREAD + RUNNING, TASK(5));
+	cr_assert_eq(find(), 0);
+	cr_assert_eq(n_found, 1);
+	CHECK(0, 1, -3, -5);
+}
+
+Test(python_tasks, that_run_elsewhere_are_incomplete)
+{
+	run();
+	put_word(COROUTINE_AT(8) + FRAME + PREVIOUS, COROUTINE_AT(7) + FRAME);
+	cr_assert_eq(find(), 0);
+	cr_assert_eq(n_found, 1);
+	CHECK(0, 1, -3);
+	cr_expect(found[0].is_cut);
+	/* What waits does not await what runs. */
+	put_coroutine(1, AWAITS, COROUTINE_AT(4));
+	cr_assert_eq(find(), 0);
+	CHECK(0, 4, 1);
+	cr_expect(found[0].is_cut);
+}
+
+Test(python_tasks, in_a_list_without_end_end)
 {
 	put_coroutine(1, SUSPENDED, 0);
 	put_task(3, COROUTINE_AT(1), 0, false);
@@ -298,11 +354,59 @@ Test(python_tasks, in_a_list_or_set_without_end_end)
 	put_word(TASK(3) + 152, TASK(3) + 152);
 	cr_assert_eq(find(), 1);
 	cr_assert_eq(n_found, PYTHON_TASKS_MAX);
-	list(1, (const size_t[]){ 3 });
+	cr_assert_eq(n_tasks, PYTHON_TASKS_MAX);
+	put_coroutine(1, EXECUTES, 0);
+	cr_assert_eq(find(), 1);
+	cr_assert_eq(n_found, 0);
+}
+
+/* Zeros without end, of which so many may be read. */
+#define ENDLESS (UINT64_C(1) << 32)
+
+static size_t n_left;
+
+static int read_endless(void *arg, void *ret, size_t size, uint64_t address)
+{
+	if (address < ENDLESS)
+		return read_bytes(arg, ret, size, address);
+	memset(ret, 0, size);
+	return n_left > 0 && n_left-- > 0 ? 0 : -ENOBUFS;
+}
+
+Test(python_tasks, in_a_set_without_end_end)
+{
+	const struct runtime_memory endless = { read_endless, NULL };
+	const struct python_tasks_place place = { &image, RUNTIME, ASYNCIO, SELF };
+
+	put_coroutine(1, SUSPENDED, 0);
 	put_task(3, COROUTINE_AT(1), SET, true);
+	list(1, (const size_t[]){ 3 });
 	put_word(SET + 32, UINT64_MAX);
-	put_word(SET + 40, PLACE);
-	cr_assert_neq(find(), 0);
+	put_word(SET + 40, ENDLESS);
+	n_left = PYTHON_TASK_SET;
+	cr_assert_eq(python_tasks_each(&place, &endless, &n_tasks, on_stack, NULL), 1);
+	cr_assert_eq(n_found, 1);
+	CHECK(0, 1, -3);
+	cr_expect(found[0].is_cut);
+}
+
+Test(python_tasks, that_too_many_await_are_partial)
+{
+	put_coroutine(1, SUSPENDED, 0);
+	put_coroutine(2, SUSPENDED, 0);
+	put_task(3, COROUTINE_AT(1), SET, true);
+	put_task(5, COROUTINE_AT(2), 0, false);
+	put_word(SET + 32, PYTHON_TASK_AWAITERS - 1);
+	put_word(SET + 40, SET + 0x100);
+	for (uint64_t i = 0; i <= PYTHON_TASK_AWAITERS; i++)
+		put_word(SET + 0x100 + 16 * i, TASK(5));
+	list(1, (const size_t[]){ 3 });
+	cr_assert_eq(find(), 0);
+	cr_assert_eq(n_found, PYTHON_TASK_AWAITERS);
+	put_word(SET + 32, PYTHON_TASK_AWAITERS);
+	cr_assert_eq(find(), 1);
+	cr_assert_eq(n_found, PYTHON_TASK_AWAITERS);
+	CHECK(1, 1, -3, 2, -5);
 }
 
 Test(python_tasks, of_another_thread_or_version_are_not_found)
@@ -311,8 +415,11 @@ Test(python_tasks, of_another_thread_or_version_are_not_found)
 	put_task(3, COROUTINE_AT(1), 0, false);
 	list(1, (const size_t[]){ 3 });
 	put_word(THREAD + 16, SELF + 1);
-	cr_assert_eq(find(), 0);
+	cr_assert_eq(find(), -ESRCH);
 	cr_assert_eq(n_found, 0);
+	/* A list that does not end */
+	put_word(THREAD + 8, THREAD);
+	cr_assert_eq(find(), -E2BIG);
 	put_word(THREAD + 16, SELF);
 	cr_assert_eq(find(), 0);
 	cr_assert_eq(n_found, 1);
@@ -365,4 +472,26 @@ Test(python_tasks, have_names)
 	cr_assert_str_eq(name, "[task load]");
 	put_string(NAME(24), "much", 56);
 	cr_assert_eq(read_name(&frame, name), -ESTALE);
+}
+
+/* Characters of two bytes, at odd places. */
+Test(python_tasks, have_long_names_of_whole_characters)
+{
+	char text[RUNTIME_NAME_SIZE], name[RUNTIME_NAME_SIZE];
+	size_t n;
+
+	memset(text, 0xe9, sizeof(text));
+	text[0] = 'a';
+	put_coroutine(1, SUSPENDED, 0);
+	put_task(3, COROUTINE_AT(1), 0, false);
+	put_string(NAME(23), "", 55);
+	put_word(NAME(23) + 16, sizeof(text));
+	put_half(NAME(23) + 32, (1 | 1 << 3) << 2);
+	put(NAME(23) + 56, text, sizeof(text));
+	list(1, (const size_t[]){ 3 });
+	cr_assert_eq(find(), 0);
+	cr_assert_eq(read_name(&found[0].frames[1], name), 0);
+	n = strlen(name);
+	cr_assert_gt(n, sizeof(name) - 4);
+	cr_assert_str_eq(name + n - 3, "\xc3\xa9]");
 }

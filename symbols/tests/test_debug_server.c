@@ -73,6 +73,24 @@ Test(debug_server, bounds_requests_in_whole_seconds)
 	cr_assert_str_eq(max_time(MINUTE_NS), "61");
 }
 
+/* What others set is theirs, and without servers nothing has to be bounded. */
+Test(debug_server, leaves_the_environment_of_others)
+{
+	unsetenv("DEBUGINFOD_MAXTIME");
+	cr_assert_str_eq(max_time(1), "1");
+	debug_library_unbind();
+	cr_assert_null(getenv("DEBUGINFOD_MAXTIME"));
+	setenv("DEBUGINFOD_MAXTIME", "7", true);
+	cr_assert_str_eq(max_time(1), "7");
+	debug_library_unbind();
+	cr_assert_str_eq(max_time(1), "7");
+	unsetenv("DEBUGINFOD_MAXTIME");
+	setenv("DEBUGINFOD_URLS", "", true);
+	cr_assert_null(max_time(1));
+	unsetenv("DEBUGINFOD_URLS");
+	cr_assert_null(max_time(1));
+}
+
 /* Each build id counts once and is not requested again if no server has it. */
 Test(debug_server, counts_what_it_asks_for)
 {
