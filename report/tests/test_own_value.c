@@ -173,6 +173,41 @@ Test(own_value, may_be_a_time)
 	cr_assert(strstr(text, "\"weight\":[4096,100],\"weightType\":\"samples\""), "%s", text);
 }
 
+static int read_context(const char *key, const char *value)
+{
+	struct recording_context context = { 0 };
+	struct bytes b = { 0 };
+	struct view v;
+	int err;
+
+	recording_put_text(&b, "target", "prog");
+	recording_put_text(&b, "event", "uprobe:f");
+	recording_put_text(&b, key, value);
+	v = (struct view){ .pos = b.data, .end = b.data + b.size };
+	err = recording_context_read(&v, &context);
+	recording_context_done(&context);
+	bytes_done(&b);
+	return err;
+}
+
+/* A recording may be a stranger's. */
+Test(own_value, has_no_name_and_unit_that_a_terminal_obeys)
+{
+	struct report_context context = in_bytes;
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *key = i ? "value_unit" : "value";
+
+		cr_assert_eq(read_context(key, "größe"), 0);
+		cr_assert_eq(read_context(key, "\33[31m"), -EBADMSG);
+		cr_assert_eq(read_context(key, "\xff"), -EBADMSG);
+	}
+	cr_assert_eq(read_context("value", ""), -EBADMSG);
+	context.value_unit = "\33[31mbytes";
+	make("text", &context);
+	cr_assert(strstr(text, "\nsize: 4196 ?[31mbytes in 3 events\n"), "%s", text);
+}
+
 Test(own_value, tells_recordings_apart)
 {
 	struct recording_context a = { .context = in_bytes }, b = a;
