@@ -169,9 +169,11 @@ class Values(valued.ValuedTest):
             self.assertEqual(s["labels"], {"id": s["labels"]["id"]})
             self.assertEqual((s["weight"], s["values"]), (1, {"level": logged[s["labels"]["id"]]["level"]}))
         written, logged, lost, _ = self.record(probe.replace(", id=request->id", ""), 1000, "--value", "level", form="folded")
-        total = sum(int(line.rpartition(" ")[2]) for line in written.splitlines())
+        # What was lost is guessed.
+        total = sum(int(line.rpartition(" ")[2]) for line in written.splitlines() if not line.startswith("[lost samples] "))
         wanted = sum(values["level"] for values in logged.values())
-        self.assertTrue(total == wanted or (lost and total < wanted))
+        self.assertLessEqual(total, wanted)
+        self.assertTrue(lost or total == wanted)
         for name in ("host", "size"):
             result = dwarfprof("-e", f"uprobe:{program('valued')}:take(host=arg4->8+16:str)", "--value", name, "--", "true")
             self.assertEqual(result.returncode, 1)
