@@ -178,6 +178,9 @@ class Values(valued.ValuedTest):
             result = dwarfprof("-e", f"uprobe:{program('valued')}:take(host=arg4->8+16:str)", "--value", name, "--", "true")
             self.assertEqual(result.returncode, 1)
             self.assertIn(f"--value {name}: -e reads no integer of that name", result.stderr)
+        result = dwarfprof("-e", probe, "--value", "level", "--value", "id", "--", "true")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("there may be one --value", result.stderr)
 
     def test_results(self):
         for value in ("ret:s32", "ret"):
