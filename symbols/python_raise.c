@@ -91,7 +91,7 @@ void python_raise_find(const struct python_raise *raise, const struct elf_file *
 	if (!raise->outer || raise->is_other)
 		return;
 	if ((!inner && version >= VERSION_3_13) || is_rest_hidden(raise)) {
-		ret->is_hidden = CXX_HIDES_PYTHON;
+		ret->hides = CXX_HIDES_PYTHON;
 		return;
 	}
 	add(file, inner, 1, text, CXX_RAISE, ret);
