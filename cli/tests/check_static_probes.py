@@ -26,6 +26,7 @@ PYTHON = os.path.realpath("/usr/bin/python3")
 JVM = next(iter(sorted(glob.glob("/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so"))), None)
 STDCXX = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"
 N = 20000
+NO_SAMPLES = 5  # the exit code
 CUT = 255  # DP_TEXT_CUT in bpf/value_layout.h
 
 # Maps a file's code, without running it.
@@ -179,7 +180,7 @@ class Notes(unittest.TestCase):
                         removed = dwarfprof("probe", "-s", socket, "remove", added.stdout.strip())
                         self.assertEqual((removed.returncode, removed.stderr), (0, ""), probe)
                     profiler.send_signal(signal.SIGINT)
-                    self.assertEqual(profiler.wait(timeout=180), 0, read(said.name))
+                    self.assertIn(profiler.wait(timeout=180), (0, NO_SAMPLES), read(said.name))
                 target.stdin.close()
             print(f"{path}: {len(arguments)} probes with {sum(len(places[0]) for places in arguments.values())} arguments", flush=True)
 

@@ -182,6 +182,17 @@ class Values(valued.ValuedTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn("there may be one --value", result.stderr)
 
+    def test_values_that_cannot_be_added_up(self):
+        """Half of the program's sizes have the highest bit, which would make the sum of all wrong."""
+        written, logged, _, _ = self.record(f"uprobe:{program('valued')}:take(size=arg1:u64, id=arg4->0)", 1000, "--value", "size")
+        n_labels = 0
+        for s in map(json.loads, written.splitlines()):
+            size = int(logged[s["labels"]["id"]]["size"]) % 2**64
+            number, label = (size, None) if size < 2**63 else (None, str(size))
+            self.assertEqual((s["values"], s["labels"].get("size")), ({"size": number}, label))
+            n_labels += label is not None
+        self.assertGreater(n_labels, 100)
+
     def test_results(self):
         for value in ("ret:s32", "ret"):
             with self.subTest(value=value):
