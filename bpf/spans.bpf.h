@@ -85,8 +85,9 @@ struct {
 } dp_span_places SEC(".maps");
 
 /*
- * Threads and processes that these maps were given, less those that were taken out. User space compares them with
- * what the maps have: the rest had no room any more.
+ * Threads and processes that these maps were given, less those that were taken out, which an end is no reason
+ * for. User space compares them with what the maps have: the rest, of which some may have ended before, had no room
+ * any more.
  */
 __u64 dp_span_threads;
 __u64 dp_span_processes;

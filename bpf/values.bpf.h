@@ -171,14 +171,18 @@ static __always_inline __u64 thrown_flags(__u64 object)
 	return type == 0 ? 0 : thrown_word(type + PYTHON_FLAGS);
 }
 
+#define THROWN_UNREAD 1 /* no object's address */
+
 /*
  * The str that is an exception's first argument, or that it is made of: only one of ASCII characters, which
- * has them behind it. 0: there is none.
+ * has them behind it. 0: there is none. THROWN_UNREAD: it is not in memory, nor may be what leads to it.
  */
 PORT_GLOBAL __u64 thrown_message(__u64 object)
 {
 	__u64 flags = thrown_flags(object);
 
+	if (object == 0)
+		return 0;
 	if (flags & PYTHON_IS_EXCEPTION) {
 		object = thrown_word(object + PYTHON_ARGS);
 		flags = thrown_flags(object);
@@ -189,6 +193,9 @@ PORT_GLOBAL __u64 thrown_message(__u64 object)
 		object = thrown_word(object + PYTHON_ITEM);
 		flags = thrown_flags(object);
 	}
+	/* Each type has some. */
+	if (flags == 0)
+		return THROWN_UNREAD;
 	if (!(flags & PYTHON_IS_STR) ||
 	    (thrown_word(object + PYTHON_STATE) & (PYTHON_COMPACT | PYTHON_ASCII)) !=
 		    (PYTHON_COMPACT | PYTHON_ASCII))
@@ -315,10 +322,9 @@ static __always_inline bool value_what(const struct values_ref *ref, __u32 how, 
 	__u32 found;
 
 	if (how != DP_THROWN_CXX) {
-		*value = thrown_message(object);
-		if (*value != 0)
-			*value += how;
-		return *value != 0;
+		object = thrown_message(object);
+		*value = object > THROWN_UNREAD ? object + how : 0;
+		return object != 0;
 	}
 	found = (__u32)what_find(object, ref->regs->reg[DP_REG_PC], ref->v->head.list);
 

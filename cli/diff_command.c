@@ -245,6 +245,11 @@ static int check_sides(const struct diff *diff)
 			  own_value(b));
 		return -EINVAL;
 	}
+	if (a->value && strcmp(of_a.unit, of_b.unit) != 0) {
+		log_error("A has %s in %s, B in %s: there is nothing to compare", a->value,
+			  of_a.unit, of_b.unit);
+		return -EINVAL;
+	}
 	if (value_is_time(&of_a) == timed) {
 		if (strcmp(a->event, b->event) != 0)
 			log_warning("A is of %s, B of %s", a->event, b->event);

@@ -153,6 +153,8 @@ void event_options_set_value(struct options *o, struct argp_state *state, char *
 	struct profiler_options *r = &o->record.profiler;
 	char *unit = strchr(text, ':');
 
+	if (r->value)
+		argp_error(state, "there may be one --value");
 	r->value = text;
 	r->value_unit = NULL;
 	if (!unit)

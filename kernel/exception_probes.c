@@ -413,9 +413,9 @@ void exception_probes_set(struct exception_probes *p, int fd, bool is_local, con
 {
 	struct exception_probe *made = NULL;
 
-	if (runtime->is_hidden)
+	if (runtime->hides)
 		say_refused(p, path,
-			    runtime->is_hidden == CXX_HIDES_CXX ?
+			    runtime->hides == CXX_HIDES_CXX ?
 				    "it has a C++ runtime, but is stripped of its symbols" :
 				    "it has a Python, but is stripped of its symbols");
 	if (cxx_runtime_throws(runtime))

@@ -242,7 +242,7 @@ void trace_record_use_registers(struct trace_record *r)
 		if (is_known)
 			r->fields[i].offset = offsets[i];
 		else
-			r->fields[i].kind = TRACE_FIELD_OTHER;
+			r->fields[i].kind = TRACE_FIELD_NOWHERE;
 	}
 }
 
@@ -269,7 +269,7 @@ void trace_record_list(const struct trace_record *r, FILE *to)
 	const char *separator = "";
 
 	for (size_t i = 0; i < r->n; i++) {
-		if (r->fields[i].kind == TRACE_FIELD_OTHER || !r->fields[i].name[0])
+		if (r->fields[i].kind >= TRACE_FIELD_OTHER || !r->fields[i].name[0])
 			continue;
 		fprintf(to, "%s%s", separator, r->fields[i].name);
 		separator = ", ";

@@ -17,6 +17,7 @@ enum trace_field_kind {
 	TRACE_FIELD_TEXT,    /* the bytes are in the record, and end with a zero */
 	TRACE_FIELD_LOCATED, /* the first 16 bits are the text's offset in the record */
 	TRACE_FIELD_OTHER,   /* cannot be read */
+	TRACE_FIELD_NOWHERE, /* an argument of which it is not known where it is */
 };
 
 #define TRACE_NAME_SIZE 128

@@ -412,7 +412,8 @@ void label_probe_say_forgotten(const struct session *session)
 	if (span_counts_forgotten(session, &n) < 0 || n.n_threads + n.n_processes == 0)
 		return;
 	log_info("threads and processes whose calls were forgotten, as others called last: %" PRIu64
-		 " and %" PRIu64 "; what is still in such a call has no label, or an unknown one",
+		 " and %" PRIu64
+		 ", with ended ones; what is still in such a call has no label, or an unknown one",
 		 n.n_threads, n.n_processes);
 }
 

@@ -77,7 +77,8 @@ int trace_parts_split(const char *argument, enum tracer_kind kind, struct trace_
 		return err;
 	if (kind != TRACER_KPROBE || !strchr(ret->name, '+'))
 		return arguments_parse(values, PROBE_KERNEL, &ret->arguments, ret_why);
-	snprintf(ret_why, ARGUMENTS_WHY_SIZE,
-		 "within a function, no values can be read: its arguments are known at its begin");
+	snprintf(
+		ret_why, ARGUMENTS_WHY_SIZE,
+		"within a function, no values can be read: its arguments are known where it begins");
 	return -EINVAL;
 }

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/sum.h"
 #include "report/mapping.h"
 #include "report/otlp_request.h"
 #include "report/own_label.h"
@@ -399,7 +400,7 @@ static int add_moment(struct otlp *otlp, const struct stack *stack, struct otlp_
 	int err = 0;
 
 	one.count = moment->weight;
-	one.time_ns = moment->weight * moment->value_ns;
+	one.time_ns = sum_of_equal(moment->weight, moment->value_ns);
 	for (size_t i = 0; err == 0 && i < otlp->n_types; i++) {
 		uint64_t value = value_of_stack(&otlp->types[i].value, &one);
 

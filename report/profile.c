@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/sum.h"
 #include "report/label_table.h"
 
 /* What distinguishes stacks; frames follow, the user's first. */
@@ -185,7 +186,7 @@ int profile_add_numbered(struct profile *profile, const struct sample *sample, u
 			look_names_up(profile, sample);
 	}
 	e->count += sample->weight;
-	e->time_ns += sample->weight * sample->value_ns;
+	e->time_ns = sum_of(e->time_ns, sample_sum(sample));
 	*ret = e->number;
 	return 0;
 }

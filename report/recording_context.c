@@ -90,6 +90,14 @@ static void read_several(struct recording_context *r)
 	r->context.n_several = n;
 }
 
+/* What --value cannot have named is of no recording that was made with it, and would be a key of formats. */
+static bool has_plain_value(const struct recording_context *r)
+{
+	const char *name = r->context.value, *unit = r->context.value_unit;
+
+	return (!name || (*name && text_is_plain(name))) && (!unit || text_is_plain(unit));
+}
+
 /* The limit of -F; 0 is for events without a clock. */
 #define MAX_HZ 1000000
 
@@ -118,7 +126,7 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 	};
 	read_several(ret);
 	ret->context.timed = is_timed(ret, ret->context.n_several);
-	return v->failed || !ret->context.target || !ret->context.event ||
+	return v->failed || !ret->context.target || !ret->context.event || !has_plain_value(ret) ||
 			       context_number(ret, "hz") > MAX_HZ ?
 		       -EBADMSG :
 		       0;

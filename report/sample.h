@@ -100,6 +100,9 @@ struct totals {
 	const struct span_times *calls;  /* NULL: not requested */
 };
 
+/* Its value, of all events that it stands for; at most SUM_MAX. */
+uint64_t sample_sum(const struct sample *sample);
+
 /* Counts a sample; what is about lost ones and times of day is left alone. */
 void totals_count(struct totals *totals, const struct sample *sample);
 

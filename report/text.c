@@ -211,7 +211,9 @@ static void print_own_value(const struct text *text, const struct totals *totals
 	if (value_is_time(value))
 		fprintf(to, ": %.3f ms", (double)sum / 1e6);
 	else
-		fprintf(to, ": %" PRIu64 " %s", sum, value_noun(value));
+		fprintf(to, ": %" PRIu64 " ", sum);
+	if (!value_is_time(value))
+		(void)print_plain(value_noun(value), to);
 	fprintf(to, " in %" PRIu64 " events\n", totals->events);
 }
 

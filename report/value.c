@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sum.h"
 
 #define NS_PER_S 1000000000
 #define NANOSECONDS "nanoseconds"
@@ -164,7 +165,7 @@ uint64_t value_of_sample(const struct value *value, const struct sample *sample)
 {
 	if (!(value->events & EVENT_BIT(sample->event)) || !is_counted(value, sample->labels))
 		return 0;
-	return value_of(value, sample->weight, sample->weight * sample->value_ns);
+	return value_of(value, sample->weight, sample_sum(sample));
 }
 
 uint64_t value_of_stack(const struct value *value, const struct stack *stack)
@@ -185,7 +186,12 @@ uint64_t value_of_totals(const struct value *value, const struct totals *totals)
 /* As many as the others on average. */
 static uint64_t value_of_lost_sum(const struct totals *totals)
 {
-	return totals->samples > 0 ? totals->time_ns / totals->samples * totals->lost : 0;
+	const uint64_t samples = totals->samples, sum = totals->time_ns;
+
+	if (samples == 0)
+		return 0;
+	return sum_of(sum_of_equal(sum / samples, totals->lost),
+		      sum_of_equal(sum % samples, totals->lost) / samples);
 }
 
 uint64_t value_of_lost(const struct value *value, const struct totals *totals)

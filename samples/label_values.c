@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "samples/call_table.h"
 #include "samples/probed_code.h"
@@ -204,6 +205,25 @@ static bool is_number(const struct value_labels *labels, const struct value_form
 	return labels->number && !form->is_length && strcmp(labels->number, form->name) == 0;
 }
 
+/*
+ * Can it be added up? Else it is a label, as the other values are: what was not in memory, and, as no sum of all
+ * may say anything more, what is negative or -1 as an unsigned number.
+ */
+static bool is_summand(const struct value_form *form, const struct dp_values *values, size_t i,
+		       uint64_t word)
+{
+	return !(values->unread >> i & 1) && value_type_extend(form->type, word) <= SUM_MAX;
+}
+
+/* Is it the number that a sample has beside its count? */
+static bool is_next_summand(const struct value_labels *labels, const struct values *v, size_t i)
+{
+	const struct value_form *form = &v->forms->of[i];
+
+	return is_number(labels, form) && v->words.left > 0 &&
+	       is_summand(form, v->head, i, *v->words.at);
+}
+
 int value_labels_add_unknown(const struct value_forms *forms, struct label_list *list)
 {
 	size_t n_own = list->n;
@@ -237,7 +257,7 @@ static int add_each(const struct value_labels *labels, struct values *v, struct 
 
 		if (form->is_length)
 			continue;
-		if (!is_number(labels, form) && !label_list_has_key(list, n_own, form->name))
+		if (!is_next_summand(labels, v, i) && !label_list_has_key(list, n_own, form->name))
 			err = add_value(list, form, v->head, i, &v->words);
 		else if (!skip_value(v->head, i, &v->words, &(uint64_t){ 0 }))
 			err = -EBADMSG;
@@ -485,10 +505,7 @@ uint64_t value_labels_number(const struct value_labels *labels, const struct nam
 			return 0;
 		if (!is_number(labels, form))
 			continue;
-		word = value_type_extend(form->type, word);
-		if (value_type_kind(form->type) == VALUE_IS_SIGNED && (int64_t)word < 0)
-			return 0;
-		return word;
+		return is_summand(form, v.head, i, word) ? value_type_extend(form->type, word) : 0;
 	}
 	return 0;
 }

@@ -72,8 +72,8 @@ int value_labels_add_call(const struct value_labels *labels, const struct dp_val
 			  struct label_list *list);
 
 /*
- * The number that each event of a sample has beside its count: 0 if there is none, it could not be read, or
- * it is negative. NULL: no values are read.
+ * The number that each event of a sample has beside its count: 0 if there is none, or, and then it is a label,
+ * it could not be read, is negative or more than SUM_MAX. NULL: no values are read.
  */
 uint64_t value_labels_number(const struct value_labels *labels, const struct named_sample *named);
 

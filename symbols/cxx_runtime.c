@@ -228,8 +228,8 @@ int cxx_runtime_find(const struct elf_file *file, int fd, struct cxx_runtime *re
 	prefer_notes(&search);
 	python_raise_find(&search.python, file, ret);
 	if (ret->throws[CXX_THROW].address == 0 && has_own_type(file))
-		ret->is_hidden = CXX_HIDES_CXX;
-	return cxx_runtime_throws(ret) || ret->is_hidden ? 0 : -ENOENT;
+		ret->hides = CXX_HIDES_CXX;
+	return cxx_runtime_throws(ret) || ret->hides ? 0 : -ENOENT;
 }
 
 bool cxx_runtime_throws(const struct cxx_runtime *r)
@@ -244,5 +244,5 @@ bool cxx_runtime_is_sound(const struct cxx_runtime *r)
 		if (r->throws[i].object > DP_N_REGISTERS || r->throws[i].type > DP_N_REGISTERS ||
 		    r->throws[i].is_held > 1 || r->throws[i].text > UINT8_MAX)
 			return false;
-	return r->is_hidden <= CXX_HIDES_PYTHON;
+	return r->hides <= CXX_HIDES_PYTHON;
 }

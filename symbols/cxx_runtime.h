@@ -44,7 +44,7 @@ struct cxx_place {
 struct cxx_runtime {
 	struct cxx_place throws[CXX_N_THROWS];
 	uint64_t what[DP_MAX_WHATS]; /* addresses of their pointers to what() (DP_WHATS); 0: none */
-	uint32_t is_hidden;          /* it is there, but nothing tells where: enum cxx_hidden */
+	uint32_t hides;              /* it is there, but nothing tells where: enum cxx_hidden */
 };
 
 enum cxx_hidden {

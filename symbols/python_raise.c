@@ -68,6 +68,17 @@ static bool is_whole(const struct python_raise *raise)
 	return raise->outer_size > raise->inner_size / 2;
 }
 
+/*
+ * gcc has left only the beginning of the inner function, and called the rest something that a file without symbols
+ * does not tell. Most calls go to that.
+ */
+#define WHOLE_SIZE 256
+
+static bool is_rest_hidden(const struct python_raise *raise)
+{
+	return raise->inner_size > 0 && raise->inner_size < WHOLE_SIZE && !raise->split;
+}
+
 void python_raise_find(const struct python_raise *raise, const struct elf_file *file,
 		       struct cxx_runtime *ret)
 {
@@ -79,8 +90,8 @@ void python_raise_find(const struct python_raise *raise, const struct elf_file *
 
 	if (!raise->outer || raise->is_other)
 		return;
-	if (!inner && version >= VERSION_3_13) {
-		ret->is_hidden = CXX_HIDES_PYTHON;
+	if ((!inner && version >= VERSION_3_13) || is_rest_hidden(raise)) {
+		ret->hides = CXX_HIDES_PYTHON;
 		return;
 	}
 	add(file, inner, 1, text, CXX_RAISE, ret);

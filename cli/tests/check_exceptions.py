@@ -319,6 +319,30 @@ class Exceptions(unittest.TestCase):
                 self.assertIn(said, result.stderr)
 
 
+# An object in a page that nobody has touched yet, and with too many references to be freed.
+UNREAD = """
+import ctypes, mmap, sys, tempfile
+message = "in a %s" % "file"
+made = ctypes.string_at(id(message), sys.getsizeof(message))
+file = tempfile.TemporaryFile()
+file.write((b"\\0\\0\\1" + made[3:]).ljust(mmap.PAGESIZE, b"\\0"))
+file.flush()
+throw = ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(("PyErr_SetObject", ctypes.pythonapi))
+kept = [mmap.mmap(file.fileno(), mmap.PAGESIZE, flags=mmap.MAP_PRIVATE) for i in range(5)]
+places = [ctypes.addressof(ctypes.c_char.from_buffer(mapped)) for mapped in kept]
+print("begin", flush=True)
+sys.stdin.readline()
+for place in places:
+    for value in place, place, None:
+        try:
+            throw(LookupError, value)
+        except LookupError as error:
+            assert value is None or error.args == (message,)
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
 class Python(unittest.TestCase):
     """Each that a function raises, by a statement or in C, once, with its type and what is a message of ASCII."""
     LONG = ("test_all_versions",)
@@ -362,6 +386,24 @@ class Python(unittest.TestCase):
 
     def test_the_machine_s(self):
         self.check_each("/usr/bin/python3")
+
+    def test_messages_that_are_not_in_memory(self):
+        """The kernel reads none from a file in an event, and says so; the program does."""
+        with subprocess.Popen(["/usr/bin/python3", "-c", UNREAD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process, \
+                tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(process.stdout.readline(), "begin\n")
+            out = os.path.join(directory, "out")
+            profiler = start("-p", str(process.pid), "--exceptions", *EVERY, "--format", "jsonl", "-o", out, stderr=subprocess.PIPE, text=True)
+            wait_until_it_says(profiler, "sampling")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), "done\n")
+            profiler.send_signal(signal.SIGINT)
+            said = profiler.communicate(timeout=180)[1]
+            self.assertEqual(profiler.returncode, 0, said)
+            process.stdin.close()
+            found = [(s["labels"]["exception.type"], s["labels"].get("exception.message")) for s in read_samples(harness.read(out))]
+        self.assertEqual(found, [("LookupError", message) for message in ("<unread>", "in a file", None) * 5])
 
     def test_all_versions(self):
         every = glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))

@@ -206,14 +206,17 @@ class Profiles(unittest.TestCase):
         self.assertEqual(sum(sum(t["samples"]["weight"]) for t in firefox), total)
         speedscope = json.loads(harness.read(paths["speedscope.json"]))["profiles"]
         self.assertEqual({p["unit"] for p in speedscope}, {"bytes"})
+        self.assertEqual(sum(sum(p["weights"]) for p in speedscope if not p["name"].startswith("all threads")), total)
         said = f"\nlevel: {total} bytes in {n} events\n"
         self.assertIn(said, harness.read(paths["txt"]))
         self.assertIn(said, dwarfprof("report", paths["dwarfprof"], "--format", "text").stdout)
         other = os.path.join(self.directory, "other.dwarfprof")
-        dwarfprof("-e", probe, "-o", other, "--", program("valued"), "10", os.path.join(self.directory, "log"), input="\n")
-        refused = dwarfprof("diff", paths["dwarfprof"], other)
-        self.assertEqual(refused.returncode, 1, refused.stderr)
-        self.assertIn("A has values 'level', B ''", refused.stderr)
+        for options, said in (([], "A has values 'level', B ''"), (["--value", "level"], "A has level in bytes, B in count:"),
+                              (["--value", "level:nanoseconds"], "A has level in bytes, B in nanoseconds:")):
+            dwarfprof("-e", probe, *options, "-o", other, "--", program("valued"), "10", os.path.join(self.directory, "log"), input="\n")
+            refused = dwarfprof("diff", paths["dwarfprof"], other)
+            self.assertEqual(refused.returncode, 1, refused.stderr)
+            self.assertIn(said, refused.stderr)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,8 @@ Test(trace_parts, that_are_none)
 	expect_error("vfs_read+", TRACER_KPROBE, "FUNCTION+N");
 	expect_error("vfs_read+8x", TRACER_KPROBE, "FUNCTION+N");
 	expect_error("", TRACER_KPROBE, "a function");
-	expect_error("vfs_read+4(arg1)", TRACER_KPROBE, "no values");
+	expect_error("vfs_read+4(arg1)", TRACER_KPROBE,
+		     "no values can be read: its arguments are known where it begins");
 	expect_error("sched:sched_switch(prev_pid:u46)", TRACER_TRACEPOINT, "a type: u8");
 	expect_error("sched:sched_switch()", TRACER_TRACEPOINT, "the name of a field");
 }

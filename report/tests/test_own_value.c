@@ -2,6 +2,7 @@
 /* A number that each event has beside its count, as --value says. */
 #include <criterion/criterion.h>
 
+#include "base/array.h"
 #include "report/recording_context.h"
 #include "report/tests/samples.h"
 #include "report/value.h"
@@ -57,6 +58,51 @@ Test(own_value, is_the_last_one)
 	cr_assert_str_eq(value_measured(&in_bytes).name, "size");
 }
 
+/* Less than one of each sample. */
+Test(own_value, of_lost_ones_may_be_less_than_one_of_each)
+{
+	const struct value value = value_main(&in_bytes);
+
+	totals = (struct totals){ .samples = 10, .events = 10, .time_ns = 9, .lost = 1000 };
+	cr_assert_eq(value_of_lost(&value, &totals), 900);
+	totals.time_ns = INT64_MAX;
+	cr_assert_eq(value_of_lost(&value, &totals), INT64_MAX);
+	totals.samples = 0;
+	cr_assert_eq(value_of_lost(&value, &totals), 0);
+}
+
+static int expect_largest(const struct stack *stack, void *arg)
+{
+	cr_assert_eq(stack->time_ns, INT64_MAX);
+	++*(size_t *)arg;
+	return 0;
+}
+
+/* One absurd number must not make the others' sum begin again from zero. */
+Test(own_value, adds_up_to_the_largest_number)
+{
+	const struct value value = value_main(&in_bytes);
+	const struct sample calls[] = { call_of(1, 5), call_of(1, INT64_MAX), call_of(4, INT64_MAX),
+					call_of(3, 5) };
+	struct totals twice;
+	struct profile *profile;
+	size_t n = 0;
+
+	totals = (struct totals){ 0 };
+	cr_assert_eq(profile_new(PROFILE_UNNAMED, &profile), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		totals_count(&totals, &calls[i]);
+		cr_assert_eq(profile_add(profile, &calls[i]), 0);
+	}
+	cr_assert_eq(totals.time_ns, INT64_MAX);
+	twice = totals_sum(&totals, &totals);
+	cr_assert(twice.time_ns == INT64_MAX && twice.events == 18);
+	cr_assert_eq(value_of_sample(&value, &calls[2]), INT64_MAX);
+	cr_assert_eq(profile_for_each(profile, expect_largest, &n), 0);
+	cr_assert_eq(n, 1);
+	profile_free(profile);
+}
+
 Test(own_value, is_named_by_its_unit)
 {
 	struct report_context context = in_bytes;
@@ -69,6 +115,28 @@ Test(own_value, is_named_by_its_unit)
 	context.value = NULL;
 	value = value_main(&context);
 	cr_assert_str_eq(value_noun(&value), "events");
+}
+
+Test(own_value, is_null_where_it_is_a_label_instead)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	struct sample call = call_of(1, 0);
+
+	cr_assert_eq(label_list_add(&list, &(struct label){ .key = "size", .text = "<unread>" }),
+		     0);
+	cr_assert_eq(label_set_new(&list, &labels), 0);
+	begin_with("jsonl", &in_bytes);
+	add(call);
+	call.labels = labels;
+	add(call);
+	call.value_ns = 3;
+	add(call);
+	finish();
+	cr_assert(strstr(text, "\"values\":{\"size\":0}"), "%s", text);
+	cr_assert(strstr(text, "\"values\":{\"size\":null}"), "%s", text);
+	cr_assert(strstr(text, "\"values\":{\"size\":3}"), "a label of the program's own: %s",
+		  text);
 }
 
 Test(own_value, is_in_formats_of_several)
@@ -103,6 +171,41 @@ Test(own_value, may_be_a_time)
 	context.value_unit = "count";
 	make("firefox", &context);
 	cr_assert(strstr(text, "\"weight\":[4096,100],\"weightType\":\"samples\""), "%s", text);
+}
+
+static int read_context(const char *key, const char *value)
+{
+	struct recording_context context = { 0 };
+	struct bytes b = { 0 };
+	struct view v;
+	int err;
+
+	recording_put_text(&b, "target", "prog");
+	recording_put_text(&b, "event", "uprobe:f");
+	recording_put_text(&b, key, value);
+	v = (struct view){ .pos = b.data, .end = b.data + b.size };
+	err = recording_context_read(&v, &context);
+	recording_context_done(&context);
+	bytes_done(&b);
+	return err;
+}
+
+/* A recording may be a stranger's. */
+Test(own_value, has_no_name_and_unit_that_a_terminal_obeys)
+{
+	struct report_context context = in_bytes;
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *key = i ? "value_unit" : "value";
+
+		cr_assert_eq(read_context(key, "größe"), 0);
+		cr_assert_eq(read_context(key, "\33[31m"), -EBADMSG);
+		cr_assert_eq(read_context(key, "\xff"), -EBADMSG);
+	}
+	cr_assert_eq(read_context("value", ""), -EBADMSG);
+	context.value_unit = "\33[31mbytes";
+	make("text", &context);
+	cr_assert(strstr(text, "\nsize: 4196 ?[31mbytes in 3 events\n"), "%s", text);
 }
 
 Test(own_value, tells_recordings_apart)

@@ -299,6 +299,34 @@ Test(label_values, are_the_number_of_a_sample)
 	cr_assert_eq(value_labels_number(NULL, (const void *)&record), 0);
 }
 
+static void expect_label_instead(enum value_type type, __u64 word)
+{
+	end();
+	forms[1].of[0].type = type;
+	record.words[0] = word;
+	read_labels(1);
+	cr_assert_eq(own_number(), 0);
+	cr_assert_gt(set->size, 0);
+}
+
+/* The sum of all is right but for those, and these are told. */
+Test(label_values, are_labels_if_they_cannot_be_added_up)
+{
+	labels.number = "v0";
+	put(VALUE_U64, INT64_MAX);
+	read_labels(1);
+	cr_assert_eq(own_number(), INT64_MAX);
+	cr_assert_eq(set->size, 0);
+	expect_label_instead(VALUE_U64, UINT64_MAX);
+	cr_assert(label_set_has(set, "v0", "18446744073709551615"));
+	expect_label_instead(VALUE_U64, (__u64)INT64_MAX + 1);
+	expect_label_instead(VALUE_S32, UINT32_MAX);
+	cr_assert_eq(number("v0"), -1);
+	record.values.unread = 1;
+	expect_label_instead(VALUE_U8, 7);
+	cr_assert(label_set_has(set, "v0", "<unread>"));
+}
+
 /* What no kernel sends: the profile goes on, with what can be read. */
 Test(label_values, may_be_unknown)
 {

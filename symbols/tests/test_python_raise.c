@@ -107,11 +107,17 @@ Test(python_raise, has_no_messages_of_a_layout_that_is_not_known)
 Test(python_raise, may_be_hidden)
 {
 	const struct elf_symbol symbols[] = { VERSION, OUTER(0x3000, 0x40), { 0 } };
+	struct elf_symbol split[] = { OUTER(0x3000, 0x70), INNER(0x2000, 0xff), VERSION, { 0 } };
 	struct cxx_runtime r;
 
-	cr_assert(!find(symbols, 0x030d00f0, &r) && r.is_hidden == CXX_HIDES_PYTHON);
-	cr_assert(find(&symbols[1], 0, &r) && !r.is_hidden);
+	cr_assert(!find(symbols, 0x030d00f0, &r) && r.hides == CXX_HIDES_PYTHON);
+	cr_assert(find(&symbols[1], 0, &r) && !r.hides);
 	expect(&r.throws[CXX_RAISE_WHOLE], 0x3000, DP_RDI, 48);
+	cr_assert(!find(split, 0x030c00f0, &r) && r.hides == CXX_HIDES_PYTHON);
+	split[1].size = 0x100;
+	cr_assert(find(split, 0x030c00f0, &r) && !r.hides);
+	split[1].size = 0;
+	cr_assert(find(split, 0x030c00f0, &r) && !r.hides);
 }
 
 Test(python_raise, is_not_of_other_layouts)
@@ -140,5 +146,5 @@ Test(python_raise, is_in_the_machine_s_python)
 	cr_assert_eq(elf_file_init_fd_only(&file, fd), 0);
 	cr_assert_eq(cxx_runtime_find(&file, fd, &r), 0);
 	elf_file_done(&file);
-	cr_assert(cxx_runtime_throws(&r) || r.is_hidden == CXX_HIDES_PYTHON);
+	cr_assert(cxx_runtime_throws(&r) || r.hides == CXX_HIDES_PYTHON);
 }
