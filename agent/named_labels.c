@@ -165,12 +165,13 @@ int named_labels_set(struct named_labels *l, const char *name, const char *value
 
 int named_labels_set_programs(struct named_labels *l, const char *name, const char *value)
 {
-	bool is_new = find(l, name) == l->n;
-	size_t n = l->n;
-	int err = is_new && n == NAMED_LABELS_MAX ? 0 : named_labels_set(l, name, value);
+	size_t i = find(l, name), n = l->n;
+	/* Other names of the same label remain the program's. */
+	bool is_theirs = i == n || l->items[i].is_programs;
+	int err = i == n && n == NAMED_LABELS_MAX ? 0 : named_labels_set(l, name, value);
 
-	if (err == 0 && is_new && l->n > n)
-		l->items[n].is_programs = true;
+	if (err == 0 && *value && is_theirs && i < l->n)
+		l->items[i].is_programs = true;
 	return err;
 }
 

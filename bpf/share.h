@@ -19,7 +19,7 @@
 #include "bpf/walk_state.h"
 
 #define SHARE_WINDOW_NS 1000000000ULL
-#define SHARE_MAX_NS 10000000 /* of SHARE_WINDOW_NS, on each CPU */
+#define SHARE_MAX_NS 20000000 /* of SHARE_WINDOW_NS, on each CPU */
 #define SHARE_FREE_COST 8192  /* operations, as in WALK_MAX_COST */
 #define SHARE_FREE_CHUNKS DP_COPY_CHUNKS
 #define SHARE_MOST_NS 1000000 /* of one walk: programs of uprobes may be preempted meanwhile */

@@ -41,13 +41,14 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
  * (bench/touches.c), and a thousand large frames are within it.
  */
 #define WALK_MAX_COST 20480
-#define WALK_FREE_PAGES 128    /* of the stack */
+#define WALK_FREE_PAGES 256    /* of the stack */
 #define WALK_COST_FRAME 4      /* that is left by walk_step() */
 #define WALK_COST_PROGRAM 4    /* without its operations */
 #define WALK_COST_RECOVER 4    /* of a register, without the search */
 #define WALK_COST_LOOKUP 32    /* an address that is not in the cache */
 #define WALK_COST_READ 22      /* of the walked process's memory, at most a page */
 #define WALK_COST_WORD 10      /* of a word of it, such as a cookie */
+#define WALK_COST_PEEK 6       /* of a few bytes of a JVM's tables, which each frame needs again */
 #define WALK_COST_FAULT 100    /* more, if it cannot be read */
 #define WALK_COST_URETPROBE 99 /* to find what a uretprobe replaced */
 

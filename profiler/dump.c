@@ -285,7 +285,8 @@ static void tell_missing_tasks(const struct thread_snapshot *t)
 		[TASKS_NO_PYTHON] = "no tasks: it has no CPython that is known",
 		[TASKS_OLD_PYTHON] = "no tasks: CPython tells from 3.14 on where they are",
 		[TASKS_NO_ASYNCIO] = "no tasks: it has no asyncio that tells where they are",
-		[TASKS_NO_MORE] = "of its tasks, only a part is shown: there are too many",
+		[TASKS_NO_MORE] =
+			"of its tasks, only a part is shown: there are too many, or they took too long",
 		[TASKS_UNKNOWN] = "no tasks: its CPython tells in an unknown way where they are",
 		[TASKS_FAR] = "no tasks: it is not among its CPython's first threads",
 		[TASKS_RAN] = "no tasks: it ran at each attempt",

@@ -65,16 +65,20 @@ struct totals totals_since(const struct totals *now, const struct totals *before
 	for (size_t i = 0; i < N_COUNTERS; i++)
 		counters[i] -= old[i];
 	memcpy(&since, counters, sizeof(counters));
+	/* It has ended at the largest number: how much came since is not known. */
+	if (now->time_ns == SUM_MAX)
+		since.time_ns = SUM_MAX;
 	return since;
 }
 
-/* All members are sums, and wrap around, but that of values. */
+/* All members are sums, and wrap around, but those of values. */
 struct totals totals_sum(const struct totals *a, const struct totals *b)
 {
 	struct totals minus_b = totals_since(&(struct totals){ 0 }, b), sum;
 
 	sum = totals_since(a, &minus_b);
 	sum.time_ns = sum_of(a->time_ns, b->time_ns);
+	sum.held_bytes = sum_of(a->held_bytes, b->held_bytes);
 	return sum;
 }
 

@@ -364,7 +364,7 @@ Test(program, ends_a_walk_through_too_many_functions)
 /* A stack of a thousand frames of a page each is no reason to end a walk. */
 Test(program, ends_no_walk_for_its_size)
 {
-	const uint32_t n = 1000, n_by_fp = 800, size = DP_USER_PAGE_SIZE;
+	const uint32_t n = 1000, n_by_fp = 1000, size = DP_USER_PAGE_SIZE;
 	uint64_t bottom = WORLD_STACK + 0x100;
 
 	world_rule(w, 1, (int32_t)size);

@@ -237,15 +237,17 @@ class Attacks(Ending):
         path = self.path("program")
         for args in (), ("--sandbox=off",):
             with self.subTest(args):
-                copy = shutil.copy(path, self.path("copy"))
-                process = harness.start("tables", *args, copy, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                self.addCleanup(process.kill)
-
-                def works():
-                    return sum(map(harness.cpu_time, [process.pid, *sum(helpers(process.pid), [])])) > 0.1 or \
-                        process.poll() is not None
-                harness.wait_for(works)
-                self.assertIsNone(process.poll(), "it was too fast")
+                for _ in range(5):
+                    copy = shutil.copy(path, self.path("copy"))
+                    process = harness.start("tables", *args, copy, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                    self.addCleanup(process.kill)
+                    harness.wait_for(lambda: process.poll() is not None or sum(
+                        map(harness.cpu_time, [process.pid, *sum(helpers(process.pid), [])])) > 0.1)
+                    if process.poll() is None:
+                        break
+                    process.communicate()
+                else:
+                    self.fail("it is too fast")
                 os.truncate(copy, 4096)
                 said = process.communicate(timeout=60)[1]
                 self.assertIn(process.returncode, (0, 1), said)

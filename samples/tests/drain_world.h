@@ -68,11 +68,22 @@ bool __wrap_list_fetchers_take(struct list_fetchers *fetchers, struct fetched_li
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 
+static struct timespec
+	stopped; /* the time that it is from then on, but for added_ns; 0: it goes on */
+
+static inline void stop_the_clock(void)
+{
+	__real_clock_gettime(CLOCK_MONOTONIC, &stopped);
+}
+
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
 	int err = __real_clock_gettime(clock, ret);
-	uint64_t ns = (uint64_t)ret->tv_nsec + (clock == CLOCK_MONOTONIC ? added_ns : 0);
+	uint64_t ns;
 
+	if (clock == CLOCK_MONOTONIC && stopped.tv_sec != 0)
+		*ret = stopped;
+	ns = (uint64_t)ret->tv_nsec + (clock == CLOCK_MONOTONIC ? added_ns : 0);
 	ret->tv_sec += (time_t)(ns / (1000 * MS));
 	ret->tv_nsec = (long)(ns % (1000 * MS));
 	return err;

@@ -240,6 +240,7 @@ static uint64_t wait_for_the_end(uint64_t hurried_after_ns)
 	drain.last_wait.is_hurried = is_hurried;
 	await_list(7);
 	add_late(now - 100 * MS, (uint64_t[8]){ STACK + 0x10, 0x1024, 0, 0x1036 });
+	stop_the_clock();
 	run(true);
 	cr_assert_eq(n_reported, 1);
 	return added_ns;

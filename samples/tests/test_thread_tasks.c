@@ -177,7 +177,7 @@ Test(thread_tasks, of_a_process_are_so_many)
 Test(thread_tasks, have_so_much_time, .timeout = 30)
 {
 	reads_on = true;
-	cr_assert_eq(thread_tasks_read(&threads, clock_now_ns() + 20000000), 0);
+	cr_assert_eq(thread_tasks_read(&threads, clock_now_ns() + UINT64_C(1000000000)), 0);
 	reads_on = false;
 	cr_expect_eq(stacks[0].tasks.result, TASKS_PART);
 	cr_expect_eq(stacks[0].tasks.err, -ETIME);
