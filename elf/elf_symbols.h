@@ -31,7 +31,7 @@ int elf_symbols_each(const struct elf_file *file, bool local, elf_symbol_fn fn, 
 uint64_t elf_symbols_find_variable(const struct elf_file *file, const char *name, uint64_t size);
 
 /* The address of a section of this name and size that is in memory. 0: there is none. */
-uint64_t elf_find_section(const struct elf_file *file, const char *name, uint64_t size);
+uint64_t elf_find_section(const struct elf_file *file, const char *wanted, uint64_t size);
 
 /*
  * The `size` bytes at an address of the file, as it is before it is relocated; NULL if the file does

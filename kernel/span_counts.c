@@ -29,7 +29,7 @@ static uint64_t rest(uint64_t all, uint64_t part)
 
 int span_counts_forgotten(const struct session *s, struct span_counts *ret)
 {
-	struct span_counts left;
+	struct span_counts left = { 0 };
 	int err = count_keys(s->bpf->maps.dp_spans, DP_MAX_SPAN_THREADS, &left.n_threads);
 
 	if (err == 0)

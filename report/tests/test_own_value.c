@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A number that each event has beside its count, as --value says. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "report/recording_context.h"
@@ -26,6 +27,8 @@ static struct sample call_of(uint64_t weight, uint64_t size)
 static void make(const char *format, const struct report_context *context)
 {
 	totals = (struct totals){ 0 };
+	free(text); /* of a format before */
+	text = NULL;
 	begin_with(format, context);
 	add(call_of(1, 4096));
 	add(call_of(2, 50));
