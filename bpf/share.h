@@ -9,9 +9,9 @@
  *
  * A walk is costly beyond SHARE_FREE_COST operations, which honest programs need only for hundreds of
  * frames that were not met before, or that are large; so is one that copies much of the stack. Only such
- * walks are timed, so that others pay nothing. When those of a process have taken SHARE_MAX_NS of a second, its walks end at
- * SHARE_FREE_COST, with the outcome walk_share, and copies are of SHARE_FREE_CHUNKS, until the second is
- * over. Processes with the same slot share it: all together take at most SHARE_SLOTS times as much, of each
+ * walks are timed, so that others pay nothing. When those of a process have taken SHARE_MAX_NS of a
+ * second, its walks end at SHARE_FREE_COST, with the outcome walk_share, and copies are of
+ * SHARE_FREE_CHUNKS, until the second is over. Processes with the same slot share it: all together take at most SHARE_SLOTS times as much, of each
  * CPU and level of nested samples, and for a moment twice that, where one second follows another.
  */
 

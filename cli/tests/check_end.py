@@ -17,6 +17,7 @@ import sys
 import time
 
 import harness
+from check_excess import N_PAGES, PAGES
 from check_sandbox import command, helpers, name
 from ending import BOUND, Ending
 from harness import main, start, wait_for
@@ -26,23 +27,6 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../
 import debug_files  # noqa: E402
 
 DURATION = 1
-N_MAPPINGS = 60000  # of 65,530 that vm.max_map_count allows
-# Maps pages of a file as code, and exchanges them without end.
-MAPS = """
-import ctypes, os, sys
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-fd, n = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2])
-start = libc.mmap(None, 4096 * n, 0, 0x22, -1, 0)  # private, anonymous
-for i in range(n):
-    assert libc.mmap(start + 4096 * i, 4096, 5, 0x12, fd, 0) == start + 4096 * i  # r-x, private, fixed
-print("mapped", flush=True)
-i = 0
-while True:
-    libc.mmap(start + 4096 * (i * 7919 % n), 4096, 5, 0x12, fd, 4096 * (i // n % 2))
-    i += 1
-"""
 # Symbols that are read one after the other, 24 bytes each.
 N_SYMBOLS = 100000
 SYMBOLS = "int main(void) { for (volatile int i = 0;; i++) continue; }\n__asm__(\"" + \
@@ -81,7 +65,7 @@ class End(Ending):
         self.assertIn("interrupted before sampling began", self.said())
 
     def start_mappings(self):
-        process = subprocess.Popen([sys.executable, "-c", MAPS, harness.program("libplain_a.so"), str(N_MAPPINGS)],
+        process = subprocess.Popen([sys.executable, "-c", PAGES, harness.program("libplain_a.so"), str(N_PAGES)],
                                    stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
