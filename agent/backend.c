@@ -68,7 +68,7 @@ bool backend_options_are_equal(const struct backend_options *a, const struct bac
 	       text_is_same(x->key_file, y->key_file) && x->insecure == y->insecure &&
 	       text_is_same(x->token_file, y->token_file) &&
 	       text_is_same(x->password_file, y->password_file) &&
-	       a->max_label_sets == b->max_label_sets &&
+	       a->max_label_sets == b->max_label_sets && a->max_frames == b->max_frames &&
 	       relabel_is_same(a->own_rules, b->own_rules);
 }
 
@@ -265,6 +265,7 @@ int backend_report_new(struct backend *b, const struct backend_options *options,
 					   .own_rules = options->own_rules,
 					   .memory = b->memory,
 					   .max_label_sets = options->max_label_sets,
+					   .max_frames = options->max_frames,
 					   .counts = &b->counts };
 
 	return delivery_report_new(&delivery, context, ret);

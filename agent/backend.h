@@ -22,6 +22,7 @@ struct backend_options {
 	size_t n_labels;
 	const struct relabel *all_rules, *own_rules; /* NULL: none */
 	size_t max_label_sets; /* that it gets (series.h); beyond it they are not told apart */
+	size_t max_frames;     /* of a stack; 0: as many as its protocol's readers take */
 };
 
 struct backend_counts {

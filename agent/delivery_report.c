@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "agent/named_labels.h"
+#include "agent/pyroscope_labels.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "log/clock.h"
@@ -125,9 +126,11 @@ static int put_profile(void *arg)
 }
 
 /* What a profile of that kind is about. */
-static void narrow(struct report_context *context, enum kind kind)
+static void narrow(const struct delivery *delivery, enum kind kind, struct report_context *context)
 {
-	context->max_frames = kind == KIND_ALL ? 0 : PYROSCOPE_FRAMES;
+	context->max_frames = delivery->max_frames > 0 || kind == KIND_ALL ? delivery->max_frames :
+									     PYROSCOPE_FRAMES;
+	context->for_pyroscope = kind != KIND_ALL;
 	context->main_value = kind == KIND_WALL;
 	if (kind == KIND_EVENTS)
 		context->events &= ~EVENT_BIT(DP_EVENT_OFF_CPU);
@@ -142,7 +145,7 @@ static int open_part(struct delivery_report *r, struct part *part)
 	struct report_context context = r->report.context;
 	const char *format = r->delivery.protocol == DELIVER_OTLP ? "otlp" : "pprof";
 
-	narrow(&context, (enum kind)part->key.kind);
+	narrow(&r->delivery, (enum kind)part->key.kind, &context);
 	part->to = open_memstream(&part->text, &part->size);
 	if (!part->to)
 		return -ENOMEM;
@@ -214,14 +217,28 @@ static int add_otlp(struct delivery_report *r, const struct series_sample *of,
 	return err == 0 ? add_to(r, KIND_ALL, NULL, sample, totals) : err;
 }
 
+/* What is in no label tells no samples apart. */
+static void forget_thread(struct sample *sample)
+{
+	sample->pid = 0;
+	sample->tid = 0;
+	sample->cpu = 0;
+	*sample->comm = '\0';
+	*sample->thread_name = '\0';
+}
+
 static int add_pyroscope(struct delivery_report *r, const struct series_sample *of,
 			 struct sample *sample, const struct totals *totals)
 {
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	bool is_off_cpu = sample->event == DP_EVENT_OFF_CPU;
 	unsigned int events = r->report.context.events;
-	int err;
+	int err = pyroscope_labels_all(of->sample, sample, of->kept == SERIES_ALL, &labels);
 
-	sample->labels = of->sample;
+	if (err < 0)
+		return err;
+	sample->labels = labels;
+	forget_thread(sample);
 	err = add_to(r, is_off_cpu ? KIND_OFF_CPU : KIND_EVENTS, of->profile, sample, totals);
 	if (err == 0 && events & EVENT_BIT(DP_EVENT_OFF_CPU) &&
 	    events != EVENT_BIT(DP_EVENT_OFF_CPU))
@@ -229,10 +246,11 @@ static int add_pyroscope(struct delivery_report *r, const struct series_sample *
 	return err;
 }
 
-/* One that is folded is of no process. */
+/* One that is folded is of no process, and no attribute tells it apart that no set counts. */
 static void fold(struct sample *sample, enum series_kept kept)
 {
-	sample->pid = 0;
+	sample->pid = sample->tid = 0;
+	sample->is_folded = true;
 	if (kept >= SERIES_COMM)
 		strcpy(sample->thread_name, SERIES_OTHER);
 	if (kept >= SERIES_SERVICE)

@@ -27,6 +27,7 @@ struct delivery {
 	const struct relabel *all_rules, *own_rules; /* NULL: none */
 	struct series_memory *memory;                /* of earlier reports; NULL: none */
 	size_t max_label_sets;                       /* that the backend gets */
+	size_t max_frames;                           /* of a stack; 0: Pyroscope's limit, or none */
 	struct delivery_counts *counts;
 };
 

@@ -124,13 +124,32 @@ static int add(struct named_labels *l, const char *name, const char *value)
 	return 0;
 }
 
+/* The last one that a program has set goes. */
+static void make_room(struct named_labels *l)
+{
+	for (size_t i = l->n; i-- > 0;) {
+		if (!l->items[i].is_programs)
+			continue;
+		named_labels_remove(l, i);
+		return;
+	}
+}
+
+/* Unless there is no room. */
+static int add_new(struct named_labels *l, const char *name, const char *value)
+{
+	if (l->n == NAMED_LABELS_MAX)
+		make_room(l);
+	return l->n < NAMED_LABELS_MAX ? add(l, name, value) : 0;
+}
+
 int named_labels_set(struct named_labels *l, const char *name, const char *value)
 {
 	size_t i = find(l, name);
 	char *copy;
 
 	if (i == l->n)
-		return *value && l->n < NAMED_LABELS_MAX ? add(l, name, value) : 0;
+		return *value ? add_new(l, name, value) : 0;
 	if (!*value) {
 		named_labels_remove(l, i);
 		return 0;
@@ -140,7 +159,20 @@ int named_labels_set(struct named_labels *l, const char *name, const char *value
 		return -ENOMEM;
 	free(l->items[i].value);
 	l->items[i].value = copy;
+	l->items[i].is_programs = false;
 	return 0;
+}
+
+int named_labels_set_programs(struct named_labels *l, const char *name, const char *value)
+{
+	size_t i = find(l, name), n = l->n;
+	/* Other names of the same label remain the program's. */
+	bool is_theirs = i == n || l->items[i].is_programs;
+	int err = i == n && n == NAMED_LABELS_MAX ? 0 : named_labels_set(l, name, value);
+
+	if (err == 0 && *value && is_theirs && i < l->n)
+		l->items[i].is_programs = true;
+	return err;
 }
 
 bool named_label_is_internal(const struct named_label *label)

@@ -20,9 +20,6 @@
  */
 struct pulls;
 
-/* At most so many at a time. */
-#define PULLS_MAX 8
-
 struct pull_request {
 	uint64_t duration_ns;
 	const char *format; /* of reports, a constant */

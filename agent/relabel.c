@@ -389,25 +389,36 @@ static int replace(const struct relabel_rule *rule, const char *source, struct n
 	return is_name(target, strlen(target)) ? named_labels_set(labels, target, replacement) : 0;
 }
 
-static int map_names(const struct relabel_rule *rule, struct named_labels *labels)
+/* Finds the names that match, and what they become, with their values. */
+static int find_mapped(const struct relabel_rule *rule, const struct named_labels *labels,
+		       struct named_labels *ret)
 {
-	size_t n = labels->n;
 	int err = 0;
 
-	/* Labels are only added, or other ones replaced. */
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		_cleanup_free_ char *name = NULL, *copy = NULL;
+	for (size_t i = 0; err == 0 && i < labels->n; i++) {
+		_cleanup_free_ char *name = NULL;
 		struct relabel_match match;
 
 		if (!relabel_pattern_match(&rule->pattern, labels->items[i].name, &match))
 			continue;
 		name = relabel_template_expand(value(rule, FIELD_REPLACEMENT, "$1"), &match);
-		copy = strdup(labels->items[i].value);
-		if (!name || !copy)
+		if (!name)
 			return -ENOMEM;
 		if (is_name(name, strlen(name)))
-			err = named_labels_set(labels, name, copy);
+			err = named_labels_set(ret, name, labels->items[i].value);
 	}
+	return err;
+}
+
+/* In two passes: a label that is added may take the place of another one. */
+static int map_names(const struct relabel_rule *rule, struct named_labels *labels)
+{
+	struct named_labels mapped = { 0 };
+	int err = find_mapped(rule, labels, &mapped);
+
+	for (size_t i = 0; err == 0 && i < mapped.n; i++)
+		err = named_labels_set(labels, mapped.items[i].name, mapped.items[i].value);
+	named_labels_done(&mapped);
 	return err;
 }
 

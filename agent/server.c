@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,14 +16,15 @@
 #include "agent/pulls.h"
 #include "agent/recent.h"
 #include "base/cleanup.h"
+#include "base/secret.h"
 #include "base/signals.h"
+#include "limits/limits.h"
 #include "log/log.h"
 
 #define TOKEN_MAX 512
 #define CONNECTIONS 64
 #define IDLE_SECONDS 60
 #define SECONDS_DEFAULT 30
-#define SECONDS_MAX 3600
 #define BEARER "Bearer "
 #define PPROF "pprof"
 #define PICTURE "svg"
@@ -48,23 +50,10 @@ struct request {
 	int err; /* of asking for it */
 };
 
-/* 0 or a negative errno; -ENODATA: the first line is empty. */
-static int read_first_line(const char *path, char ret[TOKEN_MAX])
-{
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-
-	if (!file)
-		return -errno;
-	if (!fgets(ret, TOKEN_MAX, file))
-		return ferror(file) ? -EIO : -ENODATA;
-	ret[strcspn(ret, "\r\n")] = '\0';
-	return ret[0] ? 0 : -ENODATA;
-}
-
 static int read_token(struct server *s)
 {
 	const char *path = s->options.token_file;
-	int err = path ? read_first_line(path, s->token) : 0;
+	int err = path ? secret_read_line(path, s->token, sizeof(s->token)) : 0;
 
 	if (err < 0 && !s->options.is_again)
 		log_error("cannot read the token in %s: %s", path,
@@ -201,7 +190,7 @@ static const char *read_request(struct MHD_Connection *connection, struct pull_r
 {
 	long seconds = SECONDS_DEFAULT, pid = 0;
 
-	if (!read_number(connection, "seconds", SECONDS_MAX, &seconds))
+	if (!read_number(connection, "seconds", PULLS_MAX_SECONDS, &seconds))
 		return "seconds= takes a whole number from 1 to 3600\n";
 	if (!read_number(connection, "pid", INT32_MAX, &pid))
 		return "pid= takes the number of a process\n";
@@ -484,6 +473,7 @@ static void free_server(struct server *s)
 {
 	free(s->where);
 	free(s->token_file);
+	explicit_bzero(s->token, sizeof(s->token));
 	free(s);
 }
 
@@ -516,7 +506,7 @@ int server_open(const struct server_options *options, struct server **ret)
 bool server_has_token(const struct server *s, const char *token_file)
 {
 	char token[TOKEN_MAX] = "";
-	int err = token_file ? read_first_line(token_file, token) : 0;
+	int err = token_file ? secret_read_line(token_file, token, sizeof(token)) : 0;
 	bool is_same = err == 0 && is_equal(token, s->token);
 
 	explicit_bzero(token, sizeof(token));

@@ -86,6 +86,19 @@ static void put_outcomes(const struct totals *t, FILE *to)
 	fputs("</table>\n", to);
 }
 
+static void put_programs(const struct run_stats *programs, FILE *to)
+{
+	fputs("<tr><th>runs of BPF programs, which walk stacks</th><td>", to);
+	if (programs->runs > 0)
+		fprintf(to, "%.1f \302\265s each, %.2f s</td></tr>\n",
+			(double)programs->time_ns / 1e3 / (double)programs->runs,
+			(double)programs->time_ns / 1e9);
+	else if (programs->is_counting)
+		fputs("none yet</td></tr>\n", to);
+	else
+		fputs("not measured, as the sysctl kernel.bpf_stats_enabled is 0</td></tr>\n", to);
+}
+
 static void put_costs(const struct figures *f, FILE *to)
 {
 	struct own_use own, helpers;
@@ -102,6 +115,7 @@ static void put_costs(const struct figures *f, FILE *to)
 			(double)f->helpers_waited_ns / 1e9);
 	if (f->fetched)
 		put_number(to, "debug files from servers", f->fetched->found);
+	put_programs(&f->run.usage.programs, to);
 	put_mib(to, "private memory", own.private_bytes);
 	put_mib(to, "private memory of helpers", helpers.private_bytes);
 	put_mib(to, "tables in the kernel", f->run.usage.table_bytes);

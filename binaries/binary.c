@@ -41,7 +41,7 @@ static void binary_free(struct binary *binary)
 	free(binary);
 }
 
-void binary_use(struct binary *b)
+static const char *runtime_word(const struct binary *b)
 {
 	static const char *const words[] = {
 #define X(name, word) word,
@@ -49,15 +49,36 @@ void binary_use(struct binary *b)
 #undef X
 	};
 
+	return words[b->table->runtime_kind & ~DP_RUNTIME_UNKNOWN];
+}
+
+/* n: how often something like that has been told. */
+static int level_of(size_t *n)
+{
+	return (*n)++ < PARSERS_SHOWN_FAILURES ? LOG_WARNING : LOG_DEBUG;
+}
+
+void binary_use(struct binary *b)
+{
 	if (b->is_sampled)
 		return;
 	b->is_sampled = true;
 	if (b->table && b->table->runtime_kind & DP_RUNTIME_UNKNOWN)
 		log_message(
-			(*b->n_unknown_runtimes)++ < PARSERS_SHOWN_FAILURES ? LOG_WARNING :
-									      LOG_DEBUG,
+			level_of(b->n_unknown_runtimes),
 			"%s: its runtime (%s) is of an unknown version: only native functions are shown",
-			b->module->path, words[b->table->runtime_kind & ~DP_RUNTIME_UNKNOWN]);
+			b->module->path, runtime_word(b));
+}
+
+void binary_tell_third(struct binary *b, pid_t pid)
+{
+	if (b->is_told_third)
+		return;
+	b->is_told_third = true;
+	log_message(
+		level_of(b->n_third_runtimes),
+		"%s: its runtime (%s) is the third of process %d: only native functions are shown",
+		b->module->path, runtime_word(b), pid);
 }
 
 void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names)
@@ -262,6 +283,7 @@ static struct binary *binary_new(struct binary_store *store, const char *path)
 		return NULL;
 	b->number = ++store->n_known;
 	b->n_unknown_runtimes = &store->n_unknown_runtimes;
+	b->n_third_runtimes = &store->n_third_runtimes;
 	b->module = module_new(store->names, path, "", -1);
 	if (b->module)
 		return b;

@@ -46,14 +46,15 @@ struct binary {
 	bool is_unopened;    /* opening the file failed */
 	struct binary *same; /* another binary of the same file; or NULL */
 	struct table *table; /* owned by the store; NULL: no unwind information */
-	/* Where it throws C++ exceptions; NULL: it does not, or they are not wanted */
+	/* Where it throws exceptions; NULL: it does not, or they are not wanted */
 	struct exception_probe *probe;
-	uid_t user;                 /* whose process has mapped it first */
-	size_t n_users;             /* mappings of processes and of snapshots, and jobs */
-	uint64_t idle_from;         /* when it was first seen without users; 0: it has some */
-	bool is_sampled;            /* reports refer to its module (module_users) */
-	size_t *n_unknown_runtimes; /* the store's */
-	uint64_t closed_ns;         /* when it was closed */
+	uid_t user;         /* whose process has mapped it first */
+	size_t n_users;     /* mappings of processes and of snapshots, and jobs */
+	uint64_t idle_from; /* when it was first seen without users; 0: it has some */
+	bool is_sampled;    /* reports refer to its module (module_users) */
+	bool is_told_third; /* binary_tell_third() has told */
+	size_t *n_unknown_runtimes, *n_third_runtimes; /* the store's */
+	uint64_t closed_ns;                            /* when it was closed */
 	struct binary *next_closed;
 	UT_hash_handle hh;
 	UT_hash_handle by_mapped;
@@ -89,6 +90,7 @@ struct binary_store {
 	uint64_t looked;           /* when idle binaries were last looked for */
 	bool symbols;              /* reports will need names */
 	size_t n_unknown_runtimes; /* of sampled binaries: anyone can make many */
+	size_t n_third_runtimes;   /* of these, too */
 	bool has_warned;           /* that the pool has no room for all tables */
 	bool has_warned_of_file;   /* that a file cannot be read for lack of permission */
 	bool has_warned_of_many;   /* that there are more files than may be open */
@@ -142,6 +144,9 @@ static inline bool binary_is_pending(const struct binary *binary)
 
 /* A sample has it: reports refer to its module. Says once that its runtime's version is not known. */
 void binary_use(struct binary *binary);
+
+/* So has one of a process that has two other runtimes. Says once that the frames of this one are native. */
+void binary_tell_third(struct binary *binary, pid_t pid);
 
 /* Applies the results of finished jobs. True: something is no longer pending. */
 bool binary_store_collect(struct binary_store *store);

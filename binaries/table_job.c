@@ -190,7 +190,7 @@ static const char *loss(enum parse_kind kind, int other)
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
 		[PARSE_OBJECT] = "has neither tables nor names",
 		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
-		[PARSE_CXX] = "throws C++ exceptions that are not seen, if it does",
+		[PARSE_CXX] = "throws exceptions that are not seen, if it does",
 		[PARSE_ALLOCATOR] = "makes allocations that are not seen, if it does",
 	};
 
@@ -208,6 +208,7 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 		.fd = fd,
 		.other = other,
 		.user = j->user,
+		.ends = j->job.ends,
 	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 	const char *why = parser_failure(err);
@@ -217,6 +218,11 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 	parsers_note_failure(j->parsers, j->path ? j->path : "a file", loss(kind, other), why);
 	/* Somebody may have ended it, or memory have been short. */
 	return err == -ECONNABORTED || err == -EAGAIN ? -EAGAIN : -EBADMSG;
+}
+
+static bool is_given_up(const struct table_job *j)
+{
+	return j->job.ends && __atomic_load_n(j->job.ends, __ATOMIC_RELAXED);
 }
 
 static int ask_facts(struct table_job *j, int frames_fd, struct parse_result *ret)
@@ -240,6 +246,8 @@ static int open_debug_file(void *arg, const struct debug_place *place, int root)
 {
 	struct table_job *j = arg;
 
+	if (is_given_up(j))
+		return -ECANCELED;
 	return finders_open_debug(parsers_finders(j->parsers), j->user, place, root);
 }
 
@@ -273,6 +281,9 @@ static int parse(struct table_job *j, struct parse_result *ret)
 	}
 	if (j->frames_fd >= 0)
 		add_frames(j, ret);
+	/* It may have a debug file that was not looked at. */
+	if (is_given_up(j))
+		return -ECANCELED;
 	j->origin = ret->facts.origin;
 	j->is_parsed = true;
 	return 0;

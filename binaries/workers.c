@@ -120,6 +120,7 @@ static struct job *wait_for_job(struct workers *w)
 static void begin_job(struct worker *worker, struct job *job)
 {
 	worker->job = job;
+	job->ends = &worker->all->ends;
 	worker->stopped_ns = clock_now_ns();
 }
 
@@ -160,6 +161,7 @@ static void run_job(struct worker *worker, struct job *job)
 				 clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 	set_hanging(worker, false);
 	worker->job = NULL;
+	job->ends = NULL;
 	is_left = w->is_left;
 	if (!is_left) {
 		STAILQ_INSERT_TAIL(&w->done, job, next);
@@ -301,7 +303,7 @@ struct workers *workers_free(struct workers *w)
 	if (!w)
 		return NULL;
 	pthread_mutex_lock(&w->lock);
-	w->ends = true;
+	__atomic_store_n(&w->ends, true, __ATOMIC_RELAXED);
 	pthread_cond_broadcast(&w->more);
 	wait_for_end(w);
 	for (size_t i = 0; i < WORKERS_MAX; i++) {

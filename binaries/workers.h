@@ -35,6 +35,8 @@ struct job {
 	 * meanwhile; 0: none. Set by the job, atomically.
 	 */
 	clockid_t clock;
+	/* While it runs: set, atomically, once nobody waits for its results; NULL: somebody does. */
+	const bool *ends;
 	/* Runs in a worker. Leaves its results in the job. */
 	void (*run)(struct job *job);
 	/* Frees the job at any stage. Runs in any thread. */

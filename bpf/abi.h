@@ -125,7 +125,7 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	X(GOROUTINE_LEFT, "goroutine_left",                                                        \
 	  "Go's scheduler has left the goroutine, and the root of its own stack is not known")     \
 	X(WALK_LIMIT, "walk_limit",                                                                \
-	  "the unwind information makes the walk take longer than a sample may")                   \
+	  "the walk would take longer than a sample may: large frames, or costly rules")           \
 	X(WALK_SHARE, "walk_share",                                                                \
 	  "walks that take long had used up the process's share of the CPU for this second")       \
 	/* User space says so of NO_TABLE. */                                                      \

@@ -207,27 +207,42 @@ static __always_inline void alloc_values(__u32 key, const struct dp_held *held)
 	v->cells[DP_ALLOC_NUMBER] = held->number;
 }
 
+/*
+ * Begins the sample of a call that has returned. NULL: there is none. Not inlined: what it keeps on the
+ * stack is gone when the stack is walked, for which 6.1 has 512 bytes in all.
+ */
+static __noinline struct scratch *alloc_sample_begin(struct pt_regs *ctx, __u64 pid_tgid, __u32 cpu)
+{
+	struct dp_held held = { 0 };
+	struct scratch *s;
+
+	if (alloc_end(ctx, pid_tgid, (__u32)bpf_get_attach_cookie(ctx), &held) == 0)
+		return NULL;
+	s = scratch_claim(cpu);
+	if (!s)
+		return NULL;
+	sample_begin(s, pid_tgid, DP_EVENT_ALLOC, held.weight, cpu);
+	alloc_values(scratch_key(s), &held);
+	return s;
+}
+
 /* Where a function has returned to. */
 SEC("uprobe")
 int dp_end_alloc(struct pt_regs *ctx)
 {
 	__u64 pid_tgid = current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct dp_held held = { 0 };
 	const __u32 *cell;
 	struct scratch *s;
 	int mode;
 
 	keep_to_own_stack(ctx);
-	if (pid_tgid >> 32 == dp_own_pid || !is_wanted_somewhere(pid_tgid, &cell) ||
-	    alloc_end(ctx, pid_tgid, (__u32)bpf_get_attach_cookie(ctx), &held) == 0)
+	if (pid_tgid >> 32 == dp_own_pid || !is_wanted_somewhere(pid_tgid, &cell))
 		return 0;
-	s = scratch_claim(cpu);
+	s = alloc_sample_begin(ctx, pid_tgid, cpu);
 	if (!s)
 		return 0;
-	sample_begin(s, pid_tgid, DP_EVENT_ALLOC, held.weight, cpu);
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
-	alloc_values(scratch_key(s), &held);
 	sample_user_stack(s, cell, mode);
 	if (!sample_output(s, true, NULL))
 		count_loss(cpu, true);

@@ -59,7 +59,7 @@ static __always_inline int custom_find(struct walk *w, __u32 form, struct dp_cus
  */
 PORT_GLOBAL int custom_read(struct walk *w, __u32 form)
 {
-	struct dp_custom_set set;
+	struct dp_custom_set set = { 0 }; /* 6.1's verifier does not see that none unread is used */
 	int found;
 
 	if (!w)

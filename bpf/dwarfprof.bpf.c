@@ -307,6 +307,7 @@ static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, i
 	}
 	w->out.sample.flags |= DP_SAMPLE_LATE;
 	is_verified(s);
+	s->max_chunks = share_chunks(w->at.cost, s->max_chunks);
 	send_stack(s, dp_unwind == DP_UNWIND_COPY ? DP_COPY_CHUNKS : s->max_chunks);
 }
 

@@ -47,7 +47,7 @@ static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 		return -1;
 	w->stack.n_words = 0;
 	w->at.n_pages++;
-	if (w->at.n_pages > w->at.n_frames + WALK_FREE_PAGES)
+	if (w->at.n_pages > WALK_FREE_PAGES)
 		w->at.cost += WALK_COST_READ;
 	if (walk_is_over(w))
 		return -1;
@@ -313,6 +313,8 @@ static long walk_recover_step(__u32 i, void *ctx)
 		w->search.outcome = DP_WALKING; /* no frame since has saved it: it is still that */
 		return 1;
 	}
+	if (walk_is_over(w))
+		return 1;
 	w->search.callees--;
 	w->at.cost++;
 	t = walk_trail(w, w->search.callees);
@@ -336,6 +338,7 @@ PORT_GLOBAL int walk_recover(struct walk *w, __u32 saved, __u64 initial)
 
 	if (!w)
 		return -1;
+	w->at.cost += WALK_COST_RECOVER;
 	known = &w->search.recovered[port_index(saved, WALK_RECOVERED)];
 	w->search.wanted = saved;
 	w->search.end = w->at.fresh;

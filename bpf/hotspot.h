@@ -32,7 +32,7 @@ static __always_inline const struct dp_hotspot *hotspot_of(struct walk *w)
 
 static __always_inline int hotspot_peek(struct walk *w, void *dst, __u32 size, __u64 address)
 {
-	w->at.cost += WALK_COST_WORD;
+	w->at.cost += WALK_COST_PEEK;
 	return walk_is_over(w) ? -1 : port_read_user(w, dst, size, address);
 }
 

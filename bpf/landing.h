@@ -46,7 +46,7 @@ PORT_GLOBAL int walk_has_landed(struct walk *w)
 	if (!w || w->at.n_frames == 0)
 		return 0;
 	callee = DP_FRAME_ADDRESS(walk_trail(w, w->at.n_frames - 1)->frame);
-	w->at.cost += WALK_COST_WORD;
+	w->at.cost += (1 + CALL_TARGET_READS) * WALK_COST_WORD;
 	if (port_read_user(w, &bytes, sizeof(bytes), w->at.pc - sizeof(bytes)) < 0)
 		return 0;
 	target = call_target(w, bytes, w->at.pc);

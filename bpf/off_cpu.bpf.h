@@ -68,8 +68,8 @@ static __always_inline void count_lost_interval(__u32 cpu, const struct dp_block
 		__sync_fetch_and_add(&losses->time_ns, ns * b->weight);
 }
 
-/* Sends the end of an interval. */
-static __always_inline void block_end(struct dp_blocked *b, __u64 end_ns, __u32 cpu)
+/* Sends the end of an interval. Not inlined: its record would stay on the stack while that is walked. */
+static __noinline void block_end(struct dp_blocked *b, __u64 end_ns, __u32 cpu)
 {
 	struct dp_off_cpu_end end = {
 		.part = { DP_RECORD_OFF_CPU_END, sizeof(end) },

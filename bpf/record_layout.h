@@ -51,7 +51,7 @@ enum dp_sample_flags {
 	DP_SAMPLE_VALUES = 16,  /* a probe's values are in a struct dp_values, before that */
 	DP_SAMPLE_CRASH = 32,   /* a signal is in a struct dp_crash, between these two */
 	DP_SAMPLE_CONTEXT = 64, /* in place of labels, a struct dp_context is the next part */
-	/* Those of a C++ exception are in another struct dp_values, before a probe's. */
+	/* Those of an exception are in another struct dp_values, before a probe's. */
 	DP_SAMPLE_THROWN = 128,
 	DP_SAMPLE_SPANS = 256, /* probed calls are in a struct dp_spans, in place of values, */
 	DP_SAMPLE_CALLS = 512, /* or values of several probes in a struct dp_calls */

@@ -56,13 +56,17 @@ static long send_chunk(__u32 i, void *ctx)
 
 PORT_GLOBAL int send_region(struct scratch *s, __u64 start, __u64 limit, __u64 hole_limit)
 {
+	__u32 most;
+
 	if (!s)
 		return 0;
 	s->chunk.start = start & ~(__u64)(DP_USER_PAGE_SIZE - 1);
 	s->chunk_limit = limit;
 	s->hole_limit = hole_limit;
 	s->n_region = 0;
-	bpf_loop(DP_MAX_CHUNKS + MAX_EMPTY_PAGES, send_chunk, &s, 0);
+	/* Pages that cannot be read take time, too. */
+	most = share_chunks(s->walk.at.cost, DP_MAX_CHUNKS);
+	bpf_loop(most + MAX_EMPTY_PAGES, send_chunk, &s, 0);
 	return 0;
 }
 

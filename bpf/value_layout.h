@@ -29,6 +29,7 @@ enum dp_text {
 	DP_TEXT_NONE,
 	DP_TEXT_ENDED,  /* the address of bytes of which a zero is the last */
 	DP_TEXT_SIZED,  /* the address of as many as the argument in front of it says: */
+	DP_TEXT_LIBCXX, /* the address of a std::string of libc++ */
 	DP_TEXT_LENGTH, /* the length of the text behind it, `size` bytes; it has no word */
 };
 
@@ -48,11 +49,17 @@ struct dp_argument {
 	__u8 n_derefs;
 	__u8 size; /* of what the last one reads: 1, 2, 4 or 8 bytes; the others read 8 */
 	__u8 is_text;
-	__u8 index;   /* enum dp_register + 1, is added to the base; 0: none */
-	__u8 shift;   /* the index is shifted left by so many bits */
-	__u8 is_what; /* the result is the address of a C++ object: what its what() returns */
+	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
+	__u8 shift; /* the index is shifted left by so many bits */
+	__u8 is_what; /* the result is the address of what is thrown, whose message is wanted: enum dp_thrown */
 	__s64 add;
 	__s32 derefs[DP_MAX_DEREFS];
+};
+
+/* Any larger number: an object of Python; that is where in its str the text begins. */
+enum dp_thrown {
+	DP_THROWN_NONE,
+	DP_THROWN_CXX, /* an object of C++, and its what() */
 };
 
 struct dp_arguments {

@@ -140,6 +140,69 @@ PORT_GLOBAL int what_find(__u64 object, __u64 pc, __u32 list)
 	return 0;
 }
 
+/*
+ * CPython's objects: PyObject, PyTypeObject and its flags, PyTupleObject, PyBaseExceptionObject and
+ * PyASCIIObject with its `state` (Include/cpython, Include/object.h).
+ */
+#define PYTHON_TYPE 8
+#define PYTHON_FLAGS 168
+#define PYTHON_IS_TUPLE (1ULL << 26)
+#define PYTHON_IS_STR (1ULL << 28)
+#define PYTHON_IS_EXCEPTION (1ULL << 30)
+#define PYTHON_SIZE 16
+#define PYTHON_ITEM 24
+#define PYTHON_ARGS 24
+#define PYTHON_STATE 32
+#define PYTHON_COMPACT (1U << 5)
+#define PYTHON_ASCII (1U << 6)
+
+static __always_inline __u64 thrown_word(__u64 at)
+{
+	__u64 word;
+
+	return bpf_probe_read_user(&word, sizeof(word), (const void *)at) < 0 ? 0 : word;
+}
+
+/* Of which kind an object is; 0: of none of these, or it cannot be read. */
+static __always_inline __u64 thrown_flags(__u64 object)
+{
+	__u64 type = thrown_word(object + PYTHON_TYPE);
+
+	return type == 0 ? 0 : thrown_word(type + PYTHON_FLAGS);
+}
+
+#define THROWN_UNREAD 1 /* no object's address */
+
+/*
+ * The str that is an exception's first argument, or that it is made of: only one of ASCII characters, which
+ * has them behind it. 0: there is none. THROWN_UNREAD: it is not in memory, nor may be what leads to it.
+ */
+PORT_GLOBAL __u64 thrown_message(__u64 object)
+{
+	__u64 flags = thrown_flags(object);
+
+	if (object == 0)
+		return 0;
+	if (flags & PYTHON_IS_EXCEPTION) {
+		object = thrown_word(object + PYTHON_ARGS);
+		flags = thrown_flags(object);
+	}
+	if (flags & PYTHON_IS_TUPLE) {
+		if (thrown_word(object + PYTHON_SIZE) == 0)
+			return 0;
+		object = thrown_word(object + PYTHON_ITEM);
+		flags = thrown_flags(object);
+	}
+	/* Each type has some. */
+	if (flags == 0)
+		return THROWN_UNREAD;
+	if (!(flags & PYTHON_IS_STR) ||
+	    (thrown_word(object + PYTHON_STATE) & (PYTHON_COMPACT | PYTHON_ASCII)) !=
+		    (PYTHON_COMPACT | PYTHON_ASCII))
+		return 0;
+	return object;
+}
+
 struct values_ref {
 	const struct dp_regs *regs;
 	struct values *v;
@@ -251,12 +314,19 @@ static __always_inline void value_keep_length(struct values *v, const struct dp_
 
 /*
  * The message of an object: its class (what_find()), and true if it is the text at *value, which is
- * 0 if that cannot be read.
+ * 0 if that cannot be read. how: enum dp_thrown.
  */
-static __always_inline bool value_what(const struct values_ref *ref, __u64 *value)
+static __always_inline bool value_what(const struct values_ref *ref, __u32 how, __u64 *value)
 {
 	__u64 object = *value;
-	__u32 found = (__u32)what_find(object, ref->regs->reg[DP_REG_PC], ref->v->head.list);
+	__u32 found;
+
+	if (how != DP_THROWN_CXX) {
+		object = thrown_message(object);
+		*value = object > THROWN_UNREAD ? object + how : 0;
+		return object != 0;
+	}
+	found = (__u32)what_find(object, ref->regs->reg[DP_REG_PC], ref->v->head.list);
 
 	*value = found;
 	if (found == 0 || found > DP_WHAT_FIXED)
@@ -264,6 +334,33 @@ static __always_inline bool value_what(const struct values_ref *ref, __u64 *valu
 	if (bpf_probe_read_user(value, sizeof(*value), (const void *)(object + OBJECT_MESSAGE)) < 0)
 		*value = 0;
 	return true;
+}
+
+/* What a std::string of libc++ has behind its first word; of a short one, behind its first byte. */
+#define LIBCXX_LENGTH 8
+#define LIBCXX_TEXT 16
+
+/*
+ * The text of a std::string of libc++: its lowest bit tells whether the string has a length and an address,
+ * or the text itself, behind a byte with twice its length.
+ */
+static __always_inline int value_libcxx(struct values *v, __u64 *value)
+{
+	__u64 object = *value;
+	__u8 first;
+
+	v->has_length = 1;
+	if (bpf_probe_read_user(&first, sizeof(first), (const void *)object) < 0)
+		return -1;
+	v->length = first >> 1;
+	*value = object + sizeof(first);
+	if (!(first & 1))
+		return 0;
+	if (bpf_probe_read_user(&v->length, sizeof(v->length),
+				(const void *)(object + LIBCXX_LENGTH)) < 0)
+		return -1;
+	return (int)bpf_probe_read_user(value, sizeof(*value),
+					(const void *)(object + LIBCXX_TEXT));
 }
 
 #include "bpf/fields.bpf.h"
@@ -302,7 +399,11 @@ static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_
 	int err = value_find(ref, a, &value, of_event);
 
 	if (dp_has_exceptions && !of_event && err == 0 && a->is_what)
-		text = value_what(ref, &value) ? DP_TEXT_ENDED : DP_TEXT_NONE;
+		text = value_what(ref, a->is_what, &value) ? DP_TEXT_ENDED : DP_TEXT_NONE;
+	if (!of_event && text == DP_TEXT_LIBCXX) {
+		err = err == 0 ? value_libcxx(v, &value) : err;
+		text = DP_TEXT_SIZED;
+	}
 	if (text == DP_TEXT_LENGTH) {
 		value_keep_length(v, a, value, err);
 		return;

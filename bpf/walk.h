@@ -361,8 +361,6 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 
 	if (place < 0)
 		return walk_out_of_date(w);
-	if (walk_is_over(w))
-		return DP_WALK_LIMIT;
 	mapping = WALK_MAPPING(w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
@@ -401,8 +399,14 @@ static long walk_loop_step(__u32 i, void *ctx)
 	/* A call costs more than this test. */
 	if (memo_may(w) && walk_by_memo(w))
 		return 0;
+	/* Behind the memo, which looks nothing up. */
+	if (walk_is_over(w)) {
+		w->out.sample.outcome = DP_WALK_LIMIT;
+		return 1;
+	}
 	if (fast_path_may(w) && walk_fast_path(w))
 		return 0;
+	w->at.cost += WALK_COST_FRAME;
 	outcome = walk_step(w);
 	/* Beyond the limit nothing more is read or searched, so that is why the walk ends. */
 	if (walk_is_over(w) && outcome != DP_WALKING && outcome != DP_COMPLETE)

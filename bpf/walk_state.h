@@ -36,14 +36,19 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 /*
  * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
  * expensive; while a sample is taken, its CPU does nothing else. The unit is one operation of an
- * expression, 7 to 30 ns. A page of the stack for each frame is free: deep stacks of large frames are
- * honest.
+ * expression, 5 to 30 ns. Each cost is at least what it takes (bench/walk_cost.c): else walks that do
+ * much of one thing would take longer than others. Real programs need a tenth of the limit at most
+ * (bench/touches.c), and a thousand large frames are within it.
  */
-#define WALK_MAX_COST 24576
-#define WALK_FREE_PAGES 64     /* in addition: walks read ahead of the frames they have counted */
-#define WALK_COST_LOOKUP 8     /* an address that is not in the cache */
+#define WALK_MAX_COST 20480
+#define WALK_FREE_PAGES 256    /* of the stack */
+#define WALK_COST_FRAME 4      /* that is left by walk_step() */
+#define WALK_COST_PROGRAM 4    /* without its operations */
+#define WALK_COST_RECOVER 4    /* of a register, without the search */
+#define WALK_COST_LOOKUP 32    /* an address that is not in the cache */
 #define WALK_COST_READ 22      /* of the walked process's memory, at most a page */
-#define WALK_COST_WORD 8       /* of a word of it, such as a cookie */
+#define WALK_COST_WORD 10      /* of a word of it, such as a cookie */
+#define WALK_COST_PEEK 6       /* of a few bytes of a JVM's tables, which each frame needs again */
 #define WALK_COST_FAULT 100    /* more, if it cannot be read */
 #define WALK_COST_URETPROBE 99 /* to find what a uretprobe replaced */
 

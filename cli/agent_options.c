@@ -86,7 +86,7 @@ static const struct argp_option argp_options[] = {
 	  "answer only requests whose bearer token is the first line of this file; required unless "
 	  "the address is a loopback address",
 	  5 },
-	{ "deliver", OPTION_DELIVER, "TIME", 0, "length of each delivered profile (10s)", 5 },
+	{ "deliver", OPTION_DELIVER, "TIME", 0, "length of each delivered profile (1m)", 5 },
 	{ "spool", OPTION_SPOOL, "DIR", 0,
 	  "store profiles that wait for backends here, safe if the agent is killed (in memory)",
 	  5 },

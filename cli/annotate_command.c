@@ -199,9 +199,11 @@ static int print_annotation(struct annotation *annotation)
 	int err = 0;
 
 	print_plain(annotation->function);
-	printf(": %.2f %% of all %s, with what is inlined into it",
-	       100 * (double)annotation->self / all,
-	       value_is_time(&annotation->value) ? "time" : "samples");
+	printf(": %.2f %% of all ", 100 * (double)annotation->self / all);
+	print_plain(value_is_time(&annotation->value) ? "time" :
+		    annotation->value.is_own          ? value_noun(&annotation->value) :
+							"samples");
+	printf(", with what is inlined into it");
 	if (annotation->inlined > 0)
 		printf("; not shown: %.2f %% where it is inlined itself",
 		       100 * (double)annotation->inlined / all);

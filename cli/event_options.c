@@ -13,6 +13,10 @@
 /* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
 #define MIN_PERIOD_HZ 10
 
+/* Of the unit of a value; its length */
+#define UNIT_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/%"
+#define MAX_UNIT 31
+
 void event_options_set(struct options *o, struct argp_state *state, const struct event *event)
 {
 	struct profiler_options *r = &o->record.profiler;
@@ -144,6 +148,24 @@ void event_options_set_probe(struct options *o, struct argp_state *state, const 
 	r->label_probes[r->n_label_probes++] = text;
 }
 
+void event_options_set_value(struct options *o, struct argp_state *state, char *text)
+{
+	struct profiler_options *r = &o->record.profiler;
+	char *unit = strchr(text, ':');
+
+	if (r->value)
+		argp_error(state, "there may be one --value");
+	r->value = text;
+	r->value_unit = NULL;
+	if (!unit)
+		return;
+	*unit++ = '\0';
+	if (!*unit || strlen(unit) > MAX_UNIT || unit[strspn(unit, UNIT_CHARACTERS)])
+		argp_error(state, "--value takes a unit such as bytes or nanoseconds, not '%s'",
+			   unit);
+	r->value_unit = unit;
+}
+
 void event_options_set_redaction(struct options *o, struct argp_state *state, const char *regex)
 {
 	char why[REDACTION_WHY_SIZE];
@@ -257,6 +279,8 @@ void event_options_complete(struct options *o, struct argp_state *state)
 	if (r->value && (!r->event.argument || !r->event.source->has_values ||
 			 !r->event.source->has_values(r->event.source, r->event.argument)))
 		argp_error(state, "--value is for events of -e with values, such as uprobe:");
+	if (r->value && r->n_others > 0)
+		argp_error(state, "--value goes with one event: give one -e");
 	if (r->event.source == &event_alloc)
 		check_alloc(o, state);
 	if (r->n_label_probes > 0)

@@ -25,6 +25,8 @@ void event_options_set_alloc(struct options *options, struct argp_state *state, 
 
 /* Sets the --probe, of which there is one. */
 void event_options_set_probe(struct options *options, struct argp_state *state, const char *text);
+/* Sets --value, whose name and unit it takes apart. */
+void event_options_set_value(struct options *options, struct argp_state *state, char *text);
 /* Sets the --redact, of which there is one. */
 void event_options_set_redaction(struct options *options, struct argp_state *state,
 				 const char *regex);

@@ -3,6 +3,7 @@
 #define DP_CLI_FETCH_OPTIONS_H
 
 #include <argp.h>
+#include <stdint.h>
 
 #include "cli/name_options.h"
 
@@ -17,9 +18,9 @@ void fetch_options_complete(struct name_options *names, const char *urls,
 			    const struct argp_state *state);
 
 /*
- * Has libdebuginfod use these servers, and keep files where tables and names are kept; not with threads, as it
- * takes both from the environment. 0 or -ENOMEM.
+ * Has libdebuginfod use these servers, for so long at a time, and keep files where tables and names are kept; not
+ * with threads, as it takes all of that from the environment. 0 or -ENOMEM.
  */
-int fetch_options_apply(const char *urls);
+int fetch_options_apply(const char *urls, uint64_t time_ns);
 
 #endif

@@ -109,7 +109,8 @@ static const struct argp_option sampling_options[] = {
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,
 	  "sample CPU time and the time that threads are off the CPU, in one profile", 2 },
-	{ "exceptions", OPTION_EXCEPTIONS, NULL, 0, "sample where C++ exceptions are thrown", 2 },
+	{ "exceptions", OPTION_EXCEPTIONS, NULL, 0,
+	  "sample where exceptions of C++ and Python are thrown", 2 },
 	{ "alloc", OPTION_ALLOC, "SIZE", OPTION_ARG_OPTIONAL,
 	  "sample where memory is allocated, every SIZE on average or (1) each time, and what is "
 	  "held at the end (512K)",
@@ -121,8 +122,8 @@ static const struct argp_option sampling_options[] = {
 	  "only threads blocked in these states: S, D, T, t, P, I, or R for preempted "
 	  "(S,D; with --wall all)",
 	  2 },
-	{ "value", OPTION_VALUE, "NAME", 0,
-	  "weigh samples by a number that -e reads, such as bytes, instead of counting them", 2 },
+	{ "value", OPTION_VALUE, "NAME[:UNIT]", 0,
+	  "add up a number that -e reads, such as bytes, besides counting samples", 2 },
 	{ "probe", OPTION_PROBE, "KIND:PATH:NAME(VALUES)", 0,
 	  "label: label samples taken during calls of these functions with the values, up to "
 	  "4 times; span:... min=TIME: only samples in calls that take at least that long",
@@ -312,7 +313,7 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 				arg);
 		return 0;
 	case OPTION_VALUE:
-		o->record.profiler.value = arg;
+		event_options_set_value(o, state, arg);
 		return 0;
 	case OPTION_PROBE:
 		event_options_set_probe(o, state, arg);

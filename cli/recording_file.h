@@ -16,6 +16,7 @@ struct recording_file {
 	struct recording_list list; /* of a directory, made when that was opened */
 	bool is_directory;
 	size_t n_opened, n_unlike; /* of these; unlike: sampled otherwise than the first */
+	size_t n_too_many;         /* that could not be opened, as others were in time */
 	FILE *file;                /* the present one */
 	int open_err;              /* why there is none before recording_file_begin() */
 	struct names *names;

@@ -2,6 +2,7 @@
 #ifndef DP_CLI_RECORDING_LIST_H
 #define DP_CLI_RECORDING_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,6 +13,8 @@ struct recording_list {
 		char *path;
 		dev_t device; /* of the file, which may be out of reach once rights are given up */
 		ino_t inode;
+		int fd;               /* owned; -1: it is not open */
+		bool is_one_too_many; /* to be opened ahead */
 	} * of;
 	size_t n, size;
 };
@@ -23,6 +26,8 @@ struct recording_list {
  */
 int recording_list_read(const char *directory, uint64_t from_ns, uint64_t to_ns,
 			struct recording_list *ret);
+/* Opens them, for whoever cannot do so later: as many as leave most descriptors to others. */
+void recording_list_open(struct recording_list *list);
 void recording_list_done(struct recording_list *list);
 
 #endif

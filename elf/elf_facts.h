@@ -45,7 +45,8 @@ struct elf_facts {
 	uint64_t go_start, go_end;       /* as in struct elf_file */
 	struct vm_structs vm;            /* of a JVM */
 	uint64_t jit_descriptor; /* where its compiler lists its code for GDB; 0: it does not */
-	char packer[8];          /* the packer's name (packed.h); "" if it is not packed */
+	uint64_t asyncio; /* where it publishes how to find asyncio's tasks; 0: it does not */
+	char packer[8];   /* the packer's name (packed.h); "" if it is not packed */
 };
 
 /* Copies them from an open file. 0 or -ENOMEM. elf_facts_done() frees *ret. */

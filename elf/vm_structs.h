@@ -36,9 +36,11 @@
 enum vm_struct { VM_STRUCTS_LIST(X) VM_N_STRUCTS };
 #undef X
 
-/* The symbols' addresses in the file's own address space; all 0: it is no JVM. */
+/* The symbols' addresses in the file's own address space; all 0: it is no JVM, or does not describe itself. */
 struct vm_structs {
 	uint64_t at[VM_N_STRUCTS];
+	/* Programs can start a JVM in it, whether it describes itself or not. No bool: helpers send it. */
+	uint64_t is_jvm;
 };
 
 void vm_structs_find(const struct elf_file *file, struct vm_structs *ret);

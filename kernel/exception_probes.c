@@ -185,7 +185,7 @@ static int take_lists(struct exception_probe *probe, const struct cxx_runtime *r
 
 static const char *noun(const struct exception_probes *p)
 {
-	return are_allocs(p) ? "allocations" : "C++ exceptions";
+	return are_allocs(p) ? "allocations" : "exceptions";
 }
 
 static void say_refused(struct exception_probes *p, const char *path, const char *why)
@@ -272,12 +272,21 @@ static int set(struct exception_probe *probe)
 	return err;
 }
 
+/* The offset of what take_lists() takes first. */
+static uint64_t first_place(const struct cxx_runtime *runtime)
+{
+	for (size_t i = 0; i < CXX_N_THROWS; i++)
+		if (runtime->throws[i].address)
+			return runtime->throws[i].offset;
+	return 0;
+}
+
 /* With the lock held: another use of the one that is there, or this one. */
 static struct exception_probe *insert(struct exception_probes *p, struct exception_probe *made,
 				      const struct cxx_runtime *runtime, int *ret_err)
 {
 	struct exception_probe *known =
-		find(p, made, runtime ? runtime->throws[CXX_THROW].offset : made->at.offsets[0]);
+		find(p, made, runtime ? first_place(runtime) : made->at.offsets[0]);
 
 	*ret_err = 0;
 	if (known) {
@@ -293,7 +302,7 @@ static struct exception_probe *insert(struct exception_probes *p, struct excepti
 
 static const char *explain(int err)
 {
-	return err == -E2BIG ? "there are too many different C++ runtimes" : strerror(-err);
+	return err == -E2BIG ? "there are too many different runtimes" : strerror(-err);
 }
 
 /* Nobody waits for the end of the thread. 0 or a negative errno. */
@@ -404,9 +413,12 @@ void exception_probes_set(struct exception_probes *p, int fd, bool is_local, con
 {
 	struct exception_probe *made = NULL;
 
-	if (runtime->is_hidden)
-		say_refused(p, path, "it has a C++ runtime, but is stripped of its symbols");
-	else
+	if (runtime->hides)
+		say_refused(p, path,
+			    runtime->hides == CXX_HIDES_CXX ?
+				    "it has a C++ runtime, but is stripped of its symbols" :
+				    "it has a Python, but is stripped of its symbols");
+	if (cxx_runtime_throws(runtime))
 		made = make(p, fd, is_local, path);
 	*ret = made ? add(p, made, runtime) : NULL;
 }
@@ -572,7 +584,7 @@ void exception_probes_stop(struct exception_probes *p)
 			noun(p), n_waiting);
 	if (n_set == 0)
 		log_warning("no %s could be seen: no process has had %s that can be probed",
-			    noun(p), are_allocs(p) ? "an allocator" : "a C++ runtime");
+			    noun(p), are_allocs(p) ? "an allocator" : "a C++ runtime or Python");
 	if (n_refused > SHOWN_FILES)
 		log_warning("the %s of %zu more files are not seen (-v names them)", noun(p),
 			    n_refused - SHOWN_FILES);

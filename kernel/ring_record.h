@@ -173,7 +173,7 @@ static inline const struct dp_crash *sample_crash(const struct named_sample *nam
 	return sample_part(named, DP_SAMPLE_CRASH);
 }
 
-/* The values of a C++ exception; NULL: none. */
+/* The values of an exception; NULL: none. */
 static inline const struct dp_values *sample_thrown(const struct named_sample *named)
 {
 	return sample_part(named, DP_SAMPLE_THROWN);

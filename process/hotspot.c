@@ -33,9 +33,10 @@ void hotspot_meet(struct process *p, const struct mapping *m)
 {
 	const struct vm_structs *tables = &m->binary->elf.vm;
 
-	if (!vm_structs_exist(tables))
+	if (!vm_structs_exist(tables) && !tables->is_jvm)
 		return;
-	if (p->hotspot && p->hotspot->bias == m->bias)
+	/* Other libraries of a JVM can start one, too: GraalVM's compiler is such a library. */
+	if (p->hotspot && (p->hotspot->bias == m->bias || !vm_structs_exist(tables)))
 		return;
 	hotspot_free(p->hotspot);
 	p->hotspot = calloc(1, sizeof(*p->hotspot));
@@ -70,9 +71,9 @@ struct hotspot *hotspot_free(struct hotspot *h)
 
 static int look(struct hotspot *h, struct process_memory *memory)
 {
-	int err = 0;
+	int err = vm_structs_exist(&h->tables) ? 0 : -ENOTSUP;
 
-	if (!h->has_layout)
+	if (err == 0 && !h->has_layout)
 		err = hotspot_layout_read(&h->layout, &h->tables, h->bias, process_memory_read,
 					  memory);
 	if (err < 0)

@@ -21,11 +21,9 @@
 /* And so many times what a look has taken, in CPU time, and in all: it may have been preempted. */
 #define PAUSE_CPU_SHARE 100
 #define PAUSE_SHARE 10
-/* How long new targets are waited for. */
-#define SETTLE_NS UINT64_C(300000000)
-#define SETTLE_WAIT_MS 5
-/* Until what there was no room for, or what could not be read, is copied again. */
-#define RETRY_NS UINT64_C(1000000000)
+/* Until what there was no room for, or what could not be read, is copied again: each time twice as long. */
+#define FIRST_RETRY_NS UINT64_C(1000000000)
+#define LAST_RETRY_NS UINT64_C(64000000000)
 /* A program and its libraries may have a compiler each. */
 #define N_LISTS 4
 
@@ -54,6 +52,7 @@ struct object {
 	uint64_t hash;
 	struct binary *binary; /* held; NULL: it is not used */
 	uint64_t retry;        /* then: when it is copied again; 0: not before it is another one */
+	uint64_t waited;       /* how long it has waited for that the last time */
 	uint64_t low, high;    /* all its code, once it is ready */
 	size_t n_code;         /* segments of that */
 	bool is_listed;        /* met in this walk */
@@ -228,14 +227,25 @@ static void drop_object(const struct look *l, struct object *object)
 	*object = l->objects->objects[--l->objects->n];
 }
 
+/* There is room: what waits for some is copied in the next look. */
+static void end_waits(const struct look *l)
+{
+	for (size_t i = 0; i < l->objects->n; i++)
+		if (l->objects->objects[i].retry > l->now)
+			l->objects->objects[i].retry = l->now;
+}
+
 /* Those of a list, or only what its walk has not met: that code has been freed. */
 static void drop_objects(const struct look *l, const struct list *list, bool all)
 {
 	struct jit_objects *o = l->objects;
+	uint64_t before = o->bytes;
 
 	for (size_t i = o->n; i-- > 0;)
 		if (o->objects[i].list == list->at && (all || !o->objects[i].is_listed))
 			drop_object(l, &o->objects[i]);
+	if (o->bytes < before)
+		end_waits(l);
 }
 
 /* Others may leave room. */
@@ -257,11 +267,23 @@ static int copy_object(const struct look *l, struct object *object)
 						  &object->binary);
 }
 
-/* A new entry. What cannot be read now is read in the next look. */
-static int add_object(const struct look *l, const struct list *list, const struct list_entry *e)
+static void set_retry(const struct look *l, struct object *object)
+{
+	uint64_t wait = object->waited > 0 ? 2 * object->waited : FIRST_RETRY_NS;
+
+	object->waited = wait < LAST_RETRY_NS ? wait : LAST_RETRY_NS;
+	object->retry = l->now + object->waited;
+}
+
+/*
+ * A new entry, or one that has waited to be copied again. What cannot be read now is read in the next
+ * look.
+ */
+static int add_object(const struct look *l, const struct list *list, const struct list_entry *e,
+		      uint64_t waited)
 {
 	struct object object = {
-		.list = list->at, .at = list->next, .entry = *e, .is_listed = true
+		.list = list->at, .at = list->next, .entry = *e, .is_listed = true, .waited = waited
 	};
 	struct jit_objects *o = l->objects;
 	int err;
@@ -280,7 +302,7 @@ static int add_object(const struct look *l, const struct list *list, const struc
 		o->is_pending = true;
 		o->n_copied++;
 	} else {
-		object.retry = l->now + RETRY_NS;
+		set_retry(l, &object);
 	}
 	o->objects[o->n++] = object;
 	return 0;
@@ -312,6 +334,7 @@ static bool may_stay(const struct look *l, const struct object *object)
 static int note_entry(const struct look *l, const struct list *list, const struct list_entry *e)
 {
 	struct object *known = find_object(l->objects, list, e);
+	uint64_t waited = known && known->retry != 0 ? known->waited : 0;
 
 	if (known && may_stay(l, known)) {
 		known->is_listed = true;
@@ -321,7 +344,7 @@ static int note_entry(const struct look *l, const struct list *list, const struc
 		drop_object(l, known);
 	if (e->size == 0 || e->size > JIT_OBJECT_SIZE || l->objects->n >= JIT_OBJECTS_MAX)
 		return 0;
-	return clock_now_ns() > l->until ? 1 : add_object(l, list, e);
+	return clock_now_ns() > l->until ? 1 : add_object(l, list, e, waited);
 }
 
 static int begin_walk(const struct look *l, struct list *list)
@@ -478,7 +501,9 @@ static void note_code(const struct look *l, struct object *object)
 	if (err == 0 && elf->n_segments > JIT_OBJECTS_CODE - o->n_code)
 		err = -ENOSPC;
 	if (err < 0) {
-		object->retry = is_shortage(err) ? l->now + RETRY_NS : 0;
+		object->retry = 0;
+		if (is_shortage(err))
+			set_retry(l, object);
 		drop_binary(l, object);
 		return;
 	}
@@ -558,37 +583,4 @@ bool jit_objects_update(struct process_table *table, struct process *p, uint64_t
 		return o->is_left || o->is_pending;
 	p->jit_objects = jit_objects_free(o);
 	return false;
-}
-
-bool jit_objects_update_all(struct process_table *table, uint64_t now, uint64_t until)
-{
-	struct process *first = process_table_find(table, table->jit_turn), *p;
-	bool is_left = false;
-
-	if (!first || !first->is_due)
-		first = table->due;
-	p = first;
-	while (p) {
-		uint64_t begun = clock_now_ns();
-		uint64_t end = begun + JIT_OBJECTS_TURN_NS;
-
-		if (begun > until)
-			break;
-		is_left |= jit_objects_update(table, p, now, end < until ? end : until);
-		p = p->next_due ? p->next_due : table->due;
-		if (p == first)
-			break;
-	}
-	table->jit_turn = p ? p->pid : 0;
-	return is_left;
-}
-
-void jit_objects_settle(struct process_table *table)
-{
-	const struct timespec pause = { .tv_nsec = SETTLE_WAIT_MS * 1000000 };
-	uint64_t now = clock_now_ns(), until = now + SETTLE_NS;
-
-	while (jit_objects_update_all(table, now, until) && (now = clock_now_ns()) < until)
-		if (!binary_store_wait(table->binaries, SETTLE_WAIT_MS))
-			nanosleep(&pause, NULL);
 }

@@ -32,6 +32,7 @@ struct mapping {
 	struct jitted *jitted; /* JIT code for reports; NULL: it is in a file, or not wanted */
 	uint32_t image;        /* in a snapshot: the image for the kernel, see table_image() */
 	bool has_cookie;       /* the walker compares the binary's cookie */
+	bool is_third_runtime; /* in a snapshot: the walker reads two others */
 	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
 };
 
@@ -44,6 +45,9 @@ static inline bool mapping_is_same_code(const struct mapping *a, const struct ma
 /* True if a cookie exists where the walker can compare it. And its address in the process. */
 bool mapping_has_cookie(const struct mapping *mapping);
 uint64_t mapping_cookie_address(const struct mapping *mapping);
+
+/* A sample of a process has the binary of a snapshot's mapping. Says once what is not read of it. */
+void mapping_use(const struct mapping *mapping, pid_t pid);
 
 /* To be called when a copy of a mapping is made, or discarded. */
 void mapping_hold(const struct mapping *mapping);

@@ -320,6 +320,10 @@ static int set_text(struct reader *r, struct argument *a)
 		if (!load(&a->how, object.pointer) || !load(&a->length.how, object.length))
 			return fail(r, "at most 8 dereferences, of which a std::string takes one");
 		break;
+	case VALUE_LIBCXX_STRING:
+		a->how.is_text = DP_TEXT_LIBCXX;
+		a->how.size = sizeof(uint64_t);
+		return 0;
 	case VALUE_GO_STR:
 		return fail(r,
 			    "a parameter's name in front of gostr: Go's calls use other registers");

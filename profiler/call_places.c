@@ -33,14 +33,11 @@ static void note_part(struct probed_code *code, const struct listed_function *f)
 	}
 }
 
-/* Functions have one part, rarely some. All are looked at for each frame. */
-#define MAX_MAYBE 256
-
 static int note_maybe(struct probed_code *code, const struct listed_function *f)
 {
 	struct code_extent *grown;
 
-	if (code->n_maybe == MAX_MAYBE)
+	if (code->n_maybe == PROBE_MAX_PARTS)
 		return -E2BIG;
 	grown = reallocarray(code->maybe, code->n_maybe + 1, sizeof(*code->maybe));
 	if (!grown)
@@ -189,7 +186,7 @@ static int measure(const struct probe_parts *parts, const struct uprobe_places *
 	if (err == -ENODATA)
 		log_error("the symbol of %s in %s has no size", parts->name, parts->path);
 	else if (err == -E2BIG)
-		log_error("%s has more than %d parts of functions %s", parts->path, MAX_MAYBE,
+		log_error("%s has more than %d parts of functions %s", parts->path, PROBE_MAX_PARTS,
 			  parts->name);
 	else if (err < 0)
 		log_error("cannot read %s: %s", parts->path, strerror(-err));

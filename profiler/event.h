@@ -76,9 +76,9 @@ struct event_source {
 	bool has_period;
 	bool is_several;         /* several of this source alone may be sampled at once */
 	enum tracer_kind tracer; /* of DP_EVENT_TRACE */
-	const char *counts;  /* the unit of its counts: "page_faults"; NULL: samples or events */
-	bool user_only;      /* never happens in the kernel */
-	bool has_exceptions; /* it is that C++ exceptions are thrown, wherever a runtime does so */
+	const char *counts;    /* the unit of its counts: "page_faults"; NULL: samples or events */
+	bool user_only;        /* never happens in the kernel */
+	bool has_exceptions;   /* it is that exceptions are thrown, wherever a runtime does so */
 	unsigned int max_rate; /* samples per process and second if options do not say; 0: all */
 	const char *missing;   /* why a target may have no samples, after "which" */
 	/*

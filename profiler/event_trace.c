@@ -125,6 +125,8 @@ static int find_record(const struct session *session, const struct trace_parts *
 		if (err < 0)
 			log_error("cannot look up the parameters of %s: %s", parts->name,
 				  strerror(-err));
+		if (session->tracer.kind == TRACER_KPROBE)
+			trace_record_use_registers(ret);
 		return err;
 	}
 }
@@ -354,10 +356,11 @@ const struct event_source event_fentry = {
 
 const struct event_source event_kprobe = {
 	.name = "kprobe",
-	.argument = ":FUNCTION[+N]",
+	.argument = ":FUNCTION[+N][(VALUES)]",
 	.when = "each call of a function of the kernel",
 	.tracer = TRACER_KPROBE,
 	.is_several = true,
+	.has_values = has_values,
 	COMMON,
 };
 

@@ -2,6 +2,7 @@
 #include "profiler/label_probe.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/session.h"
+#include "kernel/span_counts.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "profiler/call_places.h"
@@ -401,6 +403,18 @@ int label_probe_attach(const struct event_means *means, const struct profiler_op
 	if (ret_labels->are_of_spans)
 		set_spans(o, ret, ret_labels, ret_spans);
 	return err;
+}
+
+void label_probe_say_forgotten(const struct session *session)
+{
+	struct span_counts n;
+
+	if (span_counts_forgotten(session, &n) < 0 || n.n_threads + n.n_processes == 0)
+		return;
+	log_info("threads and processes whose calls were forgotten, as others called last: %" PRIu64
+		 " and %" PRIu64
+		 ", with ended ones; what is still in such a call has no label, or an unknown one",
+		 n.n_threads, n.n_processes);
 }
 
 void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals)

@@ -46,4 +46,7 @@ int label_probe_attach(const struct event_means *means, const struct profiler_op
 /* With such a probe, when all samples are reported: adds the kernel's count of its calls to the totals. */
 void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals);
 
+/* With any such probes: says what the kernel had no room for. */
+void label_probe_say_forgotten(const struct session *session);
+
 #endif

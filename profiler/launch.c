@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "symbols/debug_library.h"
 
 static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct sigaction *on_child,
 				int go, int failed)
@@ -29,6 +30,7 @@ static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct 
 	sigaction(SIGCHLD, on_child, NULL);
 	if (mask)
 		sigprocmask(SIG_SETMASK, mask, NULL);
+	debug_library_unbind();
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(failed, &err, sizeof(err)) < 0)

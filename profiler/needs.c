@@ -78,9 +78,7 @@ struct needs needs_of(const struct profiler_options *o)
 			     .user_only = true,
 			     .has_several = n > 1,
 			     .label_probes = (unsigned int)o->n_label_probes },
-		.counts = n > 1    ? NULL :
-			  o->value ? o->value :
-				     o->event.source->counts,
+		.counts = n > 1 ? NULL : o->event.source->counts,
 	};
 
 	needs.session.alloc_interval = o->alloc_interval;

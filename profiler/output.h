@@ -35,10 +35,11 @@ struct output {
 #define OUTPUT_STDERR "/dev/stderr"
 
 /*
- * Opens the file, or stdout if path is NULL. `path` must outlive the output. 0, -EOWNERDEAD for
- * another user's file that stays, or -errno.
+ * Opens the file, or stdout if path is NULL. `path` must outlive the output. Waits for a pipe's reader until
+ * `end` is readable (-1: without end). 0, -EOWNERDEAD for another user's file that stays, -ECANCELED if there
+ * is no reader, or -errno.
  */
-int output_open(const char *path, struct output *ret);
+int output_open(const char *path, int end, struct output *ret);
 /* Truncates or replaces the file before the first write. 0 or -errno. */
 int output_begin(struct output *output);
 /* Another process does that, and what closing it does besides. */

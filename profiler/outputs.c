@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "log/log.h"
+#include "profiler/summary.h"
 #include "report/value.h"
 
 static bool is_stdout(const char *path)
@@ -65,7 +66,7 @@ static int expand_path(const char *path, pid_t pid, char **ret)
 	return 0;
 }
 
-static int open_one(struct outputs *outputs, const char *path, pid_t pid)
+static int open_one(struct outputs *outputs, const char *path, pid_t pid, int end)
 {
 	char **expanded = &outputs->paths[outputs->n];
 	int err;
@@ -75,7 +76,12 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid)
 		if (err < 0)
 			return err;
 	}
-	err = output_open(*expanded, &outputs->files[outputs->n]);
+	err = output_open(*expanded, end, &outputs->files[outputs->n]);
+	if (err == -ECANCELED) {
+		summary_tell_interrupted();
+		free(*expanded);
+		return err;
+	}
 	if (err < 0) {
 		log_error("cannot write %s: %s", *expanded,
 			  err == -EOWNERDEAD ? "a file, link or pipe of another user is there" :
@@ -89,12 +95,17 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid)
 	return 0;
 }
 
-/* A regular file that reports are not to share. */
-static bool is_own(const struct output *output)
+static bool is_regular(const struct output *output)
 {
 	struct stat st;
 
-	return !output->is_shared && fstat(fileno(output->file), &st) == 0 && S_ISREG(st.st_mode);
+	return fstat(fileno(output->file), &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* A regular file that reports are not to share. */
+static bool is_own(const struct output *output)
+{
+	return !output->is_shared && is_regular(output);
 }
 
 /* Two paths may lead to the same file, and the reports would overwrite each other. */
@@ -113,7 +124,8 @@ static int check_distinct(const struct outputs *outputs)
 	return 0;
 }
 
-int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid)
+int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid,
+		 int end)
 {
 	int err = 0;
 
@@ -125,7 +137,7 @@ int outputs_open(struct outputs *ret, const struct output_request *requests, siz
 	if (!ret->files || !ret->paths || !ret->reports)
 		return -ENOMEM;
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = open_one(ret, requests[i].path, pid);
+		err = open_one(ret, requests[i].path, pid, end);
 	return err == 0 ? check_distinct(ret) : err;
 }
 
@@ -177,13 +189,25 @@ int outputs_begin(struct outputs *outputs)
 	return 0;
 }
 
-int outputs_finish(struct outputs *outputs, const struct totals *totals)
+static int finish_those(struct outputs *outputs, const struct totals *totals, bool are_regular)
 {
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < outputs->n; i++)
+	for (size_t i = 0; err == 0 && i < outputs->n; i++) {
+		if (is_regular(&outputs->files[i]) != are_regular)
+			continue;
 		err = report_finish(outputs->reports[i], totals);
+		fflush(outputs->files[i].file);
+	}
 	return err;
+}
+
+/* Who reads a pipe may let others wait. */
+int outputs_finish(struct outputs *outputs, const struct totals *totals)
+{
+	int err = finish_those(outputs, totals, true);
+
+	return err < 0 ? err : finish_those(outputs, totals, false);
 }
 
 bool outputs_have_failed(const struct outputs *outputs)

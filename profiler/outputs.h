@@ -30,9 +30,10 @@ struct outputs {
 /*
  * Opens the file of each request. Expands %p in paths to `pid`, the profiled process, %t to the
  * time as 20261231-235959, %h to the host name, and %% to a percent sign. Logs which file cannot be
- * opened. 0 or negative errno.
+ * opened. `end`: as for output_open(). 0, -ECANCELED, or another negative errno.
  */
-int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid);
+int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid,
+		 int end);
 
 /* Makes the reports. The context's strings and the requests' groups must outlive them. 0 or -ENOMEM. */
 int outputs_make_reports(struct outputs *outputs, const struct output_request *requests,

@@ -26,9 +26,6 @@ struct value_labels;
  */
 struct probe_server;
 
-#define PROBE_MAX_NAME 255
-/* KIND:PATH:NAME(VALUES) */
-#define PROBE_MAX_TEXT 1024
 /* Descriptors that a request may have. */
 #define PROBE_REQUEST_FDS (1 + DP_MAX_PROBE_PIDS)
 

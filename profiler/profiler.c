@@ -16,6 +16,7 @@
 #include "profiler/label_probe.h"
 #include "profiler/probe_server.h"
 #include "profiler/resting.h"
+#include "profiler/summary.h"
 #include "report/report_queue.h"
 #include "report/report.h"
 #include "samples/process_metrics.h"
@@ -50,7 +51,7 @@ static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 static void explain_targets(int err)
 {
 	if (err == -ECANCELED)
-		log_info("interrupted before sampling began");
+		summary_tell_interrupted();
 	else if (err < 0 && err != -ESRCH && err != -EPERM)
 		log_error("cannot make the unwind tables: %s", strerror(-err));
 }
@@ -250,6 +251,8 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.hz = p->needs.hz,
 		.period = p->needs.period,
 		.counts = p->needs.counts,
+		.value = o->value,
+		.value_unit = o->value ? p->value_unit : NULL,
 		.several = p->several,
 		.n_several = p->needs.session.has_several ? profiler_n_events(o) : 0,
 		.events = p->needs.session.programs,
@@ -310,6 +313,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	if (p->needs.session.has_values || p->needs.session.label_probes > 0)
 		p->drain.label_sources.values = &p->value_labels;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
+	p->drain.last_wait = (struct last_wait){ o->is_interrupted, o->interrupt_arg };
 	return err;
 }
 
@@ -359,6 +363,16 @@ static int take_resting(struct profiler *p, struct resting *ret)
 	return err;
 }
 
+/* Reports, which have begun, show it from the first sample on. */
+static void name_unit(struct profiler *p)
+{
+	const char *unit = p->options->value_unit;
+
+	if (!unit && p->options->value)
+		unit = value_labels_unit(&p->value_labels);
+	snprintf(p->value_unit, sizeof(p->value_unit), "%s", unit && *unit ? unit : "count");
+}
+
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	const struct event_means means = { &p->session, p->stores.parsers, &p->stores.table };
@@ -388,6 +402,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
 					&p->value_labels, &p->drain.spans, &p->probes);
+	name_unit(p);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);

@@ -79,7 +79,8 @@ struct profiler_options {
 	uint64_t max_block_ns;
 	unsigned int
 		alloc_interval; /* of event_alloc, in bytes: as dp_alloc_interval (bpf/alloc.bpf.h) */
-	const char *value; /* the name of a value of the event, to be samples' weight; or NULL */
+	const char *value;      /* the name of a number of the event that samples have; or NULL */
+	const char *value_unit; /* its unit; NULL: as the event says */
 	/* Probes whose calls label samples (label_probe.h), not with an event that is a probe */
 	const char *label_probes[DP_MAX_LABEL_PROBES];
 	size_t n_label_probes;
@@ -107,7 +108,10 @@ struct profiler_options {
 	struct cpu_budget *cpu_budget; /* the host's, of these processes; NULL: no limit */
 	struct names *names; /* its options set the form of names; not to be shared meanwhile */
 
-	/* May be NULL. Called while tables are built: should the profiler give up? */
+	/*
+	 * May be NULL. Called while tables are awaited: does the user want it to end? Before sampling,
+	 * that is -ECANCELED; at its end, the wait is short.
+	 */
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
 };

@@ -127,6 +127,8 @@ int profiler_finish(struct profiler *p)
 		err = kept_memory_report(&p->drain.memory, &p->session, p->report_queue,
 					 &p->drain.totals, p->stopped);
 	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
+	if (p->needs.session.label_probes > 0)
+		label_probe_say_forgotten(&p->session);
 	if (err == 0 && p->verify)
 		verify_queue_finish(p->verify);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)

@@ -24,20 +24,23 @@
 /* One run: the options, output and messages around a profiler. */
 struct record {
 	const struct record_options *options;
-	struct profiler_options profiled; /* the user's, plus is_interrupted */
+	struct profiler_options profiled; /* the user's, plus is_to_end() */
 	struct launch launch;
 	struct outputs outputs;
 	struct profiler *profiler;
 	bool is_interrupted;
+	bool is_over;         /* its duration, or the user has interrupted it */
 	uint64_t n_intervals; /* that have ended */
 };
 
 static bool is_to_end(const void *arg)
 {
-	const struct record_end *end = arg;
-	struct pollfd poll_fd = { .fd = end->fd, .events = POLLIN };
+	const struct record *r = arg;
+	const struct record_end *end = r->options->end;
+	struct pollfd poll_fd = { .fd = end ? end->fd : -1, .events = POLLIN };
 
-	return poll(&poll_fd, 1, 0) > 0;
+	/* Once all targets have ended, Ctrl-C is about what is left. */
+	return r->is_over || names_disabled(r->options->profiler.names) || poll(&poll_fd, 1, 0) > 0;
 }
 
 static void tell(const struct record *r, enum record_stage stage)
@@ -53,7 +56,7 @@ static int open_outputs(struct record *r)
 	const struct record_options *o = r->options;
 	const struct target *target = &o->profiler.target;
 	int err = outputs_open(&r->outputs, o->outputs, o->n_outputs,
-			       target_pid(target, r->launch.pid));
+			       target_pid(target, r->launch.pid), o->end ? o->end->fd : -1);
 
 	if (err == 0 && outputs_use_stdout(&r->outputs) && target->command &&
 	    !isatty(STDOUT_FILENO))
@@ -78,8 +81,8 @@ static int open_profiler(struct record *r)
 	int err;
 
 	r->profiled = o->profiler;
-	r->profiled.is_interrupted = o->end ? is_to_end : NULL;
-	r->profiled.interrupt_arg = o->end;
+	r->profiled.is_interrupted = is_to_end;
+	r->profiled.interrupt_arg = r;
 	err = profiler_open(&r->profiled, &r->profiler);
 	if (err < 0)
 		return err;
@@ -193,6 +196,7 @@ static int finish(struct record *r)
 	struct notice notice;
 	int err;
 
+	r->is_over = r->is_interrupted || clock_now_ns() >= end_time(r);
 	log_progress_clear(); /* it says that Ctrl-C ends sampling */
 	names_hurry(r->options->profiler.names);
 	profiler_stop(r->profiler);

@@ -36,6 +36,8 @@ struct record_options {
 	uint64_t interval_ns; /* how often reports are told that an interval ended; 0: never */
 	const struct record_end *end; /* NULL: it cannot be ended early */
 
+	bool tasks; /* dump: also the stacks of asyncio's tasks */
+
 	const char *command_line; /* as typed */
 	const struct output_request *outputs;
 	size_t n_outputs;

@@ -62,3 +62,8 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 	if (t->finished_late > 0)
 		log_debug("%" PRIu64 " samples were walked in user space", t->finished_late);
 }
+
+void summary_tell_interrupted(void)
+{
+	log_info("interrupted before sampling began");
+}

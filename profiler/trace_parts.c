@@ -75,8 +75,10 @@ int trace_parts_split(const char *argument, enum tracer_kind kind, struct trace_
 	err = check_names(ret, kind, ret_why);
 	if (err < 0 || !values)
 		return err;
-	if (kind != TRACER_KPROBE)
+	if (kind != TRACER_KPROBE || !strchr(ret->name, '+'))
 		return arguments_parse(values, PROBE_KERNEL, &ret->arguments, ret_why);
-	snprintf(ret_why, ARGUMENTS_WHY_SIZE, "it has no values; those of fentry: are arguments");
+	snprintf(
+		ret_why, ARGUMENTS_WHY_SIZE,
+		"within a function, no values can be read: its arguments are known where it begins");
 	return -EINVAL;
 }

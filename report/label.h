@@ -26,6 +26,7 @@ struct label {
 /* Of exceptions: the type that was thrown, and the text of what(). */
 #define LABEL_EXCEPTION_TYPE "exception.type"
 #define LABEL_EXCEPTION_MESSAGE "exception.message"
+#define LABEL_EXCEPTION_LANGUAGE "exception.language" /* of C++ there is none */
 
 static inline bool label_is_of_span(const char *key)
 {

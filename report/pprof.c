@@ -3,6 +3,7 @@
  * A profile for `go tool pprof` and other readers of its format, compressed by gzip. docs/FORMAT.md
  * says which fields are written.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -157,15 +158,20 @@ static int add_own_labels(struct pprof *pprof, const struct sample *sample)
 
 static int make_labels(struct pprof *pprof, const struct sample *sample)
 {
+	bool for_pyroscope = pprof->report.context.for_pyroscope;
 	struct labels *labels = &pprof->labels;
 	struct label label;
 	size_t at = 0;
 	int err;
 
 	labels->n = 0;
-	err = add_own_labels(pprof, sample);
+	err = for_pyroscope ? 0 : add_own_labels(pprof, sample);
 	while (err == 0 && label_set_next(sample->labels, &at, &label))
-		err = add_label(pprof, own_label_has_key(label.key) ? "label:" : "", &label);
+		if (!for_pyroscope)
+			err = add_label(pprof, own_label_has_key(label.key) ? "label:" : "",
+					&label);
+		else if (strcmp(label.key, REPORT_EVENT) != 0)
+			err = add_label(pprof, "", &label);
 	for (size_t i = 0; err == 0 && i < labels->n; i++) {
 		err = array_reserve(labels->pointers, i, labels->pointers_size);
 		if (err == 0)
@@ -205,10 +211,28 @@ static int write_stack(struct pprof *pprof, const struct stack *stack)
 	return pprof_writer_put(&pprof->writer, &profile);
 }
 
+/* Pyroscope refuses a type with a `-`, and its queries divide names at a `:`. */
+static char *make_plain(const char *name)
+{
+	char *plain = strdup(name);
+
+	for (char *at = plain; at && *at; at++)
+		if (!isascii(*at) || !isalnum(*at))
+			*at = '_';
+	return plain;
+}
+
 static int make_type(struct pprof *pprof, const struct value *value, Pprof__ValueType *ret)
 {
-	int err = pprof_writer_string(&pprof->writer, value->name, &ret->type);
+	_cleanup_free_ char *plain = NULL;
+	int err = 0;
 
+	if (pprof->report.context.for_pyroscope) {
+		plain = make_plain(value->name);
+		err = plain ? 0 : -ENOMEM;
+	}
+	if (err == 0)
+		err = pprof_writer_string(&pprof->writer, plain ?: value->name, &ret->type);
 	return err == 0 ? pprof_writer_string(&pprof->writer, value->unit, &ret->unit) : err;
 }
 

@@ -149,6 +149,8 @@ static int put_context(struct recording *r)
 	recording_put_text(b, "target", context->target);
 	recording_put_text(b, "event", context->event);
 	recording_put_text(b, "counts", context->counts);
+	recording_put_text(b, "value", context->value);
+	recording_put_text(b, "value_unit", context->value_unit);
 	for (size_t i = 0; i < context->n_several; i++) {
 		char key[RECORDING_KEY_SIZE];
 

@@ -90,6 +90,14 @@ static void read_several(struct recording_context *r)
 	r->context.n_several = n;
 }
 
+/* What --value cannot have named is of no recording that was made with it, and would be a key of formats. */
+static bool has_plain_value(const struct recording_context *r)
+{
+	const char *name = r->context.value, *unit = r->context.value_unit;
+
+	return (!name || (*name && text_is_plain(name))) && (!unit || text_is_plain(unit));
+}
+
 /* The limit of -F; 0 is for events without a clock. */
 #define MAX_HZ 1000000
 
@@ -105,6 +113,8 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 		.target = recording_context_text(ret, "target"),
 		.event = recording_context_text(ret, "event"),
 		.counts = recording_context_text(ret, "counts"),
+		.value = recording_context_text(ret, "value"),
+		.value_unit = recording_context_text(ret, "value_unit"),
 		.command = recording_context_text(ret, "command"),
 		.host = recording_context_text(ret, "host"),
 		.kernel = recording_context_text(ret, "kernel"),
@@ -116,7 +126,7 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 	};
 	read_several(ret);
 	ret->context.timed = is_timed(ret, ret->context.n_several);
-	return v->failed || !ret->context.target || !ret->context.event ||
+	return v->failed || !ret->context.target || !ret->context.event || !has_plain_value(ret) ||
 			       context_number(ret, "hz") > MAX_HZ ?
 		       -EBADMSG :
 		       0;
@@ -132,7 +142,8 @@ static bool are_of_same_events(const struct report_context *x, const struct repo
 {
 	bool are_same = text_is_same(x->event, y->event) && text_is_same(x->counts, y->counts) &&
 			x->period == y->period && x->events == y->events &&
-			x->n_several == y->n_several;
+			x->n_several == y->n_several && text_is_same(x->value, y->value) &&
+			text_is_same(x->value_unit, y->value_unit);
 
 	for (size_t i = 0; are_same && i < x->n_several; i++)
 		are_same = text_is_same(x->several[i].name, y->several[i].name);

@@ -5,11 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "limits/limits.h"
 #include "report/bytes.h"
 #include "report/report.h"
 #include "report/value.h"
-
-#define RECORDING_MAX_TEXTS 64 /* pairs in the context */
 
 /* What a recording says of itself, at its start. It must not move once it is read. */
 struct recording_context {

@@ -51,20 +51,23 @@ struct report_context {
 	const struct report_event *several; /* if several events were sampled, each of them */
 	size_t n_several;                   /* 0: there is one */
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
+	const char *value;  /* a number that each event has beside its count: "size"; NULL: none */
+	const char *value_unit;           /* "bytes" */
 	const struct report_parts *parts; /* NULL: one file */
 	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
 	bool main_value;                  /* of several values, only the count and the last */
-	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
-	bool timed;                       /* of different rates: hz is 0, samples have times */
-	bool wide;                        /* lines may be wider than a terminal */
-	bool symbols;                     /* look names up */
-	struct names *names;              /* for modules and kallsyms: how names are shown */
-	const struct kallsyms *kallsyms;  /* NULL: kernel addresses stay numbers */
-	const char *command;              /* the profiler's command line */
-	const char *host;                 /* name of the machine */
-	const char *kernel;               /* "Linux 6.18.5 " DP_ARCH */
-	uint64_t started_ns;              /* CLOCK_MONOTONIC, as the samples' times */
-	uint64_t started_real_ns;         /* the same time by CLOCK_REALTIME */
+	bool for_pyroscope; /* pprof: of labels only the samples', and names that it takes */
+	const struct top_viewer *viewer; /* takes what `top` would write; NULL: nobody */
+	bool timed;                      /* of different rates: hz is 0, samples have times */
+	bool wide;                       /* lines may be wider than a terminal */
+	bool symbols;                    /* look names up */
+	struct names *names;             /* for modules and kallsyms: how names are shown */
+	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
+	const char *command;             /* the profiler's command line */
+	const char *host;                /* name of the machine */
+	const char *kernel;              /* "Linux 6.18.5 " DP_ARCH */
+	uint64_t started_ns;             /* CLOCK_MONOTONIC, as the samples' times */
+	uint64_t started_real_ns;        /* the same time by CLOCK_REALTIME */
 };
 
 /*
@@ -130,9 +133,6 @@ void report_format_list_names(FILE *to);
 
 /* Profiles that are compared with each other. */
 #define REPORT_SIDES 2
-
-/* The most strings of a streaming report; about as many are in use at a time. */
-#define REPORT_MAX_STRINGS 16384
 
 /* `to` and the context's strings must outlive the report. */
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "report/frame_kind.h"
 #include "symbols/code_source.h"
 
@@ -34,11 +35,16 @@ const char *lost_reason_sentence(enum lost_reason reason)
 	return lost_reasons[reason].sentence;
 }
 
+uint64_t sample_sum(const struct sample *s)
+{
+	return sum_of_equal(s->weight, s->value_ns);
+}
+
 void totals_count(struct totals *t, const struct sample *s)
 {
 	if (s->event == DP_EVENT_HELD) {
 		t->held += s->weight;
-		t->held_bytes += s->weight * s->value_ns;
+		t->held_bytes = sum_of(t->held_bytes, sample_sum(s));
 		return;
 	}
 	t->samples++;
@@ -46,7 +52,7 @@ void totals_count(struct totals *t, const struct sample *s)
 	t->cut_labels += label_set_is_part(s->labels);
 	t->outcomes[s->outcome]++;
 	t->events += s->weight;
-	t->time_ns += s->weight * s->value_ns;
+	t->time_ns = sum_of(t->time_ns, sample_sum(s));
 }
 
 struct totals totals_since(const struct totals *now, const struct totals *before)
@@ -59,15 +65,21 @@ struct totals totals_since(const struct totals *now, const struct totals *before
 	for (size_t i = 0; i < N_COUNTERS; i++)
 		counters[i] -= old[i];
 	memcpy(&since, counters, sizeof(counters));
+	/* It has ended at the largest number: how much came since is not known. */
+	if (now->time_ns == SUM_MAX)
+		since.time_ns = SUM_MAX;
 	return since;
 }
 
-/* All members are sums, and wrap around. */
+/* All members are sums, and wrap around, but those of values. */
 struct totals totals_sum(const struct totals *a, const struct totals *b)
 {
-	struct totals minus_b = totals_since(&(struct totals){ 0 }, b);
+	struct totals minus_b = totals_since(&(struct totals){ 0 }, b), sum;
 
-	return totals_since(a, &minus_b);
+	sum = totals_since(a, &minus_b);
+	sum.time_ns = sum_of(a->time_ns, b->time_ns);
+	sum.held_bytes = sum_of(a->held_bytes, b->held_bytes);
+	return sum;
 }
 
 uint64_t totals_with_user_stack(const struct totals *totals)

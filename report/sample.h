@@ -36,7 +36,7 @@ struct sample {
 	enum dp_event event;
 	enum dp_state state; /* of an off-CPU interval */
 	uint64_t weight;     /* number of events that it stands for */
-	uint64_t value_ns;   /* duration of each; 0: not measured */
+	uint64_t value_ns;   /* duration of each, or another number (value.h); 0: not measured */
 	uint32_t cpu;
 	pid_t pid, tid;
 	char comm[DP_COMM_SIZE + 1];
@@ -50,6 +50,8 @@ struct sample {
 	int kernel_error; /* why the kernel stack is missing: negative errno, DP_KERNEL_HIDDEN,
 	                   * or 0 */
 	bool late;        /* walked in user space */
+	bool is_folded;   /* together with others, which differ in thread, state and outcome */
+	bool is_task; /* of a task that waits, which belongs to the thread, but is not on its stack */
 	const struct label_set *labels; /* NULL: none */
 	/* On its way to the reports: what gives `verified`; NULL: not chosen */
 	struct verification *verification;
@@ -97,6 +99,9 @@ struct totals {
 	const struct verified *verified; /* NULL: not requested */
 	const struct span_times *calls;  /* NULL: not requested */
 };
+
+/* Its value, of all events that it stands for; at most SUM_MAX. */
+uint64_t sample_sum(const struct sample *sample);
 
 /* Counts a sample; what is about lost ones and times of day is left alone. */
 void totals_count(struct totals *totals, const struct sample *sample);

@@ -148,7 +148,10 @@ static int put_profile_head(struct writer *w, const char *name, uint64_t end)
 	fputs("{\"type\":\"sampled\",\"name\":", w->to);
 	err = json_write_text(name, w->to);
 	fprintf(w->to, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
-		value_is_time(&w->value) ? "nanoseconds" : "none", end);
+		value_is_time(&w->value)            ? "nanoseconds" :
+		strcmp(w->value.unit, "bytes") == 0 ? "bytes" :
+						      "none",
+		end);
 	return err;
 }
 

@@ -200,6 +200,23 @@ static int print_failures(const struct text *text)
 	return err;
 }
 
+/* What a probe has read at each event. */
+static void print_own_value(const struct text *text, const struct totals *totals)
+{
+	const struct value *value = &text->value;
+	const uint64_t sum = value_of_totals(value, totals);
+	FILE *to = text->terminal.to;
+
+	(void)print_plain(value->name, to);
+	if (value_is_time(value))
+		fprintf(to, ": %.3f ms", (double)sum / 1e6);
+	else
+		fprintf(to, ": %" PRIu64 " ", sum);
+	if (!value_is_time(value))
+		(void)print_plain(value_noun(value), to);
+	fprintf(to, " in %" PRIu64 " events\n", totals->events);
+}
+
 /* Prints what the samples stand for, if they are not just counted. */
 static void print_scale(const struct text *text, const struct totals *totals)
 {
@@ -213,7 +230,9 @@ static void print_scale(const struct text *text, const struct totals *totals)
 			"Allocated: %" PRIu64 " bytes in %" PRIu64
 			" pieces, held at the end: %" PRIu64 " bytes in %" PRIu64 "\n",
 			totals->time_ns, totals->events, totals->held_bytes, totals->held);
-	if (value_is_time(&text->value))
+	if (text->value.is_own)
+		print_own_value(text, totals);
+	else if (value_is_time(&text->value))
 		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
 			(double)totals->lost_ns / 1e6);
 }

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sum.h"
 
 #define NS_PER_S 1000000000
 #define NANOSECONDS "nanoseconds"
+#define COUNT "count"
 
 /* The value of samples by kind of event, besides their number. */
 static const struct {
@@ -22,13 +24,15 @@ static const struct {
 
 #define ALLOC EVENT_BIT(DP_EVENT_ALLOC)
 #define HELD EVENT_BIT(DP_EVENT_HELD)
+/* What has numbers that are read at each event. */
+#define PROBES (EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE))
 
 /* Of memory, by the names that pprof's heap profiles have; the main one is last. */
 static const struct value of_memory[] = {
-	{ "alloc_objects", "count", ALLOC, 1, NULL, 0 },
-	{ "inuse_objects", "count", HELD, 1, NULL, 0 },
-	{ "inuse_space", "bytes", HELD, 0, NULL, 0 },
-	{ "alloc_space", "bytes", ALLOC, 0, NULL, 0 },
+	{ "alloc_objects", COUNT, ALLOC, 1, NULL, 0, false },
+	{ "inuse_objects", COUNT, HELD, 1, NULL, 0, false },
+	{ "inuse_space", "bytes", HELD, 0, NULL, 0, false },
+	{ "alloc_space", "bytes", ALLOC, 0, NULL, 0, false },
 };
 
 bool value_is_memory(const struct report_context *context)
@@ -52,7 +56,8 @@ static bool has_measured_kind(const struct report_context *context)
 /* True if samples have durations. If those of one kind have, those of all have. */
 static bool is_measured(const struct report_context *context)
 {
-	return context->timed || has_measured_kind(context) || value_is_memory(context);
+	return context->timed || has_measured_kind(context) || value_is_memory(context) ||
+	       context->value;
 }
 
 /* The kinds of events with times in a report. */
@@ -71,7 +76,7 @@ static unsigned int timed_events(const struct report_context *context)
 static struct value count_of(const struct report_context *context)
 {
 	struct value value = {
-		.unit = "count", .events = ~0U, .scale = 1, .period = context->period
+		.unit = COUNT, .events = ~0U, .scale = 1, .period = context->period
 	};
 
 	if (context->counts)
@@ -91,7 +96,7 @@ size_t values_of(const struct report_context *context, struct value ret[VALUES_M
 
 	_Static_assert(DP_N_EVENTS + 2 <= VALUES_MAX, "all kinds");
 	for (; n < context->n_several && n < VALUES_MAX; n++)
-		ret[n] = (struct value){ context->several[n].counts, "count", ~0U, 1,
+		ret[n] = (struct value){ context->several[n].counts, COUNT, ~0U, 1,
 					 context->several[n].name };
 	if (n > 0)
 		return n;
@@ -100,6 +105,14 @@ size_t values_of(const struct report_context *context, struct value ret[VALUES_M
 		return ARRAY_SIZE(of_memory);
 	}
 	ret[n++] = count_of(context);
+	if (context->value) {
+		ret[n++] =
+			(struct value){ .name = context->value,
+					.unit = context->value_unit ? context->value_unit : COUNT,
+					.events = PROBES,
+					.is_own = true };
+		return n;
+	}
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
 		if (timed & EVENT_BIT(i))
 			ret[n++] =
@@ -131,6 +144,13 @@ bool value_is_time(const struct value *value)
 	return strcmp(value->unit, NANOSECONDS) == 0;
 }
 
+const char *value_noun(const struct value *value)
+{
+	if (strcmp(value->unit, COUNT) != 0)
+		return value->unit;
+	return value->is_own ? value->name : "events";
+}
+
 static uint64_t value_of(const struct value *value, uint64_t events, uint64_t measured)
 {
 	return value->scale > 0 ? events * value->scale : measured;
@@ -145,7 +165,7 @@ uint64_t value_of_sample(const struct value *value, const struct sample *sample)
 {
 	if (!(value->events & EVENT_BIT(sample->event)) || !is_counted(value, sample->labels))
 		return 0;
-	return value_of(value, sample->weight, sample->weight * sample->value_ns);
+	return value_of(value, sample->weight, sample_sum(sample));
 }
 
 uint64_t value_of_stack(const struct value *value, const struct stack *stack)
@@ -164,9 +184,14 @@ uint64_t value_of_totals(const struct value *value, const struct totals *totals)
 }
 
 /* As many as the others on average. */
-static uint64_t value_of_lost_bytes(const struct totals *totals)
+static uint64_t value_of_lost_sum(const struct totals *totals)
 {
-	return totals->samples > 0 ? totals->time_ns / totals->samples * totals->lost : 0;
+	const uint64_t samples = totals->samples, sum = totals->time_ns;
+
+	if (samples == 0)
+		return 0;
+	return sum_of(sum_of_equal(sum / samples, totals->lost),
+		      sum_of_equal(sum % samples, totals->lost) / samples);
 }
 
 uint64_t value_of_lost(const struct value *value, const struct totals *totals)
@@ -181,7 +206,8 @@ uint64_t value_of_lost(const struct value *value, const struct totals *totals)
 	return value_of(value,
 			totals->lost * (events / samples) +
 				totals->lost * (events % samples) / samples,
-			value->events == ALLOC ? value_of_lost_bytes(totals) : totals->lost_ns);
+			value->events == ALLOC || value->is_own ? value_of_lost_sum(totals) :
+								  totals->lost_ns);
 }
 
 size_t value_event_number(const struct report_context *context, const struct sample *sample)

@@ -15,9 +15,10 @@ struct value {
 	uint64_t scale;          /* value of each event; 0: measured */
 	const char *event;       /* counts only samples with this label REPORT_EVENT; NULL: all */
 	uint64_t period;         /* events of a sample, if no sample tells */
+	bool is_own;             /* of --value: lost ones have as much as the others on average */
 };
 
-/* The count, the time of each kind, and the total time; or the counts of several events. */
+/* The count, the time of each kind, and the total time; or a number's; or the counts of several events. */
 #define VALUES_MAX 9
 
 /*
@@ -40,6 +41,9 @@ bool value_is_held(const struct value *value);
 
 /* True if it is a time, in nanoseconds. */
 bool value_is_time(const struct value *value);
+
+/* What it is a number of, in words: "bytes", its name, or "events". */
+const char *value_noun(const struct value *value);
 
 /*
  * The value of a sample, of a stack, of all samples, and of the lost ones. How many events these

@@ -37,9 +37,7 @@
 #define SWEEP_NS UINT64_C(50000000)
 #define FORGET_NS UINT64_C(500000000)
 
-/* At the end, tables are awaited for at most this time: the user waits too. */
-#define LAST_NS UINT64_C(2000000000)
-/* Interval of that wait. */
+/* Interval of the last wait for tables. */
 #define WAIT_MS 10
 
 void drain_done(struct drain *d)
@@ -244,6 +242,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	const struct resolver resolver = { &d->return_check, &d->table->binaries->tables,
 					   process_table_find(d->table, (pid_t)raw->pid) };
 	size_t n_user = resolver_frames(&resolver, snapshot, p, walk, raw, d->frames);
+	const uint64_t number = value_labels_number(d->label_sources.values, q->sample);
 	struct span_list calls = { 0 };
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	const struct snapshot *in_kernel = snapshot;
@@ -252,8 +251,8 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		.time_ns = raw->time_ns,
 		.event = (enum dp_event)raw->event,
 		.state = off_cpu ? (enum dp_state)raw->state : 0,
-		.weight = value_labels_weight(d->label_sources.values, q->sample),
-		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : 0,
+		.weight = raw->weight,
+		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : number,
 		.cpu = raw->cpu,
 		.pid = (pid_t)raw->pid,
 		.tid = (pid_t)raw->tid,
@@ -391,10 +390,10 @@ static int settle(struct drain *d)
 /* Sampling has ended; the held samples are all there is to wait for. */
 static int wait_for_tables(struct drain *d)
 {
-	uint64_t end = clock_now_ns() + LAST_NS;
+	uint64_t began = clock_now_ns();
 	int err = 0;
 
-	while (err == 0 && d->held.n > 0 && clock_now_ns() < end &&
+	while (err == 0 && d->held.n > 0 && last_wait_goes_on(&d->last_wait, began) &&
 	       (d->table->binaries->n_jobs > 0 || d->table->n_awaited > 0)) {
 		if (binary_store_wait(d->table->binaries, WAIT_MS) ||
 		    process_lists_wait(d->table, d->sideband, WAIT_MS))

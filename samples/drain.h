@@ -14,6 +14,7 @@
 #include "samples/held.h"
 #include "samples/kept_memory.h"
 #include "samples/labels.h"
+#include "samples/last_wait.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
 #include "samples/runtime_join.h"
@@ -51,8 +52,9 @@ struct drain {
 	struct label_sources label_sources; /* the host's */
 	struct spans spans;                 /* the host sets what is its own */
 	struct kept_memory memory;
-	uint64_t stopped_ns;   /* when sampling ended; 0: it goes on */
-	uint64_t cpu_value_ns; /* value of a CPU sample; 0: an event */
+	struct last_wait last_wait; /* the host's */
+	uint64_t stopped_ns;        /* when sampling ended; 0: it goes on */
+	uint64_t cpu_value_ns;      /* value of a CPU sample; 0: an event */
 	struct page_requests pages;
 	/* Read from the rings, not reported yet */
 	struct queue queue;
@@ -84,8 +86,8 @@ void drain_done(struct drain *drain);
  * Reads the available records, and reports samples whose order is certain, for a few milliseconds;
  * or all of them if `final`. Call it several times a second, and at once again if it is behind. If
  * too many samples wait, records stay in the rings; what does not fit is lost, and counted by the
- * kernel. If `final`, waits for tables in the making, for two seconds at most. Returns 0 or a
- * negative errno.
+ * kernel. If `final`, waits for tables in the making, see last_wait.h. Returns 0 or a negative
+ * errno.
  */
 int drain_run(struct drain *drain, bool final);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "samples/call_table.h"
 #include "samples/probed_code.h"
@@ -199,9 +200,28 @@ static struct values values_of(const struct value_labels *labels, const struct d
 	return v;
 }
 
-static bool is_weight(const struct value_labels *labels, const struct value_form *form)
+static bool is_number(const struct value_labels *labels, const struct value_form *form)
 {
-	return labels->weight && !form->is_length && strcmp(labels->weight, form->name) == 0;
+	return labels->number && !form->is_length && strcmp(labels->number, form->name) == 0;
+}
+
+/*
+ * Can it be added up? Else it is a label, as the other values are: what was not in memory, and, as no sum of all
+ * may say anything more, what is negative or -1 as an unsigned number.
+ */
+static bool is_summand(const struct value_form *form, const struct dp_values *values, size_t i,
+		       uint64_t word)
+{
+	return !(values->unread >> i & 1) && value_type_extend(form->type, word) <= SUM_MAX;
+}
+
+/* Is it the number that a sample has beside its count? */
+static bool is_next_summand(const struct value_labels *labels, const struct values *v, size_t i)
+{
+	const struct value_form *form = &v->forms->of[i];
+
+	return is_number(labels, form) && v->words.left > 0 &&
+	       is_summand(form, v->head, i, *v->words.at);
 }
 
 int value_labels_add_unknown(const struct value_forms *forms, struct label_list *list)
@@ -237,7 +257,7 @@ static int add_each(const struct value_labels *labels, struct values *v, struct 
 
 		if (form->is_length)
 			continue;
-		if (!is_weight(labels, form) && !label_list_has_key(list, n_own, form->name))
+		if (!is_next_summand(labels, v, i) && !label_list_has_key(list, n_own, form->name))
 			err = add_value(list, form, v->head, i, &v->words);
 		else if (!skip_value(v->head, i, &v->words, &(uint64_t){ 0 }))
 			err = -EBADMSG;
@@ -468,13 +488,13 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 	return label_set_new(&list, ret);
 }
 
-uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named)
+uint64_t value_labels_number(const struct value_labels *labels, const struct named_sample *named)
 {
 	struct values v;
 	uint64_t word = 0;
 
-	if (!labels || !labels->weight)
-		return named->sample.weight;
+	if (!labels || !labels->number)
+		return 0;
 	v = values_of(labels, sample_values(named));
 	for (size_t i = 0; i < v.n; i++) {
 		const struct value_form *form = &v.forms->of[i];
@@ -483,14 +503,20 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 			continue;
 		if (!skip_value(v.head, i, &v.words, &word))
 			return 0;
-		if (!is_weight(labels, form))
+		if (!is_number(labels, form))
 			continue;
-		word = value_type_extend(form->type, word);
-		if (value_type_kind(form->type) == VALUE_IS_SIGNED && (int64_t)word < 0)
-			return 0;
-		return word * named->sample.weight;
+		return is_summand(form, v.head, i, word) ? value_type_extend(form->type, word) : 0;
 	}
 	return 0;
+}
+
+const char *value_labels_unit(const struct value_labels *labels)
+{
+	for (size_t i = 0; i < labels->n_lists; i++)
+		for (size_t j = 0; j < labels->lists[i].n; j++)
+			if (is_number(labels, &labels->lists[i].of[j]))
+				return labels->lists[i].of[j].unit;
+	return "";
 }
 
 static void mark_added(const struct value_labels *labels, const struct snapshot *snapshot,
@@ -531,12 +557,12 @@ void value_forms_free(struct value_forms *lists, size_t n)
 }
 
 void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
-		       const char *weight)
+		       const char *number)
 {
 	*ret = (struct value_labels){
 		.source = { .name = "values", .arg = ret, .add = add },
 		.lists = lists,
 		.n_lists = n,
-		.weight = weight,
+		.number = number,
 	};
 }

@@ -44,8 +44,7 @@ struct value_labels {
 	const struct value_forms *lists; /* the caller's */
 	size_t n_lists;
 	const struct value_forms *thrown; /* of exceptions, whatever their list; NULL: none */
-	const char
-		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
+	const char *number; /* the name of one that is no label, but the sample's own; or NULL */
 	const struct probed_code
 		*code; /* of each probe whose calls label samples; NULL: hits are */
 	size_t n_code;
@@ -55,7 +54,7 @@ struct value_labels {
 };
 
 void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
-		       const char *weight);
+		       const char *number);
 
 /*
  * The labels of a thread that was blocked before sampling began, which say that the values of calls on its
@@ -72,8 +71,14 @@ int value_labels_add_unknown(const struct value_forms *forms, struct label_list 
 int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
 			  struct label_list *list);
 
-/* How many events, or what sum of values, a sample stands for. NULL: no values are read. */
-uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);
+/*
+ * The number that each event of a sample has beside its count: 0 if there is none, or, and then it is a label,
+ * it could not be read, is negative or more than SUM_MAX. NULL: no values are read.
+ */
+uint64_t value_labels_number(const struct value_labels *labels, const struct named_sample *named);
+
+/* Its unit; "": it has none. */
+const char *value_labels_unit(const struct value_labels *labels);
 
 /* The number of the probe of spans in labels and frames: there is one at a time. */
 #define VALUE_LABELS_SPAN 1

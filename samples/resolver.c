@@ -58,7 +58,7 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 		if (!m || !m->binary)
 			continue;
 		f->module = m->binary->module;
-		binary_use(m->binary);
+		mapping_use(m, s->pid);
 		f->offset = f->address - m->bias;
 		last = m->binary->table;
 		table_use(last, raw->time_ns);

@@ -33,6 +33,7 @@ void thread_snapshot_done(struct thread_snapshot *t)
 		free(t->stacks[i].user);
 		free(t->stacks[i].kernel);
 		free(t->stacks[i].runtime);
+		task_stacks_done(&t->stacks[i].tasks);
 	}
 	free(t->stacks);
 	t->stacks = NULL;
@@ -111,6 +112,12 @@ static int on_found(void *arg, const struct dp_thread *thread)
 					  thread->kernel_error);
 }
 
+bool thread_has_run(const struct dp_thread *before, const struct dp_thread *now)
+{
+	return ((before->flags | now->flags) & DP_THREAD_ON_CPU) ||
+	       before->switches != now->switches || before->ran_ns != now->ran_ns;
+}
+
 /* Second reading: has it run since? */
 static int on_found_again(void *arg, const struct dp_thread *thread)
 {
@@ -119,8 +126,7 @@ static int on_found_again(void *arg, const struct dp_thread *thread)
 	if (!s)
 		return 0;
 	s->seen = true;
-	if (s->state == THREAD_MOVES && !((s->thread.flags | thread->flags) & DP_THREAD_ON_CPU) &&
-	    s->thread.switches == thread->switches && s->thread.ran_ns == thread->ran_ns)
+	if (s->state == THREAD_MOVES && !thread_has_run(&s->thread, thread))
 		s->state = THREAD_STILL;
 	return 0;
 }
@@ -298,12 +304,6 @@ size_t thread_snapshot_count(const struct thread_snapshot *t, enum thread_snapsh
 	return n;
 }
 
-static bool has_run(const struct thread_stack *s, const struct dp_thread *now)
-{
-	return (now->flags & DP_THREAD_ON_CPU) || s->thread.switches != now->switches ||
-	       s->thread.ran_ns != now->ran_ns;
-}
-
 struct check {
 	struct thread_snapshot *threads;
 	bool others;
@@ -318,7 +318,7 @@ static int on_checked(void *arg, const struct dp_thread *thread)
 	if (!s)
 		return check->others && t->n < t->max_threads ? on_found(t, thread) : 0;
 	s->seen = true;
-	if (s->state == THREAD_STILL && has_run(s, thread))
+	if (s->state == THREAD_STILL && thread_has_run(&s->thread, thread))
 		s->state = THREAD_MOVES;
 	if (s->state == THREAD_MOVES)
 		s->thread = *thread;
@@ -361,15 +361,15 @@ static size_t resolve_frames(const struct snapshot *snapshot, const struct threa
 		}
 		if (!m || !m->binary)
 			continue;
-		binary_use(m->binary);
+		mapping_use(m, snapshot->pid);
 		f->module = m->binary->module;
 		f->offset = f->address - m->bias;
 	}
 	return n;
 }
 
-void thread_snapshot_sample(const struct thread_snapshot *t, const struct thread_stack *s,
-			    uint64_t time_ns, struct frame *frames, struct sample *ret)
+void thread_snapshot_describe(const struct thread_stack *s, uint64_t time_ns,
+			      const struct frame *frames, struct sample *ret)
 {
 	*ret = (struct sample){
 		.time_ns = time_ns,
@@ -379,14 +379,20 @@ void thread_snapshot_sample(const struct thread_snapshot *t, const struct thread
 		.cpu = s->thread.cpu,
 		.pid = (pid_t)s->thread.pid,
 		.tid = (pid_t)s->thread.tid,
-		.outcome = s->outcome,
-		.fault_address = s->fault_address,
 		.user = frames,
-		.kernel = s->kernel,
-		.n_kernel = s->n_kernel,
-		.kernel_error = s->kernel_error,
 	};
-	ret->n_user = resolve_frames(t->snapshot, s, time_ns, frames, &ret->outcome);
 	memcpy(ret->comm, s->thread.comm, sizeof(s->thread.comm));
 	memcpy(ret->thread_name, s->thread.thread_name, sizeof(s->thread.thread_name));
+}
+
+void thread_snapshot_sample(const struct thread_snapshot *t, const struct thread_stack *s,
+			    uint64_t time_ns, struct frame *frames, struct sample *ret)
+{
+	thread_snapshot_describe(s, time_ns, frames, ret);
+	ret->outcome = s->outcome;
+	ret->fault_address = s->fault_address;
+	ret->kernel = s->kernel;
+	ret->n_kernel = s->n_kernel;
+	ret->kernel_error = s->kernel_error;
+	ret->n_user = resolve_frames(t->snapshot, s, time_ns, frames, &ret->outcome);
 }

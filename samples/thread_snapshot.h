@@ -9,6 +9,7 @@
 #include "process/snapshot.h"
 #include "report/sample.h"
 #include "samples/return_check.h"
+#include "samples/task_stacks.h"
 #include "sandbox/process_memory.h"
 #include "samples/unwinder.h"
 #include "samples/thread_reader.h"
@@ -34,6 +35,7 @@ struct thread_stack {
 	size_t n_kernel;
 	int kernel_error;
 	struct dp_runtime *runtime; /* owned; of a language; NULL: none */
+	struct task_stacks tasks;   /* of asyncio (thread_tasks.h) */
 };
 
 /*
@@ -57,7 +59,9 @@ struct thread_snapshot {
 	size_t next; /* index of the thread that is expected next */
 	/* Both may be set after the initialization, which sets no limit. */
 	size_t max_threads;
-	uint64_t until_ns; /* when to give up finding and taking */
+	uint64_t until_ns;              /* when to give up finding and taking */
+	enum tasks_result tasks_result; /* of the process */
+	struct task_budget tasks;
 };
 
 /* How often to try a thread that moves, for callers that need its stack now. */
@@ -97,6 +101,9 @@ int thread_snapshot_set_kernel(struct thread_stack *stack, const __u64 *addresse
 size_t thread_snapshot_count(const struct thread_snapshot *threads,
 			     enum thread_snapshot_state state);
 
+/* Whether a thread is not known to have been off the CPU all the time between two readings of it. */
+bool thread_has_run(const struct dp_thread *before, const struct dp_thread *now);
+
 /*
  * Looks at all threads again: who was still and has run since moves; who is no more is gone; and
  * with `others`, who was not found before moves. 0 or negative errno.
@@ -109,5 +116,9 @@ int thread_snapshot_check(struct thread_snapshot *threads, bool others);
  */
 void thread_snapshot_sample(const struct thread_snapshot *threads, const struct thread_stack *stack,
 			    uint64_t time_ns, struct frame *frames, struct sample *ret);
+
+/* One of that thread that has other frames, which the caller will set with their outcome. */
+void thread_snapshot_describe(const struct thread_stack *stack, uint64_t time_ns,
+			      const struct frame *frames, struct sample *ret);
 
 #endif

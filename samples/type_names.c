@@ -91,13 +91,16 @@ static bool is_type(const struct label *label)
 static const char *find_type(struct type_names *names, const struct label_set *labels)
 {
 	const char *type = NULL;
+	bool is_mangled = true;
 	struct label label;
 	size_t at = 0;
 
-	/* `<unread>` and `<unknown>` are no names of types. */
-	while (!type && label_set_next(labels, &at, &label))
-		if (is_type(&label) && label.text[0] != '<')
+	/* They are in the order of their keys: the language comes first. `<unread>` and `<unknown>` are no names of types. */
+	while (!type && label_set_next(labels, &at, &label)) {
+		is_mangled &= strcmp(label.key, LABEL_EXCEPTION_LANGUAGE) != 0;
+		if (is_mangled && is_type(&label) && label.text[0] != '<')
 			type = find(names, label.text);
+	}
 	return type && strcmp(type, label.text) != 0 ? type : NULL;
 }
 

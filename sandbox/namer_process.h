@@ -27,8 +27,8 @@ struct namer_process {
 	struct cpu_budget *budget; /* what answers are paid from; NULL: no limit */
 	struct opener opener;
 	struct owner owner;
-	bool is_mixed; /* has a file of another owner, and no more than that binary */
-	int result;
+	bool is_mixed;       /* has a file of another owner, and no more than that binary */
+	int result;          /* the file with the last locations; -1: none */
 	uint32_t n_binaries; /* that it has got so far */
 	uint64_t memory;     /* of its debug information, as it says */
 	uint64_t size;       /* of all files that it has got */
@@ -44,7 +44,8 @@ struct namer_cost {
 
 /*
  * The time that it may still cost, of this limit: a hundredth of it more for each MiB, and a hundredth of
- * the time since, as its namer may have been ended meanwhile, and its files have to be read again.
+ * the time since, as its namer may have been ended meanwhile, and its files have to be read again. At most
+ * NAMERS_MAX_NS.
  */
 uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns);
 
@@ -62,6 +63,10 @@ struct namer_question {
  */
 int namer_process_ask(struct namer_process *namer, const struct namer_question *question,
 		      struct namer_cost *cost, struct namer_reply *ret);
+
+/* Asks for locations (NAMER_FIND), which are in `result` then, where they do not change. -EPROTO: they could. */
+int namer_process_find(struct namer_process *namer, const struct namer_request *request,
+		       uint64_t limit_ns, struct namer_cost *cost, struct namer_reply *ret);
 
 /* Why it has not answered, for parsers_note_failure(); NULL: for none of these reasons. */
 const char *namer_process_failure(int err);

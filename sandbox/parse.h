@@ -40,7 +40,7 @@ enum parse_kind {
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
 	PARSE_CONTEXT,      /* a process context, in a copy of the process's memory */
-	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
+	PARSE_CXX,          /* where its C++ runtime, or Python, throws (cxx_runtime.h) */
 	PARSE_ALLOCATOR,    /* its allocator (allocator.h) */
 	PARSE_TYPE, /* a type as in the source, from a file with the name in its std::type_info */
 	PARSE_BUILD_ID, /* of any ELF file, in facts.origin; "": it has none */
@@ -74,6 +74,7 @@ struct parse_request {
 	 * and PARSERS_STUCK of it
 	 */
 	uint64_t cpu_ns, stuck_ns;
+	const bool *ends; /* set, atomically, by who does not wait any longer; NULL: nobody */
 };
 
 /* Longer names of types remain as they are. */

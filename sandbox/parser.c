@@ -176,7 +176,7 @@ static bool is_argument(const struct dp_argument *how)
 {
 	return how->base <= DP_BASE_CONSTANT && how->reg < DP_N_REGISTERS &&
 	       how->n_derefs <= DP_MAX_DEREFS && how->size <= sizeof(uint64_t) &&
-	       how->is_text <= DP_TEXT_SIZED && how->index <= DP_N_REGISTERS && how->shift <= 3 &&
+	       how->is_text <= DP_TEXT_LIBCXX && how->index <= DP_N_REGISTERS && how->shift <= 3 &&
 	       how->is_what == 0;
 }
 

@@ -55,20 +55,6 @@ static bool find_name(const char *name, enum dp_alloc *ret)
 	return false;
 }
 
-/* False: the file has no bytes of it. */
-static bool find_offset(const struct elf_file *file, uint64_t address, uint64_t *ret)
-{
-	for (size_t i = 0; i < file->n_segments; i++) {
-		const struct elf_segment *s = &file->segments[i];
-
-		if (address >= s->address && address - s->address < s->file_size) {
-			*ret = address - s->address + s->offset;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* A function may have several names. */
 static bool is_known(const struct allocator *a, uint64_t offset)
 {
@@ -86,7 +72,7 @@ static int on_symbol(void *arg, const struct elf_symbol *s)
 	uint64_t offset;
 
 	if (s->is_function && to->n < ALLOCATOR_PLACES && find_name(s->name, &how) &&
-	    find_offset(search->file, s->address, &offset) && !is_known(to, offset))
+	    elf_offset_of(search->file, s->address, &offset) && !is_known(to, offset))
 		to->places[to->n++] = (struct allocator_place){ .offset = offset, .how = how };
 	return 0;
 }

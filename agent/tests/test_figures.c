@@ -47,6 +47,22 @@ static struct figures of_backends(void)
 	};
 }
 
+/* The kernel counts them only if it is told to. */
+Test(figures, say_how_long_programs_in_the_kernel_run)
+{
+	struct figures f = { 0 };
+
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "which walk stacks</th><td>not measured"));
+	f.run.usage.programs.is_counting = true;
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "which walk stacks</th><td>none yet<"), "%s", text);
+	f.run.usage.programs.runs = 1000;
+	f.run.usage.programs.time_ns = SECOND / 200;
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "which walk stacks</th><td>5.0 µs each, 0.01 s</td>"), "%s", text);
+}
+
 Test(figures, say_how_long_backends_take)
 {
 	const struct figures f = of_backends();

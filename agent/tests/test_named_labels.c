@@ -60,6 +60,24 @@ Test(named_labels, are_bounded)
 	cr_assert_eq(labels.n, NAMED_LABELS_MAX);
 }
 
+Test(named_labels, of_programs_make_room)
+{
+	for (int i = 0; i < NAMED_LABELS_MAX + 5; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%d", i);
+		cr_assert_eq(named_labels_set_programs(&labels, name, "x"), 0);
+	}
+	set("n63", "mine");
+	set("other", "mine");
+	cr_assert_eq(labels.n, NAMED_LABELS_MAX);
+	cr_assert_str_eq(named_labels_get(&labels, "n63"), "mine");
+	cr_assert_str_eq(named_labels_get(&labels, "other"), "mine");
+	cr_assert_str_eq(named_labels_get(&labels, "n61"), "x");
+	cr_assert_str_eq(named_labels_get(&labels, "n62"), "");
+	cr_assert_str_eq(named_labels_get(&labels, "n64"), "");
+}
+
 Test(named_labels, for_rules_only)
 {
 	set("process.linux.cgroup", "/");

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "agent/pulls.h"
+#include "limits/limits.h"
 #include "symbols/names.h"
 
 static void ignore(void *arg)

@@ -339,6 +339,24 @@ Test(workers, leave_what_hangs)
 	cr_assert(jobs[0].n_dropped == 1 && jobs[1].n_dropped == 1);
 }
 
+static void run_until_nobody_waits(struct job *job)
+{
+	sem_post(&begun);
+	while (!__atomic_load_n(job->ends, __ATOMIC_RELAXED))
+		usleep(1000);
+}
+
+Test(workers, tell_jobs_when_nobody_waits_for_them)
+{
+	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
+	jobs[0].job.run = run_until_nobody_waits;
+	workers_add(workers, &jobs[0].job, false);
+	sem_wait(&begun);
+	workers = workers_free(workers);
+	cr_assert_eq(jobs[0].n_dropped, 1, "it has not been left to its thread");
+	cr_assert_null(jobs[0].job.ends);
+}
+
 static const char *cut_off;
 
 static void read_byte(struct job *job)

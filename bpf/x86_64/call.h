@@ -62,7 +62,8 @@ static __always_inline __u64 call_through_jump(struct walk *w, __u64 at)
 	return port_read_user(w, &target, sizeof(target), next) < 0 ? 0 : target;
 }
 
-/* Where a call leads that ends at pc, where these eight bytes do; 0: that is not known. */
+/* Where a call leads that ends at pc, where these eight bytes do; 0: that is not known. At most so many reads. */
+#define CALL_TARGET_READS 3
 static __always_inline __u64 call_target(struct walk *w, __u64 bytes, __u64 pc)
 {
 	__u64 target = pc + (__u64)(__s64)(__s32)(bytes >> 32);

@@ -21,7 +21,7 @@ import harness
 from agents import Agent, find_library, free_port
 from harness import dwarfprof, start, wait_for, wait_until_it_says
 
-PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 17, 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
@@ -392,6 +392,8 @@ class Configuration(Agent):
 
 
 class Service(Agent):
+    LONG = "test_one_that_reads_no_samples_says_so",
+
     def test_it_notifies_the_manager(self):
         path = self.out + ".notify"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -455,6 +457,25 @@ class Service(Agent):
                 os.waitpid(run, WALL)
                 took = time.monotonic() - before
             self.assertLess(took - stillness.total, 5)
+
+    def test_one_that_reads_no_samples_says_so(self):
+        """After a while: its thread is stopped."""
+        address = f"127.0.0.1:{free_port()}"
+        agent = self.agent("--store", self.store, "-C", "0", "--pull", address)
+        ask = lambda: subprocess.run(["curl", "-sS", "-w", " %{http_code}", f"http://{address}/healthz"], capture_output=True, text=True,
+                                     check=True, timeout=60).stdout
+        self.assertEqual(ask(), "ok\n 200")
+        run = min(int(name.split("/")[-2]) for name in glob.glob(f"/proc/{agent.pid}/task/*/comm") if harness.read(name) == "run\n")
+        for request in PTRACE_SEIZE, PTRACE_INTERRUPT:
+            self.assertEqual(libc.ptrace(request, run, None, None), 0)
+        os.waitpid(run, WALL)
+        try:
+            wait_for(lambda: ask() == "no samples are read\n 503")
+            self.assertEqual(self.figures(address)["healthy"], 0)
+        finally:
+            libc.ptrace(PTRACE_DETACH, run, None, None)
+        wait_for(lambda: ask() == "ok\n 200")
+        self.end(agent)
 
     def test_messages_for_the_journal(self):
         with open(self.out, "w+") as journal:

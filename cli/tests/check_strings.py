@@ -27,6 +27,9 @@ CPLUSPLUS_NUMBERS = (("handle", "route=arg1:std::string, view=arg2:std::string_v
                      ("keep", "route=arg1:std::string, id=arg2, view=arg3:std::string_view, other=arg7:std::string_view"),
                      ("save", "data=arg1:bytes[arg2:u32], magic=arg4:bytes[4], size=arg2:s32, id=id"),
                      ("save", "data=data:bytes[arg2:s32], size=size, id=arg3"))
+LIBCXX = ("valued_strings-libcxx-O0", "valued_strings-libcxx-O2")
+LIBCXX_NAMES = (*CPLUSPLUS_NAMES[:1], ("handle", "pointed=request->other, view=request->view, bytes=request->bytes:bytes[request->n_bytes], id=id"),
+                CPLUSPLUS_NAMES[2], ("handle", "route=arg1:std::__1::string, name=arg4+8:std::__1::string, id=arg5"))
 RUST = (("handle", "route, data, owned, id=id"), ("handle", "name=request->name, fixed=request->route, body=request.body, id=id"),
         ("count", "tiny, short, int, word, long, own_byte=numbers.byte, own_short=numbers.short, colour=colour, own_colour=numbers.colour, id=id"),
         ("handle", "boxed, last, id=id"), ("borrow", "owned=string, data=vector, id=id"),
@@ -68,6 +71,14 @@ class Strings(valued.ValuedTest):
     def test_cplusplus_by_position(self):
         for target in ("valued_strings-O0", "valued_strings-O2"):
             self.check_all(target, CPLUSPLUS_NUMBERS)
+
+    def test_cplusplus_of_libcxx(self):
+        for target in LIBCXX:
+            if not os.path.exists(program(target)):
+                self.skipTest("there is no libc++")
+            self.check_all(target, LIBCXX_NAMES, 1000)
+            result = dwarfprof("-e", f"uprobe:{program(target)}:handle(x=route:bytes[id])", "--", "true")
+            self.assertIn("of a string of libc++, std::string alone can be read", result.stderr)
 
     def check_language(self, is_first, tool, flags, source, probes, function, parameters):
         """With the first version that there is, or the others."""

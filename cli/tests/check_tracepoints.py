@@ -124,9 +124,9 @@ class Tracepoints(unittest.TestCase):
         read = [(label["file"], label["word"]) for label in labels if label["at"] == hex(code_of_kernel)]
         self.assertEqual(read, [("<unread>", "<unread>")] * 100)
 
-    def test_fields_as_weights(self):
+    def test_fields_as_values(self):
         samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count)", "--value", "count")
-        self.assertEqual([s["weight"] for s in calls_of(samples, "put")], list(range(1, N + 1)))
+        self.assertEqual([(s["weight"], s["values"]) for s in calls_of(samples, "put")], [(1, {"count": i}) for i in range(1, N + 1)])
 
     def test_texts_in_the_record(self):
         samples, counted, _ = self.record("-e", "tracepoint:sched:sched_switch(from=prev_comm, pid=prev_pid, to=next_comm)")
@@ -209,6 +209,11 @@ class Tracepoints(unittest.TestCase):
             calls = calls_of([s for s in samples if s["event"] == event], function)
             self.assertEqual(len(calls), N)
             self.assert_kernel_stacks(calls, event.partition(":")[2])
+        samples, _, _ = self.record("-e", "kprobe:vfs_write(count, third=arg3:u8, file=file->f_mode:u32, name=buf:str)")
+        puts = calls_of(samples, "put")
+        self.assertEqual([s["labels"]["count"] for s in puts], list(range(1, N + 1)))
+        self.assertEqual([s["labels"]["third"] for s in puts], [i % 256 for i in range(1, N + 1)])
+        self.check_error("kprobe:vfs_write(count, x)", "there is no x, but file, buf, count, pos")
         self.check_error("kprobe:vfs_wriet", "no function vfs_wriet; did you mean vfs_write?")
 
     def test_one_side(self):

@@ -242,9 +242,78 @@ print("done", flush=True)
 sys.stdin.readline()
 """
 ZLIB = "/usr/lib/x86_64-linux-gnu/libz.so.1"
+# As many threads as it is told, each of which calls crc32() and ends.
+CALLING_THREADS = """
+import ctypes, sys, threading
+crc32 = ctypes.CDLL(sys.argv[1]).crc32
+for i in range(int(sys.argv[2])):
+    thread = threading.Thread(target=crc32, args=(0, b"abc", 3))
+    thread.start()
+    thread.join()
+"""
+SPAN_THREADS = 4096  # DP_MAX_SPAN_THREADS in bpf/span_layout.h
+SPARE_SPANS = 128  # LOCAL_FREE_TARGET in the kernel's kernel/bpf/bpf_lru_list.c
 
 
-class Libraries(unittest.TestCase):
+class Calling(unittest.TestCase):
+    def call(self, library, n, size, prefix=(), **kwargs):
+        process = subprocess.Popen([*prefix, PYTHON, "-c", CALLER, library, str(n), str(size)], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, **kwargs)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), "loaded\n")
+        return process
+
+    def run_caller(self, caller):
+        caller.stdin.write("\n")
+        caller.stdin.flush()
+        self.assertEqual(caller.stdout.readline(), "done\n")
+
+
+class Many(Calling):
+    LONG = ("test_millions_of_calls",)
+
+    def test_millions_of_calls(self):
+        """Each is a sample or counted as lost, however many there are."""
+        n = 3_000_000
+        for values in ("(size=arg3:u32)",):
+            with self.subTest(values=values), tempfile.TemporaryDirectory() as directory:
+                caller, out = self.call(ZLIB, n, 10), os.path.join(directory, "out.folded")
+                profiler = start("-p", str(caller.pid), "-e", f"uprobe:lib:z:crc32{values}", "--no-symbols", "--format", "folded", "-o", out,
+                                 stderr=subprocess.PIPE, text=True)
+                wait_until_it_says(profiler, "sampling")
+                self.run_caller(caller)
+                profiler.send_signal(signal.SIGINT)
+                said = profiler.communicate(timeout=600)[1]
+                self.assertEqual(profiler.returncode, 0, said)
+                sampled, lost = map(int, re.search(r"(\d+) samples in .*, (\d+) lost", said).groups())
+                print(f"{n} calls{values}: {sampled} samples, {lost} lost", flush=True)
+                self.assertEqual(sampled + lost, n)
+                self.assertGreater(sampled, 0)
+                with open(out, encoding="utf-8") as file:
+                    counts = collections.Counter({name: int(count) for name, count in (line.rsplit(" ", 1) for line in file)})
+                self.assertEqual(counts["[lost samples]"], lost)
+                self.assertEqual(sum(counts.values()), n)
+
+    def label_calls(self, n_threads):
+        """By as many threads, one after the other. Returns how many of them were forgotten; None: that is not said."""
+        said = dwarfprof("--probe", f"label:{ZLIB}:crc32(size=arg3:u32)", "--no-symbols", "--format", "folded", "-o", os.devnull, "--",
+                         PYTHON, "-c", CALLING_THREADS, ZLIB, str(n_threads))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        found = re.search(r"calls were forgotten, as others called last: (\d+) and (\d+), with ended ones;", said.stderr)
+        return found and tuple(map(int, found.groups()))
+
+    def test_more_threads_than_are_kept(self):
+        self.assertIsNone(self.label_calls(100))
+        n_threads, n_processes = self.label_calls(SPAN_THREADS + 500)
+        self.assertGreaterEqual(n_threads, 500)
+        # The kernel makes room for more than one, on each CPU.
+        self.assertLessEqual(n_threads, 500 + SPARE_SPANS * os.sysconf("SC_NPROCESSORS_CONF"))
+        self.assertEqual(n_processes, 0)
+
+
+class Libraries(Calling):
     """lib:NAME is whatever file of that name a process maps."""
 
     def setUp(self):
@@ -254,15 +323,6 @@ class Libraries(unittest.TestCase):
         for path in (self.first, self.second):
             os.mkdir(os.path.dirname(path))
             shutil.copy(ZLIB, path)
-
-    def call(self, library, n, size, prefix=(), **kwargs):
-        process = subprocess.Popen([*prefix, PYTHON, "-c", CALLER, library, str(n), str(size)], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True, **kwargs)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.stdin.close)
-        self.assertEqual(process.stdout.readline(), "loaded\n")
-        return process
 
     def call_second(self, n, size):
         """In a container, which has the other file at that path."""
@@ -275,9 +335,7 @@ class Libraries(unittest.TestCase):
         profiler = start("-p", ",".join(str(c.pid) for c in callers), *options, "-o", out, stderr=subprocess.PIPE, text=True)
         self.assertIn(how, wait_until_it_says(profiler, "sampling"))
         for caller in callers:
-            caller.stdin.write("\n")
-            caller.stdin.flush()
-            self.assertEqual(caller.stdout.readline(), "done\n")
+            self.run_caller(caller)
         profiler.send_signal(signal.SIGINT)
         said = profiler.communicate(timeout=60)[1]
         self.assertEqual(profiler.returncode, 0, said)

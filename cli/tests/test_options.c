@@ -201,8 +201,7 @@ Test(options, takes_tracepoints)
 	char name[EVENT_NAME_SIZE], why[EVENT_TEXT_SIZE];
 	struct event_texts texts;
 
-	PARSE("-a", "-e", "tracepoint:a:b(x=y:u8,z),tracepoint:a:c", "-e", "tracepoint:a:c",
-	      "--value", "x");
+	PARSE("-a", "-e", "tracepoint:a:b(x=y:u8,z),tracepoint:a:c", "-e", "tracepoint:a:c");
 	cr_assert_eq(profiler_n_events(profiler), 2);
 	cr_assert_eq(profiler_event(profiler, 0)->source, &event_tracepoint);
 	cr_assert_str_eq(profiler_event(profiler, 0)->argument, "a:b(x=y:u8,z)");
@@ -243,6 +242,10 @@ Test(options, takes_uprobes)
 	PARSE("-a", "-e", "uretprobe:libc.so.6:malloc(ret:ptr,time)", "--value", "time");
 	cr_assert_eq(options.record.profiler.event.source, &event_uretprobe);
 	cr_assert_str_eq(options.record.profiler.value, "time");
+	cr_assert_null(options.record.profiler.value_unit);
+	PARSE("-a", "-e", "uprobe:libc.so.6:malloc(size=arg1)", "--value", "size:bytes");
+	cr_assert_str_eq(options.record.profiler.value, "size");
+	cr_assert_str_eq(options.record.profiler.value_unit, "bytes");
 	end();
 }
 
@@ -392,7 +395,7 @@ REFUSES(an_unknown_extension, "-a", "-o", "x.png")
 REFUSES(an_unknown_format, "-a", "--format", "png")
 REFUSES(a_bad_event, "-a", "-e", "jprobe:x")
 REFUSES(a_tracepoint_of_no_system, "-a", "-e", "tracepoint:sched_switch")
-REFUSES(values_of_a_kprobe, "-a", "-e", "kprobe:vfs_read(count)")
+REFUSES(values_within_a_function_of_the_kernel, "-a", "-e", "kprobe:vfs_read+4(arg1)")
 REFUSES(a_glob_of_functions, "-a", "-e", "fentry:vfs_*")
 REFUSES(two_functions_of_the_kernel, "-a", "-e", "fentry:vfs_read,fentry:vfs_write")
 REFUSES(tracepoints_and_counts, "-a", "-e", "tracepoint:sched:sched_switch,page-faults")
@@ -427,6 +430,9 @@ REFUSES(a_rate_of_page_faults, "-a", "-F", "10", "-e", "page-faults")
 REFUSES(two_limits_of_counters, "-a", "--max-rate", "10", "-e", "cycles")
 REFUSES(half_an_event, "-a", "-e", "uprobe:/bin/ls")
 REFUSES(a_value_of_cpu_time, "-a", "--value", "size")
+REFUSES(a_value_of_several_events, "-a", "-e", "tracepoint:a:b(x),tracepoint:a:c", "--value", "x")
+REFUSES(a_value_without_its_unit, "-a", "-e", "uprobe:libc.so.6:f(x=arg1)", "--value", "x:")
+REFUSES(a_unit_that_is_none, "-a", "-e", "uprobe:libc.so.6:f(x=arg1)", "--value", "x:a b")
 REFUSES(a_value_of_calls_without_any, "-a", "-e", "uprobe:libc.so.6:malloc", "--value", "size")
 REFUSES(a_value_that_is_none, "-a", "-e", "uprobe:libc.so.6:malloc(size=arg1:u46)")
 REFUSES(an_unknown_option, "-a", "--frobnicate")

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.function.LongUnaryOperator;
 
@@ -120,21 +121,52 @@ public class Chain {
 		}
 	}
 
-	/* usage: Chain SEED SECONDS */
+	/* Objects that live for a while, so that they are moved, and many that do not. */
+	static void litter() {
+		Object[] kept = new Object[20000];
+		for (int i = 0; ; i++) {
+			Object[] list = new Object[16];
+			list[0] = kept[(i * 7919 & 0x7fffffff) % kept.length];
+			if (list[0] != null)
+				((Object[])list[0])[0] = null;
+			kept[(i & 0x7fffffff) % kept.length] = list;
+			if (i % 50000 == 0)
+				LockSupport.parkNanos(1000000);
+		}
+	}
+
+	/* Threads that JDK 21 and later have. */
+	static Thread virtual(Runnable body, String name) throws Exception {
+		Class<?> builders = Class.forName("java.lang.Thread$Builder");
+		Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+		builders.getMethod("name", String.class).invoke(builder, name);
+		return (Thread)builders.getMethod("unstarted", Runnable.class).invoke(builder, body);
+	}
+
+	/* usage: Chain SEED SECONDS [litter|virtual]... */
 	public static void main(String[] arguments) throws Exception {
 		Random random = new Random(Long.parseLong(arguments[0]));
 		double seconds = Double.parseDouble(arguments[1]);
+		List<String> ways = Arrays.asList(arguments).subList(2, arguments.length);
+		boolean isVirtual = ways.contains("virtual");
+		if (ways.contains("litter")) {
+			Thread thread = new Thread(Chain::litter);
+			thread.setDaemon(true);
+			thread.start();
+		}
 		List<Thread> threads = new ArrayList<>();
 		for (int t = 0; t < 2; t++) {
 			int[] plan = random.ints(8, 0, 10).toArray();
-			Thread thread = new Thread(() -> {
+			Runnable body = () -> {
 				new Chain(plan, seconds, "cold").go(0);
 				Chain warm = new Chain(plan, seconds, null);
 				for (int i = 0; i < 30000; i++)
 					sink += warm.go(0);
 				new Chain(plan, seconds, "warm").go(0);
 				new Chain(plan, seconds, "storm").go(0);
-			}, "chain" + t);
+			};
+			String name = "chain" + t;
+			Thread thread = isVirtual ? virtual(body, name) : new Thread(body, name);
 			thread.start();
 			threads.add(thread);
 		}

@@ -192,13 +192,14 @@ def record(dwarfprof, node, flags, program):
             return [json.loads(line) for line in f]
 
 
-def check_once(args, node, mode, seconds, rng):
+def count(dwarfprof, node, mode, seconds, rng, show=False):
+    """Samples by what they have."""
     program, telling, chain = generate(rng, seconds, mode == "inlined")
     flags = flags_of(node, mode)
     places = own_places(node, flags, telling, chain)
     n_left_out = int(mode in ("optimised", "default", "inlined") and blurs_loops(node))
-    whole = in_place = n = moved = 0
-    for sample in record(args.dwarfprof, node, flags, program):
+    counts = dict.fromkeys(("samples", "complete", "whole", "in place", "moved", "wrong"), 0)
+    for sample in record(dwarfprof, node, flags, program):
         if "user_stack" not in sample or sample.get("comm") not in ("node", "MainThread"):
             continue
         judged = judge(chain, sample["user_stack"])
@@ -206,17 +207,33 @@ def check_once(args, node, mode, seconds, rng):
             continue
         if judged[1]:
             print(f"{node} {mode}: wrong: {judged[1]}\nchain: {chain}")
-            return False, True
-        if any(f["symbol"] == MOVED for f in sample["user_stack"]):
-            moved += 1
+            counts["wrong"] += 1
             continue
-        n += 1
-        whole += judged[0]
+        if any(f["symbol"] == MOVED for f in sample["user_stack"]):
+            counts["moved"] += 1
+            continue
         is_here = judged[0] and is_in_place(chain, sample["user_stack"], places, n_left_out)
-        in_place += is_here
-        if args.show and not is_here:
+        counts["samples"] += 1
+        counts["complete"] += sample["outcome"] == "complete"
+        counts["whole"] += judged[0]
+        counts["in place"] += is_here
+        if show and not is_here:
             print([f'{f["symbol"]}:{f["line"]}:{f["column"]}' for f in reversed(sample["user_stack"])][15:], places)
-    share = whole / n if n else 0
+    return counts
+
+
+def measure(dwarfprof, target, seed, seconds):
+    """One run, for check_chains.py."""
+    counts = count(dwarfprof, *target, seconds, random.Random(seed))
+    return {**counts, "samples": counts["samples"] + counts["wrong"], "whole": counts["in place"]}
+
+
+def check_once(args, node, mode, seconds, rng):
+    counts = count(args.dwarfprof, node, mode, seconds, rng, args.show)
+    n, moved, in_place = counts["samples"], counts["moved"], counts["in place"]
+    if counts["wrong"]:
+        return False, True
+    share = counts["whole"] / n if n else 0
     print(f"{node} {mode}: {n} samples, and {moved} moved, {100 * share:.2f} % with the whole chain,",
           f"{100 * in_place / max(n, 1):.2f} % in place")
     if n < MIN_SAMPLES or moved > (n + moved) * MAX_MOVED:

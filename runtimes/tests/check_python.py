@@ -297,8 +297,8 @@ def give_line(frames, leaf):
 
 
 def count(samples, results, show):
-    """Whole, shorter and wrong ones, and those whose innermost function is in no line."""
-    counts = [0, 0, 0, 0]
+    """Whole, shorter and wrong ones, those whose innermost function is in no line, and complete ones."""
+    counts = [0, 0, 0, 0, 0]
     for sample in samples:
         for result in results:
             if sample["tid"] != result["tid"] or not result["began"] < sample["time_ns"] < result["end"]:
@@ -310,6 +310,7 @@ def count(samples, results, show):
                 frames = given
             kind = 0 if is_whole(frames, result["frames"]) else 1 if is_part(frames, result["frames"]) else 2
             counts[kind] += 1
+            counts[4] += sample["outcome"] == "complete"
             if kind and show:
                 print("got", *frames, "wanted", *result["frames"], "native",
                       *[(f["symbol"], f["offset"]) for f in sample["user_stack"]], sep="\n    ")
@@ -337,7 +338,7 @@ def check(dwarfprof, python, args):
     """Whether it is as it has to be."""
     text = make_program(random.Random(args.seed))
     for seconds in [args.seconds] if args.seconds else SECONDS:
-        whole, shorter, wrong, lineless = profile(dwarfprof, python, text, seconds, 3 if args.show else 0)
+        whole, shorter, wrong, lineless, _ = profile(dwarfprof, python, text, seconds, 3 if args.show else 0)
         n = whole + shorter + wrong
         is_good = n >= MIN_SAMPLES and whole >= SHARE * n and lineless <= LINELESS_SHARE * n
         if is_good or wrong > 0:
@@ -345,6 +346,12 @@ def check(dwarfprof, python, args):
     print(f"{version_of(python)} ({python}): {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, "
           f"{wrong} wrong, {lineless} without a line", flush=True)
     return is_good and wrong == 0
+
+
+def measure(dwarfprof, python, seed, seconds):
+    """One run, for check_chains.py."""
+    whole, shorter, wrong, _, complete = profile(dwarfprof, python, make_program(random.Random(seed)), seconds, 0)
+    return {"samples": whole + shorter + wrong, "complete": complete, "whole": whole, "wrong": wrong}
 
 
 def find_pythons():

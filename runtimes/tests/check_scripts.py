@@ -483,8 +483,8 @@ def without_inner(language, frames):
 
 
 def count(language, samples, results, program, show):
-    """Whole, shorter and wrong ones."""
-    counts = [0, 0, 0]
+    """Whole, shorter and wrong ones, and complete ones."""
+    counts = [0, 0, 0, 0]
     for sample in samples:
         for result in results:
             if sample["tid"] != result["tid"] or not result["began"] < sample["time_ns"] < result["end"]:
@@ -500,6 +500,7 @@ def count(language, samples, results, program, show):
             else:
                 kind = 2
             counts[kind] += 1
+            counts[3] += sample["outcome"] == "complete"
             if kind and show:
                 print("got", *frames, "wanted", *wanted, "native",
                       *[(f["symbol"], f["offset"]) for f in sample["user_stack"]], sep="\n    ")
@@ -531,7 +532,7 @@ def check(dwarfprof, language, args):
     """Whether it is as it has to be."""
     text = language.make_program(random.Random(args.seed))
     for seconds in [args.seconds] if args.seconds else SECONDS:
-        whole, shorter, wrong = profile(dwarfprof, language, text, seconds, 3 if args.show else 0)
+        whole, shorter, wrong, _ = profile(dwarfprof, language, text, seconds, 3 if args.show else 0)
         n = whole + shorter + wrong
         is_good = n >= MIN_SAMPLES and whole >= SHARE * n
         if is_good or wrong > 0:
@@ -540,6 +541,12 @@ def check(dwarfprof, language, args):
     print(f"{language.name} {re.search(r'[0-9]+[.][0-9]+[.][0-9]+', version)[0]}: {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, {wrong} wrong",
           flush=True)
     return is_good and wrong == 0
+
+
+def measure(dwarfprof, language, seed, seconds):
+    """One run, for check_chains.py."""
+    whole, shorter, wrong, complete = profile(dwarfprof, language, language.make_program(random.Random(seed)), seconds, 0)
+    return {"samples": whole + shorter + wrong, "complete": complete, "whole": whole, "wrong": wrong}
 
 
 def main():

@@ -190,19 +190,27 @@ Test(drain, keeps_frames_of_java_that_it_cannot_find)
 	cr_assert_eq(last_totals.finished_late, 1);
 }
 
+/* A list of mappings of the first process. */
+static struct process *await_list(uint64_t number)
+{
+	struct process *p = process_table_find(&table, PID(0));
+
+	p->list = calloc(1, sizeof(*p->list));
+	cr_assert(p->list);
+	p->list->number = number;
+	p->list->time = now - 150 * MS;
+	table.n_awaited = 1;
+	return p;
+}
+
 /* Others' are reported meanwhile. */
 Test(drain, holds_samples_until_the_list_of_mappings_is_there)
 {
 	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
 	const struct fetched_list list = { .pid = PID(0), .number = 7, .err = -ETIMEDOUT };
-	struct process *p = process_table_find(&table, PID(0));
+	struct process *p = await_list(list.number);
 
-	p->list = calloc(1, sizeof(*p->list));
-	cr_assert(p->list);
-	p->list->number = list.number;
-	p->list->time = now - 150 * MS;
 	table.lists = (struct list_fetchers *)&table; /* any */
-	table.n_awaited = 1;
 	add_late(now - 100 * MS, words);
 	add_sample(1, now - 90 * MS);
 	run(false);
@@ -214,6 +222,47 @@ Test(drain, holds_samples_until_the_list_of_mappings_is_there)
 	cr_assert(!p->list && table.n_awaited == 0);
 	cr_assert(n_reported == 2 && reported[1].sample.pid == PID(0));
 	cr_assert(reported[1].sample.late && reported[1].sample.n_user == 3);
+}
+
+static uint64_t hurried_ns;
+
+/* Each time that it is asked, much time has passed. */
+static bool is_hurried(const void *arg)
+{
+	added_ns += 100 * MS;
+	return added_ns > hurried_ns;
+}
+
+/* For a list that never comes. */
+static uint64_t wait_for_the_end(uint64_t hurried_after_ns)
+{
+	hurried_ns = hurried_after_ns;
+	drain.last_wait.is_hurried = is_hurried;
+	await_list(7);
+	add_late(now - 100 * MS, (uint64_t[8]){ STACK + 0x10, 0x1024, 0, 0x1036 });
+	stop_the_clock();
+	run(true);
+	cr_assert_eq(n_reported, 1);
+	return added_ns;
+}
+
+Test(drain, waits_for_tables_at_the_end)
+{
+	uint64_t waited = wait_for_the_end(UINT64_MAX);
+
+	cr_assert(waited > 1000 * MS && waited <= 2000 * MS);
+}
+
+Test(drain, waits_less_once_the_user_wants_the_end)
+{
+	uint64_t waited = wait_for_the_end(0);
+
+	cr_assert(waited > 300 * MS && waited <= 700 * MS);
+}
+
+Test(drain, ends_the_wait_when_the_user_has_had_enough)
+{
+	cr_assert_eq(wait_for_the_end(1000 * MS), 1100 * MS);
 }
 
 /* Complete samples can wait. */

@@ -35,6 +35,7 @@ void __wrap_report_queue_set_finisher(struct report_queue *queue, struct label_f
 }
 
 static struct label_set *before, *after;
+static bool is_of_python;
 
 static void end(void)
 {
@@ -51,6 +52,10 @@ static const struct label_set *finish(const char *type)
 	cr_assert_eq(label_list_add(&list,
 				    &(struct label){ .key = "a", .number = 5, .unit = "bytes" }),
 		     0);
+	if (is_of_python)
+		cr_assert_eq(label_list_add(&list, &(struct label){ .key = LABEL_EXCEPTION_LANGUAGE,
+								    .text = "python" }),
+			     0);
 	if (type)
 		cr_assert_eq(label_list_add(&list,
 					    &(struct label){ .key = TYPE_NAMES_KEY, .text = type }),
@@ -94,6 +99,18 @@ Test(type_names, remain_where_they_are_none)
 	cr_assert_null(finish("no mangled name…"));
 	cr_assert_null(finish("no mangled name…"));
 	cr_assert_eq(n_asked, 1);
+	finisher->free(finisher);
+	end();
+}
+
+Test(type_names, remain_where_the_language_does_not_mangle)
+{
+	cr_assert_eq(type_names_install(NULL, NULL, NULL), 0);
+	is_of_python = true;
+	cr_assert_null(finish("i"));
+	cr_assert_eq(n_asked, 0);
+	is_of_python = false;
+	expect("i", "int");
 	finisher->free(finisher);
 	end();
 }

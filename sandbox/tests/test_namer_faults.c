@@ -23,6 +23,7 @@
 #include "sandbox/helper.h"
 #include "sandbox/message.h"
 #include "sandbox/namer.h"
+#include "sandbox/namer_process.h"
 #include "sandbox/namers.h"
 #include "sandbox/parsers.h"
 #include "sandbox/tests/faulty.h"
@@ -338,4 +339,20 @@ Test(namer_faults, for_a_while)
 		usleep(10000);
 	cr_assert_eq(n_said("warning"), 1);
 	cr_assert_eq(namers_n_failed(namers), 0);
+}
+
+Test(namer_faults, do_not_give_a_binary_more_time_than_a_namer_has)
+{
+	const uint64_t second = UINT64_C(1000000000), most = second * CONFINE_CPU_S / 2;
+	struct namer_cost cost = { .time_ns = 2 * second };
+
+	cr_assert_eq(namer_cost_left(&cost, 10 * second), 8 * second);
+	cost.size = 100 << 20;
+	cr_assert_eq(namer_cost_left(&cost, 10 * second), 18 * second);
+	cost.since_ns = clock_now_ns() - 1000 * second;
+	cr_assert_geq(namer_cost_left(&cost, 10 * second), 28 * second);
+	cost.since_ns = 1; /* long ago */
+	cr_assert_eq(namer_cost_left(&cost, most), most - 2 * second);
+	cost.time_ns = most;
+	cr_assert_eq(namer_cost_left(&cost, most), 0);
 }

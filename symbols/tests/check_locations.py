@@ -232,7 +232,8 @@ class Compared(Case):
         start, size = (int(word, 16) for line in run("nm", "-S", path).splitlines()
                        for word in line.split()[:2] if line.endswith(" work"))
         before = {address: locations(path, address) for address in range(start, start + size, 4)}
-        run("dwp", "-e", path, "-o", path + ".dwp")
+        # Debian 13 has binutils' with gold alone, which nothing else needs.
+        run("dwp" if shutil.which("dwp") else "llvm-dwp", "-e", path, "-o", path + ".dwp")
         for name in os.listdir(self.directory):
             if name.endswith(".dwo"):
                 os.remove(self.path(name))

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_BASE_SUM_H
+#define DP_BASE_SUM_H
+
+#include <stdint.h>
+
+/*
+ * Sums of numbers that programs themselves say. They end at the largest number that formats with signed ones
+ * have, instead of beginning again: one absurd number does not make the others' sum wrong by chance.
+ */
+#define SUM_MAX ((uint64_t)INT64_MAX)
+
+static inline uint64_t sum_of(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) || sum > SUM_MAX ? SUM_MAX : sum;
+}
+
+static inline uint64_t sum_of_equal(uint64_t n, uint64_t number)
+{
+	uint64_t sum;
+
+	return __builtin_mul_overflow(n, number, &sum) || sum > SUM_MAX ? SUM_MAX : sum;
+}
+
+#endif

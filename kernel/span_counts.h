@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_KERNEL_SPAN_COUNTS_H
+#define DP_KERNEL_SPAN_COUNTS_H
+
+#include <stdint.h>
+
+struct session;
+
+struct span_counts {
+	uint64_t n_threads, n_processes;
+};
+
+/*
+ * The threads and processes of which calls were kept that label samples, and had to make room for others. Looks
+ * at all that are kept. 0 or a negative errno.
+ */
+int span_counts_forgotten(const struct session *session, struct span_counts *ret);
+
+#endif

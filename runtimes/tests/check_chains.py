@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares many stacks of each language with chains of calls that are known.
+
+usage: check_chains.py [--samples N] [--seconds S] [--seed N] [--write] DWARFPROF [LANGUAGE...]
+
+Runs what check_python.py, check_node.py, check_hotspot.py and check_scripts.py compare, with a new random program each
+time, for S seconds, in turn with each interpreter, JVM and mode that they know on this machine, until there are
+N samples of each language. Prints a table, and with --write puts it into docs/ACCURACY.md. Fails if a stack is wrong,
+or if fewer are complete or have the whole chain, with all lines, than COMPLETE and WHOLE.
+"""
+import argparse
+import collections
+import os
+import random
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "ci"))
+
+import check_hotspot  # noqa: E402
+import check_node  # noqa: E402
+import check_python  # noqa: E402
+import check_scripts  # noqa: E402
+import figures  # noqa: E402
+
+COMMAND = "runtimes/tests/check_chains.py"
+PAGE = os.path.join(ROOT, "docs/ACCURACY.md")
+COMPLETE = 0.99
+WHOLE = 0.98
+# Between safepoints, nothing says which functions are inlined.
+WHOLE_INLINED = 0.95
+HEAD = ["language", "samples", "complete", "whole chain", "unnamed", "wrong"]
+FIBERS = ", in fibers"
+JAVA_SOURCE = os.path.join(HERE, "Chain.java")
+
+Row = collections.namedtuple("Row", "name measure targets whole")
+
+
+def java_targets(is_inlined):
+    return [(home, mode, JAVA_SOURCE) for home in check_hotspot.homes() for mode in check_hotspot.ALL
+            if (mode.name in check_hotspot.INLINING) == is_inlined and "virtual" not in mode.arguments and mode.name != "described"]
+
+
+def rows():
+    """What there is of each language on this machine."""
+    node = shutil.which("node")
+    found = [Row("Python", check_python.measure, check_python.find_pythons(), WHOLE),
+             Row("JavaScript", check_node.measure,
+                 [(os.path.realpath(node), mode) for mode in check_node.MODES] if node else [], WHOLE),
+             Row("Java", check_hotspot.measure, java_targets(False), WHOLE),
+             Row("Java, inlined", check_hotspot.measure, java_targets(True), WHOLE_INLINED)]
+    for name in ("Ruby", "PHP", "Perl"):
+        targets = [language for language in check_scripts.LANGUAGES if language.name == name.lower() and shutil.which(name.lower())]
+        fibers = [language for language in targets if language.main == check_scripts.RUBY_IN_FIBER]
+        found += [Row(name, check_scripts.measure, [language for language in targets if language not in fibers], WHOLE),
+                  Row(name + FIBERS, check_scripts.measure, fibers, WHOLE)]
+    return [row for row in found if row.targets]
+
+
+def measure(row, args):
+    """The counts of so many samples."""
+    counts, draw, turn = collections.Counter(), random.Random(args.seed), 0
+    while counts["samples"] < args.samples or turn < len(row.targets):
+        target = row.targets[turn % len(row.targets)]
+        counts.update(row.measure(args.dwarfprof, target, draw.randrange(1 << 30), args.seconds))
+        turn += 1
+        print(f"  {row.name}, {turn} runs: {dict(counts)}", flush=True)
+        if turn > 20 * len(row.targets) and not counts["samples"]:
+            break
+    return counts
+
+
+def is_good(row, counts):
+    n = counts["samples"]
+    # Native frames of a fiber end where it was begun.
+    complete = 0 if row.name.endswith(FIBERS) else COMPLETE
+    return n > 0 and counts["wrong"] == 0 and counts["complete"] >= complete * n and counts["whole"] >= row.whole * n
+
+
+def cells(row, counts):
+    n = max(counts["samples"], 1)
+    unnamed = counts["unloaded"] + counts["moved"]
+    return [row.name, f"{counts['samples']:,}", f"{100 * counts['complete'] / n:.2f} %", f"{100 * counts['whole'] / n:.2f} %",
+            f"{unnamed:,}", f"{counts['wrong']:,}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--samples", type=int, default=20000)
+    parser.add_argument("--seconds", type=float, default=6)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("dwarfprof")
+    parser.add_argument("languages", nargs="*")
+    args = parser.parse_args()
+    if os.geteuid() != 0:
+        return 77
+    print(f"--seed {args.seed}")
+    measured = [(row, measure(row, args)) for row in rows() if not args.languages or row.name in args.languages]
+    table = figures.table(HEAD, [cells(*one) for one in measured])
+    print(table)
+    bad = [row.name for row, counts in measured if not is_good(row, counts)]
+    if args.write and not bad:
+        figures.write(PAGE, COMMAND, "\n\n" + table + "\n" + figures.origin())
+    if bad:
+        print("not as it has to be:", ", ".join(bad))
+    return 1 if bad or not measured else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
