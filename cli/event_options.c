@@ -138,7 +138,7 @@ void event_options_set_probe(struct options *o, struct argp_state *state, const 
 	int err = label_probe_check(text, why);
 
 	if (r->n_label_probes == DP_MAX_LABEL_PROBES)
-		argp_error(state, "there may be at most %d --probe", DP_MAX_LABEL_PROBES);
+		argp_error(state, "at most %d --probe", DP_MAX_LABEL_PROBES);
 	for (size_t i = 0; err == 0 && i < r->n_label_probes; i++)
 		err = label_probe_check_both(r->label_probes[i], text, why);
 	if (err == -EINVAL)
@@ -171,7 +171,7 @@ void event_options_set_redaction(struct options *o, struct argp_state *state, co
 	char why[REDACTION_WHY_SIZE];
 
 	if (o->redaction.is_set)
-		argp_error(state, "there may be one --redact: A|B");
+		argp_error(state, "give --redact once: A|B matches both");
 	if (redaction_init(&o->redaction, regex, why) < 0)
 		argp_error(state, "--redact %s: %s", regex, why);
 	o->record.profiler.label_sources.redaction = &o->redaction;
@@ -207,10 +207,7 @@ static void check_periods(const struct options *o, struct argp_state *state,
 			   "--max-rate does not go with -c and -e %s: -c or -F sets the rate",
 			   s->name);
 	if (event_has_periods(event, r->period) && r->period == 0 && r->hz < MIN_PERIOD_HZ)
-		argp_error(
-			state,
-			"-e %s takes an -F of at least %d: a sample of a slower rate might stand for more events than its 32 bits can tell",
-			s->name, MIN_PERIOD_HZ);
+		argp_error(state, "-e %s needs -F %d or more", s->name, MIN_PERIOD_HZ);
 }
 
 /* What is given back has to be seen, whoever does that. */
@@ -290,10 +287,7 @@ void event_options_complete(struct options *o, struct argp_state *state)
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)
-		argp_error(
-			state,
-			"-F is for CPU time, --wall and the events of CPUs' counters; the others "
-			"take none");
+		argp_error(state, "-F is for CPU time, --wall and CPU counters");
 	if (r->max_rate == 0)
 		r->max_rate = r->event.source->max_rate;
 }

@@ -458,7 +458,7 @@ class Options(Agent):
     def test_what_is_wrong(self):
         https = "otlp = https://h\n"
         for text, line, column, words in (
-                ("token-file = /x\n", 1, 14, "give --otlp, --pyroscope or --backend before it"),
+                ("token-file = /x\n", 1, 14, "give --otlp, --pyroscope or --backend first"),
                 ("[backend a]\notlp = h\n", 2, 8, "--otlp takes a URL such as grpc://127.0.0.1:4317, not 'h'"),
                 ("[backend a]\ntenant = t\n", 1, 1, "this backend lacks a URL"),
                 ("[backend a]\ntenant = t\n[backend b]\n" + https, 1, 1, "this backend lacks a URL"),

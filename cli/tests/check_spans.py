@@ -342,7 +342,7 @@ class Labels(unittest.TestCase):
                                "two --probe have a function of"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "--probe", f"span:{path}:last"],
                                "`span:' goes with no other --probe"),
-                              (sum((["--probe", f"label:{path}:handle(x{i}=arg1)"] for i in range(5)), []), "there may be at most 4 --probe"),
+                              (sum((["--probe", f"label:{path}:handle(x{i}=arg1)"] for i in range(5)), []), "at most 4 --probe"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "-e", f"uprobe:{path}:handle"],
                                "--probe is for CPU and off-CPU samples")):
             with self.subTest(options=options):
