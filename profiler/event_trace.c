@@ -37,7 +37,7 @@ static void explain(const struct event_source *source, const char *argument,
 	_cleanup_(trace_parts_done) struct trace_parts parts;
 
 	if (trace_parts_split(argument, source->tracer, &parts, ret_why) == 0)
-		snprintf(ret_why, EVENT_TEXT_SIZE, "there must be no glob here");
+		snprintf(ret_why, EVENT_TEXT_SIZE, "no glob here");
 }
 
 static bool has_values(const struct event_source *source, const char *argument)
@@ -64,7 +64,7 @@ static int add_matches(const char *argument, const struct tracefs_list *found,
 	int err = 0;
 
 	if (found->n == 0 || found->n > EVENT_MAX) {
-		snprintf(why, EVENT_TEXT_SIZE, "it matches %zu tracepoints; there must be 1 to %d",
+		snprintf(why, EVENT_TEXT_SIZE, "it matches %zu tracepoints; 1 to %d are allowed",
 			 found->n, EVENT_MAX);
 		return -EINVAL;
 	}

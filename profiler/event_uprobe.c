@@ -183,8 +183,8 @@ static int attach(const struct event_means *means, const struct profiler_options
 
 #define COMMON                                                                                     \
 	.has_commas = true, .programs = EVENT_BIT(DP_EVENT_UPROBE), .levels = DP_UPROBE_LEVELS,    \
-	.user_only = true, .missing = "did not run, or not long enough", .check = check,           \
-	.explain = explain, .has_values = has_values, .has_times = has_times, .attach = attach
+	.user_only = true, .missing = "did not hit it", .check = check, .explain = explain,        \
+	.has_values = has_values, .has_times = has_times, .attach = attach
 
 const struct event_source event_uprobe = {
 	.name = "uprobe",

@@ -101,7 +101,7 @@ int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
 			    char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	if (!is_span && parts->arguments.n == 0)
-		return fail(ret_why, "there must be values: NAME(x=arg1)");
+		return fail(ret_why, "values are missing: NAME(x=arg1)");
 	for (size_t i = 0; is_span && i < parts->arguments.n; i++)
 		if (strcmp(parts->arguments.of[i].form.name, SPANS_LABEL) == 0)
 			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
@@ -411,10 +411,10 @@ void label_probe_say_forgotten(const struct session *session)
 
 	if (span_counts_forgotten(session, &n) < 0 || n.n_threads + n.n_processes == 0)
 		return;
-	log_info("threads and processes whose calls were forgotten, as others called last: %" PRIu64
-		 " and %" PRIu64
-		 ", with ended ones; what is still in such a call has no label, or an unknown one",
-		 n.n_threads, n.n_processes);
+	log_info(
+		"calls of %" PRIu64 " threads and %" PRIu64
+		" processes were forgotten for lack of room: their labels are missing or <unknown>",
+		n.n_threads, n.n_processes);
 }
 
 void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals)

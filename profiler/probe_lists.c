@@ -129,9 +129,8 @@ static int set_list(struct probe_lists *l, const struct arguments *arguments, ui
 	if (number == -E2BIG)
 		log_error("the arguments of these functions are in too many different places");
 	if (number == -ENOSPC)
-		log_error(
-			"there may be at most %d values; texts of C++, Rust or Go and bytes count as two",
-			DP_MAX_ARGUMENTS);
+		log_error("at most %d values; texts of C++, Rust or Go and bytes count as two",
+			  DP_MAX_ARGUMENTS);
 	if (number < 0)
 		return number;
 	*ret_cookie = (uint64_t)number;

@@ -292,8 +292,7 @@ static int exit_code(const struct record *r, int err)
 static void tell_no_samples(const struct profiler_options *o, uint64_t n_outside)
 {
 	if (n_outside > 0) {
-		log_error("no samples: none of %" PRIu64 " is in a call that took long enough",
-			  n_outside);
+		log_error("no samples: all %" PRIu64 " are outside long enough calls", n_outside);
 		return;
 	}
 	log_error("no samples: the target %s%s", o->event.source->missing,

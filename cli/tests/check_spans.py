@@ -332,8 +332,8 @@ class Labels(unittest.TestCase):
     def test_what_is_wrong(self):
         path = program("spans-O2")
         for options, said in ((["--probe", f"{path}:handle(x=arg1)"], "it must be label:PATH:NAME(VALUES)"),
-                              (["--probe", f"label:{path}:handle"], "there must be values"),
-                              (["--probe", f"label:{path}:handle(x=arg1:u46)"], "there must be a type"),
+                              (["--probe", f"label:{path}:handle"], "values are missing"),
+                              (["--probe", f"label:{path}:handle(x=arg1:u46)"], "expected a type"),
                               (["--probe", f"label:{path}:handel(x=arg1)"], "did you mean handle?"),
                               (["--probe", f"label:{path}:*(x=arg1)"], "calls of at most 8 can label samples"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "--probe", f"label:{path}:last(x=arg1)"],
