@@ -309,7 +309,7 @@ static void configure_backends(const struct generation *old, const struct genera
 		if (uses(old, next->backends[i]) &&
 		    backend_configure(next->backends[i], &next->options->backends[i],
 				      memory_share_spool_bytes(next->options)) < 0)
-			log_warning("%s is posted to as before", backend_name(next->backends[i]));
+			log_warning("%s keeps its old options", backend_name(next->backends[i]));
 }
 
 /* The next run samples: the present one ends where it begins, once its names are looked up. */

@@ -298,7 +298,7 @@ static enum MHD_Result reply_error(struct MHD_Connection *connection, int err)
 		return refuse(connection, MHD_HTTP_NOT_FOUND, "CPU time is not sampled\n");
 	case -ECANCELED:
 	case -ESHUTDOWN:
-		return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the agent ends\n");
+		return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the agent is stopping\n");
 	}
 	return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
 }
@@ -325,8 +325,7 @@ static enum MHD_Result reply_recent(struct server *s, struct MHD_Connection *con
 	int err;
 
 	if (argument(connection, "pid") || argument(connection, "cgroup"))
-		return refuse(connection, MHD_HTTP_BAD_REQUEST,
-			      "pid= and cgroup= take seconds=, too\n");
+		return refuse(connection, MHD_HTTP_BAD_REQUEST, "pid= and cgroup= need seconds=\n");
 	to = open_memstream(&text, &size);
 	if (!to)
 		return MHD_NO;
@@ -362,8 +361,8 @@ static enum MHD_Result answer(struct server *s, struct request *request, const c
 	if (strcmp(url, "/healthz") == 0)
 		return reply_health(s, connection);
 	return refuse(connection, MHD_HTTP_NOT_FOUND,
-		      "there are /debug/pprof/profile, /debug/pprof/fgprof, /flame-graph, "
-		      "/metrics, /healthz and /status\n");
+		      "not found; try /debug/pprof/profile, /debug/pprof/fgprof, /flame-graph, "
+		      "/metrics, /healthz or /status\n");
 }
 
 static int socket_of(struct MHD_Connection *connection)

@@ -429,8 +429,8 @@ static int section_group(const struct configuration *c)
 		if (strcmp(sections[i].kind, c->entry->section) == 0)
 			return sections[i].group;
 	if (c->entry->section[0])
-		fail(c, c->entry->key_column, "there are no sections [%s NAME], but [backend NAME]",
-		     c->entry->section);
+		fail(c, c->entry->key_column,
+		     "unknown section [%s NAME]; only [backend NAME] exists", c->entry->section);
 	return 0;
 }
 
