@@ -112,12 +112,11 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	  "the task is a kernel thread or worker, is exiting, or is executing a new program")      \
 	X(COMPAT_MODE, "compat_mode", "the task runs 32-bit code")                                 \
 	X(TABLES_CHANGED, "tables_changed", "the process's tables were replaced during the walk")  \
-	X(STACK_COPY_END, "stack_copy_end",                                                        \
-	  "the part of the stack that the sample took along ended")                                \
+	X(STACK_COPY_END, "stack_copy_end", "the copied part of the stack ended")                  \
 	X(TABLE_EVICTED, "table_evicted",                                                          \
 	  "a binary's table had to make room for others; --table-memory gives them more")          \
-	X(KERNEL_ONLY, "kernel_only", "only the kernel's side was asked for")                      \
-	X(NO_CALL, "no_call", "a return address is not behind a call: the stack is damaged")       \
+	X(KERNEL_ONLY, "kernel_only", "only kernel frames were asked for")                         \
+	X(NO_CALL, "no_call", "a return address follows no call: the stack is damaged")            \
 	X(URETPROBE, "uretprobe",                                                                  \
 	  "a uretprobe replaced a return address, or its trampoline is at work")                   \
 	X(CODE_CHANGED, "code_changed",                                                            \
@@ -151,14 +150,14 @@ enum dp_sides {
 	X(FRAME_POINTER, "frame_pointer", "return address found through the frame pointer")        \
 	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")                       \
 	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")   \
-	X(PYTHON, "python", "a function of Python, by the list of its interpreter")                \
-	X(JIT, "jit", "return address found through what a JIT compiler keeps of its code")        \
-	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")                         \
-	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")            \
-	X(RUBY, "ruby", "a function of Ruby, by the frames of its interpreter")                    \
-	X(PHP, "php", "a function of PHP, by the frames of its interpreter")                       \
+	X(PYTHON, "python", "a Python function, from its interpreter's frame list")                \
+	X(JIT, "jit", "return address found through a JIT compiler's records of its code")         \
+	X(JAVA, "java", "a Java function, from its JVM's records")                                 \
+	X(JAVASCRIPT, "javascript", "a JavaScript function, from V8's records")                    \
+	X(RUBY, "ruby", "a Ruby function, from its interpreter's frames")                          \
+	X(PHP, "php", "a PHP function, from its interpreter's frames")                             \
 	X(STACK_TOP, "stack_top", "return address on top of the stack, from a call to no code")    \
-	X(PERL, "perl", "a function of Perl, by the contexts of its interpreter")
+	X(PERL, "perl", "a Perl function, from its interpreter's contexts")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
