@@ -250,7 +250,9 @@ static int run(struct record *r)
 	if (command) {
 		err = launch_go(&r->launch);
 		if (err < 0) {
-			log_error("cannot execute %s: %s", command[0], strerror(-err));
+			log_error("cannot execute %s: %s", command[0],
+				  err == -EPIPE ? "its process was killed before that" :
+						  strerror(-err));
 			return -ENOEXEC;
 		}
 	}
