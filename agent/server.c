@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "agent/address.h"
 #include "agent/http_library.h"
@@ -35,6 +34,7 @@ struct server {
 	struct server_options options;
 	char *where, *token_file; /* the strings in them */
 	struct address address;
+	struct unix_listener listener;
 	char token[TOKEN_MAX]; /* "": none */
 	struct MHD_Daemon *daemon;
 };
@@ -454,7 +454,7 @@ static int open_socket(struct server *s)
 		log_detail("try:  --pull-token-file FILE, or --pull 127.0.0.1:PORT");
 		return -EACCES;
 	}
-	fd = address_listen(&s->address);
+	fd = address_listen(&s->address, &s->listener);
 	if (fd < 0 && !s->options.is_again)
 		log_error("cannot listen at %s: %s", where, strerror(-fd));
 	return fd;
@@ -489,6 +489,7 @@ int server_open(const struct server_options *options, struct server **ret)
 	fd = err < 0 ? err : open_socket(s);
 	err = fd < 0 ? fd : start(s, fd);
 	if (fd >= 0 && err < 0) {
+		unix_listener_remove(&s->listener);
 		close(fd);
 		log_error("cannot listen at %s: %s", options->address,
 			  err == -ENOSYS ? HTTP_LIBRARY_SONAME
@@ -522,9 +523,8 @@ struct server *server_close(struct server *s)
 {
 	if (!s)
 		return NULL;
+	unix_listener_remove(&s->listener);
 	mhd.stop_daemon(s->daemon);
-	if (s->address.socket.ss_family == AF_UNIX)
-		unlink(((struct sockaddr_un *)&s->address.socket)->sun_path);
 	free_server(s);
 	return NULL;
 }

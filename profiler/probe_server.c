@@ -10,8 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/un.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -25,6 +24,7 @@
 #include "profiler/probe_peers.h"
 #include "profiler/probe_request.h"
 #include "profiler/profiler.h"
+#include "profiler/unix_listener.h"
 #include "samples/call_table.h"
 #include "samples/spans.h"
 #include "samples/value_table.h"
@@ -37,8 +37,7 @@
 #define PAUSE_US 100000
 
 struct probe_server {
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	struct stat file; /* the socket; zeros: there is none yet */
+	struct unix_listener listener;
 	int listen_fd, wake_fd;
 	struct loop loop;
 	struct probe_peer peers[PROBE_PEERS_MAX];
@@ -361,56 +360,15 @@ static int start(struct probe_server *s)
 	return 0;
 }
 
-/*
- * Removes the socket of a process that has ended, or an earlier one of this process, which goes on with
- * other options.
- */
-static void remove_old(const struct sockaddr_un *address)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct ucred who = { 0 };
-	socklen_t size = sizeof(who);
-	struct stat st;
-	int err;
-
-	if (fd < 0 || lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return;
-	err = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? errno : 0;
-	if (err == 0)
-		(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
-	if (who.pid == getpid())
-		log_warning("probes that were added before have to be added again");
-	if (err == ECONNREFUSED || who.pid == getpid())
-		unlink(address->sun_path);
-}
-
+/* This process may go on with other options. */
 static int listen_at(struct probe_server *s, const char *path)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	bool replaces_own;
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	strcpy(s->path, path);
-	s->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->listen_fd < 0)
-		return -errno;
-	remove_old(&address);
-	/* The file gets the socket's mode (net/unix/af_unix.c, unix_bind_bsd()). */
-	if (fchmod(s->listen_fd, 0600) < 0 ||
-	    bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    lstat(path, &s->file) < 0 || listen(s->listen_fd, BACKLOG) < 0)
-		return -errno;
-	return 0;
-}
-
-/* Another one may have taken its place. */
-static void remove_socket(const struct probe_server *s)
-{
-	struct stat st;
-
-	if (lstat(s->path, &st) == 0 && st.st_dev == s->file.st_dev && st.st_ino == s->file.st_ino)
-		unlink(s->path);
+	s->listen_fd = unix_listener_open(path, BACKLOG, &replaces_own, &s->listener);
+	if (replaces_own)
+		log_warning("probes that were added before have to be added again");
+	return s->listen_fd < 0 ? s->listen_fd : 0;
 }
 
 static int on_wake(void *arg, int fd)
@@ -499,7 +457,7 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 			log_detail(
 				"another one listens there, or it is no socket: give another path");
 		if (s) {
-			remove_socket(s);
+			unix_listener_remove(&s->listener);
 			drop(s);
 		}
 		return err;
@@ -534,7 +492,7 @@ void probe_server_end(struct probe_server *s)
 {
 	if (!s || atomic_load(&s->ends))
 		return;
-	remove_socket(s);
+	unix_listener_remove(&s->listener);
 	atomic_store(&s->ends, true);
 	(void)!write(s->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 	probe_slots_silence(s->session);
