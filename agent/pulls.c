@@ -137,7 +137,7 @@ int pulls_ask(struct pulls *p, const struct pull_request *request, void (*done)(
 	pull->request = *request;
 	pull->done = done;
 	pull->arg = arg;
-	cgroup_filter_init(&pull->cgroups, pull->request.cgroup);
+	cgroup_filter_init(&pull->cgroups, "/proc", pull->request.cgroup);
 	*ret = pull;
 	pthread_mutex_lock(&p->lock);
 	if (p->is_closed) {
@@ -342,7 +342,7 @@ static bool is_wanted(struct pull *pull, const struct sample *s)
 	if ((!q->blocked && s->event == DP_EVENT_OFF_CPU) || (q->pid && s->pid != q->pid))
 		return false;
 	return (!q->comm[0] || strcmp(s->comm, q->comm) == 0) &&
-	       (!q->cgroup[0] || cgroup_filter_has(&pull->cgroups, s->pid));
+	       (!q->cgroup[0] || cgroup_filter_has(&pull->cgroups, s));
 }
 
 static void add_to(struct pull *pull, const struct sample *s)
