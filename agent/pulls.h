@@ -55,7 +55,7 @@ void pull_free(struct pull *pull);
 
 /*
  * Fails those that nobody waits for any more: is_gone is asked with the argument of done(), under a
- * lock. One that is just being begun or completed goes on.
+ * lock. One that just gets a sample, is being begun or completed goes on until the next call.
  */
 void pulls_drop(struct pulls *pulls, bool (*is_gone)(void *arg));
 
