@@ -581,9 +581,7 @@ int agent_run(const struct agent_control *control)
 		turn(&a);
 		err = a.err;
 	}
-	if (a.pulls)
-		pulls_close(a.pulls);
-	server_close(a.serving.server);
+	serving_end(&a.serving);
 	if (a.is_ready)
 		say_end(&a);
 	close_generation(&a, a.next, a.now);

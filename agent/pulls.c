@@ -84,35 +84,45 @@ static void complete(struct pulls *p, struct pull *pull, int err)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* With the lock. */
-static struct pull *find_idle(struct pulls *p)
-{
-	struct pull *pull;
-
-	LIST_FOREACH(pull, &p->list, next)
-	if (!pull->is_busy)
-		break;
-	return pull;
-}
-
-void pulls_close(struct pulls *p)
+/* Returns one that is to be failed, and is busy from now on. is_gone: NULL: any. */
+static struct pull *claim_failed(struct pulls *p, bool (*is_gone)(void *arg))
 {
 	struct pull *pull;
 
 	pthread_mutex_lock(&p->lock);
-	p->is_closed = true;
-	while (!LIST_EMPTY(&p->list)) {
-		pull = find_idle(p);
-		if (!pull) {
-			pthread_cond_wait(&p->rests, &p->lock);
-			continue;
-		}
+	LIST_FOREACH(pull, &p->list, next)
+	if (!pull->is_busy && (!is_gone || is_gone(pull->arg)))
+		break;
+	if (pull)
 		pull->is_busy = true;
-		pthread_mutex_unlock(&p->lock);
-		complete(p, pull, -ESHUTDOWN);
-		pthread_mutex_lock(&p->lock);
-	}
 	pthread_mutex_unlock(&p->lock);
+	return pull;
+}
+
+bool pulls_try_close(struct pulls *p)
+{
+	struct pull *pull;
+	bool is_empty;
+
+	pthread_mutex_lock(&p->lock);
+	p->is_closed = true;
+	pthread_mutex_unlock(&p->lock);
+	while ((pull = claim_failed(p, NULL)))
+		complete(p, pull, -ESHUTDOWN);
+	pthread_mutex_lock(&p->lock);
+	is_empty = LIST_EMPTY(&p->list);
+	pthread_mutex_unlock(&p->lock);
+	return is_empty;
+}
+
+void pulls_close(struct pulls *p)
+{
+	while (!pulls_try_close(p)) {
+		pthread_mutex_lock(&p->lock);
+		if (!LIST_EMPTY(&p->list))
+			pthread_cond_wait(&p->rests, &p->lock);
+		pthread_mutex_unlock(&p->lock);
+	}
 }
 
 void pulls_open(struct pulls *p)
@@ -162,26 +172,11 @@ int pulls_ask(struct pulls *p, const struct pull_request *request, void (*done)(
 	return err;
 }
 
-/* Returns one that nobody waits for; it is busy from now on. */
-static struct pull *claim_gone(struct pulls *p, bool (*is_gone)(void *arg))
-{
-	struct pull *pull;
-
-	pthread_mutex_lock(&p->lock);
-	LIST_FOREACH(pull, &p->list, next)
-	if (!pull->is_busy && is_gone(pull->arg))
-		break;
-	if (pull)
-		pull->is_busy = true;
-	pthread_mutex_unlock(&p->lock);
-	return pull;
-}
-
 void pulls_drop(struct pulls *p, bool (*is_gone)(void *arg))
 {
 	struct pull *pull;
 
-	while ((pull = claim_gone(p, is_gone)))
+	while ((pull = claim_failed(p, is_gone)))
 		complete(p, pull, -ECANCELED);
 }
 

@@ -32,6 +32,7 @@ struct report *__real_report_free(struct report *report);
 struct report *__wrap_report_free(struct report *report);
 
 static int n_has, n_finished, n_freed;
+static bool closes; /* while one is being completed */
 
 bool __wrap_cgroup_filter_has(struct cgroup_filter *filter, const struct sample *sample)
 {
@@ -44,6 +45,8 @@ int __wrap_report_finish(struct report *report, const struct totals *t)
 {
 	(void)pulls_due(pulls);
 	n_finished++;
+	if (closes)
+		cr_assert_not(pulls_try_close(pulls));
 	return __real_report_finish(report, t);
 }
 
@@ -207,6 +210,31 @@ Test(pulls, hold_up_nobody_while_they_fail)
 	pulls_close(pulls);
 	cr_assert_eq(n_done, 1);
 	cr_assert_eq(n_freed, 2);
+	pull_free(pull);
+	pull_free(other);
+	pulls_report_free(report, &totals);
+}
+
+Test(pulls, closed_while_one_is_completed)
+{
+	struct report *report = new_report();
+	struct pull *pull, *other;
+	const char *text;
+	size_t size;
+	int n_done = 0, n_other = 0;
+
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done, &pull), 0);
+	pulls_plan(report, 100, 100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_other, &other), 0);
+	pulls_plan(report, 1100, 1100);
+	closes = true;
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	cr_assert_eq(n_done, 1);
+	cr_assert_eq(pull_result(pull, &text, &size), 0);
+	cr_assert_eq(n_other, 1);
+	cr_assert_eq(pull_result(other, &text, &size), -ESHUTDOWN);
+	cr_assert(pulls_try_close(pulls));
 	pull_free(pull);
 	pull_free(other);
 	pulls_report_free(report, &totals);
