@@ -475,14 +475,15 @@ static void obey(struct agent *a)
 	}
 }
 
-/* How long poll(2) may wait. */
+/* How long poll(2) may wait. An event does not put the next look off. */
 static int wait_ms(const struct agent *a, uint64_t every_ns)
 {
-	uint64_t wait = a->ends_ns ? UINT64_C(100000000) : every_ns;
+	uint64_t now = clock_now_ns(), look = a->looked_ns + every_ns;
+	uint64_t wait = a->ends_ns ? UINT64_C(100000000) : look > now ? look - now : 0;
 
 	if (a->serving.again_ns && wait > SERVE_LOOK_NS)
 		wait = SERVE_LOOK_NS;
-	return (int)(wait / 1000000);
+	return (int)(wait / 1000000 + 1);
 }
 
 static void hurry(struct agent *a, uint64_t now)

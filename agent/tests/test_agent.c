@@ -7,13 +7,17 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profiler/record.h"
 
 #define RUNS_MAX 4
+#define TURNS_MAX 8
+#define TURN_S 4
 
 struct run {
 	enum run_state state;
@@ -80,6 +84,34 @@ struct run *run_free(struct run *r)
 	cr_assert(r->is_told || r->state == RUN_FAILED, "run %zd never ends", r - runs);
 	r->is_freed = true;
 	return NULL;
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+
+static time_t passed_s;
+static int timeouts_ms[TURNS_MAX];
+static size_t n_turns;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int err = __real_clock_gettime(clock, ret);
+
+	/* No time passes by itself. */
+	if (clock == CLOCK_MONOTONIC)
+		*ret = (struct timespec){ .tv_sec = 1000 + passed_s };
+	return err;
+}
+
+/* An order comes each time. */
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	cr_assert_lt(n_turns, TURNS_MAX);
+	timeouts_ms[n_turns++] = timeout_ms;
+	passed_s += TURN_S;
+	return __real_poll(fds, n, 0);
 }
 
 static enum agent_order obey(void *arg)
@@ -167,4 +199,19 @@ Test(agent, begins_no_run_once_the_present_one_has_failed)
 
 	cr_assert_eq(run_agent(steps), EXIT_CODE_FAILED);
 	cr_assert_eq(n_runs, 2);
+}
+
+/* systemd waits for twice as long. */
+Test(agent, looks_around_in_time_whatever_comes_between)
+{
+	static const int expected_ms[] = { 1, 10001, 6001, 2001, 10001, 6001 };
+	const struct step steps[] = {
+		{ AGENT_NONE, 0, RUN_SAMPLES }, { AGENT_NONE, 0, RUN_SAMPLES },
+		{ AGENT_NONE, 0, RUN_SAMPLES }, { AGENT_NONE, 0, RUN_SAMPLES },
+		{ AGENT_NONE, 0, RUN_SAMPLES }, { AGENT_NONE, 0, RUN_FAILED },
+	};
+
+	setenv("WATCHDOG_USEC", "20000000", true);
+	cr_assert_eq(run_agent(steps), EXIT_CODE_FAILED);
+	cr_assert_arr_eq(timeouts_ms, expected_ms, sizeof(expected_ms));
 }
