@@ -554,7 +554,7 @@ static int prepare(struct agent *a)
 	run_serve(a->now->run);
 	left_spools_look(&a->left, options, true);
 	err = serve(a, options);
-	if (!serving_may_pass(err))
+	if (err == 0 || !serving_may_pass(err))
 		return err;
 	log_warning("requests are not answered until that is possible");
 	return 0;

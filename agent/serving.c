@@ -57,17 +57,17 @@ static int change(struct serving *s)
 
 bool serving_may_pass(int err)
 {
-	return err == -EADDRINUSE || err == -EADDRNOTAVAIL;
+	return err == -EADDRINUSE || err == -EADDRNOTAVAIL || err == -ENODATA;
 }
 
-/* Returns what is to be said of it. A file without a token may be one that is just being written. */
+/* Returns what is to be said of it. */
 static int plan(struct serving *s, int err, uint64_t now_ns)
 {
 	if (err == -EBUSY) {
 		s->again_ns = now_ns;
 		return 0;
 	}
-	s->options.is_again = serving_may_pass(err) || err == -ENODATA;
+	s->options.is_again = serving_may_pass(err);
 	s->again_ns = s->options.is_again ? now_ns + AGAIN_NS : 0;
 	return err;
 }

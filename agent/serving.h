@@ -21,7 +21,7 @@ struct serving {
  * that is being completed. The strings must outlive the next call. Logs errors. 0 or a negative errno.
  */
 int serving_change(struct serving *s, const char *address, const char *token_file);
-/* Whether it may be that another program goes, or an address comes. */
+/* Whether it may be that another program goes, an address comes, or a token is just being written. */
 bool serving_may_pass(int err);
 /* Tries again if it is time. */
 void serving_look(struct serving *s, uint64_t now_ns);

@@ -171,3 +171,18 @@ Test(serving, stays_if_the_next_one_cannot_be_opened)
 	cr_assert(servers[1].is_open);
 	end(&s);
 }
+
+/* At the start, too, whoever writes the file may be about to. */
+Test(serving, waits_for_a_token)
+{
+	struct serving s = { .options.pulls = (struct pulls *)&s };
+
+	open_err = -ENODATA;
+	cr_assert_eq(serving_change(&s, "here", "file"), -ENODATA);
+	cr_assert(serving_may_pass(-ENODATA));
+	cr_assert_gt(s.again_ns, 0);
+	open_err = 0;
+	serving_look(&s, UINT64_MAX);
+	cr_assert(servers[0].is_open);
+	end(&s);
+}
