@@ -23,7 +23,7 @@
 #define UNKNOWN_REST_NS UINT64_C(5000000000)
 
 struct program_key {
-	uint64_t place;
+	struct program_place place;
 	int64_t pid; /* as wide, so that the key has no padding */
 };
 
@@ -309,8 +309,8 @@ static void ask(struct thread_keys *k, struct program *p, uint64_t now)
  * Asks for what it says of itself if it is time to. Many programs are sampled once and end: unless a key's
  * name is needed, what they say would come too late. NULL: memory is short.
  */
-static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place, uint64_t now,
-			       bool has_key)
+static struct program *look_at(struct thread_keys *k, pid_t pid, struct program_place place,
+			       uint64_t now, bool has_key)
 {
 	const struct program_key key = { place, pid };
 	struct program *p;
@@ -329,8 +329,8 @@ static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place,
 	return p;
 }
 
-int thread_keys_find(struct thread_keys *k, pid_t pid, uint64_t place, uint8_t number, uint64_t now,
-		     const char **ret)
+int thread_keys_find(struct thread_keys *k, pid_t pid, struct program_place place, uint8_t number,
+		     uint64_t now, const char **ret)
 {
 	struct program *p = look_at(k, pid, place, now, true);
 
@@ -349,8 +349,8 @@ int thread_keys_find(struct thread_keys *k, pid_t pid, uint64_t place, uint8_t n
 	return p->is_waiting ? -EAGAIN : -ENOENT;
 }
 
-const struct process_context *thread_keys_process(struct thread_keys *k, pid_t pid, uint64_t place,
-						  uint64_t now)
+const struct process_context *thread_keys_process(struct thread_keys *k, pid_t pid,
+						  struct program_place place, uint64_t now)
 {
 	const struct program *p = look_at(k, pid, place, now, false);
 
