@@ -88,7 +88,7 @@ static void put_own_use(FILE *to)
 
 	own_use_read(&use[0], &use[1]);
 	put_family(to, "cpu_seconds", COUNTER, "seconds",
-		   "CPU time of the agent, and of the helpers that it has now.");
+		   "CPU time of the agent, and of all helpers that it has had.");
 	for (int i = 0; i < 2; i++)
 		fprintf(to, "dwarfprof_cpu_seconds_total{process=\"%s\"} %.2f\n", who[i],
 			use[i].cpu_seconds);
