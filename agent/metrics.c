@@ -117,7 +117,7 @@ static void put_label(FILE *to, const char *text)
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
 			fputc('\\', to);
-		fputc(*text < ' ' ? '?' : *text, to);
+		fputc((unsigned char)*text < ' ' ? '?' : *text, to);
 	}
 }
 

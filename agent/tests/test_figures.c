@@ -75,6 +75,14 @@ Test(figures, say_how_long_backends_take)
 	cr_assert(strstr(text, "_seconds_count{backend=\"a \\\"second\\\"\"} 0\n"));
 }
 
+Test(figures, name_backends_in_any_language)
+{
+	const struct figures f = { .n_backends = 1, .backends = { { .name = "zürich\n" } } };
+
+	write_text(figures_write_metrics, &f);
+	cr_assert(strstr(text, "_seconds_count{backend=\"zürich?\"} 0\n"));
+}
+
 Test(figures, say_why_samples_are_lost)
 {
 	const struct figures f = {
