@@ -2,6 +2,7 @@
 /* Which recordings are removed, and what is left where that fails or the clock is wrong. */
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
@@ -16,6 +17,33 @@
 
 static char path[] = "/tmp/store.XXXXXX";
 static struct store *store;
+static bool cannot_be_read; /* the directory, after its first entry */
+
+/* Which of the two it is depends on the size of off_t. */
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent64 *__real_readdir64(DIR *dir);
+struct dirent64 *__wrap_readdir64(DIR *dir);
+
+static bool fails(void)
+{
+	static unsigned int n_read;
+
+	if (!cannot_be_read || n_read++ == 0)
+		return false;
+	errno = EIO;
+	return true;
+}
+
+struct dirent *__wrap_readdir(DIR *dir)
+{
+	return fails() ? NULL : __real_readdir(dir);
+}
+
+struct dirent64 *__wrap_readdir64(DIR *dir)
+{
+	return fails() ? NULL : __real_readdir64(dir);
+}
 
 static int remove_one(const char *name, const struct stat *st, int flag, struct FTW *ftw)
 {
@@ -139,4 +167,12 @@ Test(store, a_time_in_the_future_is_found_at_the_start)
 	store_set_limits(store, &limits);
 	add(2, clock_real_ns());
 	cr_assert(!has(1) && has(2));
+}
+
+/* What it does not know of would neither count nor be removed. */
+Test(store, knows_all_recordings_or_is_not_opened)
+{
+	cannot_be_read = true;
+	cr_assert_eq(store_open(path, &(struct store_limits){ 0 }, &store), -EIO);
+	cr_assert_null(store);
 }
