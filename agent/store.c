@@ -386,6 +386,9 @@ int store_end(struct store *s, struct store_file *file, uint64_t started_real_ns
 	file->to = NULL;
 	pthread_mutex_lock(&s->lock);
 	err = keep(s, name, &st);
+	/* It would neither count nor ever be removed. */
+	if (err < 0)
+		unlinkat(s->fd, name, 0);
 	if (s->n_kept > 1 &&
 	    s->kept[s->n_kept - 2].ended_real_ns > s->kept[s->n_kept - 1].ended_real_ns)
 		bound_times(s, s->kept[s->n_kept - 1].ended_real_ns);

@@ -25,6 +25,16 @@ struct dirent *__wrap_readdir(DIR *dir);
 struct dirent64 *__real_readdir64(DIR *dir);
 struct dirent64 *__wrap_readdir64(DIR *dir);
 
+static bool is_short; /* of memory */
+
+void *__real_reallocarray(void *items, size_t n, size_t size);
+void *__wrap_reallocarray(void *items, size_t n, size_t size);
+
+void *__wrap_reallocarray(void *items, size_t n, size_t size)
+{
+	return is_short ? NULL : __real_reallocarray(items, n, size);
+}
+
 static bool fails(void)
 {
 	static unsigned int n_read;
@@ -175,4 +185,17 @@ Test(store, knows_all_recordings_or_is_not_opened)
 	cannot_be_read = true;
 	cr_assert_eq(store_open(path, &(struct store_limits){ 0 }, &store), -EIO);
 	cr_assert_null(store);
+}
+
+Test(store, leaves_nothing_that_it_cannot_remember)
+{
+	struct store_file file;
+
+	cr_assert_eq(store_open(path, &(struct store_limits){ 0 }, &store), 0);
+	cr_assert_eq(store_begin(store, &file), 0);
+	is_short = true;
+	cr_assert_eq(store_end(store, &file, NS_PER_S), -ENOMEM);
+	is_short = false;
+	cr_assert_not(has(1));
+	cr_assert_eq(store_state(store).n, 0);
 }
