@@ -287,12 +287,10 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
 			    &sample);
 	err = kept_memory_add(&d->memory, q->sample, &sample);
-	if (err < 0)
-		return err;
-	if (!off_cpu)
+	if (err == 0 && !off_cpu)
 		return report_or_keep(d, &sample, &calls);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */
-	return off_cpu_add(&d->intervals, &sample, &calls);
+	return err < 0 ? err : off_cpu_add(&d->intervals, &sample, &calls);
 }
 
 /* Finishes a sample with the mappings of its process at its time. */
