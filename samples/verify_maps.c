@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "base/write_all.h"
 #include "binaries/foreign_file.h"
 #include "cache/stored_file.h"
 #include "sandbox/process_user.h"
@@ -68,7 +69,7 @@ static void file_take_bytes(struct verify_file *file, const struct binary *b)
 	}
 	/* libdwfl may keep what it has opened for longer than the file is known. */
 	file->fd = memfd_create("memory", MFD_CLOEXEC);
-	if (file->fd >= 0 && write(file->fd, b->bytes, b->n_bytes) != (ssize_t)b->n_bytes)
+	if (file->fd >= 0 && write_all(file->fd, b->bytes, b->n_bytes) < 0)
 		close(steal_fd(&file->fd));
 	if (file->fd >= 0)
 		file->n_bytes += b->n_bytes;
