@@ -56,7 +56,8 @@ struct thread_snapshot {
 	pid_t pid;
 	struct thread_stack *stacks;
 	size_t n, size;
-	size_t next; /* index of the thread that is expected next */
+	size_t next;      /* index of the thread that is expected next */
+	bool finds_first; /* what is being found was not there before */
 	/* Both may be set after the initialization, which sets no limit. */
 	size_t max_threads;
 	uint64_t until_ns;              /* when to give up finding and taking */
