@@ -43,8 +43,7 @@ static void file_free(struct verify_file *file)
 
 static void file_let_go(struct verify_file *file)
 {
-	if (file->binary)
-		file->binary->n_users--;
+	binary_unpin(file->binary);
 	file->binary = NULL;
 }
 
@@ -107,7 +106,7 @@ static struct verify_file *file_new(struct binary *b)
 	file_take_bytes(file, b);
 	file->maker = find_maker(file, b);
 	file->binary = b;
-	b->n_users++;
+	binary_pin(b);
 	return file;
 }
 
