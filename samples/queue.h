@@ -42,7 +42,6 @@ void queue_sort(struct queue *queue);
 
 /* The oldest sorted entry, valid until the queue changes; NULL: there is none. */
 const struct queued *queue_first(const struct queue *queue);
-void queue_drop_first(struct queue *queue);
 /* Removes it and gives it to the caller, who frees it with queued_done(). */
 struct queued queue_take_first(struct queue *queue);
 void queued_done(struct queued *queued);
