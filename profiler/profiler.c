@@ -13,7 +13,6 @@
 #include "log/log.h"
 #include "process/process_list.h"
 #include "process/sideband.h"
-#include "profiler/label_probe.h"
 #include "profiler/probe_server.h"
 #include "profiler/resting.h"
 #include "profiler/summary.h"
@@ -397,8 +396,8 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	if (err == 0)
-		err = label_probe_attach(&means, p->options, &p->event, &p->value_labels,
-					 &p->drain.spans);
+		err = events_attach(&means, p->options, &p->event, &p->value_labels,
+				    &p->drain.spans);
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
 					&p->value_labels, &p->drain.spans, &p->probes);
