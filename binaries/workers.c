@@ -351,16 +351,17 @@ static void look_at(struct worker *worker, uint64_t now)
 	set_hanging(worker, now > worker->stopped_ns + WORKERS_HANG_NS);
 }
 
-/* Detects hanging jobs and starts a thread for each while there is work. The lock is held. */
-static void replace_hanging(struct workers *w)
+void workers_look(struct workers *w)
 {
 	uint64_t now = clock_now_ns(), pause;
 
+	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		look_at(&w->workers[i], now);
 	while (w->n_alive - w->n_hanging < w->n_wanted && next_job(w, &pause))
 		if (start_one(w) < 0)
-			return;
+			break;
+	pthread_mutex_unlock(&w->lock);
 }
 
 struct job *workers_take(struct workers *w)
@@ -377,7 +378,6 @@ struct job *workers_take(struct workers *w)
 	} else {
 		(void)eventfd_read(w->fd, &n);
 	}
-	replace_hanging(w);
 	pthread_mutex_unlock(&w->lock);
 	return job;
 }
