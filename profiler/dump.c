@@ -105,7 +105,7 @@ static int take_unmapped_again(struct dump *d, struct thread_snapshot *t)
 	err = thread_set_renew(&d->threads, t);
 	if (err < 0)
 		return err;
-	return thread_snapshot_take(t, t->snapshot, t->thread, THREAD_SNAPSHOT_TRIES);
+	return thread_snapshot_take(t, THREAD_SNAPSHOT_TRIES);
 }
 
 static int take_process(struct dump *d, const struct process *p)
@@ -117,7 +117,7 @@ static int take_process(struct dump *d, const struct process *p)
 		return err;
 	err = thread_set_find(&d->threads, t);
 	if (err == 0)
-		err = thread_snapshot_take(t, t->snapshot, t->thread, THREAD_SNAPSHOT_TRIES);
+		err = thread_snapshot_take(t, THREAD_SNAPSHOT_TRIES);
 	if (err == 0)
 		err = take_unmapped_again(d, t);
 	if (err == -EPERM || err == -ENOSYS)

@@ -28,7 +28,7 @@ static int take_threads(struct resting *r, const struct process *p)
 	err = thread_set_find(&r->set, t);
 	/* Who moves now will be seen to block, or is looked at again by then. */
 	if (err == 0)
-		err = thread_snapshot_take(t, t->snapshot, t->thread, 0);
+		err = thread_snapshot_take(t, 0);
 	t->until_ns = TIME_NEVER;
 	r->n_threads += t->n;
 	return err;

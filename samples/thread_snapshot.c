@@ -278,14 +278,10 @@ int thread_snapshot_take_one(struct thread_snapshot *t, struct thread_stack *s)
 	return err;
 }
 
-int thread_snapshot_take(struct thread_snapshot *t, const struct snapshot *snapshot, pid_t thread,
-			 unsigned int tries)
+int thread_snapshot_take(struct thread_snapshot *t, unsigned int tries)
 {
-	int err;
+	int err = take_all(t);
 
-	t->snapshot = snapshot;
-	t->thread = thread;
-	err = take_all(t);
 	for (unsigned int try = 0;
 	     err == 0 && try < tries && thread_snapshot_count(t, THREAD_MOVES) > 0; try++) {
 		if (try > 0)
