@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "deliver.pb-c.h"
@@ -73,16 +74,13 @@ static bool must_stop(void *arg)
 /* Waits until a time (UINT64_MAX: without end), or for something to do: to deliver, if `for_news`. */
 static void wait_until(struct deliver *d, uint64_t until_ns, bool for_news)
 {
-	const struct timespec until = { (time_t)(until_ns / NS_PER_S),
-					(long)(until_ns % NS_PER_S) };
-
 	pthread_mutex_lock(&d->lock);
 	while (d->end_ns == 0 && !d->next && !(for_news && d->has_news) &&
 	       clock_now_ns() < until_ns) {
 		if (until_ns == UINT64_MAX)
 			pthread_cond_wait(&d->changed, &d->lock);
 		else
-			pthread_cond_timedwait(&d->changed, &d->lock, &until);
+			(void)cond_wait_until(&d->changed, &d->lock, until_ns);
 	}
 	d->has_news = false;
 	pthread_mutex_unlock(&d->lock);
@@ -318,15 +316,11 @@ static void *run(void *arg)
 
 static int start(struct deliver *d)
 {
-	pthread_condattr_t attributes;
 	sigset_t old;
 	int err;
 
 	pthread_mutex_init(&d->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&d->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	cond_init_monotonic(&d->changed);
 	signals_block(&old);
 	err = -pthread_create(&d->thread, NULL, run, d);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/file_stat.h"
 #include "base/signals.h"
 #include "kernel/exception_lists.h"
@@ -76,16 +77,12 @@ static void close_fd(int *fd)
 int exception_probes_new(const struct exception_fds *fds, struct exception_probes **ret)
 {
 	struct exception_probes *p = calloc(1, sizeof(*p));
-	pthread_condattr_t monotonic;
 
 	*ret = NULL;
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->settled, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&p->settled);
 	TAILQ_INIT(&p->probes);
 	p->n_users = 1;
 	p->fds = (struct exception_fds){
@@ -474,11 +471,10 @@ struct exception_probe *exception_probe_free(struct exception_probe *probe)
 static bool wait_for(struct exception_probes *p, const size_t *n_threads)
 {
 	uint64_t end_ns = clock_now_ns() + EXCEPTIONS_PATIENCE_NS;
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	int err = 0;
 
 	while (*n_threads > 0 && err == 0)
-		err = pthread_cond_timedwait(&p->settled, &p->lock, &end);
+		err = cond_wait_until(&p->settled, &p->lock, end_ns);
 	return *n_threads == 0;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/signals.h"
 #include "kernel/probe_slots.h"
 #include "limits/limits.h"
@@ -395,7 +396,6 @@ static int make_loop(struct probe_server *s)
 static struct probe_server *server_new(void)
 {
 	struct probe_server *s = calloc(1, sizeof(*s));
-	pthread_condattr_t monotonic;
 
 	if (!s)
 		return NULL;
@@ -405,10 +405,7 @@ static struct probe_server *server_new(void)
 		s->peers[i].fd = -1;
 	s->n_users = 1;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->ended, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&s->ended);
 	return s;
 }
 
@@ -476,13 +473,12 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 static bool wait_for_end(struct probe_server *s)
 {
 	uint64_t end_ns = clock_now_ns() + PROBE_PATIENCE_NS;
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	bool has_ended;
 	int err = 0;
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->has_ended && err == 0)
-		err = pthread_cond_timedwait(&s->ended, &s->lock, &end);
+		err = cond_wait_until(&s->ended, &s->lock, end_ns);
 	has_ended = s->has_ended;
 	pthread_mutex_unlock(&s->lock);
 	return has_ended;

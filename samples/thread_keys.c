@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/hash.h"
 #include "base/signals.h"
 #include "limits/limits.h"
@@ -69,7 +69,6 @@ struct thread_keys {
 int thread_keys_new(struct parsers *parsers, bool is_capable, struct thread_keys **ret)
 {
 	struct thread_keys *k = calloc(1, sizeof(*k));
-	pthread_condattr_t monotonic;
 
 	*ret = k;
 	if (!k)
@@ -81,10 +80,7 @@ int thread_keys_new(struct parsers *parsers, bool is_capable, struct thread_keys
 	STAILQ_INIT(&k->waiting);
 	STAILQ_INIT(&k->done);
 	pthread_mutex_init(&k->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&k->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&k->changed);
 	return 0;
 }
 
@@ -129,12 +125,10 @@ static void destroy(struct thread_keys *k)
 static bool await_end(struct thread_keys *k)
 {
 	const uint64_t until = clock_now_ns() + THREAD_KEYS_PATIENCE_NS;
-	const struct timespec time = { .tv_sec = (time_t)(until / 1000000000),
-				       .tv_nsec = (long)(until % 1000000000) };
 	int err = 0;
 
 	while (k->is_started && !k->has_ended && err == 0)
-		err = pthread_cond_timedwait(&k->changed, &k->lock, &time);
+		err = cond_wait_until(&k->changed, &k->lock, until);
 	return !k->is_started || k->has_ended;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/file_stat.h"
 #include "cache/stored_file.h"
 #include "elf/mapped_file.h"
@@ -91,17 +92,13 @@ static struct fetch_payer find_payer(uid_t user, dev_t device)
 int finders_new(struct starter *starter, struct finders **ret)
 {
 	struct finders *f = calloc(1, sizeof(*f));
-	pthread_condattr_t monotonic;
 
 	*ret = f;
 	if (!f)
 		return -ENOMEM;
 	f->starter = starter;
 	pthread_mutex_init(&f->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->freed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&f->freed);
 	return 0;
 }
 
@@ -187,8 +184,6 @@ static struct finder *find_free(struct finders *f, const struct fetch_payer *pay
 static int wait_for_one(struct finders *f, const struct question *q, bool is_new, uint64_t until,
 			struct finder **ret)
 {
-	const struct timespec end = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
-
 	for (;;) {
 		uint64_t now = clock_now_ns();
 		bool known = is_known(f, q->device, now);
@@ -206,7 +201,7 @@ static int wait_for_one(struct finders *f, const struct question *q, bool is_new
 			(*ret)->payer = q->payer;
 			return 0;
 		}
-		if (pthread_cond_timedwait(&f->freed, &f->lock, &end) == ETIMEDOUT)
+		if (cond_wait_until(&f->freed, &f->lock, until) == -ETIMEDOUT)
 			return -EBUSY;
 	}
 }
