@@ -27,6 +27,7 @@ struct track_options {
 	bool is_labelled; /* with the labels of processes */
 };
 
+/* For a store, backends, a recent flame graph: in this order. */
 #define RUN_TRACKS 3
 
 struct run_options {

@@ -41,10 +41,10 @@ struct process {
 	bool blocked_asked;     /* its threads were looked at, if they are blocked already */
 	struct binary *program; /* of which that is still unknown; NULL: none */
 	uint64_t as_of;         /* the mappings are those of this time: older records are in them */
-	uint64_t read;          /* when they were last read, */
-	uint64_t read_ns;       /* and the CPU time that took; 0: not worth noting */
-	uint64_t published;     /* when it was made for the kernel, */
-	uint64_t looked_back;   /* and when the last one was for samples before it */
+	uint64_t read;          /* when the mappings were last read */
+	uint64_t read_ns;       /* CPU time that took; 0: too little to matter */
+	uint64_t published;     /* when the snapshot was made for the kernel */
+	uint64_t looked_back;   /* when one was last made for samples before that */
 	bool changed;           /* the mappings are newer than the snapshot */
 	bool is_due;            /* it is in the table's list of those that are */
 	struct process **due;   /* that list; NULL: it is in no table */
@@ -109,6 +109,7 @@ struct process_table {
 	bool has_warned_of_file; /* of a file that cannot be opened without a capability */
 };
 
+/* The caller keeps both. publish: 0, or a negative errno, which ends the run. */
 void process_table_init(struct process_table *table, struct pool *pool,
 			struct binary_store *binaries,
 			int (*publish)(void *arg, pid_t pid, uint32_t cell), void *arg);
@@ -135,7 +136,8 @@ int process_table_meet(struct process_table *table, pid_t pid, uint64_t now);
 
 /*
  * perf's records. Processes that are not in the table are ignored; a child of one that is in it is
- * added.
+ * added. The functions copy names, and return 0, or -ENOMEM or another negative errno, which ends the
+ * run.
  */
 struct mmap_record {
 	pid_t pid;

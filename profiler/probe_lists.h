@@ -21,8 +21,8 @@ struct probe_lists {
 
 /*
  * Makes them, and sets the places' cookies to their numbers. Parameters that are given by name are
- * looked up in debug information of a user's file, by the parsers. Logs errors. 0 or a negative errno; probe_lists_done()
- * frees *ret.
+ * looked up in debug information of a user's file, by the parsers. Logs errors. 0 or a negative errno;
+ * probe_lists_done() frees *ret.
  */
 int probe_lists_make(struct parsers *parsers, uid_t user, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret);

@@ -89,7 +89,7 @@ static void end_peer(struct probe_server *s, struct probe_peer *peer)
 	probe_peer_done(peer, parsers_finders(s->parsers));
 }
 
-/* Who has closed the connection may have to wait long for the turn in which that is read. */
+/* A closed connection would keep its place until its turn, which may be far off. */
 static void end_gone(struct probe_server *s)
 {
 	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
@@ -241,7 +241,7 @@ static bool is_of_namespace(const struct ucred *who)
 	return who->uid == 0 || (process_user(who->pid, &user) == 0 && user == who->uid);
 }
 
-/* One who is not known is a stranger. */
+/* The peer's credentials; PROBE_PEER_STRANGER if unknown or of another user namespace. */
 static void know(int peer, struct ucred *ret)
 {
 	if (probe_peer_know(peer, ret) < 0)
@@ -296,7 +296,10 @@ static int on_connect(void *arg, int fd)
 	return 0;
 }
 
-/* Who has connected and was not accepted may have sent something, too, and it is theirs. */
+/*
+ * Connections still in the backlog may carry descriptors, whose close may block: their user's finder closes
+ * them.
+ */
 static void close_others(struct probe_server *s)
 {
 	int peer;

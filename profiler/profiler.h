@@ -47,13 +47,13 @@ struct thread_set;
  */
 struct profiler;
 
-/* Defaults. */
-/* Of what is allocated, a sample in so many bytes; at most */
+/* The default mean of allocated bytes per sample, and its maximum. */
 #define ALLOC_INTERVAL (512u << 10)
 #define ALLOC_GREATEST_INTERVAL (1u << 30)
+/* Defaults: samples per second and CPU; frames of a stack. */
 #define PROFILER_HZ 99
 #define PROFILER_FRAMES 1024
-/* Shorter intervals are nearly always immediate wake-ups. */
+/* The default of the shortest time off the CPU: what is shorter is nearly always an immediate wake-up. */
 #define PROFILER_MIN_BLOCK_NS 1000
 
 /* The native frames of interpreters. */

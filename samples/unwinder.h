@@ -49,8 +49,10 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk);
  */
 int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint64_t address);
 
+/* The caller keeps the pool. 0 or -ENOMEM. */
 int unwinder_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,
 		 struct unwinder **ret);
+/* NULL is allowed. Returns NULL. */
 struct unwinder *unwinder_free(struct unwinder *unwinder);
 
 struct unwinder_result {
