@@ -16,8 +16,8 @@
 #define MAX_STACK_SIZE (8ULL << 20)
 
 /*
- * Sends the next chunk of a stack. Returns 1 if it was the last: the memory ends or the ring is
- * full.
+ * Sends the next chunk of a stack. Returns 1 at the end: of the memory, of what may be sent, or the ring
+ * is full.
  */
 static long send_chunk(__u32 i, void *ctx)
 {
@@ -26,6 +26,8 @@ static long send_chunk(__u32 i, void *ctx)
 	void *ring = sample_ring(&s->walk.out.sample);
 	__u32 size = 0;
 
+	if (!ring || s->walk.out.sample.n_chunks >= s->max_chunks || s->n_region == s->max_region)
+		return 1;
 	for (__u32 page = 0; page < DP_CHUNK_PAGES; page++) {
 		if (chunk->start + size >= s->chunk_limit ||
 		    bpf_probe_read_user(s->bytes + page * DP_USER_PAGE_SIZE, DP_USER_PAGE_SIZE,
@@ -33,8 +35,6 @@ static long send_chunk(__u32 i, void *ctx)
 			break;
 		size += DP_USER_PAGE_SIZE;
 	}
-	if (!ring || s->walk.out.sample.n_chunks >= s->max_chunks || s->n_region == s->max_region)
-		return 1;
 	if (size == 0) {
 		/*
 		 * A page that is being faulted in is still empty, as is one in the middle of a
