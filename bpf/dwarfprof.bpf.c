@@ -108,7 +108,7 @@ struct scratch {
 	__u64 hole_limit; /* untouched pages below this address are skipped */
 	__u32 n_region;   /* chunks of this stack so far */
 	__u32 max_region; /* and at most */
-	__u32 max_chunks; /* limit for all stacks of the sample, if the walk is to be finished */
+	__u32 max_chunks; /* limit for all stacks of the sample */
 	__u32 unverified; /* samples since the last verified one */
 	struct shares shares;
 	struct dp_chunk chunk;
