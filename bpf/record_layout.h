@@ -130,7 +130,7 @@ struct dp_names {
  *   | time_ns                                               |
  *   | start                                                 |
  *   +---------------------------+-------------+-------------+
- *   | n_bytes                   | in_syscall  | is_last     |
+ *   | n_bytes                   | in_syscall  | is_cut      |
  *   +---------------------------+-------------+-------------+
  *   | regs, by DWARF number                                 |
  *   +-------------------------------------------------------+
@@ -144,7 +144,7 @@ struct dp_chunk {
 	__u64 start;   /* address of the first byte */
 	__u32 n_bytes;
 	__u16 in_syscall;    /* the program counter is behind a system call instruction */
-	__u16 is_last;       /* the last chunk of this stack */
+	__u16 is_cut;        /* behind it, the limit on chunks has cut the copy off */
 	struct dp_regs regs; /* of the sample, the same in all of its chunks */
 };
 

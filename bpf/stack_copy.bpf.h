@@ -45,7 +45,7 @@ static long send_chunk(__u32 i, void *ctx)
 	}
 	chunk->part.size = (__u16)(sizeof(*chunk) + size);
 	chunk->n_bytes = size;
-	chunk->is_last = s->n_region + 1 == s->max_region;
+	chunk->is_cut = s->n_region + 1 == s->max_region;
 	if (bpf_ringbuf_output(ring, chunk, sizeof(*chunk) + size, wakeup_flags(ring)) < 0)
 		return 1;
 	chunk->start += size;

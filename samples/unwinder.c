@@ -70,8 +70,8 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk)
 	part->bytes = bytes;
 	part->size += chunk->n_bytes;
 	(*copy)->n_bytes += chunk->n_bytes;
-	/* The last chunk is smaller if the memory ended. */
-	part->cut = chunk->n_bytes == DP_CHUNK_SIZE || chunk->is_last;
+	/* A last one that is smaller ends where the memory does, unless a limit was met. */
+	part->cut = chunk->n_bytes == DP_CHUNK_SIZE || chunk->is_cut;
 	return 0;
 }
 

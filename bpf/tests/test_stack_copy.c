@@ -39,7 +39,7 @@ static struct task_struct current = {
 static unsigned int n_reads, n_alternate;
 static struct {
 	uint64_t start, end;
-	bool is_last;
+	bool is_cut;
 } chunks[DP_MAX_CHUNKS + 1];
 static unsigned int n_chunks;
 
@@ -69,7 +69,7 @@ static long bpf_ringbuf_output(void *ring, const struct dp_chunk *chunk, uint64_
 	cr_assert(n_chunks < DP_MAX_CHUNKS);
 	chunks[n_chunks].start = chunk->start;
 	chunks[n_chunks].end = chunk->start + chunk->n_bytes;
-	chunks[n_chunks].is_last = chunk->is_last;
+	chunks[n_chunks].is_cut = chunk->is_cut;
 	n_chunks++;
 	return 0;
 }
@@ -133,7 +133,7 @@ Test(stack_copy, begins_at_the_stack_pointer)
 	cr_assert_eq(n_chunks, 2);
 	cr_assert(chunks[0].start == NORMAL_END - 5 * PAGE && chunks[0].end == NORMAL_END - PAGE &&
 		  chunks[1].end == NORMAL_END);
-	cr_assert(!chunks[1].is_last, "the memory ends");
+	cr_assert(!chunks[1].is_cut, "the memory ends");
 }
 
 /* The root is at the normal stack's end, whatever the alternate one takes of the room. */
@@ -155,7 +155,7 @@ Test(stack_copy, has_parts_of_both_stacks)
 {
 	copy_both(30, 64, 4);
 	cr_assert_eq(n_chunks, 8);
-	cr_assert(chunks[3].end == ALTERNATE + 16 * PAGE && chunks[3].is_last);
+	cr_assert(chunks[3].end == ALTERNATE + 16 * PAGE && chunks[3].is_cut);
 	cr_assert(chunks[4].start == NORMAL_END - 16 * PAGE && chunks[7].end == NORMAL_END);
 	/* Of the normal one, no more than that. */
 	copy_both(1, 64, 64);
@@ -167,7 +167,7 @@ Test(stack_copy, has_parts_of_both_stacks)
 Test(stack_copy, reads_only_what_it_sends)
 {
 	copy(NORMAL_START, 8, 8);
-	cr_assert(n_chunks == 8 && chunks[7].is_last);
+	cr_assert(n_chunks == 8 && chunks[7].is_cut);
 	cr_assert_eq(n_reads, 8 * DP_CHUNK_PAGES);
 	copy_both(64, 8, 8);
 	cr_assert(n_chunks == 8 && chunks[7].end == ALTERNATE + 32 * PAGE);
