@@ -17,7 +17,7 @@ static __always_inline __u64 chain_word(const struct walk_runtime *r, __u32 at)
 
 static __always_inline int chain_read_word(struct walk *w, __u64 *ret, __u64 address)
 {
-	return port_read_user(w, ret, sizeof(*ret), address);
+	return walk_peek(w, ret, sizeof(*ret), address);
 }
 
 /* The address of the variable; 0: the thread has none yet. Returns 0 or negative. */
@@ -79,11 +79,11 @@ static __always_inline int chain_read_line(struct walk *w, const struct dp_runti
 	struct walk_runtime *r = &w->runtime;
 	__u64 at = f->code + r->chain.first_line;
 
-	if (port_read_user(w, &r->n_steps, sizeof(r->n_steps), f->code + r->chain.n_steps) < 0)
+	if (walk_peek(w, &r->n_steps, sizeof(r->n_steps), f->code + r->chain.n_steps) < 0)
 		return -1;
 	if (f->position - steps < (__u64)r->n_steps * r->chain.step_size)
 		at = f->position + r->chain.step_line;
-	return port_read_user(w, &r->line, sizeof(r->line), at);
+	return walk_peek(w, &r->line, sizeof(r->line), at);
 }
 
 /* Sets w->runtime.hash to that of a string's text, over the bytes of the frame. Returns 0 or negative. */
@@ -101,8 +101,9 @@ PORT_GLOBAL int chain_hash_text(struct walk *w, __u64 string)
 	if (r->text_size < size)
 		size = (__u32)r->text_size;
 	__builtin_memset(r->bytes, 0, sizeof(r->bytes));
-	if (port_read_user(w, r->bytes, port_index(size, DP_CHAIN_TEXT_SIZE + 1),
-			   string + sizeof(__u64)) < 0)
+	w->at.cost += WALK_COST_READ;
+	if (walk_peek(w, r->bytes, port_index(size, DP_CHAIN_TEXT_SIZE + 1),
+		      string + sizeof(__u64)) < 0)
 		return -1;
 	r->hash = r->text_size;
 	for (__u32 i = 0; i < DP_CHAIN_TEXT_WORDS; i++)
@@ -250,12 +251,12 @@ static long chain_frame_step(__u32 i, void *ctx)
 		r->head.outcome = DP_RUNTIME_COMPLETE;
 		return 1;
 	}
-	if (r->head.n >= DP_MAX_RUNTIME_FRAMES)
+	if (r->head.n >= DP_MAX_RUNTIME_FRAMES || runtime_is_over(w))
 		return 1;
 	size = port_opaque(size);
 	if (size > DP_PYTHON_FRAME_SIZE)
 		size = DP_PYTHON_FRAME_SIZE;
-	if (port_read_user(w, r->bytes, size, r->at) < 0)
+	if (walk_peek(w, r->bytes, size, r->at) < 0)
 		goto fault;
 	r->at = r->chain.stride != 0 ? r->at + r->chain.stride : chain_word(r, r->chain.next);
 	if (chain_add_frame(w) < 0)

@@ -267,9 +267,8 @@ static __always_inline void sample_share(struct scratch *s)
 	s->is_walked = true;
 }
 
-/* Walks the user stack whose registers are in w->in.regs. It may have to be short. */
-static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, int mode,
-					 int is_short)
+/* Walks the user stack whose registers are in w->in.regs, as if w->at.cost were used up. */
+static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, int mode)
 {
 	struct walk *w = &s->walk;
 	enum dp_outcome outcome;
@@ -282,7 +281,7 @@ static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, i
 	if (outcome == DP_WALKING && dp_unwind != DP_UNWIND_COPY) {
 		w->in.unwind = dp_unwind;
 		w->in.max_frames = dp_max_frames;
-		walk_run_from(w, is_short ? WALK_MAX_COST - SHARE_FREE_COST : 0);
+		walk_run_from(w, w->at.cost);
 		sample_share(s);
 	} else {
 		w->out.frames[0] = DP_FRAME_ADDRESS(w->in.regs.reg[DP_REG_PC]);
@@ -314,14 +313,12 @@ static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, i
 static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int mode)
 {
 	struct walk *w = &s->walk;
-	int is_short = 0;
 
-	w->at.cost = 0;
 	if (w->out.sample.time_ns < s->shares.until)
-		is_short = walk_is_short(s);
-	walk_or_copy(s, cell, mode, is_short);
-	if (w->at.cost > SHARE_FREE_COST || w->out.sample.n_chunks > SHARE_FREE_CHUNKS)
-		walk_charge(s, is_short);
+		walk_shorten(s);
+	walk_or_copy(s, cell, mode);
+	if (w->runtime.is_short && w->out.sample.outcome == DP_WALK_LIMIT)
+		w->out.sample.outcome = DP_WALK_SHARE;
 }
 
 /* Appends the kernel frames to the user frames, if they are wanted. */
@@ -360,8 +357,8 @@ static __always_inline void names_remember(struct scratch *s, __u32 ring_number)
 		s->sent_names[i] = name_word(&s->walk, i);
 }
 
-/* Sends the sample, of a probe, of a signal, or of another event. True if the ring had room. */
-static __always_inline bool sample_output(struct scratch *s, bool is_probe, const void *siginfo)
+/* Reads what else the sample has, and sends it: see sample_output(). */
+static __always_inline bool sample_put(struct scratch *s, bool is_probe, const void *siginfo)
 {
 	struct walk *w = &s->walk;
 	__u32 ring_number = sample_ring_number(&w->out.sample);
@@ -406,6 +403,16 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe, cons
 	return true;
 }
 
+/* Sends the sample, of a probe, of a signal, or of another event. True if the ring had room. */
+static __always_inline bool sample_output(struct scratch *s, bool is_probe, const void *siginfo)
+{
+	bool is_sent = sample_put(s, is_probe, siginfo);
+
+	if (s->walk.at.cost > SHARE_FREE_COST || s->walk.out.sample.n_chunks > SHARE_FREE_CHUNKS)
+		sample_charge(s);
+	return is_sent;
+}
+
 static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 {
 	if (!sample_output(s, false, NULL))
@@ -431,8 +438,10 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	s->max_chunks = DP_MAX_CHUNKS;
 	w->at.n_frames = 0;
 	w->at.fresh = 0;
+	w->at.cost = 0;
 	w->in.in_syscall = 0;
 	w->labels.mapping = w->runtime.mapping = 0;
+	w->runtime.is_short = 0;
 	w->runtime.head.n = 0;
 	names_read(w);
 }

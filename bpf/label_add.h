@@ -43,8 +43,8 @@ static __always_inline void labels_add(struct walk *w, const struct label_pair *
 	to[0] = (__u8)key_size;
 	to[1] = (__u8)value_size;
 	to += sizeof(struct dp_label);
-	if (port_read_user(w, to, key_size, label->key.at) < 0 ||
-	    port_read_user(w, to + key_size, value_size, label->value.at) < 0) {
+	if (walk_peek(w, to, key_size, label->key.at) < 0 ||
+	    walk_peek(w, to + key_size, value_size, label->value.at) < 0) {
 		labels_leave_out(w, 1);
 		return;
 	}

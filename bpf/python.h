@@ -25,14 +25,12 @@ static __always_inline int python_find_loop(struct walk *w, __u64 loop)
 	struct walk_runtime *r = &w->runtime;
 	__u64 previous;
 
-	if (port_read_user(w, &previous, sizeof(previous), loop + r->python.c_previous) < 0 ||
-	    port_read_user(w, &r->innermost, sizeof(r->innermost), loop + r->python.c_frame - 1) <
-		    0)
+	if (walk_peek(w, &previous, sizeof(previous), loop + r->python.c_previous) < 0 ||
+	    walk_peek(w, &r->innermost, sizeof(r->innermost), loop + r->python.c_frame - 1) < 0)
 		return -1;
 	if (previous == 0)
 		r->below = 0;
-	else if (port_read_user(w, &r->below, sizeof(r->below), previous + r->python.c_frame - 1) <
-		 0)
+	else if (walk_peek(w, &r->below, sizeof(r->below), previous + r->python.c_frame - 1) < 0)
 		return -1;
 	return 0;
 }
@@ -43,8 +41,7 @@ static __always_inline int python_find_frames(struct walk *w)
 	struct walk_runtime *r = &w->runtime;
 
 	r->below = 0;
-	if (port_read_user(w, &r->innermost, sizeof(r->innermost), r->at + r->python.thread_frame) <
-	    0)
+	if (walk_peek(w, &r->innermost, sizeof(r->innermost), r->at + r->python.thread_frame) < 0)
 		return -1;
 	return r->python.c_frame != 0 && r->innermost != 0 ? python_find_loop(w, r->innermost) : 0;
 }
@@ -61,6 +58,8 @@ static long python_thread_step(__u32 i, void *ctx)
 	struct walk_runtime *r = &w->runtime;
 	__u64 id;
 
+	if (runtime_is_over(w))
+		return 1;
 	if (r->at == 0) {
 		__u64 interpreter = r->interpreter;
 
@@ -69,14 +68,13 @@ static long python_thread_step(__u32 i, void *ctx)
 				r->head.outcome = DP_RUNTIME_NO_THREAD;
 			return 1;
 		}
-		if (port_read_user(w, &r->at, sizeof(r->at), interpreter + r->python.first_thread) <
-			    0 ||
-		    port_read_user(w, &r->interpreter, sizeof(r->interpreter),
-				   interpreter + r->python.next_interpreter) < 0)
+		if (walk_peek(w, &r->at, sizeof(r->at), interpreter + r->python.first_thread) < 0 ||
+		    walk_peek(w, &r->interpreter, sizeof(r->interpreter),
+			      interpreter + r->python.next_interpreter) < 0)
 			goto fault;
 		return 0;
 	}
-	if (port_read_user(w, &id, sizeof(id), r->at + r->python.thread_id) < 0)
+	if (walk_peek(w, &id, sizeof(id), r->at + r->python.thread_id) < 0)
 		goto fault;
 	if (id == r->self) {
 		if (python_find_frames(w) < 0)
@@ -85,7 +83,7 @@ static long python_thread_step(__u32 i, void *ctx)
 		if (r->innermost != 0 || r->below != 0)
 			return 1;
 	}
-	if (port_read_user(w, &r->at, sizeof(r->at), r->at + r->python.next_thread) < 0)
+	if (walk_peek(w, &r->at, sizeof(r->at), r->at + r->python.next_thread) < 0)
 		goto fault;
 	return 0;
 fault:
@@ -118,9 +116,8 @@ static __always_inline void python_find(struct walk *w)
 	r->innermost = 0;
 	r->self = port_thread_base(w);
 	r->head.outcome = DP_RUNTIME_READ_FAULT;
-	if (r->self == 0 ||
-	    port_read_user(w, &r->interpreter, sizeof(r->interpreter),
-			   r->bias + r->python.runtime + r->python.interpreters) < 0)
+	if (r->self == 0 || walk_peek(w, &r->interpreter, sizeof(r->interpreter),
+				      r->bias + r->python.runtime + r->python.interpreters) < 0)
 		return;
 	r->head.outcome = DP_RUNTIME_MANY_THREADS;
 	port_loop(DP_MAX_RUNTIME_THREADS, python_thread_step, &ref);
@@ -139,9 +136,8 @@ static __always_inline int python_leave_copy(struct walk *w, __u64 code, __u64 *
 	struct walk_runtime *r = &w->runtime;
 	__u64 number = (__u32)python_word(r, r->python.copy), at;
 
-	if (port_read_user(w, &at, sizeof(at), code + r->python.copies) < 0 ||
-	    port_read_user(w, &at, sizeof(at), at + DP_PYTHON_COPIES_HEAD + number * sizeof(at)) <
-		    0)
+	if (walk_peek(w, &at, sizeof(at), code + r->python.copies) < 0 ||
+	    walk_peek(w, &at, sizeof(at), at + DP_PYTHON_COPIES_HEAD + number * sizeof(at)) < 0)
 		return -1;
 	*position += code - at;
 	return 0;
@@ -159,7 +155,7 @@ static __always_inline int python_is_own(struct walk *w, __u64 code, __u64 name,
 
 	if (line != 0 || r->python.entry_kind != DP_PYTHON_ENTRY_LINK)
 		return 0;
-	if (port_read_user(w, &file, sizeof(file), code + r->python.filename) < 0)
+	if (walk_peek(w, &file, sizeof(file), code + r->python.filename) < 0)
 		return -1;
 	return file == name;
 }
@@ -178,9 +174,9 @@ static __always_inline int python_add(struct walk *w)
 	__u32 line;
 	int is_own;
 
-	if (port_read_user(w, &name, sizeof(name), code + r->python.name) < 0 ||
-	    port_read_user(w, &line, sizeof(line), code + r->python.line) < 0 ||
-	    port_read_user(w, &hash, sizeof(hash), name + r->python.hash) < 0)
+	if (walk_peek(w, &name, sizeof(name), code + r->python.name) < 0 ||
+	    walk_peek(w, &line, sizeof(line), code + r->python.line) < 0 ||
+	    walk_peek(w, &hash, sizeof(hash), name + r->python.hash) < 0)
 		return -1;
 	is_own = python_is_own(w, code, name, line);
 	if (is_own != 0)
@@ -224,12 +220,12 @@ static long python_frame_step(__u32 i, void *ctx)
 		r->head.outcome = DP_RUNTIME_COMPLETE;
 		return 1;
 	}
-	if (r->head.n >= DP_MAX_RUNTIME_FRAMES)
+	if (r->head.n >= DP_MAX_RUNTIME_FRAMES || runtime_is_over(w))
 		return 1;
 	size = port_opaque(size);
 	if (size > DP_PYTHON_FRAME_SIZE)
 		size = DP_PYTHON_FRAME_SIZE;
-	if (port_read_user(w, r->bytes, size, r->at) < 0)
+	if (walk_peek(w, r->bytes, size, r->at) < 0)
 		goto fault;
 	entry = r->bytes[port_index(r->python.entry & (DP_PYTHON_FRAME_SIZE - 1),
 				    DP_PYTHON_FRAME_SIZE)];

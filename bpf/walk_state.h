@@ -48,9 +48,15 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 #define WALK_COST_LOOKUP 32    /* an address that is not in the cache */
 #define WALK_COST_READ 22      /* of the walked process's memory, at most a page */
 #define WALK_COST_WORD 10      /* of a word of it, such as a cookie */
-#define WALK_COST_PEEK 6       /* of a few bytes of a JVM's tables, which each frame needs again */
+#define WALK_COST_PEEK 6       /* of a few bytes of a runtime, near which each frame reads again */
 #define WALK_COST_FAULT 100    /* more, if it cannot be read */
 #define WALK_COST_URETPROBE 99 /* to find what a uretprobe replaced */
+
+/*
+ * What is read beside the walk counts as well: labels, which are few, and frames of runtimes. For these there
+ * is as much again: 1,024 frames of Python, which an honest thread may have, take 4,096 reads.
+ */
+#define RUNTIME_MAX_COST (2 * WALK_MAX_COST)
 
 /* The verifier requires room for a whole label at any offset. */
 #define WALK_LABEL_SLACK (sizeof(struct dp_label) + 2 * (DP_LABEL_CUT + 1) + 6)
@@ -342,10 +348,10 @@ struct walk_perl {
 
 /* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
 struct walk_runtime {
-	__u32 mapping; /* 0: none */
-	__u32 other;   /* another one's */
-	__u32 first;   /* where its frames begin */
-	__u32 zero;
+	__u32 mapping;  /* 0: none */
+	__u32 other;    /* another one's */
+	__u32 first;    /* where its frames begin */
+	__u32 is_short; /* no more is read than WALK_MAX_COST allows */
 	__u64 bias;
 	__u64 self;        /* the thread's pthread_self() */
 	__u64 interpreter; /* the next one to search */
@@ -448,6 +454,22 @@ static __always_inline struct walk_trail *walk_trail(struct walk *w, __u32 n)
 static __always_inline __u32 walk_is_over(const struct walk *w)
 {
 	return w->at.cost > WALK_MAX_COST;
+}
+
+/* True if the frames of runtimes have cost too much to continue. */
+static __always_inline __u32 runtime_is_over(const struct walk *w)
+{
+	return w->at.cost > (w->runtime.is_short ? WALK_MAX_COST : RUNTIME_MAX_COST);
+}
+
+/* Reads what no rule of the walk needs, and charges for it. */
+static __always_inline int walk_peek(struct walk *w, void *dst, __u32 size, __u64 address)
+{
+	w->at.cost += WALK_COST_PEEK;
+	if (port_read_user(w, dst, size, address) == 0)
+		return 0;
+	w->at.cost += WALK_COST_FAULT;
+	return -1;
 }
 
 /*

@@ -97,6 +97,7 @@ static void expect(enum dp_runtime_outcome outcome, unsigned int n)
 {
 	const struct dp_runtime *head = &w->walk.runtime.head;
 
+	w->walk.at.cost = 0;
 	cr_assert_eq(runtime_read(&w->walk), n > 0 || outcome != DP_RUNTIME_COMPLETE);
 	cr_assert(head->outcome == outcome, "outcome %d", head->outcome);
 	cr_assert(head->n == n, "%d frames", head->n);
@@ -550,6 +551,18 @@ Test(chain, lists_without_end_end)
 	put_frame(1, SKIP);
 	put_frame(2, SKIP);
 	expect(DP_RUNTIME_MANY_FRAMES, 0);
+}
+
+/* Frames that take more reads are fewer. */
+Test(chain, lists_are_limited_by_their_cost)
+{
+	put_list();
+	world_poke(w, frame_at(2) + NEXT, frame_at(0));
+	w->walk.at.cost = RUNTIME_MAX_COST - 3 * WALK_COST_PEEK * 10;
+	cr_assert(runtime_read(&w->walk));
+	cr_expect_eq(w->walk.runtime.head.outcome, DP_RUNTIME_MANY_FRAMES);
+	cr_expect(w->walk.runtime.head.n > 3 && w->walk.runtime.head.n < 12, "%u frames",
+		  w->walk.runtime.head.n);
 }
 
 Test(chain, unreadable_memory_ends_it)

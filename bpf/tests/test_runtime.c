@@ -424,8 +424,11 @@ Test(runtime, lists_without_end_end)
 	world_poke(w, thread + ID, SELF);
 	world_poke(w, thread + FRAME, frame);
 	world_poke(w, frame + PREVIOUS, frame);
+	/* So many have room in what a sample may cost. */
+	w->walk.at.cost = 0;
 	cr_assert(runtime_read(&w->walk));
 	expect(DP_RUNTIME_MANY_FRAMES, DP_MAX_RUNTIME_FRAMES);
+	w->walk.at.cost = 0;
 	/* Of frames that are none. */
 	layout()->python.entry_kind = DP_PYTHON_ENTRY_LINK;
 	poke_byte(frame + ENTRY, LINK);
@@ -433,6 +436,66 @@ Test(runtime, lists_without_end_end)
 	cr_assert(runtime_read(&w->walk));
 	expect(DP_RUNTIME_MANY_FRAMES, 0);
 	cr_assert(w->n_reads - n_reads < 3 * DP_MAX_RUNTIME_FRAMES);
+}
+
+/* Each frame takes seven reads: its own, four of its code, and two of a copy of its instructions. */
+static void put_costly_frames(void)
+{
+	uint64_t object = put_code(1, 0), frame = put_frame(0, object, 0x100, 0);
+
+	put_thread(put_interpreter(0), 0, SELF, frame);
+	world_poke(w, frame + PREVIOUS, frame);
+	world_poke(w, object + FILENAME, object);
+	world_poke(w, object + COPIES, object);
+	layout()->python.entry_kind = DP_PYTHON_ENTRY_LINK;
+	layout()->python.copies = COPIES;
+	layout()->python.copy = COPY;
+}
+
+static void expect_cost(uint32_t limit, unsigned int n)
+{
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_MANY_FRAMES, n);
+	cr_assert(w->walk.at.cost > limit && w->walk.at.cost <= limit + 7 * WALK_COST_PEEK,
+		  "cost %u", w->walk.at.cost);
+}
+
+/* Five reads lead to the frames. */
+Test(runtime, frames_are_limited_by_their_cost)
+{
+	const unsigned int of_frame = 7 * WALK_COST_PEEK, first = 5 * WALK_COST_PEEK;
+
+	put_costly_frames();
+	expect_cost(RUNTIME_MAX_COST, (RUNTIME_MAX_COST - first) / of_frame + 1);
+	/* Of a process that is over its share. */
+	w->walk.at.cost = WALK_MAX_COST - 1000;
+	w->walk.runtime.is_short = 1;
+	expect_cost(WALK_MAX_COST, (1000 - first) / of_frame + 1);
+	/* After a walk that has taken all of it. */
+	w->walk.at.cost = WALK_MAX_COST + 1;
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_MANY_THREADS, 0);
+}
+
+Test(runtime, threads_are_limited_by_their_cost)
+{
+	uint64_t thread = put_thread(put_interpreter(0), 0, SELF + 1, 0);
+
+	world_poke(w, thread + NEXT, thread);
+	w->walk.at.cost = RUNTIME_MAX_COST - 100;
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_MANY_THREADS, 0);
+	cr_assert(w->n_reads < 100 / WALK_COST_PEEK + 3);
+}
+
+/* To try to read what is not there takes longest. */
+Test(runtime, unreadable_memory_costs_more)
+{
+	put_thread(put_interpreter(0), 0, SELF, 8);
+	cr_assert(runtime_read(&w->walk));
+	expect(DP_RUNTIME_READ_FAULT, 0);
+	cr_assert(w->walk.at.cost == (uint32_t)w->n_reads * WALK_COST_PEEK + WALK_COST_FAULT, "cost %u",
+		  w->walk.at.cost);
 }
 
 Test(runtime, unreadable_memory_ends_it)
