@@ -407,11 +407,19 @@ struct dp_snapshot {
 /* A task switch or a crash, interrupted by the CPU's sampling event; or an event of the kernel and a crash */
 #define DP_WALL_LEVELS 2
 
+/* Why a sample could not be sent. */
+enum dp_lost {
+	DP_LOST_NOT,
+	DP_LOST_FULL,      /* the ring buffer had no room */
+	DP_LOST_BUSY,      /* all levels were in use */
+	DP_LOST_UNTRACKED, /* of an off-CPU interval: DP_MAX_BLOCKED threads have one already */
+	DP_N_LOST,         /* a power of two */
+};
+
 /* Samples that could not be sent, by CPU. */
 struct dp_losses {
-	__u64 full;    /* the ring buffer had no room */
-	__u64 busy;    /* all levels were in use */
-	__u64 time_ns; /* blocked time of these samples */
+	__u64 samples[DP_N_LOST]; /* by enum dp_lost */
+	__u64 time_ns;            /* blocked time of these samples */
 };
 
 /*
@@ -459,7 +467,7 @@ struct dp_blocked {
 	__u64 ran_ns;   /* CPU time that it had used until then */
 	__u32 tid;      /* as in the sample */
 	__u32 weight;   /* of the sample */
-	__u32 is_lost;  /* the sample could not be sent */
+	__u32 lost;     /* why the sample could not be sent: enum dp_lost */
 	__u32 zero;
 };
 
@@ -514,6 +522,7 @@ DP_ASSERT(sizeof(struct dp_snapshot) + DP_MAX_MAPPINGS * sizeof(struct dp_mappin
 			  sizeof(struct dp_hotspot) <=
 		  DP_SEGMENT_SIZE,
 	  "a snapshot lies in one segment");
+DP_ASSERT((DP_N_LOST & (DP_N_LOST - 1)) == 0, "a mask bounds a reason");
 DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");
 DP_ASSERT(sizeof(struct dp_thread) == 80 + sizeof(struct dp_regs),
 	  "addresses follow the thread's header");

@@ -245,7 +245,7 @@ int dp_end_alloc(struct pt_regs *ctx)
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
 	sample_user_stack(s, cell, mode);
 	if (!sample_output(s, true, NULL))
-		count_loss(cpu, true);
+		count_loss(cpu, DP_LOST_FULL);
 	scratch_release(s);
 	return 0;
 }

@@ -141,12 +141,12 @@ DP_ASSERT(__builtin_offsetof(struct scratch, bytes) ==
 		  __builtin_offsetof(struct scratch, chunk) + sizeof(struct dp_chunk),
 	  "the bytes follow the chunk's header");
 
-static __always_inline void count_loss(__u32 cpu, bool full)
+static __always_inline void count_loss(__u32 cpu, enum dp_lost why)
 {
 	struct dp_losses *losses = bpf_map_lookup_elem(&dp_losses, &cpu);
 
 	if (losses)
-		__sync_fetch_and_add(full ? &losses->full : &losses->busy, 1);
+		__sync_fetch_and_add(&losses->samples[port_index(why, DP_N_LOST)], 1);
 }
 
 static __always_inline struct scratch *scratch_find(__u32 cpu)
@@ -173,7 +173,7 @@ static __always_inline struct scratch *scratch_claim(__u32 cpu)
 	struct scratch *s = scratch_find(cpu);
 
 	if (!s)
-		count_loss(cpu, false);
+		count_loss(cpu, DP_LOST_BUSY);
 	return s;
 }
 
@@ -416,7 +416,7 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe, cons
 static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 {
 	if (!sample_output(s, false, NULL))
-		count_loss(cpu, true);
+		count_loss(cpu, DP_LOST_FULL);
 }
 
 static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum dp_event event,
@@ -592,7 +592,7 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), time_ns);
 	sample_user_stack(s, cell, mode);
 	if (!sample_output(s, true, NULL))
-		count_loss(cpu, true);
+		count_loss(cpu, DP_LOST_FULL);
 	scratch_release(s);
 	return 0;
 }

@@ -503,8 +503,9 @@ void session_losses(const struct session *s, struct session_losses *ret)
 		struct dp_losses losses;
 
 		if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses) == 0) {
-			ret->full += losses.full;
-			ret->nested += losses.busy;
+			ret->full += losses.samples[DP_LOST_FULL];
+			ret->nested += losses.samples[DP_LOST_BUSY];
+			ret->untracked += losses.samples[DP_LOST_UNTRACKED];
 			ret->time_ns += losses.time_ns;
 		}
 	}

@@ -215,6 +215,7 @@ struct session_losses {
 	uint64_t nested;     /* too many interrupted each other on a CPU */
 	uint64_t missed;     /* the kernel's tracer did not call for them */
 	uint64_t unreadable; /* records that are no samples */
+	uint64_t untracked;  /* too many threads were blocked */
 	uint64_t time_ns;    /* blocked time of those without room */
 };
 

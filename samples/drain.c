@@ -569,9 +569,9 @@ static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uin
 				      .time_ns = blocked->since_ns,
 				      .end_ns = blocked->since_ns + time_ns };
 
-	if (blocked->is_lost) {
+	if (blocked->lost != DP_LOST_NOT) {
 		d->totals.lost++;
-		d->totals.lost_by[LOST_RINGS_FULL]++;
+		d->totals.lost_by[blocked->lost == DP_LOST_BUSY ? LOST_NESTED : LOST_RINGS_FULL]++;
 		d->totals.lost_ns += time_ns * blocked->weight;
 		return 0;
 	}

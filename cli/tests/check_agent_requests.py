@@ -178,7 +178,7 @@ class Requests(Agent):
         metrics = read()
         self.assertIn("application/openmetrics-text; version=1.0.0", harness.read(self.out + ".head"))
         self.assertEqual(metrics["dwarfprof_stacks_total", "complete"], len(calls))
-        for reason in "rings_full", "reports_full", "nested", "missed", "unreadable":
+        for reason in "rings_full", "reports_full", "nested", "missed", "unreadable", "untracked":
             self.assertEqual(metrics["dwarfprof_samples_lost_total", reason], 0)
         self.assertEqual(metrics["dwarfprof_intervals_failed_total",], 0)
         before = harness.cpu_time(agent.pid)
