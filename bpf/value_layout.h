@@ -144,8 +144,8 @@ struct dp_calls {
 	__u16 zero;
 };
 
-/* In place of the kernel's frames, which no probe has. */
-#define DP_VALUES_CELLS (DP_MAX_KERNEL_FRAMES - 1 - sizeof(struct dp_values) / DP_CELL_SIZE)
+/* The most cells of a sample's values, behind their head: together, whole cache lines. */
+#define DP_VALUES_CELLS (128 - sizeof(struct dp_values) / DP_CELL_SIZE)
 
 DP_ASSERT(DP_N_WHATS <= DP_MAX_WHATS, "each class has a place");
 DP_ASSERT(sizeof(struct dp_argument) == 48, "dp_argument is six words");
