@@ -122,15 +122,19 @@ struct dp_values {
 	struct dp_part part; /* DP_RECORD_VALUES, or DP_RECORD_THROWN */
 	__u16 list;          /* the number of the list */
 	__u16 n;
-	__u16 texts;      /* which of them are texts */
-	__u16 cut;        /* texts that had no more room */
-	__u16 unread;     /* memory that is not there, a call without a begin */
-	__u16 is_unknown; /* of samples that calls label: there may be such a call; n is 0 unless: */
+	__u16 texts;  /* which of them are texts */
+	__u16 cut;    /* texts that had no more room */
+	__u16 unread; /* memory that is not there, a call without a begin */
+	/*
+	 * Of a call that labels the sample. 0: these are its values. 1: there may be a call, whose values are
+	 * not known (n is 0). Else DP_CALL_GUESSED()
+	 */
+	__u16 is_unknown;
 };
 
 /*
- * User space walks the stack (DP_SAMPLE_LATE). If the innermost frame within the functions of the probe is in the
- * one of the place with this id, and has the CFA in the last cell, these are the values of its call.
+ * They are the call's values if user space, which walks the stack (DP_SAMPLE_LATE), finds the innermost frame of
+ * the probe's functions in the place with this id, at the CFA in the last cell.
  */
 #define DP_CALL_GUESSED(id) ((__u16)((id) | 1U << 15))
 

@@ -478,7 +478,10 @@ static __always_inline void walk_run_from(struct walk *w, __u32 cost)
 	 * One step per frame to read the stack and one to leave it; the last one meets the limit.
 	 */
 	port_loop(2 * DP_MAX_FRAMES + 1, walk_loop_step, &ref);
-	/* True unless steps found no frame: a handler's. */
+	/*
+	 * All steps were used. One that only recognises a landing pad adds no frame, so this can come
+	 * before max_frames.
+	 */
 	if (w->out.sample.outcome == DP_WALKING)
 		w->out.sample.outcome = DP_DEPTH_LIMIT;
 	w->out.sample.n_user = w->at.n_frames;
