@@ -404,7 +404,10 @@ struct dp_snapshot {
  */
 #define DP_CPU_LEVELS 1
 #define DP_UPROBE_LEVELS 4
-/* A task switch or a crash, interrupted by the CPU's sampling event; or an event of the kernel and a crash */
+/*
+ * sched_switch or a crash, interrupted by the CPU's sampling event; or an event of the kernel, preempted by a
+ * thread that crashes
+ */
 #define DP_WALL_LEVELS 2
 
 /* Why a sample could not be sent. */
@@ -436,7 +439,7 @@ enum dp_event {
 	DP_EVENT_CRASH,
 	DP_EVENT_TRACE, /* of the kernel: tracepoints and functions */
 	DP_EVENT_ALLOC, /* memory that is allocated, with its size; */
-	DP_EVENT_HELD,  /* by user space: of what is not given back at the end */
+	DP_EVENT_HELD,  /* made by user space at the end: memory that was not given back */
 	DP_N_EVENTS,
 };
 

@@ -96,7 +96,7 @@ static __always_inline void alloc_begin(struct pt_regs *ctx, __u64 pid_tgid, __u
 		call->size *= first;
 	call->result = first;
 	if (how == DP_ALLOC_REALLOC) {
-		/* Before it is another thread's. */
+		/* Now: once realloc() has freed it, another thread may get this address. */
 		call->old = (struct dp_held_key){ first, pid_tgid >> 32, 0 };
 		held_take(&call->old, &call->old_held);
 	}

@@ -14,8 +14,9 @@
 
 const volatile __u64 dp_min_block_ns;
 const volatile __u64 dp_max_block_ns;
-const volatile __u32 dp_states;  /* bits by enum dp_state */
-const volatile __u32 dp_own_pid; /* left out: it waits for samples; of events, it causes more */
+const volatile __u32 dp_states; /* bits by enum dp_state */
+/* Our own PID: not sampled, because its waits are for samples, and its events would cause further ones. */
+const volatile __u32 dp_own_pid;
 
 /* The tracepoint passes the state: since 5.18. */
 const volatile bool dp_has_prev_state;

@@ -85,9 +85,8 @@ struct {
 } dp_span_places SEC(".maps");
 
 /*
- * Threads and processes that these maps were given, less those that were taken out, which an end is no reason
- * for. User space compares them with what the maps have: the rest, of which some may have ended before, had no room
- * any more.
+ * Entries added to the two maps, less those removed on purpose. What user space does not find of these was
+ * evicted by the LRU, or has ended.
  */
 __u64 dp_span_threads;
 __u64 dp_span_processes;
