@@ -187,7 +187,7 @@ static __always_inline enum dp_outcome hotspot_by_fp(struct walk *w, __u64 sp_at
 
 	s->cfa = fp + DP_FP_CFA;
 	if (w->at.fp_lost)
-		return walk_without(w->at.fp_lost);
+		return walk_lost_outcome(w->at.fp_lost);
 	if (fp % 8 != 0 || fp < w->at.sp)
 		return DP_NO_TABLE;
 	if (sp_at != 0 && walk_read(w, sp_at, &s->cfa) < 0)
@@ -208,7 +208,7 @@ PORT_GLOBAL int hotspot_is_return(struct walk *w, __u64 at)
 	s = &w->hotspot;
 	if (at % 8 != 0 || walk_read(w, at, &s->pc) < 0)
 		return 0;
-	place = walk_look_up_apart(w, s->pc - 1);
+	place = walk_look_up_noinline(w, s->pc - 1);
 	if (place < 0)
 		return 0;
 	if (w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link == 0)

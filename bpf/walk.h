@@ -250,13 +250,13 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 		return why;
 	if (walk_return_address(w, w->at.fp + DP_FP_RA, &pc) < 0)
 		return DP_URETPROBE;
-	place = walk_look_up_apart(w, pc - 1);
+	place = walk_look_up_noinline(w, pc - 1);
 	if (place < 0)
 		return walk_out_of_date(w);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	if (rule->cfa == DP_CFA_NONE && rule->why == DP_NO_MAPPING)
 		return why;
-	if (!walk_was_called(w, (__u32)place, pc))
+	if (!walk_follows_call(w, (__u32)place, pc))
 		return why;
 	walk_leave(w, w->at.fp + DP_FP_CFA, WALK_SAVES_UNKNOWN, DP_METHOD_FRAME_POINTER);
 	walk_trail(w, w->at.n_frames - 1)->link = link;
@@ -265,7 +265,7 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 	return DP_WALKING;
 }
 
-static __always_inline int walk_is_called(const struct walk *w)
+static __always_inline int walk_pc_is_return(const struct walk *w)
 {
 	return DP_METHOD_IS_CALLER(w->at.method);
 }
@@ -277,7 +277,7 @@ static __always_inline int walk_is_called(const struct walk *w)
  */
 static __always_inline __u64 walk_lookup_pc(const struct walk *w)
 {
-	if (walk_is_called(w) || (w->at.method == DP_METHOD_LEAF && w->in.in_syscall))
+	if (walk_pc_is_return(w) || (w->at.method == DP_METHOD_LEAF && w->in.in_syscall))
 		return w->at.pc - 1;
 	return w->at.pc;
 }
@@ -289,7 +289,7 @@ static __always_inline enum dp_outcome walk_without_rule(struct walk *w, enum dp
 	if ((why == DP_NO_MAPPING || why == DP_NO_TABLE) && walk_is_trampoline(w))
 		return DP_URETPROBE;
 	if (why == DP_NO_TABLE && port_has_jit(w)) {
-		enum dp_outcome outcome = (enum dp_outcome)walk_hotspot(w, walk_is_called(w));
+		enum dp_outcome outcome = (enum dp_outcome)walk_hotspot(w, walk_pc_is_return(w));
 
 		if (outcome == DP_NO_TABLE)
 			outcome = (enum dp_outcome)walk_sljit(w);
@@ -327,8 +327,8 @@ PORT_GLOBAL int walk_out_of_code(struct walk *w)
 	frame = walk_trail(w, w->at.n_frames - 1)->frame;
 	if (DP_FRAME_METHOD(frame) != DP_METHOD_TABLE)
 		return DP_NO_MAPPING;
-	place = walk_look_up_apart(w, DP_FRAME_ADDRESS(frame) - 1);
-	if (place < 0 || walk_was_called(w, (__u32)place, DP_FRAME_ADDRESS(frame)))
+	place = walk_look_up_noinline(w, DP_FRAME_ADDRESS(frame) - 1);
+	if (place < 0 || walk_follows_call(w, (__u32)place, DP_FRAME_ADDRESS(frame)))
 		return DP_NO_MAPPING;
 	return DP_NO_CALL;
 }
@@ -364,7 +364,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	mapping = WALK_MAPPING(w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
-	if (walk_is_called(w)) {
+	if (walk_pc_is_return(w)) {
 		/* A return address outside all code is no frame. */
 		if (why == DP_NO_MAPPING)
 			return walk_out_of_code(w);
@@ -374,7 +374,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 		 */
 		if (w->at.lands == DP_LANDS ||
 		    (w->at.lands &&
-		     (why == DP_NO_RULE || !walk_was_called(w, (__u32)place, w->at.pc)))) {
+		     (why == DP_NO_RULE || !walk_follows_call(w, (__u32)place, w->at.pc)))) {
 			w->at.method = DP_METHOD_LANDING_PAD;
 			return DP_WALKING;
 		}
