@@ -197,7 +197,7 @@ static __always_inline __u32 alloc_end(struct pt_regs *ctx, __u64 pid_tgid, __u3
 
 static __always_inline void alloc_values(__u32 key, const struct dp_held *held)
 {
-	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+	struct values *v = bpf_map_lookup_elem(&dp_value_room, &key);
 
 	if (!v)
 		return;

@@ -28,7 +28,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, struct call);
 	__type(value, __u64);
-} dp_calls SEC(".maps");
+} dp_call_begins SEC(".maps");
 
 /* sp: when the call begins, at the return address. */
 static __always_inline void call_begin(__u64 sp)
@@ -36,20 +36,20 @@ static __always_inline void call_begin(__u64 sp)
 	struct call call = { bpf_get_current_pid_tgid(), sp + DP_CALL_SIZE };
 	__u64 now = bpf_ktime_get_ns();
 
-	bpf_map_update_elem(&dp_calls, &call, &now, BPF_ANY);
+	bpf_map_update_elem(&dp_call_begins, &call, &now, BPF_ANY);
 }
 
 /* Returns how long the call took that has just returned; 0: its begin is not known. */
 static __always_inline __u64 call_end(__u64 sp)
 {
 	struct call call = { bpf_get_current_pid_tgid(), sp };
-	__u64 *began = bpf_map_lookup_elem(&dp_calls, &call);
+	__u64 *began = bpf_map_lookup_elem(&dp_call_begins, &call);
 	__u64 time;
 
 	if (!began)
 		return 0;
 	time = bpf_ktime_get_ns() - *began;
-	bpf_map_delete_elem(&dp_calls, &call);
+	bpf_map_delete_elem(&dp_call_begins, &call);
 	return time;
 }
 
@@ -99,7 +99,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct values);
-} dp_values SEC(".maps");
+} dp_value_room SEC(".maps");
 
 /* By the number of a list of arguments. */
 struct {
@@ -459,7 +459,7 @@ static __always_inline void values_fill(struct values *v, const struct dp_regs *
 /* The registers are in w->in.regs. */
 static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, __u64 time_ns)
 {
-	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+	struct values *v = bpf_map_lookup_elem(&dp_value_room, &key);
 
 	if (v)
 		values_fill(v, &w->in.regs, list, time_ns, DP_VALUES_CELLS);
@@ -472,7 +472,7 @@ static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, _
  */
 static __noinline int fields_read(void *ctx, __u32 key, __u32 list)
 {
-	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+	struct values *v = bpf_map_lookup_elem(&dp_value_room, &key);
 	struct values_ref ref = { NULL, v, bpf_map_lookup_elem(&dp_arguments, &list) };
 	__u32 n;
 
@@ -495,7 +495,7 @@ static __noinline int fields_read(void *ctx, __u32 key, __u32 list)
 /* Appends the values after n frames. Returns the cells that they take. */
 static __always_inline __u32 sample_put_values(struct walk *w, __u32 key, __u32 n)
 {
-	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+	struct values *v = bpf_map_lookup_elem(&dp_value_room, &key);
 	__u32 cells;
 
 	n = port_opaque(n);
