@@ -18,8 +18,11 @@
 #include "bpf/memo.h"
 #include "bpf/frame.h"
 #include "bpf/landing.h"
+#include "bpf/leave.h"
 #include "bpf/program.h"
 #include "bpf/fast_path.h"
+#include "bpf/hotspot.h"
+#include "bpf/sljit.h"
 
 static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_rule *rule,
 						__u64 *ret)
@@ -99,39 +102,10 @@ static __always_inline enum dp_outcome walk_where(struct walk *w, const struct d
 	return walk_read(w, address, ret) < 0 ? DP_READ_FAULT : DP_WALKING;
 }
 
-/*
- * A uretprobe replaces a return address by its trampoline's, wherever the call has put it. Replaces
- * pc, read at `slot`, by the original; negative if that is not known.
- */
-static __always_inline int walk_return_address(struct walk *w, __u64 slot, __u64 *pc)
-{
-	if (w->in.trampoline == 0 || *pc != w->in.trampoline)
-		return 0;
-	w->at.cost += WALK_COST_URETPROBE;
-	*pc = port_origin(w, slot);
-	return *pc == 0 ? -1 : 0;
-}
-
 static __always_inline int walk_is_trampoline(const struct walk *w)
 {
 	return w->in.trampoline != 0 && w->at.pc - w->in.trampoline < DP_TRAMPOLINE_SIZE;
 }
-
-/* Leaves the current frame for its caller. */
-static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
-				       enum dp_method method)
-{
-	struct walk_trail *t = walk_trail(w, w->at.n_frames - 1);
-
-	t->cfa = cfa;
-	t->saves = saves;
-	w->at.sp = cfa;
-	w->at.method = method;
-	w->at.lands = 0;
-}
-
-#include "bpf/hotspot.h"
-#include "bpf/sljit.h"
 
 /*
  * Leaves a signal handler's return trampoline for the interrupted frame, whose registers the kernel

@@ -313,6 +313,12 @@ struct walk_sljit {
 	} next;
 };
 
+/* The caller of a frame of JIT code: see jit.h. Not on the program's stack, which has no room for it. */
+struct walk_jit {
+	__u64 pc, fp;
+	__u64 bytes; /* in front of pc */
+};
+
 /* The piece of HotSpot's code at an address: see hotspot.h. */
 struct walk_hotspot {
 	__u64 start, map; /* of its heap */
@@ -323,7 +329,7 @@ struct walk_hotspot {
 	__s32 complete;   /* from which distance from `code` on the frame is complete */
 	__u32 is_caller;  /* the frame to leave was called from it */
 	/* What is read: not on the program's stack, which has no room for it */
-	__u64 pc, fp, cfa, bytes, method, constant, bytecode;
+	__u64 cfa, method, constant, bytecode;
 	__u8 blob[DP_HOTSPOT_BLOB_SIZE + sizeof(__u64)];
 };
 
@@ -402,7 +408,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     3 K     labels           each sample
  *     224 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one
- *     0.6 K   hotspot to v8    JIT code
+ *     0.6 K   jit to v8        JIT code
  *     0.1 K   tls              runtimes, contexts
  *     0.7 K   perl             samples of it
  *
@@ -425,6 +431,7 @@ struct walk {
 	struct walk_cached cache[WALK_CACHE_SIZE];
 	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
 	struct walk_runtime runtime;
+	struct walk_jit jit;
 	struct walk_hotspot hotspot;
 	struct walk_sljit sljit;
 	struct walk_code code;
