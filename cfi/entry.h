@@ -43,7 +43,12 @@ struct cfi_fde {
 	uint64_t start, end; /* addresses covered, end exclusive, in the file's own address space */
 	uint32_t cie;        /* index into cfi_index.cies */
 	uint32_t offset;     /* of the record in the section */
-	uint32_t ops, ops_end;
+	union {
+		uint32_t ops; /* where its instructions begin in the section */
+		uint32_t
+			go_function; /* of a function of Go instead (tables/source.h): its number */
+	};
+	uint32_t ops_end;
 };
 
 /* A CIE or FDE whose extent is known. */

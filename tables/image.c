@@ -190,7 +190,7 @@ static int builder_add_go(struct builder *b, const struct source *s, const struc
 {
 	struct pclntab_function f;
 	struct pclntab_values values;
-	int number, err = pclntab_function(s->go, fde->ops, &f);
+	int number, err = pclntab_function(s->go, fde->go_function, &f);
 
 	if (err < 0)
 		return packer_add(&b->packer, from, DP_RULE_NONE);
