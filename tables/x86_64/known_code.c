@@ -286,16 +286,16 @@ static size_t clone_call_size(const uint8_t *bytes, uint64_t size)
 #define ALIGNMENT 4
 
 /* Functions of crtbegin.o start at a multiple of this. */
-#define LEAF_ALIGNMENT 16
+#define CRT_ALIGNMENT 16
 
 /* Possible places of known code, by its first byte. */
-enum start { START_NONE, START_LEAF, START_ALIGNED, START_ANY };
+enum start { START_NONE, START_CRT, START_ALIGNED, START_ANY };
 
 static const uint8_t starts[256] = {
 	[0x48] = START_ANY,     [0x50] = START_ALIGNED, [0x55] = START_ALIGNED,
-	[0x68] = START_ALIGNED, [0x80] = START_LEAF,    [0xb8] = START_LEAF,
-	[0xbe] = START_LEAF,    [0xbf] = START_LEAF,    [0xe9] = START_LEAF,
-	[0xeb] = START_LEAF,    [0xf2] = START_ALIGNED, [0xf3] = START_ALIGNED,
+	[0x68] = START_ALIGNED, [0x80] = START_CRT,     [0xb8] = START_CRT,
+	[0xbe] = START_CRT,     [0xbf] = START_CRT,     [0xe9] = START_CRT,
+	[0xeb] = START_CRT,     [0xf2] = START_ALIGNED, [0xf3] = START_ALIGNED,
 	[0xff] = START_ALIGNED,
 };
 
@@ -318,8 +318,8 @@ static bool can_start(const struct code_range *range, uint64_t at, enum start st
 	switch (start) {
 	case START_NONE:
 		return false;
-	case START_LEAF:
-		return is_aligned(range, at, LEAF_ALIGNMENT);
+	case START_CRT:
+		return is_aligned(range, at, CRT_ALIGNMENT);
 	case START_ALIGNED:
 		return is_aligned(range, at, ALIGNMENT);
 	case START_ANY:
@@ -350,11 +350,11 @@ static bool find_aligned(const struct view *v, uint64_t end, struct known_code *
 {
 	bool is_mov = v->bytes[0] == 0x48 && v->size > 1 && v->bytes[1] != 0x83;
 
-	if (starts[v->bytes[0]] != START_LEAF && !is_mov &&
+	if (starts[v->bytes[0]] != START_CRT && !is_mov &&
 	    is_aligned(v->range, v->address, ALIGNMENT) &&
 	    (find_function(v, ret) || find_plt(v, ret)))
 		return true;
-	return is_aligned(v->range, v->address, LEAF_ALIGNMENT) &&
+	return is_aligned(v->range, v->address, CRT_ALIGNMENT) &&
 	       crt_function_find(v->range, v->address, end, ret);
 }
 
