@@ -20,12 +20,10 @@ struct view {
 #define PUSH_NUMBER "68 ?? ?? ?? ??"
 #define JUMP "e9 ?? ?? ?? ??"
 
-/* Adds a row that starts where the previous one ends; none for a size of 0. */
+/* Adds a row; none for a size of 0. */
 static void add_row(struct known_code *code, uint64_t start, uint64_t size, uint8_t reg,
 		    int32_t offset)
 {
-	if (code->n_rows > 0)
-		start = code->rows[code->n_rows - 1].end;
 	if (size > 0)
 		code->rows[code->n_rows++] = (struct known_row){
 			.start = start,
@@ -33,6 +31,12 @@ static void add_row(struct known_code *code, uint64_t start, uint64_t size, uint
 			.cfa_reg = reg,
 			.cfa_offset = offset,
 		};
+}
+
+/* The same where the previous one ends. */
+static void next_row(struct known_code *code, uint64_t size, uint8_t reg, int32_t offset)
+{
+	add_row(code, code->rows[code->n_rows - 1].end, size, reg, offset);
 }
 
 /* The first and last instructions of a function of .init or .fini. */
@@ -123,16 +127,16 @@ static bool find_function(const struct view *v, struct known_code *code)
 		epilogue = pattern_match(v->bytes + end, v->size - end, s->epilogue);
 		if (s->has_rbp) {
 			add_row(code, v->address, start + 1, DP_RSP, 8);
-			add_row(code, 0, prologue - 1, DP_RSP, 16);
+			next_row(code, prologue - 1, DP_RSP, 16);
 			code->rows[code->n_rows - 1].fp_saved = true;
-			add_row(code, 0, end - start - prologue + epilogue - 1, DP_RBP, 16);
+			next_row(code, end - start - prologue + epilogue - 1, DP_RBP, 16);
 			code->rows[code->n_rows - 1].fp_saved = true;
 		} else {
 			add_row(code, v->address, start + prologue, DP_RSP, 8);
 			/* Behind the epilogue's first instruction only `ret` remains. */
-			add_row(code, 0, end - start - prologue + epilogue - 1, DP_RSP, 16);
+			next_row(code, end - start - prologue + epilogue - 1, DP_RSP, 16);
 		}
-		add_row(code, 0, 1, DP_RSP, 8);
+		next_row(code, 1, DP_RSP, 8);
 		return true;
 	}
 	return false;
@@ -229,14 +233,14 @@ static bool find_plt(const struct view *v, struct known_code *code)
 		return false;
 	if (v->address % 16 == 0 && v->size >= 16 && is_plt0(v->bytes, v->size)) {
 		add_row(code, v->address, 6, DP_RSP, 16);
-		add_row(code, 0, 10, DP_RSP, 24);
+		next_row(code, 10, DP_RSP, 24);
 		return true;
 	}
 	if (v->address % 16 == 0)
 		size = plt_entry_push(v);
 	if (size > 0) {
 		add_row(code, v->address, size, DP_RSP, 8);
-		add_row(code, 0, 16 - size, DP_RSP, 16);
+		next_row(code, 16 - size, DP_RSP, 16);
 		return true;
 	}
 	size = plt_stub_size(v->bytes, v->size);
