@@ -227,26 +227,6 @@ static __always_inline int value_base(struct values_ref *ref, const struct dp_ar
 	return 0;
 }
 
-static __always_inline int value_follow(const struct dp_argument *a, __u64 *value)
-{
-	for (__u32 i = 0; i < DP_MAX_DEREFS; i++) {
-		__u64 at = *value + (__s64)a->derefs[i], word = 0;
-		int err;
-
-		if (i >= a->n_derefs)
-			break;
-		if (i + 1 < a->n_derefs || a->size >= sizeof(word))
-			err = (int)bpf_probe_read_user(&word, sizeof(word), (const void *)at);
-		else
-			err = (int)bpf_probe_read_user(&word, a->size & 7, (const void *)at);
-		if (err < 0)
-			return err;
-		*value = word;
-	}
-	*value += a->add;
-	return 0;
-}
-
 /* Addresses of the kernel are in the upper half. */
 static __always_inline bool is_of_kernel(__u64 address)
 {
@@ -365,6 +345,28 @@ static __always_inline int value_libcxx(struct values *v, __u64 *value)
 
 #include "bpf/fields.bpf.h"
 
+/* Follows the pointers that lead to an argument. */
+static __always_inline int value_follow(const struct dp_argument *a, __u64 *value, bool of_event)
+{
+	for (__u32 i = 0; i < DP_MAX_DEREFS; i++) {
+		__u64 at = *value + (__s64)a->derefs[i], word = 0;
+		bool may_be_of_kernel = of_event && (i == 0 || a->base != DP_BASE_SYSCALL);
+		int err;
+
+		if (i >= a->n_derefs)
+			break;
+		if (i + 1 < a->n_derefs || a->size >= sizeof(word))
+			err = field_read(&word, sizeof(word), at, may_be_of_kernel);
+		else
+			err = field_read(&word, a->size & 7, at, may_be_of_kernel);
+		if (err < 0)
+			return err;
+		*value = word;
+	}
+	*value += a->add;
+	return 0;
+}
+
 /* The word of an argument, of a text its address; 0 if it cannot be read. */
 static __always_inline int value_find(struct values_ref *ref, const struct dp_argument *a,
 				      __u64 *ret, bool of_event)
@@ -372,7 +374,7 @@ static __always_inline int value_find(struct values_ref *ref, const struct dp_ar
 	int err = of_event ? field_base(ref->v, a, ret) : value_base(ref, a, ret);
 
 	if (err == 0)
-		err = of_event ? field_follow(a, ret) : value_follow(a, ret);
+		err = value_follow(a, ret, of_event);
 	if (err < 0)
 		*ret = 0;
 	return err;
@@ -435,9 +437,12 @@ static long fields_step(__u32 i, void *ctx)
 	return 0;
 }
 
-/* time_ns: of DP_BASE_TIME, 0: unknown. room: of cells, less than VALUES_ROOM. */
+/*
+ * Reads the values of a list. from: struct values.time_ns, or of an event, .record. room: of cells, less than
+ * VALUES_ROOM.
+ */
 static __always_inline void values_fill(struct values *v, const struct dp_regs *regs, __u32 list,
-					__u64 time_ns, __u32 room)
+					__u64 from, __u32 room, bool of_event)
 {
 	struct values_ref ref = { regs, v, bpf_map_lookup_elem(&dp_arguments, &list) };
 	__u32 n;
@@ -445,7 +450,7 @@ static __always_inline void values_fill(struct values *v, const struct dp_regs *
 	ref.v->room = room;
 	ref.v->head = (struct dp_values){ .list = (__u16)list };
 	ref.v->n_cells = 0;
-	ref.v->time_ns = time_ns;
+	ref.v->time_ns = from;
 	/* Linux 6.1 verifies the loop's body even if there is nothing to do. */
 	if (!ref.list)
 		return;
@@ -453,7 +458,10 @@ static __always_inline void values_fill(struct values *v, const struct dp_regs *
 	if (n > DP_MAX_ARGUMENTS)
 		n = DP_MAX_ARGUMENTS;
 	ref.v->head.n = n;
-	bpf_loop(n, values_step, &ref, 0);
+	if (of_event)
+		bpf_loop(n, fields_step, &ref, 0);
+	else
+		bpf_loop(n, values_step, &ref, 0);
 }
 
 /* The registers are in w->in.regs. */
@@ -462,7 +470,7 @@ static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, _
 	struct values *v = bpf_map_lookup_elem(&dp_value_room, &key);
 
 	if (v)
-		values_fill(v, &w->in.regs, list, time_ns, DP_VALUES_CELLS);
+		values_fill(v, &w->in.regs, list, time_ns, DP_VALUES_CELLS, false);
 }
 
 /*
@@ -473,22 +481,9 @@ static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, _
 static __noinline int fields_read(void *ctx, __u32 key, __u32 list)
 {
 	struct values *v = bpf_map_lookup_elem(&dp_value_room, &key);
-	struct values_ref ref = { NULL, v, bpf_map_lookup_elem(&dp_arguments, &list) };
-	__u32 n;
 
-	if (!v)
-		return 0;
-	v->room = DP_VALUES_CELLS;
-	v->head = (struct dp_values){ .list = (__u16)list };
-	v->n_cells = 0;
-	v->record = (__u64)ctx;
-	if (!ref.list)
-		return 0;
-	n = ref.list->n;
-	if (n > DP_MAX_ARGUMENTS)
-		n = DP_MAX_ARGUMENTS;
-	v->head.n = n;
-	bpf_loop(n, fields_step, &ref, 0);
+	if (v)
+		values_fill(v, NULL, list, (__u64)ctx, DP_VALUES_CELLS, true);
 	return 0;
 }
 
