@@ -7,13 +7,8 @@
  * meanwhile. What is read need not make sense: each loop is bounded.
  */
 
+#include "bpf/runtime_frame.h"
 #include "bpf/tls.h"
-
-static __always_inline __u64 chain_word(const struct walk_runtime *r, __u32 at)
-{
-	return port_u64(r->bytes +
-			port_index(at & (DP_PYTHON_FRAME_SIZE - 1), DP_PYTHON_FRAME_SIZE));
-}
 
 static __always_inline int chain_read_word(struct walk *w, __u64 *ret, __u64 address)
 {
@@ -100,7 +95,8 @@ PORT_GLOBAL int chain_hash_text(struct walk *w, __u64 string)
 		return -1;
 	if (r->text_size < size)
 		size = (__u32)r->text_size;
-	__builtin_memset(r->bytes, 0, sizeof(r->bytes));
+	r->n_read = 0;
+	__builtin_memset(r->bytes, 0, DP_CHAIN_TEXT_SIZE + 1);
 	w->at.cost += WALK_COST_READ;
 	if (walk_peek(w, r->bytes, port_index(size, DP_CHAIN_TEXT_SIZE + 1),
 		      string + sizeof(__u64)) < 0)
@@ -192,7 +188,7 @@ static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
 		return -1;
 	is_native = r->chain.native != 0 && (__u8)type == r->chain.native;
 	f->tag = chain_tag(first, second);
-	f->position = chain_word(r, r->chain.position) & ~(DP_RUNTIME_ENTRY | DP_RUNTIME_C);
+	f->position = runtime_word(r, r->chain.position) & ~(DP_RUNTIME_ENTRY | DP_RUNTIME_C);
 	if (r->chain.file != 0 && !is_native &&
 	    (first == 0 || ((__u32)(type >> 32) & r->chain.fleeting) != 0))
 		chain_put_shown(w, f, first, second);
@@ -227,7 +223,8 @@ static __always_inline int chain_add_c(struct walk *w, __u64 flags_at)
 static __always_inline int chain_add_frame(struct walk *w)
 {
 	struct walk_runtime *r = &w->runtime;
-	__u64 code = chain_word(r, r->chain.code), at = chain_word(r, r->chain.flags), flags = at;
+	__u64 code = runtime_word(r, r->chain.code), at = runtime_word(r, r->chain.flags),
+	      flags = at;
 
 	if (code == 0 && r->chain.c_names == 0)
 		return 0;
@@ -245,7 +242,7 @@ static long chain_frame_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct walk_runtime *r = &w->runtime;
-	__u32 size = r->chain.frame_size;
+	__u32 size = port_opaque(r->chain.frame_size), others;
 
 	if (r->at == 0 || (r->chain.stride != 0 && r->at >= r->end)) {
 		r->head.outcome = DP_RUNTIME_COMPLETE;
@@ -253,12 +250,14 @@ static long chain_frame_step(__u32 i, void *ctx)
 	}
 	if (r->head.n >= DP_MAX_RUNTIME_FRAMES || runtime_is_over(w))
 		return 1;
-	size = port_opaque(size);
 	if (size > DP_PYTHON_FRAME_SIZE)
 		size = DP_PYTHON_FRAME_SIZE;
-	if (walk_peek(w, r->bytes, size, r->at) < 0)
+	/* Callers follow in an array; those of a list are below on its stack. */
+	others = WALK_RUNTIME_READ - size;
+	if (runtime_read_frame(w, size, r->chain.stride == 0 ? others : 0,
+			       r->chain.stride == 0 ? 0 : others) < 0)
 		goto fault;
-	r->at = r->chain.stride != 0 ? r->at + r->chain.stride : chain_word(r, r->chain.next);
+	r->at = r->chain.stride != 0 ? r->at + r->chain.stride : runtime_word(r, r->chain.next);
 	if (chain_add_frame(w) < 0)
 		goto fault;
 	return 0;
@@ -273,6 +272,7 @@ static __always_inline void chain_read(struct walk *w, const struct dp_runtime_i
 	struct walk_ref ref = { w };
 
 	w->runtime.chain = image->chain;
+	runtime_frames_begin(&w->runtime);
 	w->runtime.head.outcome = DP_RUNTIME_READ_FAULT;
 	if (chain_find(w) < 0)
 		return;

@@ -114,8 +114,9 @@ enum dp_python_entry {
 	DP_N_PYTHON_ENTRIES,
 };
 
-/* Bytes of a frame that are read at once; a power of two. */
+/* The most bytes of a frame, and of a code object, that are needed; powers of two. */
 #define DP_PYTHON_FRAME_SIZE 128
+#define DP_PYTHON_CODE_READ 128
 
 /* In the low bits, a reference to a code object may have flags (from 3.14 on). */
 #define DP_PYTHON_REFERENCE_FLAGS 7ULL

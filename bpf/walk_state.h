@@ -359,6 +359,20 @@ struct walk_perl {
 	__u8 bytes[2 * DP_PERL_MAX_READ];
 };
 
+/* Bytes that are read around a frame at once; a power of two. */
+#define WALK_RUNTIME_READ 512
+
+/* Code objects that are remembered while a thread's frames are read, as recursion meets them again; a power of two. */
+#define WALK_PYTHON_CODES 32
+
+/* What python_add() has read of one. */
+struct walk_python_code {
+	__u64 address;
+	__u64 tag;
+	__u32 reading; /* when: see walk_runtime */
+	__u32 is_own;  /* the interpreter's */
+};
+
 /* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
 struct walk_runtime {
 	__u32 mapping;  /* 0: none */
@@ -383,7 +397,15 @@ struct walk_runtime {
 		struct dp_python python;
 		struct dp_chain chain;
 	};
-	__u8 bytes[2 * DP_PYTHON_FRAME_SIZE]; /* of a frame; a word may be read at any offset */
+	__u64 read_at; /* address of the bytes that were read last, around a frame, */
+	__u32 n_read;  /* and their number; 0: none are valid */
+	__u32 offset;  /* of the frame in there */
+	__u32 reading; /* counts the threads whose frames were read */
+	__u32 zero;
+	struct walk_python_code codes[WALK_PYTHON_CODES];
+	__u8 code[DP_PYTHON_CODE_READ + sizeof(__u64)];
+	/* A word may begin at any of the bytes; and the structure fills its cache lines. */
+	__u8 bytes[WALK_RUNTIME_READ + 32];
 	struct dp_runtime head;
 	struct dp_runtime_frame frames[DP_MAX_RUNTIME_FRAMES];
 };
