@@ -40,8 +40,7 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 	n_cells = port_opaque(n_cells);
 	key->n_cells = (__u16)n_cells;
 	if (n_cells > SPAN_CELLS ||
-	    bpf_probe_read_kernel(&s->head, sizeof(s->head) + n_cells * DP_CELL_SIZE,
-				  &t->values.head) < 0)
+	    copy_cells(&s->head, sizeof(s->head) + n_cells * DP_CELL_SIZE, &t->values.head) < 0)
 		return;
 	if (dp_has_span_times)
 		span_note_begin(key, s, (__u32)pid_tgid);

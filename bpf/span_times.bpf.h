@@ -242,7 +242,7 @@ PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 		if (w->out.span & CALLS_MET(i))
 			span_tell(w, i);
 	head.part.size = (__u16)(sizeof(head) + head.n * DP_CELL_SIZE);
-	if (bpf_probe_read_kernel(&w->out.frames[n], sizeof(head), &head) < 0)
+	if (copy_cells(&w->out.frames[n], sizeof(head), &head) < 0)
 		return 0;
 	w->out.sample.flags |= DP_SAMPLE_SPANS;
 	return (int)(sizeof(head) / DP_CELL_SIZE + head.n);

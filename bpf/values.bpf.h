@@ -4,6 +4,7 @@
 
 /* Reads the values that a probe is asked for (value_layout.h), before the walk changes registers. */
 
+#include "bpf/copy.bpf.h"
 #include "bpf/walk_state.h"
 
 #include <bpf/bpf_helpers.h>
@@ -501,7 +502,7 @@ static __always_inline __u32 sample_put_values(struct walk *w, __u32 key, __u32 
 					 (__u16)(cells * DP_CELL_SIZE) };
 	cells = port_opaque(cells);
 	if (cells > WALK_VALUES_CELLS ||
-	    bpf_probe_read_kernel(&w->out.frames[n], cells * DP_CELL_SIZE, &v->head) < 0)
+	    copy_cells(&w->out.frames[n], cells * DP_CELL_SIZE, &v->head) < 0)
 		return 0;
 	w->out.sample.flags |= dp_has_exceptions ? DP_SAMPLE_THROWN : DP_SAMPLE_VALUES;
 	return cells;
