@@ -223,22 +223,11 @@ static int builder_add_from(struct builder *b, const struct source *s, const str
 	return err;
 }
 
-/* The rule of a system call that returns 0 to a new thread, which has no caller. */
-static struct dp_rule clone_rule(int32_t cfa_offset)
-{
-	return (struct dp_rule){
-		.cfa = DP_CFA_CLONE,
-		.cfa_reg = DP_REG_RESULT,
-		.cfa_offset = cfa_offset,
-		.ra = DP_CALL_RA,
-	};
-}
-
 /* Equal rules get one number, as if an FDE had them. */
 static int builder_number_known(struct builder *b, const struct known_row *known)
 {
 	struct dp_rule signal = rule_signal(known->cfa_offset);
-	struct dp_rule clone = clone_rule(known->cfa_offset);
+	struct dp_rule clone = rule_clone(known->cfa_offset);
 	struct rule_word word = { 0 };
 	struct cfi_row row = { 0 };
 
@@ -370,12 +359,7 @@ static bool is_padding(struct builder *b, const struct image_input *input, uint6
 static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end,
 				 const struct image_input *input)
 {
-	static const struct dp_rule root = {
-		.cfa = DP_CFA_REGISTER,
-		.cfa_reg = DP_REG_SP,
-		.cfa_offset = DP_CALL_SIZE,
-		.ra = { .kind = DP_WHERE_UNDEFINED },
-	};
+	const struct dp_rule root = rule_root();
 	uint64_t entry = input->entry;
 	bool has_entry = entry != 0 && entry >= start && entry < end;
 	int number, err = 0;
