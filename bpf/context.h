@@ -18,7 +18,7 @@ static __always_inline void context_read_attributes(struct walk *w, __u32 size)
 		size = CONTEXT_ROOM;
 	}
 	size = port_opaque(size) & (DP_LABELS_MAX_SIZE - 1);
-	if (walk_peek(w, w->labels.bytes + head, size, w->labels.at + head) < 0) {
+	if (port_read_user(w, w->labels.bytes + head, size, w->labels.at + head) < 0) {
 		w->labels.context.is_cut = 1;
 		size = 0;
 	}
@@ -39,14 +39,15 @@ PORT_GLOBAL int context_read(struct walk *w)
 		return 0;
 	w->labels.size = 0;
 	w->labels.context = (struct dp_context){ .part.type = DP_RECORD_CONTEXT };
+	walk_charge(w, 3);
 	found = tls_find(w);
 	if (found != 0)
 		return found < 0;
 	/* Nobody has written to an unreadable page of the thread's variables: it is NULL. */
-	if (walk_peek(w, &w->labels.at, sizeof(w->labels.at), w->tls.address) < 0 ||
+	if (port_read_user(w, &w->labels.at, sizeof(w->labels.at), w->tls.address) < 0 ||
 	    w->labels.at == 0)
 		return 0;
-	if (walk_peek(w, w->labels.bytes, sizeof(*record), w->labels.at) < 0)
+	if (port_read_user(w, w->labels.bytes, sizeof(*record), w->labels.at) < 0)
 		return 1;
 	record = (const void *)w->labels.bytes;
 	if (record->valid != 1)

@@ -12,9 +12,10 @@ static long custom_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct dp_custom_label label;
 
+	walk_charge(w, 1);
 	/* The first of equal keys counts: after an unreadable label, later ones are dropped. */
 	if (w->labels.head.n_left_out > 0 ||
-	    walk_peek(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0) {
+	    port_read_user(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0) {
 		labels_leave_out(w, 1);
 		return 0;
 	}
@@ -46,11 +47,11 @@ static __always_inline int custom_find(struct walk *w, __u32 form, struct dp_cus
 		return found;
 	/* Nobody has written to an unreadable page of the thread's variables: it is zero. */
 	if (form == DP_LABELS_CUSTOM_V0)
-		return walk_peek(w, ret, sizeof(*ret), w->tls.address) < 0;
-	if (walk_peek(w, &w->labels.at, sizeof(w->labels.at), w->tls.address) < 0 ||
+		return port_read_user(w, ret, sizeof(*ret), w->tls.address) < 0;
+	if (port_read_user(w, &w->labels.at, sizeof(w->labels.at), w->tls.address) < 0 ||
 	    w->labels.at == 0)
 		return 1;
-	return walk_peek(w, ret, sizeof(*ret), w->labels.at) < 0 ? -1 : 0;
+	return port_read_user(w, ret, sizeof(*ret), w->labels.at) < 0 ? -1 : 0;
 }
 
 /*

@@ -49,8 +49,9 @@ static long labels_list_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct label_pair label;
 
-	if (walk_peek(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0)
-		labels_leave_out(w, 1);
+	walk_charge(w, 1);
+	if (port_read_user(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0)
+		labels_miss(w);
 	else
 		labels_add(w, &label);
 	return 0;
@@ -62,7 +63,7 @@ static __always_inline void labels_read_list(struct walk *w, __u64 at)
 	struct go_slice list;
 	__u64 n;
 
-	if (walk_peek(w, &list, sizeof(list), at) < 0 || list.n > list.room) {
+	if (port_read_user(w, &list, sizeof(list), at) < 0 || list.n > list.room) {
 		labels_leave_out(w, 1);
 		return;
 	}
@@ -81,7 +82,7 @@ static __always_inline int labels_next_bucket(struct walk *w)
 {
 	__u64 next;
 
-	if (walk_peek(w, &next, sizeof(next), w->labels.at + GO_NEXT) < 0)
+	if (port_read_user(w, &next, sizeof(next), w->labels.at + GO_NEXT) < 0)
 		next = 0;
 	if (next == 0) {
 		w->labels.bucket++;
@@ -105,9 +106,14 @@ static long labels_map_step(__u32 i, void *ctx)
 	struct label_pair label;
 	__u8 used;
 
-	if (walk_peek(w, &used, sizeof(used), w->labels.at + slot) == 0 && used >= GO_FIRST_USED &&
-	    walk_peek(w, &label.key, sizeof(label.key), w->labels.at + GO_KEYS + text) == 0 &&
-	    walk_peek(w, &label.value, sizeof(label.value), w->labels.at + GO_VALUES + text) == 0) {
+	walk_charge(w, 3);
+	if (port_read_user(w, &used, sizeof(used), w->labels.at + slot) < 0) {
+		w->at.cost += WALK_COST_FAULT;
+	} else if (used >= GO_FIRST_USED &&
+		   port_read_user(w, &label.key, sizeof(label.key),
+				  w->labels.at + GO_KEYS + text) == 0 &&
+		   port_read_user(w, &label.value, sizeof(label.value),
+				  w->labels.at + GO_VALUES + text) == 0) {
 		labels_add(w, &label);
 		w->labels.left--;
 	}
@@ -122,13 +128,13 @@ static __always_inline void labels_read_map(struct walk *w, __u64 at)
 	struct go_map map;
 	__u64 place;
 
-	if (walk_peek(w, &place, sizeof(place), at) < 0) {
+	if (port_read_user(w, &place, sizeof(place), at) < 0) {
 		labels_leave_out(w, 1);
 		return;
 	}
 	if (place == 0)
 		return;
-	if (walk_peek(w, &map, sizeof(map), place) < 0 || map.n >> 16 != 0 || map.bits > 16) {
+	if (port_read_user(w, &map, sizeof(map), place) < 0 || map.n >> 16 != 0 || map.bits > 16) {
 		labels_leave_out(w, 1);
 		return;
 	}

@@ -136,8 +136,10 @@ static __always_inline int python_leave_copy(struct walk *w, __u64 code, __u64 *
 	struct walk_runtime *r = &w->runtime;
 	__u64 number = (__u32)python_word(r, r->python.copy), at;
 
-	if (walk_peek(w, &at, sizeof(at), code + r->python.copies) < 0 ||
-	    walk_peek(w, &at, sizeof(at), at + DP_PYTHON_COPIES_HEAD + number * sizeof(at)) < 0)
+	walk_charge(w, 2);
+	if (port_read_user(w, &at, sizeof(at), code + r->python.copies) < 0 ||
+	    port_read_user(w, &at, sizeof(at), at + DP_PYTHON_COPIES_HEAD + number * sizeof(at)) <
+		    0)
 		return -1;
 	*position += code - at;
 	return 0;
@@ -174,9 +176,10 @@ static __always_inline int python_add(struct walk *w)
 	__u32 line;
 	int is_own;
 
-	if (walk_peek(w, &name, sizeof(name), code + r->python.name) < 0 ||
-	    walk_peek(w, &line, sizeof(line), code + r->python.line) < 0 ||
-	    walk_peek(w, &hash, sizeof(hash), name + r->python.hash) < 0)
+	walk_charge(w, 3);
+	if (port_read_user(w, &name, sizeof(name), code + r->python.name) < 0 ||
+	    port_read_user(w, &line, sizeof(line), code + r->python.line) < 0 ||
+	    port_read_user(w, &hash, sizeof(hash), name + r->python.hash) < 0)
 		return -1;
 	is_own = python_is_own(w, code, name, line);
 	if (is_own != 0)

@@ -27,14 +27,14 @@ static __always_inline int tls_seek_block(struct walk *w)
 {
 	struct walk_tls *t = &w->tls;
 
-	if (walk_peek(w, t->first, sizeof(t->first), t->blocks) < 0)
+	if (port_read_user(w, t->first, sizeof(t->first), t->blocks) < 0)
 		return -1;
 	/* There is a module, so that musl's list has the address of a block here. */
 	if (t->first[1] != 0) {
 		t->entry = t->blocks + t->words[0] * TLS_PLAIN_SIZE;
 		return t->words[0] > t->first[0];
 	}
-	if (walk_peek(w, &t->n_blocks, sizeof(t->n_blocks), t->blocks - TLS_BLOCK_SIZE) < 0)
+	if (port_read_user(w, &t->n_blocks, sizeof(t->n_blocks), t->blocks - TLS_BLOCK_SIZE) < 0)
 		return -1;
 	t->entry = t->blocks + t->words[0] * TLS_BLOCK_SIZE;
 	return t->words[0] > t->n_blocks || t->words[2] > t->first[0];
@@ -49,12 +49,12 @@ static __always_inline int tls_find_block(struct walk *w, __u64 base)
 	/* What is not relocated yet has number 0. */
 	if (t->words[0] == 0)
 		return 1;
-	if (walk_peek(w, &t->blocks, sizeof(t->blocks), base + DP_THREAD_BLOCKS) < 0)
+	if (port_read_user(w, &t->blocks, sizeof(t->blocks), base + DP_THREAD_BLOCKS) < 0)
 		return -1;
 	err = tls_seek_block(w);
 	if (err != 0)
 		return err;
-	if (walk_peek(w, &t->address, sizeof(t->address), t->entry) < 0)
+	if (port_read_user(w, &t->address, sizeof(t->address), t->entry) < 0)
 		return -1;
 	if (t->address == TLS_NO_BLOCK || t->address == 0)
 		return 1;
@@ -74,6 +74,7 @@ PORT_GLOBAL int tls_find(struct walk *w)
 
 	if (!w)
 		return -1;
+	walk_charge(w, 4);
 	t = &w->tls;
 	base = port_thread_base(w);
 	if (base == 0)
@@ -84,9 +85,9 @@ PORT_GLOBAL int tls_find(struct walk *w)
 	slot = t->bias + t->at.value;
 	t->words[2] = 0;
 	if (t->at.kind == DP_TLS_SLOT)
-		err = walk_peek(w, t->words, sizeof(t->words[0]), slot);
+		err = port_read_user(w, t->words, sizeof(t->words[0]), slot);
 	else
-		err = walk_peek(w, t->words, 2 * sizeof(t->words[0]), slot);
+		err = port_read_user(w, t->words, 2 * sizeof(t->words[0]), slot);
 	if (err < 0)
 		return -1;
 	if (t->at.kind != DP_TLS_MODULE) {
@@ -98,7 +99,7 @@ PORT_GLOBAL int tls_find(struct walk *w)
 			t->address = base + word;
 			return 0;
 		}
-		if (walk_peek(w, t->words, sizeof(t->words), word) < 0)
+		if (port_read_user(w, t->words, sizeof(t->words), word) < 0)
 			return -1;
 	}
 	return tls_find_block(w, base);

@@ -476,6 +476,12 @@ static __always_inline __u32 runtime_is_over(const struct walk *w)
 	return w->at.cost > (w->runtime.is_short ? WALK_MAX_COST : RUNTIME_MAX_COST);
 }
 
+/* Charges for so many reads at once, of labels, or of which one that fails is the last. */
+static __always_inline void walk_charge(struct walk *w, __u32 n_reads)
+{
+	w->at.cost += n_reads * WALK_COST_PEEK;
+}
+
 /* Reads what no rule of the walk needs, and charges for it. */
 static __always_inline int walk_peek(struct walk *w, void *dst, __u32 size, __u64 address)
 {
