@@ -500,14 +500,13 @@ void session_losses(const struct session *s, struct session_losses *ret)
 		.unreadable = s->rings.n_refused,
 	};
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
-		struct dp_losses losses;
+		struct dp_losses losses = { 0 };
 
-		if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses) == 0) {
-			ret->full += losses.samples[DP_LOST_FULL];
-			ret->nested += losses.samples[DP_LOST_BUSY];
-			ret->untracked += losses.samples[DP_LOST_UNTRACKED];
-			ret->time_ns += losses.time_ns;
-		}
+		bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses);
+		ret->full += losses.samples[DP_LOST_FULL];
+		ret->nested += losses.samples[DP_LOST_BUSY];
+		ret->untracked += losses.samples[DP_LOST_UNTRACKED];
+		ret->time_ns += losses.time_ns;
 	}
 }
 

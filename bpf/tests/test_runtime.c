@@ -494,8 +494,8 @@ Test(runtime, unreadable_memory_costs_more)
 	put_thread(put_interpreter(0), 0, SELF, 8);
 	cr_assert(runtime_read(&w->walk));
 	expect(DP_RUNTIME_READ_FAULT, 0);
-	cr_assert(w->walk.at.cost == (uint32_t)w->n_reads * WALK_COST_PEEK + WALK_COST_FAULT, "cost %u",
-		  w->walk.at.cost);
+	cr_assert(w->walk.at.cost == (uint32_t)w->n_reads * WALK_COST_PEEK + WALK_COST_FAULT,
+		  "cost %u", w->walk.at.cost);
 }
 
 Test(runtime, unreadable_memory_ends_it)

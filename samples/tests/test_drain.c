@@ -430,12 +430,7 @@ Test(drain, counts_what_reports_have_no_room_for)
 {
 	const uint64_t *by = last_totals.lost_by;
 
-	losses = (struct session_losses){ .full = 5,
-					  .nested = 10,
-					  .missed = 20,
-					  .unreadable = 40,
-					  .untracked = 80,
-					  .time_ns = 1000 };
+	losses = (struct session_losses){ 5, 10, 20, 40, 80, .time_ns = 1000 };
 	is_full = true;
 	add_sample(0, now - 100 * MS);
 	run(true);
