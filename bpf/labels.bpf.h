@@ -17,7 +17,8 @@ static __always_inline __u32 sample_put_labels(struct walk *w, __u32 n)
 	const struct dp_snapshot *snapshot;
 	__u32 cells;
 
-	if (w->labels.mapping == 0 || !labels_or_context_read(w) || n > WALK_LABELS_AT)
+	if (w->labels.mapping == 0 || !labels_or_context_read(w) ||
+	    n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES)
 		return 0;
 	/* As with the walk: the memory may have been reused for another process. */
 	snapshot = port_pool(w, w->in.snapshot_cell);

@@ -17,7 +17,7 @@ static __always_inline __u32 sample_put_runtime(struct walk *w, __u32 n)
 	__u32 cells;
 
 	if ((w->runtime.mapping == 0 && w->runtime.head.n == 0) || !runtime_read_all(w) ||
-	    n > WALK_RUNTIME_AT)
+	    n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_CALLS_CELLS)
 		return 0;
 	/* As with the walk: the memory may have been reused for another process. */
 	snapshot = port_pool(w, w->in.snapshot_cell);

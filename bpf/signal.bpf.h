@@ -65,7 +65,7 @@ static __noinline __u32 sample_put_signal(struct walk *w, const void *siginfo, _
 	struct dp_crash *crash;
 
 	n = port_opaque(n);
-	if (n > WALK_RUNTIME_AT)
+	if (n > DP_MAX_FRAMES + WALK_LABELS_CELLS + WALK_CALLS_CELLS)
 		return 0;
 	crash = (void *)&w->out.frames[n];
 	crash->part = (struct dp_part){ DP_RECORD_CRASH, sizeof(*crash) };

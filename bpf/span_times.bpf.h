@@ -218,7 +218,7 @@ PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 	__u64 id;
 
 	n = port_opaque(n);
-	if (!w || n > WALK_CALLS_AT)
+	if (!w || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
 		return 0;
 	is_walked = w->out.span;
 	w->out.span = 0;

@@ -446,7 +446,8 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 	__u64 key;
 
 	n = port_opaque(n);
-	if (!w || n > WALK_RUNTIME_AT - WALK_SPAN_CELLS)
+	if (!w || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_CALLS_CELLS -
+				  WALK_SPAN_CELLS)
 		return 0;
 	found = w->out.span >> (probe & (DP_MAX_LABEL_PROBES - 1)) * SPAN_BITS & SPAN_MASK;
 	if (found == 0)
@@ -480,7 +481,7 @@ PORT_GLOBAL int sample_put_each(struct walk *w, __u32 n)
 	__u32 cells = sizeof(head) / DP_CELL_SIZE;
 
 	n = port_opaque(n);
-	if (!w || w->out.span == 0 || n > WALK_CALLS_AT)
+	if (!w || w->out.span == 0 || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
 		return 0;
 	for (__u32 i = 0; i < DP_MAX_LABEL_PROBES; i++) {
 		__u32 own = (__u32)sample_put_span(w, n + cells, i);

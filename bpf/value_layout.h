@@ -148,8 +148,11 @@ struct dp_calls {
 	__u16 zero;
 };
 
-/* The most cells of a sample's values, behind their head: together, whole cache lines. */
-#define DP_VALUES_CELLS (128 - sizeof(struct dp_values) / DP_CELL_SIZE)
+/*
+ * The most cells of a sample's values. They have the room of the kernel's frames: a probe has none, and with an
+ * event of the kernel, a walk has fewer frames (knobs.c).
+ */
+#define DP_VALUES_CELLS (DP_MAX_KERNEL_FRAMES - 1 - sizeof(struct dp_values) / DP_CELL_SIZE)
 
 DP_ASSERT(DP_N_WHATS <= DP_MAX_WHATS, "each class has a place");
 DP_ASSERT(sizeof(struct dp_argument) == 48, "dp_argument is six words");

@@ -495,13 +495,13 @@ static __always_inline __u32 sample_put_values(struct walk *w, __u32 key, __u32 
 	__u32 cells;
 
 	n = port_opaque(n);
-	if (!v || n > WALK_VALUES_AT)
+	if (!v || n > DP_MAX_FRAMES + WALK_LABELS_CELLS)
 		return 0;
 	cells = sizeof(v->head) / DP_CELL_SIZE + v->n_cells;
 	v->head.part = (struct dp_part){ dp_has_exceptions ? DP_RECORD_THROWN : DP_RECORD_VALUES,
 					 (__u16)(cells * DP_CELL_SIZE) };
 	cells = port_opaque(cells);
-	if (cells > WALK_VALUES_CELLS ||
+	if (cells > DP_MAX_KERNEL_FRAMES ||
 	    copy_cells(&w->out.frames[n], cells * DP_CELL_SIZE, &v->head) < 0)
 		return 0;
 	w->out.sample.flags |= dp_has_exceptions ? DP_SAMPLE_THROWN : DP_SAMPLE_VALUES;

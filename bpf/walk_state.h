@@ -64,20 +64,12 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 #define WALK_RUNTIME_CELLS                                                                         \
 	((sizeof(struct dp_runtime) + DP_MAX_RUNTIME_FRAMES * sizeof(struct dp_runtime_frame)) /   \
 	 DP_CELL_SIZE)
-/* The values that a probe has read, with their head */
-#define WALK_VALUES_CELLS (DP_VALUES_CELLS + sizeof(struct dp_values) / DP_CELL_SIZE)
 /* The values of a call that labels a sample, with their head */
 #define WALK_SPAN_CELLS 32
 /* Those of all probes that may label one: struct dp_calls, in whole cache lines */
 #define WALK_CALLS_CELLS (8 + DP_MAX_LABEL_PROBES * WALK_SPAN_CELLS)
 /* Whole cache lines, so that what follows lies in as few. */
 #define WALK_RUNTIME_ROOM ((WALK_RUNTIME_CELLS + 7) / 8 * 8)
-
-/* Behind so many cells of walk_output.frames, at most, a sample has labels, values, and so on. */
-#define WALK_LABELS_AT (DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES)
-#define WALK_VALUES_AT (WALK_LABELS_AT + WALK_LABELS_CELLS)
-#define WALK_CALLS_AT (WALK_VALUES_AT + WALK_VALUES_CELLS)
-#define WALK_RUNTIME_AT (WALK_CALLS_AT + WALK_CALLS_CELLS)
 
 /*
  * How to leave a frame of the common form, packed: the number of its mapping; above that, how many
@@ -237,7 +229,7 @@ DP_ASSERT(WALK_WINDOW_LEAST >= 64 + 256 + sizeof(__u64),
 	  "one read has a word and what walk_fetch() reads below it");
 
 /*
- * The output: the sample, with its names. The kernel's frames follow the user's, then labels, values and
+ * The output: the sample, with its names. The kernel's frames follow the user's, then labels and
  * a runtime's frames.
  */
 struct walk_output {
@@ -247,7 +239,8 @@ struct walk_output {
 	__u32 span;   /* the calls that label the sample: spans.bpf.h */
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[WALK_RUNTIME_AT + WALK_RUNTIME_ROOM];
+	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_CALLS_CELLS +
+		     WALK_RUNTIME_ROOM];
 };
 
 /* The program's labels, and the mapping whose image says where they are: see labels.h. */
@@ -404,7 +397,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     0.1 K   memo             each frame     all
  *     0.3 K   search, program  a few rules    recovered
  *     4 K     stack            each frame
- *     45 K    out              each frame
+ *     44 K    out              each frame
  *     3 K     labels           each sample
  *     224 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one

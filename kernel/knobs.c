@@ -123,6 +123,17 @@ static bool inherits_calls(const struct session_options *options)
 	       (options->inherit || options->all_processes);
 }
 
+/* A stack with as many frames as there can be, and those of the kernel, has no room for values. */
+static unsigned int max_frames(const struct session_options *options)
+{
+	const unsigned int most = DP_MAX_FRAMES - DP_MAX_KERNEL_FRAMES;
+
+	return loads(options, DP_EVENT_TRACE) && options->needs.has_values &&
+			       options->max_frames > most ?
+		       most :
+		       options->max_frames;
+}
+
 /* With all processes, what the profiler does with a sample would be the next sample, without end. */
 static void leave_out_own(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
@@ -140,7 +151,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_inherit = options->inherit;
 	bpf->rodata->dp_not_inherited = (uint32_t)options->not_inherited;
 	bpf->rodata->dp_unwind = options->unwind;
-	bpf->rodata->dp_max_frames = options->max_frames;
+	bpf->rodata->dp_max_frames = max_frames(options);
 	bpf->rodata->dp_levels = needs->levels;
 	bpf->rodata->dp_verify = options->verify;
 	bpf->rodata->dp_by_period = needs->by_period;
