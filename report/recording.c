@@ -72,6 +72,12 @@ struct recording {
 /* Two numbers of at most ten bytes. */
 #define MAX_RECORD_HEAD 20
 
+static int flush(struct recording *r)
+{
+	r->report.n_held = 0;
+	return block_writer_flush(&r->blocks);
+}
+
 static int put_record(struct recording *r, enum recording_tag tag, const struct bytes *record)
 {
 	struct bytes *raw = &r->blocks.raw;
@@ -80,7 +86,7 @@ static int put_record(struct recording *r, enum recording_tag tag, const struct 
 		return -ENOMEM;
 	/* A block is limited by its readers, and records do not continue in the next one. */
 	if (raw->size + record->size + MAX_RECORD_HEAD > BLOCK_MAX) {
-		int err = block_writer_flush(&r->blocks);
+		int err = flush(r);
 
 		if (err < 0)
 			return err;
@@ -537,12 +543,13 @@ static int recording_add(struct report *report, const struct sample *sample,
 		err = put_sample(r, sample);
 	if (err < 0)
 		return err;
+	report->n_held++;
 	/* A blocked thread's sample has the time at which it began to block. */
 	if (r->blocks.raw.size < BLOCK_SIZE && sample->time_ns < r->flushed_ns + FLUSH_NS)
 		return 0;
 	if (sample->time_ns > r->flushed_ns)
 		r->flushed_ns = sample->time_ns;
-	return block_writer_flush(&r->blocks);
+	return flush(r);
 }
 
 static int recording_finish(struct report *report, const struct totals *totals)
@@ -564,7 +571,7 @@ static int recording_finish(struct report *report, const struct totals *totals)
 	bytes_put_number(b, totals->pages_requested);
 	if (err == 0)
 		err = put_record(r, RECORDING_TOTALS, b);
-	return err < 0 ? err : block_writer_flush(&r->blocks);
+	return err < 0 ? err : flush(r);
 }
 
 static void recording_free(struct report *report)

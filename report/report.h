@@ -11,6 +11,7 @@
 struct group;
 struct kallsyms;
 struct names;
+struct piped;
 struct top_viewer;
 
 /* One of several events that were sampled at once. */
@@ -78,7 +79,9 @@ struct report {
 	FILE *to;
 	struct string_table strings; /* see symbolized.h */
 	bool streams;                /* keeps nothing of a sample, except strings for a while */
-	bool forgets;                /* keeps nothing of an interval that tick() has shown */
+	struct piped *piped;         /* which `to` leads to; NULL: none */
+	size_t n_held; /* of the last samples, those that are still to be written to it */
+	bool forgets;  /* keeps nothing of an interval that tick() has shown */
 	/* 0, or a negative errno, after which the report cannot be used. */
 	int (*add)(struct report *report, const struct sample *sample, const struct totals *totals);
 	/* Ends an interval, with the totals so far; NULL: not needed. */
@@ -137,6 +140,11 @@ void report_format_list_names(FILE *to);
 /* `to` and the context's strings must outlive the report. */
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,
 	       struct report **ret);
+/*
+ * Before the first sample: it is written there instead, which must outlive the report. If its reader is given up, the
+ * report goes on without an error, and what it gets is only counted.
+ */
+void report_set_piped(struct report *report, struct piped *piped);
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals);
 /* Ends an interval. */
 int report_tick(struct report *report, const struct totals *totals);
