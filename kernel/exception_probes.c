@@ -12,12 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "base/signals.h"
 #include "kernel/exception_lists.h"
 #include "kernel/exception_places.h"
 #include "kernel/permission.h"
+#include "kernel/removal.h"
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -49,10 +51,10 @@ struct exception_probes {
 	TAILQ_HEAD(, exception_probe) probes;
 	struct exception_lists lists;
 	bool runs, has_stopped;
-	size_t n_setters, n_removers; /* threads */
-	int err;                      /* there is no permission to set any; or 0 */
-	size_t n_set;                 /* files */
-	size_t n_refused;             /* files whose throws cannot be seen */
+	size_t n_setters; /* threads */
+	int err;          /* there is no permission to set any; or 0 */
+	size_t n_set;     /* files */
+	size_t n_refused; /* files whose throws cannot be seen */
 };
 
 static bool are_allocs(const struct exception_probes *p)
@@ -470,16 +472,16 @@ struct exception_probe *exception_probe_free(struct exception_probe *probe)
 	return NULL;
 }
 
-/* With the lock held: until there are no such threads. False: that takes too long. */
-static bool wait_for(struct exception_probes *p, const size_t *n_threads)
+/* With the lock held: until nobody sets probes any more. False: that takes too long. */
+static bool wait_for_setters(struct exception_probes *p)
 {
 	uint64_t end_ns = clock_now_ns() + EXCEPTIONS_PATIENCE_NS;
 	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	int err = 0;
 
-	while (*n_threads > 0 && err == 0)
+	while (p->n_setters > 0 && err == 0)
 		err = pthread_cond_timedwait(&p->settled, &p->lock, &end);
-	return *n_threads == 0;
+	return p->n_setters == 0;
 }
 
 int exception_probes_start(struct exception_probes *p)
@@ -493,7 +495,7 @@ int exception_probes_start(struct exception_probes *p)
 	for (probe = TAILQ_FIRST(&p->probes); probe && err == 0; probe = TAILQ_NEXT(probe, next))
 		if (probe->state == PROBE_WAITS)
 			err = start_setter(p);
-	is_late = !wait_for(p, &p->n_setters);
+	is_late = !wait_for_setters(p);
 	if (err == 0)
 		err = p->err;
 	pthread_mutex_unlock(&p->lock);
@@ -522,38 +524,22 @@ static bool take_links(struct exception_probes *p, int ret[EXCEPTION_LINKS])
 	return true;
 }
 
-static void *remove_all(void *arg)
-{
-	struct exception_probes *p = arg;
-	int links[EXCEPTION_LINKS];
-
-	pthread_mutex_lock(&p->lock);
-	while (take_links(p, links)) {
-		pthread_mutex_unlock(&p->lock);
-		close_links(links);
-		pthread_mutex_lock(&p->lock);
-	}
-	p->n_removers--;
-	pthread_cond_broadcast(&p->settled);
-	pthread_mutex_unlock(&p->lock);
-	return exception_probes_drop(p);
-}
-
 /* False: it takes too long. */
 static bool remove_links(struct exception_probes *p)
 {
-	bool is_done;
+	struct removal_links all = { 0 };
+	int links[EXCEPTION_LINKS];
+	size_t size = 0;
 
 	pthread_mutex_lock(&p->lock);
-	p->n_removers++;
-	p->n_users++;
+	while (take_links(p, links))
+		for (size_t i = 0; i < EXCEPTION_LINKS; i++)
+			if (links[i] >= 0 && array_reserve(all.fds, all.n_fds, size) == 0)
+				all.fds[all.n_fds++] = steal_fd(&links[i]);
+			else
+				close_fd(&links[i]);
 	pthread_mutex_unlock(&p->lock);
-	if (run_apart(remove_all, p) < 0)
-		remove_all(p);
-	pthread_mutex_lock(&p->lock);
-	is_done = wait_for(p, &p->n_removers);
-	pthread_mutex_unlock(&p->lock);
-	return is_done;
+	return removal_run(&all);
 }
 
 void exception_probes_stop(struct exception_probes *p)

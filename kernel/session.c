@@ -19,6 +19,7 @@
 #include "kernel/outer_map.h"
 #include "kernel/permission.h"
 #include "kernel/refusal.h"
+#include "kernel/removal.h"
 #include "kernel/ring_size.h"
 #include "kernel/segments.h"
 #include "kernel/uprobe.h"
@@ -234,8 +235,6 @@ void session_close(struct session *s)
 {
 	session_stop(s);
 	exception_probes_drop(s->exceptions);
-	free(s->links);
-	free(s->uprobe_fds);
 	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
 		if (s->ring_fds[i] >= 0)
@@ -397,34 +396,6 @@ int session_end_calls(struct session *s, const struct uprobe_places *exits)
 	return attach_places(s, s->bpf->progs.dp_end_span, exits);
 }
 
-static void add_times(struct dp_span_times *to, const struct dp_span_times *from)
-{
-	to->n_begun += from->n_begun;
-	to->n_long += from->n_long;
-	to->n_unknown += from->n_unknown;
-	for (size_t i = 0; i < DP_SPAN_STEPS; i++)
-		to->n_returned[i] += from->n_returned[i];
-}
-
-int session_span_times(const struct session *s, struct dp_span_times *ret)
-{
-	int n_cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct dp_span_times *of = NULL;
-	const uint32_t zero = 0;
-
-	*ret = (struct dp_span_times){ 0 };
-	if (n_cpus < 0)
-		return n_cpus;
-	of = calloc((size_t)n_cpus, sizeof(*of));
-	if (!of)
-		return -ENOMEM;
-	if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_span_times), &zero, of) < 0)
-		return -errno;
-	for (int i = 0; i < n_cpus; i++)
-		add_times(ret, &of[i]);
-	return 0;
-}
-
 int session_set_arguments(struct session *s, const struct dp_arguments *lists, size_t n)
 {
 	int err = n > DP_MAX_ARGUMENT_LISTS ? -E2BIG : 0;
@@ -482,15 +453,23 @@ int session_sample_crashes(struct session *s)
 	return err;
 }
 
+static void remove_links(struct session *s)
+{
+	const struct removal_links links = { s->links, s->n_links, s->uprobe_fds, s->n_uprobe_fds };
+
+	s->links = NULL;
+	s->uprobe_fds = NULL;
+	s->n_links = s->links_size = s->n_uprobe_fds = s->uprobe_fds_size = 0;
+	if (!removal_run(&links))
+		log_warning("probes are still being removed: the kernel waits for processes");
+}
+
 void session_stop(struct session *s)
 {
 	cpu_events_stop(&s->cpus);
 	exception_probes_stop(s->exceptions);
 	tracer_tell(&s->tracer);
-	while (s->n_links > 0)
-		bpf_link__destroy(s->links[--s->n_links]);
-	while (s->n_uprobe_fds > 0)
-		close(s->uprobe_fds[--s->n_uprobe_fds]);
+	remove_links(s);
 }
 
 void session_losses(const struct session *s, struct session_losses *ret)

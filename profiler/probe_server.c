@@ -517,7 +517,7 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 /* False: it takes too long. */
 static bool wait_for_end(struct probe_server *s)
 {
-	uint64_t end_ns = clock_now_ns() + PROBE_PATIENCE_NS;
+	uint64_t end_ns = clock_now_ns() + REMOVAL_PATIENCE_NS;
 	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	bool has_ended;
 	int err = 0;

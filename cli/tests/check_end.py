@@ -34,6 +34,9 @@ DURATION = 1
 N_SYMBOLS = 100000
 SYMBOLS = "int main(void) { for (volatile int i = 0;; i++) continue; }\n__asm__(\"" + \
     "".join(f"f{i}: nop\\n" for i in range(N_SYMBOLS)) + "\");\n"
+# Each has a C++ runtime of its own, with probes of its own.
+N_THROWING = 60
+THROWING = "#include <unistd.h>\nint main() { for (;;) try { usleep(100000); throw 1; } catch (int) { } }\n"
 
 
 class End(Ending):
@@ -155,6 +158,21 @@ class End(Ending):
                 self.interrupt(profiler)
         self.assertEqual(profiler.returncode, 0, self.said())
         self.assertTrue(harness.read(self.path("x.folded")).startswith("inefficient;"))
+
+    def test_probes(self):
+        """The kernel waits for a grace period to remove each."""
+        subprocess.run(["g++", "-O1", "-static-libstdc++", "-static-libgcc", "-xc++", "-", "-o", self.path("throwing")],
+                       input=THROWING, text=True, check=True)
+        pids = []
+        for i in range(N_THROWING):
+            process = subprocess.Popen([shutil.copy(self.path("throwing"), self.path(f"throwing{i}"))])
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            pids.append(str(process.pid))
+        profiler = self.start("-e", "exceptions", "-p", ",".join(pids), "-o", self.path("x.jsonl"), rate=())
+        self.is_said("sampling ")
+        wait_for(lambda: len(set(re.findall(r'"pid":(\d+)', harness.read(self.path("x.jsonl"))))) == N_THROWING)
+        self.interrupt(profiler)
 
     def test_a_recording_that_is_read(self):
         report = start("report", "-", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
