@@ -25,8 +25,6 @@
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 4
-/* How often a request is made if finders end. */
-#define ATTEMPTS 5
 /* File systems that a machine has programs on. */
 #define MAX_KNOWN 16
 /* A device that was unmounted can become that of another file system. */
@@ -348,7 +346,7 @@ static int ask(struct finders *f, const struct question *asked, struct find_repl
 	q.near = q.near ?: q.device;
 	q.payer = find_payer(q.user, q.near);
 	/* Finders may be killed by somebody, or for lack of memory; then perhaps all that are idle. */
-	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
+	for (int i = 0; i < FINDERS_ATTEMPTS && err == -ECONNABORTED; i++)
 		err = ask_once(f, &q, i > 0, ret, ret_fd);
 	return err == -ECONNABORTED ? -EAGAIN : err;
 }

@@ -6,9 +6,8 @@
 
 #include "base/array.h"
 #include "bpf/arch.h"
+#include "limits/limits.h"
 
-/* Each table of a JVM has some hundred to some thousand entries. */
-#define MAX_ENTRIES 16384
 #define MAX_STRIDE 512
 /* Longer names are none of those that are looked for. */
 #define MAX_NAME 64
@@ -136,7 +135,7 @@ static int read_members(const struct tables *t, struct hotspot_layout *ret)
 
 	if (err == 0)
 		err = read_exported_all(t, which, N_PARTS, part);
-	for (size_t i = 0; err == 0 && i < MAX_ENTRIES; i++, entry += stride) {
+	for (size_t i = 0; err == 0 && i < HOTSPOT_MAX_ENTRIES; i++, entry += stride) {
 		int member;
 
 		err = read_name_of(t, entry, part[TYPE], type);
@@ -159,7 +158,7 @@ static int read_value(const struct tables *t, const enum vm_struct which[4], con
 
 	if (err == 0)
 		err = read_exported_all(t, which + 2, 2, part);
-	for (size_t i = 0; err == 0 && i < MAX_ENTRIES; i++, entry += stride) {
+	for (size_t i = 0; err == 0 && i < HOTSPOT_MAX_ENTRIES; i++, entry += stride) {
 		err = read_name_of(t, entry, part[0], name);
 		if (err == 0 && strcmp(name, wanted) == 0)
 			return t->read(t->memory, ret, size, entry + part[1]);

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "tables/x86_64/go_labels.h"
 #include "tables/x86_64/go_switch.h"
 
@@ -46,9 +47,6 @@ static const struct {
 	{ "_rt0_amd64_lib", GO_WHOLE },
 	{ "syscall.rawVforkSyscall", GO_WHOLE },
 };
-
-/* The most rules; programs have a few hundred. */
-#define MAX_RULES 65536
 
 /* State while the rules are made. */
 struct maker {
@@ -93,7 +91,7 @@ static int add(struct maker *m, uint64_t start, uint64_t end, int number)
 		last->end = end;
 		return 0;
 	}
-	if (to->n == MAX_RULES)
+	if (to->n == GO_MAX_RULES)
 		return -ENOSPC;
 	if (array_reserve(to->rules, to->n, to->size) < 0)
 		return -ENOMEM;
