@@ -68,7 +68,7 @@ def measure(dwarfprof, n):
 
 
 def spread(values):
-    return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
+    return f"{statistics.median(values):.1f} ({min(values):.1f}–{max(values):.1f})"
 
 
 def rows_of(runs):
