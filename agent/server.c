@@ -45,6 +45,7 @@ struct request {
 	int fd;           /* its socket; -1: not known */
 	bool has_interim; /* it knows interim responses */
 	bool is_probed;   /* has got one */
+	bool is_settled;  /* the library knows that it is complete */
 	struct pull *pull;
 	bool is_picture;
 	int err; /* of asking for it */
@@ -277,6 +278,14 @@ static enum MHD_Result ask(struct server *s, struct request *request, struct pul
 
 	if (wrong)
 		return refuse(connection, MHD_HTTP_BAD_REQUEST, wrong);
+	/*
+	 * A connection that was last read from is read from again when it is resumed, and closed if its client
+	 * has closed its sending side. Without an answer, the library asks again at once, and reads no more.
+	 */
+	if (!request->is_settled) {
+		request->is_settled = true;
+		return MHD_YES;
+	}
 	request->is_picture = strcmp(wanted.format, PICTURE) == 0;
 	keep_alive(request->fd);
 	mhd.suspend_connection(connection);

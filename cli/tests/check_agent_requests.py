@@ -340,10 +340,12 @@ class Requests(Agent):
         wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 200, 20)
 
     def test_clients_that_only_stop_sending_get_their_profiles(self):
-        """While the agent looks for those that have gone: the last request finds no room."""
+        """While the agent looks for those that have gone: the last request finds no room. And while an older connection
+        is silent, as what the library looks at first is the oldest one."""
         self.agent("--pull", self.address)
         host, port = self.address.split(":")
         with contextlib.ExitStack() as stack:
+            stack.enter_context(socket.create_connection((host, int(port))))
             clients = []
             for version in ["1.1"] * 6 + ["1.0"] * 2:
                 clients.append(stack.enter_context(socket.create_connection((host, int(port)))))
