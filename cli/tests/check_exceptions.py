@@ -11,13 +11,13 @@ import gzip
 import json
 import os
 import re
-import signal
 import subprocess
 import tempfile
 import unittest
 
+import chance
 import harness
-from harness import dwarfprof, program, start, values_beside, wait_until_it_says
+from harness import dwarfprof, profile_until_done, program, values_beside
 
 N, MANY = 20000, 100000
 EVERY = ["--max-rate", "1000000"]
@@ -95,15 +95,7 @@ class Exceptions(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             log, out = os.path.join(directory, log), os.path.join(directory, "out")
             with subprocess.Popen([program(target), str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-                profiler = start("-p", str(process.pid), "--exceptions", *options, "-o", out, stderr=subprocess.PIPE, text=True)
-                said = wait_until_it_says(profiler, "sampling")
-                process.stdin.write("\n")
-                process.stdin.flush()
-                self.assertEqual(process.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said += profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, code, said)
-                process.stdin.close()
+                said = profile_until_done(process, "--exceptions", *options, "-o", out, code=code)
             with open(log, encoding="utf-8") as file:
                 logged = [json.loads(line) for line in file]
             if not os.path.exists(out):
@@ -170,15 +162,13 @@ class Exceptions(unittest.TestCase):
                 continue
             with self.subTest(target=target):
                 samples, logged, said = self.record_most(target, 1000)
-                n_through = 0
                 for s, throw in self.check(samples, logged, said, **REMEMBERS.get(target, {})):
                     names = [frame["symbol"] or "" for frame in s["user_stack"]]
                     own = [re.sub(r".*::|\(.*", "", name) for name in names]
                     first = next((name for name in own if name.startswith("throw_")), None)
                     self.assertEqual(first, throw["function"], names)
                     self.assertEqual(s["outcome"], "complete", names)
-                    n_through += "pass_first" in own
-                self.assertGreater(n_through, len(samples) * 0.9)
+                    self.assertIn("pass_first", own, names)
 
     def test_a_stripped_program(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -242,7 +232,9 @@ class Exceptions(unittest.TestCase):
             self.assertEqual(values_beside(s), [{"i": numbers[-1]}] * (numbers[-1] != "<unknown>"))
         self.check_all(samples, logged, said)
         known = [n for n in numbers if n != "<unknown>"]
-        self.assertGreater(len(known), len(samples) * 0.95)
+        print(f"{len(samples) - len(known)} of {len(samples)} are unknown", flush=True)
+        # Up to one in two hundred began unseen.
+        self.assertTrue(chance.is_rare(len(samples) - len(known), len(samples), 0.005, 0.05), collections.Counter(map(type, numbers)))
         self.assertEqual(known, sorted(known))
         for s, number in zip(samples, numbers):
             message = s["labels"].get("exception.message", "")
@@ -250,12 +242,17 @@ class Exceptions(unittest.TestCase):
                 self.assertEqual(message.split()[1], str(number))
 
     def test_the_rate(self):
-        written, logged, said = self.record("thrown-O2", MANY, "--no-symbols", "--format", "jsonl")
+        for _ in range(5):
+            written, logged, said = self.record("thrown-O2", MANY, "--no-symbols", "--format", "jsonl")
+            if " 0 lost" in said:
+                break
         samples = [json.loads(line) for line in written.splitlines()]
         self.assertLess(len(samples), MANY / 4)
         self.assertIn("--max-rate 1000", said)
-        total = sum(s["weight"] for s in samples)
-        self.assertAlmostEqual(total / len(logged), 1, delta=0.25)
+        # Each is taken or not independently of others.
+        error = chance.SIGMAS * sum(s["weight"] * (s["weight"] - 1) for s in samples) ** 0.5
+        self.assertLess(error, len(logged) / 4)
+        self.assertAlmostEqual(sum(s["weight"] for s in samples), len(logged), delta=error)
 
     def test_reports(self):
         written, _, _ = self.record("thrown-O2", 1000, "--format", "folded", "--by", "label:exception.type", *EVERY)
@@ -353,16 +350,7 @@ class Python(unittest.TestCase):
             with open(script, "w", encoding="utf-8") as file:
                 file.write(RAISING)
             with subprocess.Popen([python, script, str(n), log], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-                profiler = start("-p", str(process.pid), "--exceptions", *EVERY, "--format", "jsonl", "-o", out, stderr=subprocess.PIPE,
-                                 text=True)
-                wait_until_it_says(profiler, "sampling")
-                process.stdin.write("\n")
-                process.stdin.flush()
-                self.assertEqual(process.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said = profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, 0, said)
-                process.stdin.close()
+                said = profile_until_done(process, "--exceptions", *EVERY, "--format", "jsonl", "-o", out)
             with open(log, encoding="utf-8") as file:
                 logged = [json.loads(line) for line in file]
             return read_samples(harness.read(out)), logged, said
@@ -393,15 +381,7 @@ class Python(unittest.TestCase):
                 tempfile.TemporaryDirectory() as directory:
             self.assertEqual(process.stdout.readline(), "begin\n")
             out = os.path.join(directory, "out")
-            profiler = start("-p", str(process.pid), "--exceptions", *EVERY, "--format", "jsonl", "-o", out, stderr=subprocess.PIPE, text=True)
-            wait_until_it_says(profiler, "sampling")
-            process.stdin.write("\n")
-            process.stdin.flush()
-            self.assertEqual(process.stdout.readline(), "done\n")
-            profiler.send_signal(signal.SIGINT)
-            said = profiler.communicate(timeout=180)[1]
-            self.assertEqual(profiler.returncode, 0, said)
-            process.stdin.close()
+            profile_until_done(process, "--exceptions", *EVERY, "--format", "jsonl", "-o", out)
             found = [(s["labels"]["exception.type"], s["labels"].get("exception.message")) for s in read_samples(harness.read(out))]
         self.assertEqual(found, [("LookupError", message) for message in ("<unread>", "in a file", None) * 5])
 

@@ -16,7 +16,7 @@ import unittest
 
 import check_languages
 import harness
-from harness import CHANGING, Log, dwarfprof, program, refuse, start, values_beside, wait_until_it_says
+from harness import CHANGING, Log, dwarfprof, profile_until_done, program, refuse, start, values_beside, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/languages")
@@ -36,16 +36,8 @@ class Labels(unittest.TestCase):
                                   text=True) as process:
                 if is_early:
                     self.assertEqual(process.stdout.readline(), "in the call\n")
-                profiler = start("-p", str(process.pid), "--probe", f"label: {program(target)}:handle({values})", "--no-symbols",
-                                 "--format", form, "-o", out, *options, stderr=subprocess.PIPE, text=True, **kwargs)
-                wait_until_it_says(profiler, "sampling")
-                process.stdin.write("\n")
-                process.stdin.flush()
-                self.assertEqual(process.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said = profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, 0, said)
-                process.stdin.close()
+                profile_until_done(process, "--probe", f"label: {program(target)}:handle({values})", "--no-symbols", "--format", form,
+                                   "-o", out, *options, **kwargs)
             with open(out) as file:
                 return file.read(), Log(log)
 
