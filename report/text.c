@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "report/exceptions.h"
 #include "report/group.h"
@@ -476,7 +477,7 @@ static int sum_stack(const struct stack *stack, void *arg)
 {
 	struct text *text = arg;
 
-	text->sum += value_of_stack(&text->value, stack);
+	sum_increase(&text->sum, value_of_stack(&text->value, stack));
 	return 0;
 }
 
