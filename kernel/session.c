@@ -22,7 +22,6 @@
 #include "kernel/ring_size.h"
 #include "kernel/segments.h"
 #include "kernel/uprobe.h"
-#include "kernel/uprobe_refusal.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "symbols/kallsyms.h"
@@ -77,7 +76,7 @@ static void choose_uprobe(struct session *s, const struct session_needs *needs)
 		uprobe_multi_works() > 0 && (!needs->has_slots || uprobe_multi_knows_processes());
 	const int type = is_multi ? UPROBE_MULTI : 0;
 
-	s->uprobe_multi = is_multi;
+	s->uprobes.is_multi = is_multi;
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_span, type);
@@ -118,7 +117,7 @@ static int make_file_probes(struct session *s, bool are_allocs)
 		.program = bpf_program__fd(are_allocs ? s->bpf->progs.dp_begin_alloc :
 							s->bpf->progs.dp_sample_uprobe),
 		.returns = are_allocs ? bpf_program__fd(s->bpf->progs.dp_end_alloc) : -1,
-		.is_multi = s->uprobe_multi,
+		.is_multi = s->uprobes.is_multi,
 		.arguments = bpf_map__fd(s->bpf->maps.dp_arguments),
 		.whats = bpf_map__fd(s->bpf->maps.dp_whats),
 	};
@@ -140,6 +139,8 @@ void session_init(struct session *ret, const struct session_options *options)
 		.tracer = TRACER_NONE,
 		.counts_missed = options->all_processes && !filter_is_set(options->filter),
 		.rings.epoll_fd = -1,
+		.uprobes.is_interrupted = options->is_interrupted,
+		.uprobes.interrupt_arg = options->interrupt_arg,
 	};
 	pool_init(&ret->pool, segments_add, ret);
 	ret->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
@@ -235,7 +236,6 @@ void session_close(struct session *s)
 	session_stop(s);
 	exception_probes_drop(s->exceptions);
 	free(s->links);
-	free(s->uprobe_fds);
 	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
 		if (s->ring_fds[i] >= 0)
@@ -324,48 +324,9 @@ int session_sample_events(struct session *s, const struct event_kind *kinds,
 				names, n);
 }
 
-/* Without links for many functions, each has its own. */
-static int attach_each(struct session *s, const struct bpf_program *program,
-		       const struct uprobe_places *places)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = places->are_returns);
-	int err = 0;
-
-	for (size_t i = 0; err == 0 && i < places->n + places->n_more; i++) {
-		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
-		opts.ref_ctr_offset = places->counters ? places->counters[i] : 0;
-		err = link_add(s, bpf_program__attach_uprobe_opts(program, -1, places->link,
-								  places->offsets[i], &opts));
-	}
-	return err;
-}
-
-static int attach_all(struct session *s, const struct bpf_program *program,
-		      const struct uprobe_places *places)
-{
-	int fd = -ENOMEM;
-
-	if (array_reserve(s->uprobe_fds, s->n_uprobe_fds, s->uprobe_fds_size) == 0)
-		fd = uprobe_attach_multi(bpf_program__fd(program), places, 0);
-	if (fd >= 0)
-		s->uprobe_fds[s->n_uprobe_fds++] = fd;
-	return fd < 0 ? fd : 0;
-}
-
-static int attach_places(struct session *s, const struct bpf_program *program,
-			 const struct uprobe_places *places)
-{
-	int err =
-		s->uprobe_multi ? attach_all(s, program, places) : attach_each(s, program, places);
-
-	if (err < 0)
-		uprobe_explain_refusal(bpf_program__fd(program), s->uprobe_multi, places, 0, err);
-	return err;
-}
-
 int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
 {
-	return attach_places(s, s->bpf->progs.dp_sample_uprobe, places);
+	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_sample_uprobe, places);
 }
 
 int session_time_calls(struct session *s, const struct uprobe_places *places)
@@ -379,7 +340,7 @@ int session_time_calls(struct session *s, const struct uprobe_places *places)
 		cookies[i] = DP_COOKIE_BEGINS;
 	begins.cookies = cookies;
 	begins.are_returns = false;
-	return attach_places(s, s->bpf->progs.dp_sample_uprobe, &begins);
+	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_sample_uprobe, &begins);
 }
 
 int session_label_calls(struct session *s, const struct uprobe_places *places,
@@ -389,12 +350,12 @@ int session_label_calls(struct session *s, const struct uprobe_places *places,
 
 	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_span_places), &zero, code, BPF_ANY) < 0)
 		return -errno;
-	return attach_places(s, s->bpf->progs.dp_begin_span, places);
+	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_begin_span, places);
 }
 
 int session_end_calls(struct session *s, const struct uprobe_places *exits)
 {
-	return attach_places(s, s->bpf->progs.dp_end_span, exits);
+	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_end_span, exits);
 }
 
 static void add_times(struct dp_span_times *to, const struct dp_span_times *from)
@@ -489,8 +450,7 @@ void session_stop(struct session *s)
 	tracer_tell(&s->tracer);
 	while (s->n_links > 0)
 		bpf_link__destroy(s->links[--s->n_links]);
-	while (s->n_uprobe_fds > 0)
-		close(s->uprobe_fds[--s->n_uprobe_fds]);
+	uprobe_links_done(&s->uprobes);
 }
 
 void session_losses(const struct session *s, struct session_losses *ret)

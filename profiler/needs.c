@@ -140,5 +140,7 @@ struct session_options needs_session_options(const struct needs *needs,
 		.no_runtimes = o->native_frames == NATIVE_FRAMES_ONLY,
 		.table_memory = o->table_memory,
 		.btf = o->btf,
+		.is_interrupted = o->is_interrupted,
+		.interrupt_arg = o->interrupt_arg,
 	};
 }

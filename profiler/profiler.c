@@ -410,6 +410,8 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		err = resting_begin(&resting, &p->session, &p->drain.intervals, p->started);
 	if (rests)
 		resting_done(&resting);
+	if (err == -ECANCELED)
+		summary_tell_interrupted();
 	if (err < 0)
 		return err;
 	log_info("sampling %s %s", p->target, p->event.how);

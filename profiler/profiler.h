@@ -109,8 +109,8 @@ struct profiler_options {
 	struct names *names; /* its options set the form of names; not to be shared meanwhile */
 
 	/*
-	 * May be NULL. Called while tables are awaited: does the user want it to end? Before sampling,
-	 * that is -ECANCELED; at its end, the wait is short.
+	 * May be NULL. Called while tables are awaited and probes are set: does the user want it to end? Before
+	 * sampling, that is -ECANCELED; at its end, the wait is short.
 	 */
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
