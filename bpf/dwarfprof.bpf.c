@@ -580,7 +580,8 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	/* A uprobe hits user code: there is no kernel stack. */
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
 	if (dp_has_values)
-		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), time_ns);
+		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), time_ns,
+			    cell);
 	sample_user_stack(s, cell, mode);
 	if (!sample_output(s, true, NULL))
 		count_loss(cpu, true);

@@ -52,6 +52,17 @@ struct dp_hotspot {
 	__s32 frame_method;
 	__s32 frame_bytecode; /* the address of its bytecode, */
 	__s32 sender_sp;      /* and the caller's stack pointer */
+	/*
+	 * How the name of an object's class is found: the word at class_at in the object is shifted left by
+	 * class_lift, right by class_drop and left by class_up; with class_base, it is the Klass's address. That has
+	 * at class_name its name's, a Symbol with a length of 2 bytes, and text.
+	 */
+	__u64 class_base;
+	__u32 class_at;
+	__u32 class_lift, class_drop, class_up;
+	__u32 class_name;
+	__u32 symbol_length, symbol_text;
+	__u32 has_classes; /* 0: nothing of this is known */
 };
 
 DP_ASSERT(sizeof(struct dp_hotspot) % DP_CELL_SIZE == 0, "dp_hotspot consists of cells");

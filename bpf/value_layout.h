@@ -51,7 +51,7 @@ struct dp_argument {
 	__u8 is_text;
 	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
 	__u8 shift; /* the index is shifted left by so many bits */
-	__u8 is_what; /* the result is the address of what is thrown, whose message is wanted: enum dp_thrown */
+	__u8 is_what; /* the result is the address of what is thrown, of which a text is wanted: enum dp_thrown */
 	__s64 add;
 	__s32 derefs[DP_MAX_DEREFS];
 };
@@ -60,6 +60,7 @@ struct dp_argument {
 enum dp_thrown {
 	DP_THROWN_NONE,
 	DP_THROWN_CXX, /* an object of C++, and its what() */
+	DP_THROWN_JAVA, /* not the object, but what leads to one of HotSpot, whose class's name is wanted */
 };
 
 struct dp_arguments {

@@ -86,6 +86,9 @@ struct values {
 	};
 	__u64 length; /* of the next text, if that could be read */
 	__u64 has_length;
+	__u64 class_name;    /* of class_find() */
+	__u32 snapshot_cell; /* of the process; or DP_CELL_UNKNOWN */
+	__u32 pid;
 	struct dp_values head;
 	__u64 cells[VALUES_ROOM + VALUES_TEXT_CELLS + 1];
 };
@@ -203,6 +206,40 @@ PORT_GLOBAL __u64 thrown_message(__u64 object)
 	return object;
 }
 
+/*
+ * Finds the name of the class of an object of HotSpot, which a handle leads to (struct dp_hotspot): its address and
+ * length. A collector may move the object meanwhile; what is read then is as bounded as any text. 1; 0: it is not
+ * known how; negative: it cannot be read.
+ */
+PORT_GLOBAL int class_find(struct values *v, __u64 handle)
+{
+	const struct dp_snapshot *snapshot;
+	const struct dp_hotspot *h;
+	__u64 object, word, name;
+	__u16 length;
+
+	if (!v || v->snapshot_cell == DP_CELL_UNKNOWN)
+		return 0;
+	snapshot = port_pool(NULL, v->snapshot_cell);
+	if (!snapshot || snapshot->id == 0 || snapshot->pid != v->pid || snapshot->hotspot == 0)
+		return 0;
+	h = port_pool(NULL, v->snapshot_cell + snapshot->hotspot);
+	if (!h || !h->has_classes)
+		return 0;
+	if (bpf_probe_read_user(&object, sizeof(object), (const void *)handle) < 0 ||
+	    bpf_probe_read_user(&word, sizeof(word), (const void *)(object + h->class_at)) < 0)
+		return -1;
+	word = word << (h->class_lift & 63) >> (h->class_drop & 63) << (h->class_up & 63);
+	word += h->class_base;
+	if (bpf_probe_read_user(&name, sizeof(name), (const void *)(word + h->class_name)) < 0 ||
+	    bpf_probe_read_user(&length, sizeof(length), (const void *)(name + h->symbol_length)) <
+		    0)
+		return -1;
+	v->class_name = name + h->symbol_text;
+	v->length = length;
+	return 1;
+}
+
 struct values_ref {
 	const struct dp_regs *regs;
 	struct values *v;
@@ -312,28 +349,41 @@ static __always_inline void value_keep_length(struct values *v, const struct dp_
 	v->has_length = err == 0;
 }
 
+/* The name of the class of an object; 0: it is not known. */
+static __always_inline enum dp_text value_class(const struct values_ref *ref, __u64 *value)
+{
+	int found = class_find(ref->v, *value);
+
+	*value = found > 0 ? ref->v->class_name : 0;
+	ref->v->has_length = found > 0;
+	return found == 0 ? DP_TEXT_NONE : DP_TEXT_SIZED;
+}
+
 /*
- * The message of an object: its class (what_find()), and true if it is the text at *value, which is
+ * The message of an object: its class (what_find()), or it is the text at *value, which is
  * 0 if that cannot be read. how: enum dp_thrown.
  */
-static __always_inline bool value_what(const struct values_ref *ref, __u32 how, __u64 *value)
+static __always_inline enum dp_text value_what(const struct values_ref *ref, __u32 how,
+					       __u64 *value)
 {
 	__u64 object = *value;
 	__u32 found;
 
+	if (how == DP_THROWN_JAVA)
+		return value_class(ref, value);
 	if (how != DP_THROWN_CXX) {
 		object = thrown_message(object);
 		*value = object > THROWN_UNREAD ? object + how : 0;
-		return object != 0;
+		return object != 0 ? DP_TEXT_ENDED : DP_TEXT_NONE;
 	}
 	found = (__u32)what_find(object, ref->regs->reg[DP_REG_PC], ref->v->head.list);
 
 	*value = found;
 	if (found == 0 || found > DP_WHAT_FIXED)
-		return false;
+		return DP_TEXT_NONE;
 	if (bpf_probe_read_user(value, sizeof(*value), (const void *)(object + OBJECT_MESSAGE)) < 0)
 		*value = 0;
-	return true;
+	return DP_TEXT_ENDED;
 }
 
 /* What a std::string of libc++ has behind its first word; of a short one, behind its first byte. */
@@ -399,7 +449,7 @@ static __always_inline void value_take(struct values_ref *ref, __u32 i, bool of_
 	int err = value_find(ref, a, &value, of_event);
 
 	if (dp_has_exceptions && !of_event && err == 0 && a->is_what)
-		text = value_what(ref, a->is_what, &value) ? DP_TEXT_ENDED : DP_TEXT_NONE;
+		text = value_what(ref, a->is_what, &value);
 	if (!of_event && text == DP_TEXT_LIBCXX) {
 		err = err == 0 ? value_libcxx(v, &value) : err;
 		text = DP_TEXT_SIZED;
@@ -456,13 +506,19 @@ static __always_inline void values_fill(struct values *v, const struct dp_regs *
 	bpf_loop(n, values_step, &ref, 0);
 }
 
-/* The registers are in w->in.regs. */
-static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, __u64 time_ns)
+/* The registers are in w->in.regs. cell: of the process's tables, if there are any. */
+static __always_inline void values_read(struct walk *w, __u32 key, __u32 list, __u64 time_ns,
+					const __u32 *cell)
 {
 	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
 
-	if (v)
-		values_fill(v, &w->in.regs, list, time_ns, DP_VALUES_CELLS);
+	if (!v)
+		return;
+	if (dp_has_exceptions) {
+		v->snapshot_cell = cell ? *cell : DP_CELL_UNKNOWN;
+		v->pid = w->out.sample.pid;
+	}
+	values_fill(v, &w->in.regs, list, time_ns, DP_VALUES_CELLS);
 }
 
 /*

@@ -584,7 +584,8 @@ void exception_probes_stop(struct exception_probes *p)
 			noun(p), n_waiting);
 	if (n_set == 0)
 		log_warning("no %s could be seen: no process has had %s that can be probed",
-			    noun(p), are_allocs(p) ? "an allocator" : "a C++ runtime or Python");
+			    noun(p),
+			    are_allocs(p) ? "an allocator" : "a C++ runtime, Python or HotSpot");
 	if (n_refused > SHOWN_FILES)
 		log_warning("the %s of %zu more files are not seen (-v names them)", noun(p),
 			    n_refused - SHOWN_FILES);

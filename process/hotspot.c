@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "binaries/binary.h"
+#include "kernel/exception_probes.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/process.h"
+#include "runtimes/hotspot/classes.h"
 #include "sandbox/process_memory.h"
 
 /* A JVM starts in a tenth of a second. One that does not is looked at ever more rarely. */
@@ -69,7 +73,30 @@ struct hotspot *hotspot_free(struct hotspot *h)
 	return NULL;
 }
 
-static int look(struct hotspot *h, struct process_memory *memory)
+/* The types of exceptions, if these are sampled, are `<unknown>` without. */
+static void look_at_classes(struct hotspot *h, const struct process_table *table,
+			    struct process_memory *memory)
+{
+	const struct exception_probes *exceptions =
+		table->binaries ? table->binaries->exceptions : NULL;
+	struct hotspot_flags flags;
+	int err;
+
+	if (!exceptions || exception_probes_are_allocs(exceptions))
+		return;
+	/* It may have started since. */
+	process_memory_forget(memory);
+	err = hotspot_flags_read(&h->layout, &h->tables, h->bias, process_memory_read, memory,
+				 &flags);
+	if (err == 0)
+		err = hotspot_classes_read(&h->layout, &flags, process_memory_read, memory,
+					   &h->code);
+	if (err < 0)
+		log_debug("process %d: the classes of its JVM are not known: %s", memory->pid,
+			  strerror(-err));
+}
+
+static int look(struct hotspot *h, const struct process_table *table, struct process_memory *memory)
 {
 	int err = vm_structs_exist(&h->tables) ? 0 : -ENOTSUP;
 
@@ -79,7 +106,10 @@ static int look(struct hotspot *h, struct process_memory *memory)
 	if (err < 0)
 		return err;
 	h->has_layout = true;
-	return hotspot_code_read(&h->layout, process_memory_read, memory, &h->code);
+	err = hotspot_code_read(&h->layout, process_memory_read, memory, &h->code);
+	if (err == 0)
+		look_at_classes(h, table, memory);
+	return err;
 }
 
 /* Anyone can forge many of them. */
@@ -109,7 +139,7 @@ void hotspot_update(struct process_table *table, struct process *p, uint64_t now
 	if (!memory)
 		return;
 	process_memory_init(memory, table->fetchers, p->thread);
-	h->err = look(h, memory);
+	h->err = look(h, table, memory);
 	h->next = now + h->pause;
 	h->pause = 2 * h->pause < LAST_PAUSE_NS ? 2 * h->pause : LAST_PAUSE_NS;
 	if (h->err == 0) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions of C++ and Python: type, message and function of each as the program itself has logged them.
+"""Exceptions of C++, Python and Java: type, message and function of each as the program itself has logged them.
 
 usage: check_exceptions.py DWARFPROF PROGRAM-DIR
 """
@@ -308,7 +308,7 @@ class Exceptions(unittest.TestCase):
     def test_a_process_without_a_runtime(self):
         result = dwarfprof("--exceptions", "--", "true")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("no exceptions could be seen: no process has had a C++ runtime or Python", result.stderr)
+        self.assertIn("no exceptions could be seen: no process has had a C++ runtime, Python or HotSpot", result.stderr)
 
     def test_what_does_not_go_with_it(self):
         for options, said in ((["--off-cpu"], "exclude each other"), (["-K"], "exclude each other"),
@@ -424,6 +424,73 @@ class Python(unittest.TestCase):
             python = os.path.join(os.path.dirname(library), "../bin/python3")
             result = dwarfprof("--exceptions", "--", python, "-c", "int('x')", env={**os.environ, "LD_LIBRARY_PATH": directory})
             self.assertIn("libpython3.13.so.1.0 throws are not seen: it has a Python, but is stripped of its symbols", result.stderr)
+
+
+class Java(unittest.TestCase):
+    """Each that a function makes, thrown or not, once, with its type, whatever form objects have."""
+    HOMES = sorted({os.path.realpath(os.path.dirname(os.path.dirname(os.path.dirname(path))))
+                    for path in glob.glob("/usr/lib/jvm/*/lib/server/libjvm.so")})
+    # A hot place would use exceptions again that it has made before.
+    OPTIONS = ["-XX:-OmitStackTraceInFastThrow"]
+    FORMS = [["-XX:-UseCompressedClassPointers"], ["-XX:+UseCompactObjectHeaders"], ["-XX:+UseZGC"], ["-XX:+UseSerialGC", "-Xint"]]
+    N = 3000
+    LONG = ("test_other_forms_of_objects",)
+
+    def record(self, home, *options):
+        """Returns the samples, what the program logged, and what dwarfprof said."""
+        with tempfile.TemporaryDirectory() as directory:
+            log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
+            subprocess.run([f"{home}/bin/javac", "-XDstringConcat=inline", "-d", directory,
+                            os.path.join(os.path.dirname(__file__), "Throwing.java")], check=True)
+            with subprocess.Popen([f"{home}/bin/java", *self.OPTIONS, *options, "-cp", directory, "Throwing", str(self.N), log],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+                # The JVM itself may have something to say.
+                self.assertIn("begin\n", iter(process.stdout.readline, ""))
+                profiler = start("-p", str(process.pid), "--exceptions", *EVERY, "--format", "jsonl", "-o", out, stderr=subprocess.PIPE,
+                                 text=True)
+                wait_until_it_says(profiler, "sampling")
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline(), "done\n")
+                profiler.send_signal(signal.SIGINT)
+                said = profiler.communicate(timeout=180)[1]
+                self.assertEqual(profiler.returncode, 0, said)
+                process.stdin.close()
+            with open(log, encoding="utf-8") as file:
+                return read_samples(harness.read(out)), [json.loads(line) for line in file], said
+
+    def check_form(self, home, *options):
+        samples, logged, said = self.record(home, *options)
+        self.assertIn(" 0 lost", said)
+        found = []
+        for s in samples:
+            names = [frame["symbol"] for frame in s["user_stack"] if frame["kind"] == "java" and frame["symbol"]]
+            makers = [name for name in names if name.startswith("Throwing.raise")]
+            if makers:
+                found.append({"function": makers[0], "type": s["labels"].get("exception.type")})
+                self.assertTrue(any(name.startswith("java.lang.Throwable.") for name in names), names)
+            self.assertEqual(s["labels"].get("exception.language"), "java")
+            self.assertFalse({"exception.rethrown", "exception.message"} & set(s["labels"]))
+        self.assertEqual(len(found), len(logged))
+        for pair in zip(found, logged):
+            self.assertEqual(*pair)
+        self.assertEqual(len({throw["type"] for throw in logged}), 11)
+
+    def check_forms(self, forms):
+        if not self.HOMES:
+            self.skipTest("there is no JDK")
+        for home in self.HOMES:
+            for options in forms:
+                if subprocess.run([f"{home}/bin/java", *options, "-version"], capture_output=True, check=False).returncode != 0:
+                    continue  # a version without it
+                with self.subTest(home=home, options=options):
+                    self.check_form(home, *options)
+
+    def test_of_each_version(self):
+        self.check_forms([[]])
+
+    def test_other_forms_of_objects(self):
+        self.check_forms(self.FORMS)
 
 
 if __name__ == "__main__":
