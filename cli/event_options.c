@@ -152,18 +152,19 @@ void event_options_set_value(struct options *o, struct argp_state *state, char *
 {
 	struct profiler_options *r = &o->record.profiler;
 	char *unit = strchr(text, ':');
+	struct own_number *number;
 
-	if (r->value)
-		argp_error(state, "there may be one --value");
-	r->value = text;
-	r->value_unit = NULL;
+	if (r->n_numbers == EVENT_MAX)
+		argp_error(state, "there may be at most %d --value", EVENT_MAX);
+	number = &r->numbers[r->n_numbers++];
+	*number = (struct own_number){ .name = text };
 	if (!unit)
 		return;
 	*unit++ = '\0';
 	if (!*unit || strlen(unit) > MAX_UNIT || unit[strspn(unit, UNIT_CHARACTERS)])
 		argp_error(state, "--value takes a unit such as bytes or nanoseconds, not '%s'",
 			   unit);
-	r->value_unit = unit;
+	number->unit = unit;
 }
 
 void event_options_set_redaction(struct options *o, struct argp_state *state, const char *regex)
@@ -261,6 +262,24 @@ static void check_socket(const struct profiler_options *r, struct argp_state *st
 			   "-K and --probe-socket exclude each other: probes have no kernel stack");
 }
 
+static bool has_values(const struct event *event)
+{
+	return event->argument && event->source->has_values &&
+	       event->source->has_values(event->source, event->argument);
+}
+
+static void check_numbers(const struct profiler_options *r, struct argp_state *state)
+{
+	bool have_values = false;
+
+	for (size_t i = 0; i < profiler_n_events(r); i++)
+		have_values |= has_values(profiler_event(r, i));
+	if (!have_values)
+		argp_error(state, "--value is for events of -e with values, such as uprobe:");
+	if (r->n_numbers > profiler_n_events(r))
+		argp_error(state, "there may be one --value for each event of -e");
+}
+
 void event_options_complete(struct options *o, struct argp_state *state)
 {
 	struct profiler_options *r = &o->record.profiler;
@@ -276,11 +295,8 @@ void event_options_complete(struct options *o, struct argp_state *state)
 		check_periods(o, state, profiler_event(r, i));
 		at_rate |= profiler_event(r, i)->source->at_rate;
 	}
-	if (r->value && (!r->event.argument || !r->event.source->has_values ||
-			 !r->event.source->has_values(r->event.source, r->event.argument)))
-		argp_error(state, "--value is for events of -e with values, such as uprobe:");
-	if (r->value && r->n_others > 0)
-		argp_error(state, "--value goes with one event: give one -e");
+	if (r->n_numbers > 0)
+		check_numbers(r, state);
 	if (r->event.source == &event_alloc)
 		check_alloc(o, state);
 	if (r->n_label_probes > 0)

@@ -123,7 +123,9 @@ static const struct argp_option sampling_options[] = {
 	  "(S,D; with --wall all)",
 	  2 },
 	{ "value", OPTION_VALUE, "NAME[:UNIT]", 0,
-	  "add up a number that -e reads, such as bytes, besides counting samples", 2 },
+	  "add up a number that -e reads, such as bytes, besides counting samples; of several "
+	  "events, one each",
+	  2 },
 	{ "probe", OPTION_PROBE, "KIND:PATH:NAME(VALUES)", 0,
 	  "label: label samples taken during calls of these functions with the values, up to "
 	  "4 times; span:... min=TIME: only samples in calls that take at least that long",

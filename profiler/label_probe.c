@@ -395,7 +395,9 @@ int label_probe_attach(const struct event_means *means, const struct profiler_op
 		ret->n_lists = probe.n_lists;
 		memcpy(ret->called, probe.called, sizeof(ret->called));
 	}
-	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);
+	value_labels_init(ret_labels, ret->lists, ret->n_lists);
+	ret_labels->numbers = o->numbers;
+	ret_labels->n_numbers = o->n_numbers;
 	ret_labels->thrown = ret->thrown;
 	ret_labels->code = ret->n_code > 0 ? ret->code : NULL;
 	ret_labels->n_code = ret->n_code;

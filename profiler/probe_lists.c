@@ -269,12 +269,13 @@ static bool has_number(const struct value_forms *forms, const char *name)
 	return false;
 }
 
-bool probe_lists_have_number(const struct probe_lists *l, const char *name)
+bool probe_lists_have_number(const struct probe_lists *l, const char *name, bool in_any)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < l->n; i++)
-		if (!has_number(&l->forms[i], name))
-			return false;
-	return true;
+		n += has_number(&l->forms[i], name);
+	return in_any ? n > 0 : n == l->n;
 }
 
 void probe_lists_done(struct probe_lists *l)

@@ -37,8 +37,11 @@ int probe_lists_make_usdt(const struct arguments *arguments, const struct usdt_p
  */
 int probe_lists_join(struct probe_lists *to, struct probe_lists *from,
 		     struct uprobe_places *places);
-/* Is there an integer with this name in each? */
-bool probe_lists_have_number(const struct probe_lists *lists, const char *name);
+/*
+ * Is there an integer with this name in each list? With `in_any`, in at least one: they are those of several
+ * events.
+ */
+bool probe_lists_have_number(const struct probe_lists *lists, const char *name, bool in_any);
 void probe_lists_done(struct probe_lists *lists);
 
 #endif

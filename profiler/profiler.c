@@ -251,8 +251,10 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.hz = p->needs.hz,
 		.period = p->needs.period,
 		.counts = p->needs.counts,
-		.value = o->value,
-		.value_unit = o->value ? p->value_unit : NULL,
+		.value = p->needs.session.has_several ? NULL : o->numbers[0].name,
+		.value_unit = !p->needs.session.has_several && o->n_numbers > 0 ?
+				      p->value_units[0] :
+				      NULL,
 		.several = p->several,
 		.n_several = p->needs.session.has_several ? profiler_n_events(o) : 0,
 		.events = p->needs.session.programs,
@@ -363,14 +365,18 @@ static int take_resting(struct profiler *p, struct resting *ret)
 	return err;
 }
 
-/* Reports, which have begun, show it from the first sample on. */
-static void name_unit(struct profiler *p)
+/* Reports, which have begun, show it from the first sample on. Of several events, each has its list. */
+static void name_numbers(struct profiler *p)
 {
-	const char *unit = p->options->value_unit;
+	for (size_t i = 0; i < profiler_n_events(p->options); i++) {
+		struct own_number own = { 0 };
 
-	if (!unit && p->options->value)
-		unit = value_labels_unit(&p->value_labels);
-	snprintf(p->value_unit, sizeof(p->value_unit), "%s", unit && *unit ? unit : "count");
+		(void)value_labels_own(&p->value_labels, i, &own);
+		snprintf(p->value_units[i], sizeof(p->value_units[i]), "%s",
+			 own.unit && *own.unit ? own.unit : "count");
+		p->several[i].value = own.name;
+		p->several[i].value_unit = p->value_units[i];
+	}
 }
 
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
@@ -402,7 +408,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
 					&p->value_labels, &p->drain.spans, &p->probes);
-	name_unit(p);
+	name_numbers(p);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);

@@ -29,7 +29,7 @@ struct profiler {
 	struct report_event several[EVENT_MAX];
 	struct event_labels event_labels;
 	struct value_labels value_labels; /* if the event's samples have values */
-	char value_unit[32];              /* of the options' value */
+	char value_units[EVENT_MAX][32];  /* of the events' numbers */
 	struct probe_server *probes;      /* NULL: none can be added */
 	struct utsname machine;
 	char kernel[256];

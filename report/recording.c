@@ -158,6 +158,12 @@ static int put_context(struct recording *r)
 		recording_put_text(b, key, context->several[i].name);
 		snprintf(key, sizeof(key), RECORDING_KEY_COUNTS, i);
 		recording_put_text(b, key, context->several[i].counts);
+		if (!context->several[i].value)
+			continue;
+		snprintf(key, sizeof(key), RECORDING_KEY_VALUE, i);
+		recording_put_text(b, key, context->several[i].value);
+		snprintf(key, sizeof(key), RECORDING_KEY_UNIT, i);
+		recording_put_text(b, key, context->several[i].value_unit);
 	}
 	recording_put_text(b, "command", context->command);
 	recording_put_text(b, "host", context->host);

@@ -15,7 +15,7 @@ struct recording_context {
 	char *texts[2 * RECORDING_MAX_TEXTS]; /* keys and values, owned */
 	size_t n_texts;
 	struct report_context context; /* its strings are among these */
-	struct report_event several[VALUES_MAX];
+	struct report_event several[REPORT_EVENTS_MAX];
 };
 
 /* Appends a pair to the record; text NULL: none. */

@@ -17,6 +17,8 @@ struct top_viewer;
 struct report_event {
 	const char *name;   /* "page-faults" */
 	const char *counts; /* what is counted: "page_faults" */
+	/* A number that each has beside its count, and its unit; NULL: none (struct report_context) */
+	const char *value, *value_unit;
 };
 
 /*

@@ -204,11 +204,12 @@ static int put_all_threads(struct writer *w)
 
 	(void)profile_for_each(w->timeline->profile, sum_item, &sum);
 	snprintf(name, sizeof(name),
-		 "%s%sall threads: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
-		 " complete",
+		 "%s%s%s%sall threads: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
+		 " of %" PRIu64 " complete",
 		 w->value.event ? w->value.event : "", w->value.event ? ", " : "",
-		 w->totals->samples, w->totals->lost, w->totals->outcomes[DP_COMPLETE],
-		 totals_with_user_stack(w->totals));
+		 w->value.event && w->value.is_own ? w->value.name : "",
+		 w->value.event && w->value.is_own ? ", " : "", w->totals->samples, w->totals->lost,
+		 w->totals->outcomes[DP_COMPLETE], totals_with_user_stack(w->totals));
 	err = put_profile_head(w, name, sum_of(sum.sum, lost));
 	if (err == 0)
 		err = profile_for_each(w->timeline->profile, put_all_item, &stacks);
