@@ -143,6 +143,14 @@ static void put_backends(const struct figures *f, FILE *to)
 		{ "spooled", NULL, "Requests that wait.", GAUGE, COUNT(deliver.spooled) },
 		{ "spooled_bytes", "bytes", "Their size.", GAUGE, COUNT(deliver.spooled_bytes) },
 		{ "sent_bytes", "bytes", "Bytes delivered.", COUNTER, COUNT(deliver.sent_bytes) },
+		{ "delivered_events", NULL, "Events of samples in delivered requests.", COUNTER,
+		  COUNT(deliver.delivered_events) },
+		{ "delivery_failed_events", NULL, "Those in requests given up.", COUNTER,
+		  COUNT(deliver.failed_events) },
+		{ "delivery_dropped_events", NULL, "Those in requests without room.", COUNTER,
+		  COUNT(deliver.dropped_events) },
+		{ "spooled_events", NULL, "Those in requests that wait.", GAUGE,
+		  COUNT(deliver.spooled_events) },
 	};
 #undef COUNT
 

@@ -29,14 +29,14 @@ struct report_event {
 
 /*
  * For a format whose readers take files of a limited size (otlp, pprof): it writes several, each
- * complete by itself, and each sample into one of them. `end` is called when one has been written, and
- * what is written then belongs to the next one. 0 or a negative errno, which report_finish() returns
+ * complete by itself, and each sample into one of them. `end` is called when one has been written, of
+ * samples that stand for so many events, and what is written then belongs to the next one. 0 or a negative errno, which report_finish() returns
  * after it has written the others. A file may exceed the size, which is that before compression, by a
  * stack and its names.
  */
 struct report_parts {
 	size_t max_size, max_samples;
-	int (*end)(void *arg);
+	int (*end)(void *arg, uint64_t n_events);
 	void *arg;
 };
 
