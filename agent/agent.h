@@ -19,6 +19,7 @@
 #define AGENT_SPOOL_SIZE (UINT64_C(256) << 20)
 #define AGENT_LABEL_SETS 500
 #define AGENT_MEMORY (UINT64_C(256) << 20)
+#define AGENT_NAMES_MEMORY (UINT64_C(32) << 20)
 
 struct agent_options {
 	struct run_options run; /* without the agent's part */

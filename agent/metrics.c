@@ -72,6 +72,21 @@ static void put_tables(const struct profiler_usage *u, FILE *to)
 	    u->tables_evicted);
 }
 
+static void put_symbols(const struct names_kept *kept, FILE *to)
+{
+	put(to, "symbol_memory_bytes", GAUGE, "bytes",
+	    "Memory of what is known of addresses in binaries.", kept->symbols);
+	put(to, "symbol_memory_limit_bytes", GAUGE, "bytes", "Its limit, --symbol-memory.",
+	    kept->max_symbols);
+	put(to, "string_memory_bytes", GAUGE, "bytes", "Memory of the names that these have.",
+	    kept->strings);
+	put(to, "string_memory_limit_bytes", GAUGE, "bytes", "Its limit, --string-memory.",
+	    kept->max_strings);
+	put(to, "symbols_freed", COUNTER, NULL,
+	    "Binaries of which both were freed for lack of memory, by the present run.",
+	    kept->n_forgotten);
+}
+
 static void put_programs(const struct run_stats *programs, FILE *to)
 {
 	put_family(to, "walk_seconds", SUMMARY, "seconds",
@@ -243,6 +258,7 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	put(to, "spooled_left_bytes", GAUGE, "bytes", "Their size.", f->left.bytes);
 	put(to, "spooled_left_removed", COUNTER, NULL, "Those removed.", f->left.removed);
 	put_tables(&f->run.usage, to);
+	put_symbols(&f->run.kept, to);
 	put_programs(&f->run.usage.programs, to);
 	put_own_use(to);
 	put_seconds(to, "budget_spent_seconds", "CPU time of tables and names under --cpu-budget.",

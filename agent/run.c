@@ -99,6 +99,8 @@ static int open_profiler(struct run *r)
 	const struct run_options *o = r->options;
 	int err = names_new(&o->names, &r->names);
 
+	if (err == 0)
+		names_set_limits(r->names, o->symbol_memory, o->string_memory);
 	if (err == 0 && !o->names.no_debuginfod)
 		err = fetch_begin_meanwhile(r->names, r->budget, o->fetched);
 	if (err == 0)
@@ -215,6 +217,7 @@ static void note_figures(struct run *r, uint64_t now)
 	pthread_mutex_lock(&r->lock);
 	r->figures.totals = *profiler_totals(r->profiler);
 	r->figures.usage = profiler_usage(r->profiler);
+	r->figures.kept = names_kept(r->names);
 	r->figures.turned_ns = now;
 	r->figures.is_on = true;
 	snprintf(r->figures.target, sizeof(r->figures.target), "%s", r->context.target);
