@@ -13,6 +13,7 @@
 #include "kernel/filter.h"
 #include "process/history.h"
 #include "process/hotspot.h"
+#include "process/inherited.h"
 #include "process/jit_objects.h"
 #include "process/snapshot.h"
 
@@ -26,8 +27,10 @@
 
 struct process {
 	pid_t pid;
-	pid_t thread; /* a running thread, through which /proc shows the process */
+	pid_t thread;    /* a running thread, through which /proc shows the process */
+	uint64_t number; /* unique in the table, never used again */
 	struct history mappings;
+	struct inherited inherited;      /* mappings that are not in there yet */
 	size_t max_mappings;             /* if there are more, they are read again (unrecorded.h) */
 	uint64_t doubted;                /* when code was found that the mappings do not explain; 0:
 	                            * never */
@@ -94,6 +97,7 @@ struct process_table {
 	const struct filter *filter; /* which processes to follow; NULL: every one */
 	struct refused_pid *refused; /* PROCESS_N_REFUSED, allocated when needed */
 	struct process *processes;
+	uint64_t n_met;       /* numbers of processes so far */
 	struct process *due;  /* those that process_table_publish() has to look at */
 	uint64_t generation;  /* of the tables that the snapshots refer to */
 	pid_t jit_turn;       /* whose described code is looked at first (jit_objects.h) */
@@ -219,6 +223,8 @@ static inline int process_add_mapping(struct process *process, const struct mapp
 
 static inline void process_end_mappings(struct process *process, uint64_t time)
 {
+	if (inherited_is_due(&process->inherited, TIME_NEVER - 1))
+		process->inherited.until = time;
 	history_end(&process->mappings, time);
 	process_change(process);
 }

@@ -108,7 +108,7 @@ static int take_unmapped_again(struct dump *d, struct thread_snapshot *t)
 	return thread_snapshot_take(t, t->snapshot, t->thread, THREAD_SNAPSHOT_TRIES);
 }
 
-static int take_process(struct dump *d, const struct process *p)
+static int take_process(struct dump *d, struct process *p)
 {
 	struct thread_snapshot *t;
 	int err = thread_set_add(&d->threads, p, &t);

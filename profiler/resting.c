@@ -16,7 +16,7 @@
 #include "samples/label_values.h"
 
 /* p: NULL: the kernel's threads, which have no mappings. */
-static int take_threads(struct resting *r, const struct process *p)
+static int take_threads(struct resting *r, struct process *p)
 {
 	struct thread_snapshot *t;
 	int err = thread_set_add(&r->set, p, &t);
@@ -41,7 +41,7 @@ static void drop_last(struct resting *r)
 }
 
 /* One that cannot be read, which may have ended, keeps nothing from the others. */
-static int try_process(struct resting *r, const struct process *p)
+static int try_process(struct resting *r, struct process *p)
 {
 	size_t n = r->set.n;
 	int err;

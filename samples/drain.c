@@ -323,7 +323,7 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 static int report_queued_sample(struct drain *d, struct queued *q)
 {
 	const struct dp_sample *raw = &q->sample->sample;
-	struct process *p = process_table_find(d->table, (pid_t)raw->pid);
+	struct process *p = inherited_find(d->table, (pid_t)raw->pid, q->time);
 	struct unwinder_result walk = {
 		.outcome = raw->outcome > DP_WALKING && raw->outcome < DP_N_OUTCOMES ?
 				   (enum dp_outcome)raw->outcome :
