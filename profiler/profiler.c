@@ -317,6 +317,14 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	return err;
 }
 
+static int on_records(void *arg, int fd)
+{
+	struct profiler *p = arg;
+
+	p->n_record_events++;
+	return 0;
+}
+
 /* Registers everything that wakes the loop. After each wake-up the rings are read. */
 static int watch_all(struct profiler *p)
 {
@@ -333,7 +341,7 @@ static int watch_all(struct profiler *p)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
 	fds = sideband_fds(p->sideband, &n);
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = fds[i] >= 0 ? loop_add(&p->loop, fds[i], NULL, NULL) : 0;
+		err = fds[i] >= 0 ? loop_add(&p->loop, fds[i], on_records, p) : 0;
 	if (err == 0 && p->launched)
 		err = watch_add_process(&p->watch, p->launched);
 	for (size_t i = 0; err == 0 && i < o->target.n_pids; i++)

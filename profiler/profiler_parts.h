@@ -47,7 +47,10 @@ struct profiler {
 	struct module_users users;
 	struct verify_queue *verify; /* NULL: not requested */
 	struct drain drain;
-	struct watch watch; /* on the targets */
+	struct watch watch;       /* on the targets */
+	uint64_t n_record_events; /* of the loop's, those that only tell of records */
+	unsigned int n_follows;   /* times in sequence that more are expected within milliseconds */
+	uint64_t drained;         /* when it was last */
 	uint64_t started;
 	uint64_t stopped;
 	size_t n_unseen;
