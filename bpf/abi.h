@@ -130,7 +130,9 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	  "walks that take long had used up the process's share of the CPU for this second")       \
 	/* User space says so of NO_TABLE. */                                                      \
 	X(FILE_NOT_READABLE, "file_not_readable",                                                  \
-	  "an address lies in a file that could not be opened or read")
+	  "an address lies in a file that could not be opened or read")                            \
+	X(FRAMES_IN_HEAP, "frames_in_heap",                                                        \
+	  "outer frames of a Java virtual thread, which has waited, are still in the heap")
 
 /* DP_WALKING: the walk has not ended. No sample leaves the kernel with it. */
 #define X(name, word, sentence) DP_##name,

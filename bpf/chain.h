@@ -50,6 +50,20 @@ static __always_inline int chain_find_end(struct walk *w, __u64 thread)
 	return 0;
 }
 
+/*
+ * The first function of a coroutine returns to 0. That is its stack's root if the stack begins there: the
+ * runtime knows where, and aligns it.
+ */
+static __always_inline void chain_find_root(struct walk *w, __u64 thread)
+{
+	__u32 machine = w->runtime.chain.machine;
+	__u64 start;
+
+	if (machine != 0 && w->out.sample.outcome == DP_NULL_RETURN &&
+	    chain_read_word(w, &start, thread + machine - 1) == 0 && (start & ~15ULL) == w->at.sp)
+		w->out.sample.outcome = DP_COMPLETE;
+}
+
 /* Finds the first frame; 0: there is none. Returns 0 or negative. */
 static __always_inline int chain_find(struct walk *w)
 {
@@ -67,6 +81,7 @@ static __always_inline int chain_find(struct walk *w)
 		r->at = at;
 		return 0;
 	}
+	chain_find_root(w, at);
 	if (r->chain.stride != 0 && chain_find_end(w, at) < 0)
 		return -1;
 	return chain_read_word(w, &r->at, at + r->chain.first - 1);

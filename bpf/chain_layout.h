@@ -50,6 +50,8 @@ struct dp_chain {
 	__u32 step_line;
 	__u32 scope;      /* in a function: its class */
 	__u32 class_name; /* in a class */
+	__u32 machine; /* in the structure that the variable leads to: where its own stack begins; or 0 */
+	__u32 zero;
 };
 
 /*

@@ -36,6 +36,8 @@ static __always_inline int hotspot_peek(struct walk *w, void *dst, __u32 size, _
 	return walk_is_over(w) ? -1 : port_read_user(w, dst, size, address);
 }
 
+#include "bpf/thaw.h"
+
 /* Goes from a segment towards its block's first one. Returns 1 there, or where the search ends. */
 static long hotspot_hop(__u32 i, void *ctx)
 {
@@ -163,13 +165,14 @@ static __always_inline enum dp_outcome hotspot_leave(struct walk *w, __u64 cfa, 
 	struct walk_hotspot *s = &w->hotspot;
 
 	s->fp = w->at.fp;
+	s->fp_at = fp_at;
 	if (cfa <= w->at.sp)
 		return DP_STACK_DIRECTION;
 	if (walk_read(w, ra_at, &s->pc) < 0 || (fp_at != 0 && walk_read(w, fp_at, &s->fp) < 0))
 		return DP_READ_FAULT;
 	if (walk_return_address(w, ra_at, &s->pc) < 0)
 		return DP_URETPROBE;
-	if (s->pc == 0)
+	if (s->pc == 0 && !thaw_is_in_heap(w))
 		return DP_NULL_RETURN;
 	walk_leave(w, cfa, WALK_SAVES_UNKNOWN, DP_METHOD_JIT);
 	w->at.pc = s->pc;
@@ -192,6 +195,8 @@ static __always_inline enum dp_outcome hotspot_by_fp(struct walk *w, __u64 sp_at
 		return DP_NO_TABLE;
 	if (sp_at != 0 && walk_read(w, sp_at, &s->cfa) < 0)
 		return DP_READ_FAULT;
+	if (sp_at != 0 && thaw_is_in_heap(w))
+		s->cfa = fp + 8 * s->cfa;
 	if (s->cfa < fp + DP_FP_CFA)
 		return DP_NO_TABLE;
 	return hotspot_leave(w, s->cfa, fp + DP_FP_RA, fp);
@@ -213,8 +218,9 @@ PORT_GLOBAL int hotspot_is_return(struct walk *w, __u64 at)
 		return 0;
 	if (w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link == 0)
 		return 0;
-	return hotspot_peek(w, &s->bytes, sizeof(s->bytes), s->pc - sizeof(s->bytes)) == 0 &&
-	       call_ends(s->bytes);
+	if (hotspot_peek(w, &s->bytes, sizeof(s->bytes), s->pc - sizeof(s->bytes)) < 0)
+		return 0;
+	return call_ends(s->bytes) || thaw_is_barrier(w);
 }
 
 /*
@@ -286,22 +292,11 @@ static __always_inline int hotspot_has_frame(struct walk *w, const struct dp_hot
 	       !hotspot_is_return(w, w->at.sp);
 }
 
-/*
- * Leaves the frame at w->at.pc. Returns an enum dp_outcome; DP_NO_TABLE: it is not HotSpot's, or
- * cannot be left.
- */
-PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
+static __always_inline enum dp_outcome hotspot_step(struct walk *w, const struct dp_hotspot *h)
 {
-	const struct dp_hotspot *h;
-	__u64 at;
+	__u32 is_caller = w->hotspot.is_caller;
+	__u64 at = w->at.pc - (is_caller ? 1 : 0);
 
-	if (!w)
-		return DP_NO_TABLE;
-	h = hotspot_of(w);
-	if (!h)
-		return DP_NO_TABLE;
-	w->hotspot.is_caller = is_caller;
-	at = w->at.pc - (is_caller ? 1 : 0);
 	if (at - h->interpreter_start < h->interpreter_end - h->interpreter_start &&
 	    (is_caller || hotspot_has_frame(w, h))) {
 		hotspot_note_interpreted(w, h);
@@ -310,11 +305,35 @@ PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
 	if (hotspot_blob(w, h, at) < 0)
 		return DP_NO_TABLE;
 	hotspot_note_compiled(w, h);
+	/* What is above on the stack is the carrier's, and no caller of this frame. */
+	if (thaw_has(h, w->at.pc))
+		return (enum dp_outcome)thaw_begin(w);
 	if (w->at.pc == h->call_stub_return)
 		return hotspot_by_fp(w, 0);
 	if (w->hotspot.frame_size == 0 || w->hotspot.frame_size > HOTSPOT_MAX_FRAME)
 		return hotspot_stub(w);
 	return hotspot_compiled(w);
+}
+
+/*
+ * Leaves the frame at w->at.pc. Returns an enum dp_outcome; DP_NO_TABLE: it is not HotSpot's, or
+ * cannot be left.
+ */
+PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
+{
+	const struct dp_hotspot *h;
+	enum dp_outcome outcome;
+	int is_in_heap;
+
+	if (!w)
+		return DP_NO_TABLE;
+	h = hotspot_of(w);
+	if (!h)
+		return DP_NO_TABLE;
+	w->hotspot.is_caller = is_caller;
+	is_in_heap = thaw_is_in_heap(w);
+	outcome = hotspot_step(w, h);
+	return is_in_heap && outcome == DP_WALKING ? thaw_go_on(w) : (int)outcome;
 }
 
 #endif

@@ -39,6 +39,19 @@ struct dp_hotspot {
 	/* The interpreter's code; and where the stub by which native code calls Java goes on */
 	__u64 interpreter_start, interpreter_end;
 	__u64 call_stub_return;
+	/* The stubs that bring frames of a virtual thread back from the heap; end exclusive */
+	__u64 thaw_start, thaw_end;
+	/* Those in the heap. 0: they are not read; else where the JVM keeps what the outermost returns to */
+	__u64 return_pc;
+	__u64 oop_base; /* references of 4 bytes are shifted, and relative to that */
+	__u32 oop_shift;
+	__u32 oop_class;      /* in an object: its class, in 4 bytes, */
+	__u32 chunk_class;    /* and that of a StackChunk. In that: */
+	__u32 chunk_stack;    /* where its frames are, */
+	__u32 chunk_sp;       /* how many words are in front of the innermost one (4 bytes), */
+	__u32 chunk_end;      /* that number if it has none, */
+	__u32 chunk_parent;   /* and the chunk with those further out */
+	__u32 tail;           /* in a Continuation: its innermost chunk */
 	__u32 segment_bits;   /* a segment has 1 << segment_bits bytes */
 	__u32 header_size;    /* of a block, in front of its blob */
 	__u32 frame_size;     /* in a blob: its frame's size in words, */

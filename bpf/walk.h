@@ -215,8 +215,10 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	if (rule->cfa != DP_CFA_SWITCH &&
 	    (sp < w->at.sp || (sp == w->at.sp && w->at.n_frames - 1 != w->at.fresh)))
 		return DP_STACK_DIRECTION;
-	if (pc == 0)
+	if (pc == 0) {
+		w->at.sp = sp; /* whether the stack begins there may be known later */
 		return rule->cfa == DP_CFA_SWITCH ? DP_GOROUTINE_LEFT : DP_NULL_RETURN;
+	}
 	if (rule->cfa == DP_CFA_SWITCH)
 		w->at.left_sp = w->at.sp;
 	walk_leave(w, cfa, rule->saves, DP_METHOD_TABLE);

@@ -309,8 +309,13 @@ struct walk_hotspot {
 	__u32 frame_size; /* in words */
 	__s32 complete;   /* from which distance from `code` on the frame is complete */
 	__u32 is_caller;  /* the frame to leave was called from it */
+	__u64 walk;       /* the number of the walk that is in the heap: see thaw.h */
+	__u64 entry;      /* where it goes on on the stack, behind what returns to */
+	__u64 outermost;
+	__u64 chunk, fp_at;
+	__u64 is_narrow; /* the reference to the chunk has four bytes */
 	/* What is read: not on the program's stack, which has no room for it */
-	__u64 pc, fp, cfa, bytes, method, constant, bytecode;
+	__u64 pc, fp, cfa, bytes, method, constant, bytecode, word;
 	__u8 blob[DP_HOTSPOT_BLOB_SIZE + sizeof(__u64)];
 };
 

@@ -9,11 +9,14 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/process.h"
+#include "runtimes/hotspot/chunk.h"
 #include "sandbox/process_memory.h"
 
 /* A JVM starts in a tenth of a second. One that does not is looked at ever more rarely. */
 #define FIRST_PAUSE_NS UINT64_C(5000000)
 #define LAST_PAUSE_NS UINT64_C(2000000000)
+/* Its classes are loaded a little later than its code is there; so many looks, at most, wait for them. */
+#define CLASSES_LOOKS 5
 /* So many that cannot be read are warned of. */
 #define HOTSPOT_SHOWN_UNKNOWN 10
 /* How long a JVM that runs is waited for: who reads it has to be started. */
@@ -26,7 +29,8 @@ struct hotspot {
 	bool has_layout;
 	int err; /* 0: `code` is known; -EAGAIN: not yet */
 	struct dp_hotspot code;
-	uint64_t next, pause; /* when to look again, and after that */
+	unsigned int n_waited; /* looks that had all but classes */
+	uint64_t next, pause;  /* when to look again, and after that */
 };
 
 void hotspot_meet(struct process *p, const struct mapping *m)
@@ -79,7 +83,13 @@ static int look(struct hotspot *h, struct process_memory *memory)
 	if (err < 0)
 		return err;
 	h->has_layout = true;
-	return hotspot_code_read(&h->layout, process_memory_read, memory, &h->code);
+	err = hotspot_code_read(&h->layout, process_memory_read, memory, &h->code);
+	if (err == 0 && h->n_waited < CLASSES_LOOKS &&
+	    hotspot_chunk_read(&h->layout, process_memory_read, memory, &h->code) == -EAGAIN) {
+		h->n_waited++;
+		return -EAGAIN;
+	}
+	return err;
 }
 
 /* Anyone can forge many of them. */

@@ -151,9 +151,10 @@ static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thr
 }
 
 /* Keeps the frames of a runtime of the thread that was just walked. */
-static int set_runtime(struct thread_snapshot *t, struct thread_stack *s)
+static int set_runtime(struct thread_snapshot *t, struct thread_stack *s,
+		       struct unwinder_result *walk)
 {
-	const struct dp_runtime *runtime = unwinder_runtime(t->unwinder, t->snapshot);
+	const struct dp_runtime *runtime = unwinder_runtime(t->unwinder, t->snapshot, walk);
 	size_t size;
 
 	free(s->runtime);
@@ -188,7 +189,7 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 					      t->memory, t->snapshot->id, t->snapshot->cell);
 		if (t->memory->err < 0)
 			return t->memory->err;
-		err = t->has_runtimes ? set_runtime(t, s) : 0;
+		err = t->has_runtimes ? set_runtime(t, s, &result) : 0;
 		if (err < 0)
 			return err;
 	}

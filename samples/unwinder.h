@@ -69,10 +69,12 @@ typedef int unwinder_read(void *memory, void *ret, size_t size, uint64_t address
 
 /*
  * The frames of languages' runtimes of the thread that was walked last, by the snapshot's mappings and those
- * that the walk has noted. NULL: there are none. Valid until the next walk.
+ * that the walk has noted. NULL: there are none. Valid until the next walk. A runtime may also know that the
+ * walk has reached a root: then its outcome, in `result`, changes.
  */
 const struct dp_runtime *unwinder_runtime(struct unwinder *unwinder,
-					  const struct snapshot *snapshot);
+					  const struct snapshot *snapshot,
+					  struct unwinder_result *result);
 
 /*
  * Walks a stack from these registers, with the snapshot `id` at `cell` of the pool. thread_base: 0

@@ -10,7 +10,8 @@
 #define FUNCTIONS (WORLD_STACK + 0x3000)
 #define FLAGS (WORLD_STACK + 0x4000)
 
-enum { FIRST = 24, STACK = 32, WORDS = 40 };
+enum { FIRST = 24, STACK = 32, WORDS = 40, MACHINE = 48 };
+#define MACHINE_STACK 0x7f0000001000
 enum { CODE = 0, POSITION = 16, FLAG = 24, NEXT = 32, FRAME_SIZE = 40 };
 enum { TYPE = 0, TAG = 8, OTHER_TAG = 24, BODY = 32, SCOPE = 48 };
 enum { ENTRY = 2, SKIP = 4, KINDS = 0xf0, NO_KIND = 0x90, NATIVE = 7 };
@@ -131,6 +132,26 @@ Test(chain, reads_an_array)
 	expect_three();
 	world_poke(w, THREAD + WORDS, (0x80 + 0x40) / 8);
 	expect(DP_RUNTIME_COMPLETE, 1);
+}
+
+/* Reads frames after a walk with this outcome, whose last frame ends so many bytes below the stack's start. */
+static enum dp_outcome root_outcome(enum dp_outcome walked, uint64_t below)
+{
+	w->walk.out.sample.outcome = walked;
+	w->walk.at.sp = MACHINE_STACK - below;
+	expect_three();
+	return (enum dp_outcome)w->walk.out.sample.outcome;
+}
+
+Test(chain, a_coroutine_ends_where_its_stack_begins)
+{
+	put_array();
+	world_poke(w, THREAD + MACHINE, MACHINE_STACK + 8); /* is aligned */
+	cr_expect_eq(root_outcome(DP_NULL_RETURN, 0), DP_NULL_RETURN);
+	layout()->chain.machine = MACHINE + 1;
+	cr_expect_eq(root_outcome(DP_NULL_RETURN, 0), DP_COMPLETE);
+	cr_expect_eq(root_outcome(DP_NULL_RETURN, 16), DP_NULL_RETURN);
+	cr_expect_eq(root_outcome(DP_READ_FAULT, 0), DP_READ_FAULT);
 }
 
 /* The other runtime is in the same mapping, so its frames are the same. */

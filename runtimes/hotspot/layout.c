@@ -230,6 +230,7 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 	static const enum vm_struct types[] = { VM_TYPES, VM_TYPE_STRIDE, VM_TYPE_NAME,
 						VM_TYPE_SIZE };
 	const struct tables t = { tables, bias, read, memory };
+	uint64_t continuation = 0;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
@@ -246,10 +247,18 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 	if (err == 0)
 		err = read_value_if_any(&t, types, "ConstMethod", &ret->const_size);
 	if (err == 0)
+		err = read_value_if_any(&t, types, "ContinuationEntry", &continuation);
+	if (err == 0)
 		err = read_frame(&t, ret);
 	if (err < 0)
 		return err == -ENOTSUP ? err : -EAGAIN;
+	ret->has_continuations = continuation > 0;
 	rename_member(ret, HOTSPOT_ARRAY_LENGTH, HOTSPOT_ARRAY_LENGTH_GENERIC);
 	rename_member(ret, HOTSPOT_SYMBOL_BODY, HOTSPOT_SYMBOL_BODY_WHOLE);
+	rename_member(ret, HOTSPOT_OOP_CLASS, HOTSPOT_OOP_CLASS_UNION);
+	rename_member(ret, HOTSPOT_OOP_BASE, HOTSPOT_OOP_BASE_NARROW);
+	rename_member(ret, HOTSPOT_OOP_SHIFT, HOTSPOT_OOP_SHIFT_NARROW);
+	rename_member(ret, HOTSPOT_CLASS_BASE, HOTSPOT_CLASS_BASE_NARROW);
+	rename_member(ret, HOTSPOT_CLASS_SHIFT, HOTSPOT_CLASS_SHIFT_NARROW);
 	return has_all(ret) ? 0 : -ENOTSUP;
 }
