@@ -426,16 +426,7 @@ class Java(unittest.TestCase):
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
                 # The JVM itself may have something to say.
                 self.assertIn("begin\n", iter(process.stdout.readline, ""))
-                profiler = start("-p", str(process.pid), "--exceptions", *EVERY, "--format", "jsonl", "-o", out, stderr=subprocess.PIPE,
-                                 text=True)
-                wait_until_it_says(profiler, "sampling")
-                process.stdin.write("\n")
-                process.stdin.flush()
-                self.assertEqual(process.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said = profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, 0, said)
-                process.stdin.close()
+                said = profile_until_done(process, "--exceptions", *EVERY, "--format", "jsonl", "-o", out)
             with open(log, encoding="utf-8") as file:
                 return read_samples(harness.read(out)), [json.loads(line) for line in file], said
 
