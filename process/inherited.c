@@ -29,29 +29,29 @@ static int copy(struct process *p, const struct process *parent, uint64_t time)
 	return err;
 }
 
-int inherited_begin(struct process_table *table, struct process *p, struct process *parent,
+int inherited_begin(struct process_table *table, struct process *child, struct process *parent,
 		    uint64_t time)
 {
 	int err = inherited_is_due(&parent->inherited, time) ? inherited_copy(table, parent) : 0;
 
 	if (err < 0)
 		return err;
-	p->inherited = (struct inherited){ 0, parent->number, time, TIME_NEVER };
+	child->inherited = (struct inherited){ 0, parent->number, time, TIME_NEVER };
 	if (!can_wait(parent, time))
-		return copy(p, parent, TIME_NEVER - 1);
-	p->inherited.parent = parent->pid;
+		return copy(child, parent, TIME_NEVER - 1);
+	child->inherited.parent = parent->pid;
 	return 0;
 }
 
-int inherited_copy(struct process_table *table, struct process *p)
+int inherited_copy(struct process_table *table, struct process *child)
 {
 	const struct process *parent =
-		p->inherited.parent ? process_table_find(table, p->inherited.parent) : NULL;
+		child->inherited.parent ? process_table_find(table, child->inherited.parent) : NULL;
 
-	p->inherited.parent = 0;
-	if (!parent || parent->number != p->inherited.number)
+	child->inherited.parent = 0;
+	if (!parent || parent->number != child->inherited.number)
 		return 0;
-	return copy(p, parent, p->inherited.from);
+	return copy(child, parent, child->inherited.from);
 }
 
 struct process *inherited_find(struct process_table *table, pid_t pid, uint64_t time)
