@@ -10,15 +10,22 @@
 
 /* Profiles without end: `dwarfprof agent`. */
 
+/* Defaults of `dwarfprof agent`; times in ns, sizes in bytes. */
 #define AGENT_HZ 19
 #define AGENT_INTERVAL_NS UINT64_C(10000000000)
 #define AGENT_STORE_SIZE (UINT64_C(1) << 30)
 #define AGENT_STORE_AGE_NS UINT64_C(604800000000000)
-#define AGENT_BACKENDS 8
 #define AGENT_DELIVER_NS UINT64_C(60000000000)
 #define AGENT_SPOOL_SIZE (UINT64_C(256) << 20)
 #define AGENT_LABEL_SETS 500
 #define AGENT_MEMORY (UINT64_C(256) << 20)
+#define AGENT_NAMES_MEMORY (UINT64_C(32) << 20)
+
+/* The most backends. */
+#define AGENT_BACKENDS 8
+
+/* The most backends. */
+#define AGENT_BACKENDS 8
 
 struct agent_options {
 	struct run_options run; /* without the agent's part */

@@ -14,6 +14,7 @@
 #include "agent/seldom.h"
 #include "agent/series_memory.h"
 #include "base/cleanup.h"
+#include "base/fnv1a.h"
 #include "base/secret.h"
 #include "base/text.h"
 #include "log/log.h"
@@ -74,14 +75,12 @@ bool backend_options_are_equal(const struct backend_options *a, const struct bac
 
 static uint64_t hash(uint64_t h, const char *text)
 {
-	for (; text && *text; text++) /* FNV-1a */
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return h;
+	return text ? hash_fnv1a(h, text, strlen(text)) : h;
 }
 
 static uint64_t identify(const struct backend_options *o)
 {
-	uint64_t h = hash(UINT64_C(0xcbf29ce484222325), o->deliver.url);
+	uint64_t h = hash(FNV1A_START, o->deliver.url);
 
 	h = hash(h, o->name);
 	h = hash(h, o->deliver.tenant);

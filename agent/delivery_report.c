@@ -53,13 +53,13 @@ static void part_free(struct part *part)
 }
 
 /* A request is complete; what is written next belongs to another one. */
-static int put_request(void *arg)
+static int put_request(void *arg, uint64_t n_events)
 {
 	struct part *part = arg;
 	int err = fflush(part->to) != 0 ? -ENOMEM : 0;
 
 	if (err == 0)
-		err = deliver_put(part->of->delivery.deliver, part->text, part->size);
+		err = deliver_put(part->of->delivery.deliver, part->text, part->size, n_events);
 	rewind(part->to);
 	return err;
 }
@@ -99,7 +99,7 @@ static int make_labels(const struct delivery_report *r, const struct part *part,
 }
 
 /* Each is another profile, with an id of its own. */
-static int put_one(struct part *part)
+static int put_one(struct part *part, uint64_t n_events)
 {
 	struct delivery_report *r = part->of;
 	_cleanup_(named_labels_done) struct named_labels named = { 0 };
@@ -112,14 +112,15 @@ static int put_one(struct part *part)
 		return -ENOMEM;
 	for (size_t i = 0; i < named.n; i++)
 		labels[i] = (struct deliver_label){ named.items[i].name, named.items[i].value };
-	return deliver_put_pprof(r->delivery.deliver, part->text, part->size, id, labels, named.n);
+	return deliver_put_pprof(r->delivery.deliver, part->text, part->size, n_events, id, labels,
+				 named.n);
 }
 
 /* The next one begins anew, whatever became of this one. */
-static int put_profile(void *arg)
+static int put_profile(void *arg, uint64_t n_events)
 {
 	struct part *part = arg;
-	int err = put_one(part);
+	int err = put_one(part, n_events);
 
 	rewind(part->to);
 	return err;

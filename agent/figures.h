@@ -42,6 +42,8 @@ struct figures {
 	char host[65], kernel[192];
 };
 
+/* Sets what stays: the machine, and the agent's beginning, which is now. */
+void figures_begin(struct figures *figures);
 /* Everything as OpenMetrics text (https://openmetrics.io, version 1.0). */
 void figures_write_metrics(const struct figures *figures, FILE *to);
 /* A page for people, which loads nothing. */

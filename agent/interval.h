@@ -16,13 +16,13 @@ struct process_labels;
 struct recent;
 struct store;
 
-/* What each interval becomes: a recording in a store, requests to a backend, or a part of a minute. */
+/* Where an interval goes. Exactly one of store, backend (with backend_options) and recent is set. */
 struct interval_output {
-	struct store *store;     /* or NULL */
-	struct backend *backend; /* or NULL */
+	struct store *store;
+	struct backend *backend;
 	const struct backend_options *backend_options;
-	struct recent *recent; /* or NULL */
-	bool named;            /* others have names looked up, too (recent.h) */
+	struct recent *recent;
+	bool named; /* recent only: look up names even if nobody has looked (recent_report_new()) */
 };
 
 /*

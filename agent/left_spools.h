@@ -24,9 +24,9 @@ struct left_spools {
 
 struct agent_options;
 
-/* Only older requests are removed, */
+/* The age from which requests are removed. */
 #define LEFT_SPOOLS_AGE_NS UINT64_C(604800000000000)
-/* and only from a spool that is left for so long, as a file in it tells (SPOOL_LEFT): agents may be restarted. */
+/* How long a spool must be left before, as a file in it tells (SPOOL_LEFT): agents may be restarted. */
 #define LEFT_SPOOLS_KNOWN_NS UINT64_C(3600000000000)
 /* How often to look. */
 #define LEFT_SPOOLS_LOOK_NS UINT64_C(600000000000)

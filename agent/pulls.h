@@ -34,16 +34,18 @@ struct pull;
 /* wake: called, by the thread that asks, when pulls_due() is to be called again. 0 or -ENOMEM. */
 int pulls_new(void (*wake)(void *arg), void *arg, struct pulls **ret);
 /*
- * Fails what is asked for, now and until pulls_open(). Waits for a profile that is just being
- * completed: then there is none any more.
+ * Fails what is asked for, now and until pulls_open(). True: there is none any more; false: one is just
+ * being completed, which takes as long as its names do.
  */
+bool pulls_try_close(struct pulls *pulls);
+/* Waits for that one. */
 void pulls_close(struct pulls *pulls);
 void pulls_open(struct pulls *pulls);
 /* Accepts NULL. Returns NULL. */
 struct pulls *pulls_free(struct pulls *pulls);
 
 /*
- * Asks for a profile. Calls done(arg) once, by the reports' thread or in pulls_close(), when it is
+ * Asks for a profile. Calls done(arg) once, by the reports' thread or in pulls_try_close(), when it is
  * complete or has failed. 0; -EBUSY: there are too many; -ESHUTDOWN: closed; -ENOMEM.
  */
 int pulls_ask(struct pulls *pulls, const struct pull_request *request, void (*done)(void *arg),
@@ -55,7 +57,7 @@ void pull_free(struct pull *pull);
 
 /*
  * Fails those that nobody waits for any more: is_gone is asked with the argument of done(), under a
- * lock. One that is just being begun or completed goes on.
+ * lock. One that just gets a sample, is being begun or completed goes on until the next call.
  */
 void pulls_drop(struct pulls *pulls, bool (*is_gone)(void *arg));
 

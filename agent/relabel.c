@@ -123,8 +123,8 @@ static int find_field(const char *text, size_t at, size_t size, struct relabel_e
 		if (strlen(field_names[i]) == size && memcmp(field_names[i], text + at, size) == 0)
 			return i;
 	return fail(error, at,
-		    "there is no '%.*s' in a rule, but action, source_labels, separator, "
-		    "regex, target_label and replacement",
+		    "unknown word '%.*s'; a rule has action, source_labels, separator, regex, "
+		    "target_label, replacement",
 		    (int)(size < 40 ? size : 40), text + at);
 }
 
@@ -162,7 +162,7 @@ static int parse_action(struct relabel_rule *rule, struct relabel_error *error)
 		i++;
 	if (i == ARRAY_SIZE(actions))
 		return fail(error, rule->at[FIELD_ACTION],
-			    "there is no action '%.20s', but replace, keep, drop, labelmap, "
+			    "unknown action '%.20s'; there are replace, keep, drop, labelmap, "
 			    "labeldrop, labelkeep, lowercase and uppercase",
 			    name);
 	rule->action = (enum action)i;

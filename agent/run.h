@@ -27,6 +27,7 @@ struct track_options {
 	bool is_labelled; /* with the labels of processes */
 };
 
+/* For a store, backends, a recent flame graph: in this order. */
 #define RUN_TRACKS 3
 
 struct run_options {
@@ -35,8 +36,9 @@ struct run_options {
 	const char *command_line;
 	/* The rest is the agent's. */
 	struct track_options tracks[RUN_TRACKS];
-	struct pulls *pulls; /* NULL: none */
-	double cpu_share;    /* of a CPU, for helpers; 0: any */
+	struct pulls *pulls;                   /* NULL: none */
+	double cpu_share;                      /* of a CPU, for helpers; 0: any */
+	uint64_t symbol_memory, string_memory; /* names_set_limits() */
 	struct cpu_budget_counts *cpu_counts;
 	struct debug_queue_counts *fetched;
 	struct interval_counts *counts;
@@ -53,6 +55,7 @@ enum run_state {
 struct run_figures {
 	struct totals totals;
 	struct profiler_usage usage;
+	struct names_kept kept;
 	uint64_t turned_ns; /* when the run last did its work, CLOCK_MONOTONIC */
 	bool is_on;         /* has sampled */
 	char target[256], event[128];

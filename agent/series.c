@@ -21,7 +21,10 @@
 /* For each set of labels, so many sources of samples are remembered; then all are forgotten. */
 #define SOURCES 16
 
-/* What makes samples of one profile: the rest of it follows. What no rule reads is 0. */
+/*
+ * The key of a profile's samples, followed by a label set. Fields that no relabel rule reads are zero, so
+ * that they do not split the profile.
+ */
 struct source_key {
 	int64_t pid;
 	char comm[DP_COMM_SIZE + 8];

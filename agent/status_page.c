@@ -121,6 +121,10 @@ static void put_costs(const struct figures *f, FILE *to)
 	put_mib(to, "tables in the kernel", f->run.usage.table_bytes);
 	put_mib(to, "their limit", f->run.usage.table_limit);
 	put_number(to, "tables evicted for lack of room", f->run.usage.tables_evicted);
+	put_mib(to, "symbols", f->run.kept.symbols);
+	put_mib(to, "their names", f->run.kept.strings);
+	put_number(to, "binaries of which these were freed for lack of room",
+		   f->run.kept.n_forgotten);
 	fputs("</table>\n", to);
 }
 

@@ -24,4 +24,9 @@ static inline uint64_t sum_of_equal(uint64_t n, uint64_t number)
 	return __builtin_mul_overflow(n, number, &sum) || sum > SUM_MAX ? SUM_MAX : sum;
 }
 
+static inline void sum_increase(uint64_t *sum, uint64_t by)
+{
+	*sum = sum_of(*sum, by);
+}
+
 #endif

@@ -253,8 +253,12 @@ void binary_store_update(struct binary_store *store, uint64_t time)
 
 	table_store_update(&store->tables, time);
 	let_idle_go(store, time);
-	while (clock_now_ns() < end && (t = table_store_next(&store->tables)) != NULL)
-		load_table(store, t);
+	/* At least one, however long this thread has waited for a CPU. */
+	do {
+		t = table_store_next(&store->tables);
+		if (t)
+			load_table(store, t);
+	} while (t && clock_now_ns() < end);
 }
 
 bool binary_store_collect(struct binary_store *store)

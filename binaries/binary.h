@@ -192,6 +192,22 @@ void binary_hold(struct binary *binary);
 void binary_drop(struct binary *binary);
 
 /*
+ * Keeps the binary, but not its table: snapshots name the table themselves (table_name()). NULL is
+ * allowed.
+ */
+static inline void binary_pin(struct binary *binary)
+{
+	if (binary)
+		binary->n_users++;
+}
+
+static inline void binary_unpin(struct binary *binary)
+{
+	if (binary)
+		binary->n_users--;
+}
+
+/*
  * Called when all samples up to a time have been reported. Closes binaries that are no longer
  * mapped, frees unused tables, and rebuilds tables that samples have missed, as far as there is
  * room.

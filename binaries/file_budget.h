@@ -9,11 +9,13 @@
 
 /*
  * How many files of binaries may be open, so that some descriptors are left for everything else:
- * events, maps, rings, reports. Anyone can map any number of files.
- *
- * Returns whether a file may stay open. The lowest free number becomes a descriptor, so its number
- * tells how many are in use: up to half of RLIMIT_NOFILE for files of users, three quarters with
- * those of root, which are the system's libraries and programs.
+ * events, maps, rings, reports. Anyone can map any number of files. The lowest free number becomes a
+ * descriptor, so its number tells how many are in use.
+ */
+
+/*
+ * Whether fd may stay open, by its number: below half of RLIMIT_NOFILE, or three quarters if root owns
+ * the file.
  */
 bool file_budget_allows(int fd);
 

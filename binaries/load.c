@@ -428,6 +428,7 @@ bool load_collect(struct binary_store *store)
 		is_any = true;
 		finish(store, (struct table_job *)job);
 	}
+	workers_look(store->workers);
 	if (!STAILQ_EMPTY(&store->done)) {
 		is_any = true;
 		resume_done(store);

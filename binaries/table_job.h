@@ -115,9 +115,9 @@ struct table_job *table_job_free(struct table_job *job);
 
 /*
  * Runs the job's step. Its errors are those of opening the file and of parsers_ask(); if a parser
- * fails, -EBADMSG, as for a damaged file, or -EAGAIN if it may not be the file's fault. After the second step, or an error, the job has no file
- * open. The caller
- * takes over module_fd, debug_fd, the facts, the image and the probe, and clears them in the job.
+ * fails, -EBADMSG, as for a damaged file, or -EAGAIN if it may not be the file's fault. After the second
+ * step, or an error, the job has no file open. The caller takes over module_fd, debug_fd, the facts, the
+ * image and the probe, and clears them in the job.
  */
 void table_job_run(struct table_job *job);
 

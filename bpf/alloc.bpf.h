@@ -96,7 +96,7 @@ static __always_inline void alloc_begin(struct pt_regs *ctx, __u64 pid_tgid, __u
 		call->size *= first;
 	call->result = first;
 	if (how == DP_ALLOC_REALLOC) {
-		/* Before it is another thread's. */
+		/* Now: once realloc() has freed it, another thread may get this address. */
 		call->old = (struct dp_held_key){ first, pid_tgid >> 32, 0 };
 		held_take(&call->old, &call->old_held);
 	}
@@ -197,7 +197,7 @@ static __always_inline __u32 alloc_end(struct pt_regs *ctx, __u64 pid_tgid, __u3
 
 static __always_inline void alloc_values(__u32 key, const struct dp_held *held)
 {
-	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+	struct values *v = bpf_map_lookup_elem(&dp_value_room, &key);
 
 	if (!v)
 		return;
@@ -245,7 +245,7 @@ int dp_end_alloc(struct pt_regs *ctx)
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
 	sample_user_stack(s, cell, mode);
 	if (!sample_output(s, true, NULL))
-		count_loss(cpu, true);
+		count_loss(cpu, DP_LOST_FULL);
 	scratch_release(s);
 	return 0;
 }

@@ -53,6 +53,7 @@
  *   DP_ARCH_FRAME_CODE         instructions that make frames: see frame_code.h
  *   DP_ARCH_KERNEL             the kernel's types: pt_regs, thread_struct
  *   DP_ARCH_KERNEL_FIELDS      the members of these types that are relocated
+ *   DP_ARCH_SLJIT_CODE         functions that sljit has made: see sljit.h
  *   DP_ARCH_TASK               the registers of a task: see task.bpf.h
  */
 #include DP_BPF_ARCH

@@ -115,7 +115,7 @@ int dp_fork_span(__u64 *ctx)
 	if (REGS_SP(after) != heir.sp)
 		return 0;
 	/* How often and how long calls run is that of those that begin. */
-	if (dp_has_slots ? spans_are_timed(0) != 0 : dp_has_span_times)
+	if (dp_has_slots ? spans_are_timed() != 0 : dp_has_span_times)
 		return 0;
 	heir.places = bpf_map_lookup_elem(&dp_span_places, &zero);
 	if (!has_span_place(heir.places))

@@ -19,7 +19,7 @@
 #include "bpf/call.h"
 #include "bpf/walk_state.h"
 
-/* From behind uw_install_context_1() on, a landing function ends before so many CALL_LANDING_STEPs. */
+/* Reads of CALL_LANDING_STEP bytes that reach from the call of uw_install_context_1() to the function's end. */
 #define LANDING_STEPS 23
 /* A landing function is smaller. */
 #define LANDING_MAX_FUNCTION 4096
@@ -53,7 +53,7 @@ PORT_GLOBAL int walk_has_landed(struct walk *w)
 	if (target != 0 && callee - target < LANDING_MAX_FUNCTION)
 		return 0;
 	w->at.cost += LANDING_STEPS * WALK_COST_WORD;
-	/* If it stops at the last step, that is not seen. */
+	/* A match in the last step looks like none: the loop's result is the same. */
 	return port_loop(LANDING_STEPS, landing_seek, &ref) < LANDING_STEPS;
 }
 

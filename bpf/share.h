@@ -8,11 +8,13 @@
  * limit allows, on each CPU, as often as samples are taken.
  *
  * A walk is costly beyond SHARE_FREE_COST operations, which honest programs need only for hundreds of
- * frames that were not met before, or that are large; so is one that copies much of the stack. Only such
- * walks are timed, so that others pay nothing. When those of a process have taken SHARE_MAX_NS of a
- * second, its walks end at SHARE_FREE_COST, with the outcome walk_share, and copies are of
- * SHARE_FREE_CHUNKS, until the second is over. Processes with the same slot share it: all together take at most SHARE_SLOTS times as much, of each
- * CPU and level of nested samples, and for a moment twice that, where one second follows another.
+ * frames that were not met before, or that are large; so is one that copies much of the stack, or has
+ * hundreds of a runtime's frames. Only such samples are timed, so that others pay nothing. When those of a
+ * process have taken SHARE_MAX_NS of a second, its walks end at SHARE_FREE_COST, with the outcome
+ * walk_share, as do its lists of frames, and copies are of SHARE_FREE_CHUNKS, until the second is over.
+ *
+ * Processes whose PIDs are equal modulo SHARE_SLOTS share a budget. All together get at most SHARE_SLOTS
+ * times SHARE_MAX_NS per second, CPU and level; twice that across a window's boundary.
  */
 
 #include "bpf/port.h"

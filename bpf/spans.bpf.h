@@ -85,9 +85,8 @@ struct {
 } dp_span_places SEC(".maps");
 
 /*
- * Threads and processes that these maps were given, less those that were taken out, which an end is no reason
- * for. User space compares them with what the maps have: the rest, of which some may have ended before, had no room
- * any more.
+ * Entries added to the two maps, less those removed on purpose. What user space does not find of these was
+ * evicted by the LRU, or has ended.
  */
 __u64 dp_span_threads;
 __u64 dp_span_processes;
@@ -464,15 +463,14 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 
 		n_cells = port_opaque(n_cells);
 		if (n_cells <= SPAN_CELLS &&
-		    bpf_probe_read_kernel(&w->out.frames[n],
-					  sizeof(s->head) + n_cells * DP_CELL_SIZE,
-					  &s->head) == 0) {
+		    copy_cells(&w->out.frames[n], sizeof(s->head) + n_cells * DP_CELL_SIZE,
+			       &s->head) == 0) {
 			if (is_guess)
 				cells += span_put_guess(w, n, n_cells, &t->keys[at]);
 			return (int)(cells + n_cells);
 		}
 	}
-	bpf_probe_read_kernel(&w->out.frames[n], sizeof(unknown), &unknown);
+	copy_cells(&w->out.frames[n], sizeof(unknown), &unknown);
 	return (int)cells;
 }
 
@@ -492,7 +490,7 @@ PORT_GLOBAL int sample_put_each(struct walk *w, __u32 n)
 		head.probes |= (own != 0) << i;
 	}
 	head.part.size = (__u16)(cells * DP_CELL_SIZE);
-	if (bpf_probe_read_kernel(&w->out.frames[n], sizeof(head), &head) < 0)
+	if (copy_cells(&w->out.frames[n], sizeof(head), &head) < 0)
 		return 0;
 	w->out.sample.flags |= DP_SAMPLE_CALLS;
 	return (int)cells;

@@ -41,6 +41,8 @@ enum {
 	OPTION_STORE,
 	OPTION_STORE_AGE,
 	OPTION_STORE_SIZE,
+	OPTION_STRING_MEMORY,
+	OPTION_SYMBOL_MEMORY,
 };
 
 /* Of blocked threads, an agent wants those that someone waits for. */
@@ -100,6 +102,10 @@ static const struct argp_option argp_options[] = {
 	  "delay tables and names rather than take more than this share of a CPU (no limit)", 7 },
 	{ "memory", OPTION_MEMORY, "SIZE", 0,
 	  "restart, without a gap, above this much memory, not counting tables (256M)", 7 },
+	{ "symbol-memory", OPTION_SYMBOL_MEMORY, "SIZE", 0,
+	  "forget symbols of binaries that were not sampled lately rather than take more (32M)",
+	  7 },
+	{ "string-memory", OPTION_STRING_MEMORY, "SIZE", 0, "the same for their names (32M)", 7 },
 	{ 0 },
 };
 
@@ -111,11 +117,30 @@ static void parse_time(struct argp_state *state, const char *option, const char 
 			   text);
 }
 
-static void parse_size(struct argp_state *state, const char *option, const char *text,
-		       uint64_t *ret)
+static error_t parse_size(struct agent_settings *s, struct argp_state *state, int key,
+			  const char *text)
 {
-	if (quantity_parse_size(text, ret) < 0 || *ret == 0)
-		argp_error(state, "%s takes a size such as 500M or 10G, not '%s'", option, text);
+	const struct {
+		int key;
+		const char *option;
+		uint64_t *to;
+	} sizes[] = {
+		{ OPTION_MEMORY, "memory", &s->agent.memory },
+		{ OPTION_SPOOL_SIZE, "spool-size", &s->agent.spool_size },
+		{ OPTION_STORE_SIZE, "store-size", &s->agent.store_limits.size },
+		{ OPTION_STRING_MEMORY, "string-memory", &s->agent.run.string_memory },
+		{ OPTION_SYMBOL_MEMORY, "symbol-memory", &s->agent.run.symbol_memory },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		if (sizes[i].key != key)
+			continue;
+		if (quantity_parse_size(text, sizes[i].to) < 0 || *sizes[i].to == 0)
+			argp_error(state, "--%s takes a size such as 500M or 10G, not '%s'",
+				   sizes[i].option, text);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
 }
 
 static unsigned int parse_number(struct argp_state *state, const char *option, const char *text)
@@ -160,27 +185,6 @@ static error_t parse_as_others(struct agent_settings *s, struct argp_state *stat
 	return err;
 }
 
-static error_t parse_delivery(int key, char *arg, struct argp_state *state)
-{
-	struct agent_settings *s = state->input;
-
-	switch (key) {
-	case OPTION_DELIVER:
-		parse_time(state, "--deliver", arg, 100000000, &s->agent.deliver_ns);
-		return 0;
-	case OPTION_LABEL_SETS:
-		s->label_sets = parse_number(state, "--label-sets", arg);
-		return 0;
-	case OPTION_SPOOL:
-		s->agent.spool = arg;
-		return 0;
-	case OPTION_SPOOL_SIZE:
-		parse_size(state, "--spool-size", arg, &s->agent.spool_size);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
 static error_t parse_output(int key, char *arg, struct argp_state *state)
 {
 	struct agent_settings *s = state->input;
@@ -191,9 +195,6 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_STORE:
 		s->agent.store = arg;
-		return 0;
-	case OPTION_STORE_SIZE:
-		parse_size(state, "--store-size", arg, &s->agent.store_limits.size);
 		return 0;
 	case OPTION_STORE_AGE:
 		parse_time(state, "--store-age", arg, 1, &s->agent.store_limits.age_ns);
@@ -207,11 +208,17 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 	case OPTION_CPU_BUDGET:
 		parse_cpu_budget(s, state, arg);
 		return 0;
-	case OPTION_MEMORY:
-		parse_size(state, "--memory", arg, &s->agent.memory);
+	case OPTION_DELIVER:
+		parse_time(state, "--deliver", arg, 100000000, &s->agent.deliver_ns);
+		return 0;
+	case OPTION_LABEL_SETS:
+		s->label_sets = parse_number(state, "--label-sets", arg);
+		return 0;
+	case OPTION_SPOOL:
+		s->agent.spool = arg;
 		return 0;
 	}
-	return parse_delivery(key, arg, state);
+	return parse_size(s, state, key, arg);
 }
 
 static void complete(struct agent_settings *s, struct argp_state *state)
@@ -354,10 +361,8 @@ struct configuration {
 	unsigned int section_line; /* of the last section */
 };
 
-static void fail(const struct configuration *c, unsigned int column, const char *format, ...)
-	__attribute__((format(printf, 3, 4), noreturn));
-
-static void fail(const struct configuration *c, unsigned int column, const char *format, ...)
+__attribute__((format(printf, 3, 4), noreturn)) static void
+fail(const struct configuration *c, unsigned int column, const char *format, ...)
 {
 	va_list args;
 
@@ -429,8 +434,8 @@ static int section_group(const struct configuration *c)
 		if (strcmp(sections[i].kind, c->entry->section) == 0)
 			return sections[i].group;
 	if (c->entry->section[0])
-		fail(c, c->entry->key_column, "there are no sections [%s NAME], but [backend NAME]",
-		     c->entry->section);
+		fail(c, c->entry->key_column,
+		     "unknown section [%s NAME]; only [backend NAME] exists", c->entry->section);
 	return 0;
 }
 
@@ -531,6 +536,7 @@ static void init(struct agent_settings *s, char **shown)
 	s->agent.spool_size = AGENT_SPOOL_SIZE;
 	s->agent.store_limits = (struct store_limits){ AGENT_STORE_SIZE, AGENT_STORE_AGE_NS };
 	s->agent.memory = AGENT_MEMORY;
+	s->agent.run.symbol_memory = s->agent.run.string_memory = AGENT_NAMES_MEMORY;
 	s->label_sets = AGENT_LABEL_SETS;
 }
 

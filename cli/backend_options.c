@@ -82,8 +82,8 @@ static struct backend_options *add(struct backend_settings *s, struct argp_state
 static struct backend_options *current(struct backend_settings *s, struct argp_state *state)
 {
 	if (!s->has_current)
-		argp_error(state, "this is about a backend: give --otlp, --pyroscope or --backend "
-				  "before it");
+		argp_error(state, "an option of a backend stands before any: give --otlp, "
+				  "--pyroscope or --backend first");
 	return &s->items[s->n - 1];
 }
 

@@ -81,7 +81,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'o':
 		if (o->output.path)
-			argp_error(state, "-o is given twice: one file has the differences");
+			argp_error(state, "give -o once");
 		o->output.path = arg;
 		return 0;
 	case OPTION_FORMAT:

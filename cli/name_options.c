@@ -48,7 +48,7 @@ static const struct argp_option name_argp_options[] = {
 	  "query no servers for debug files, even if DEBUGINFOD_URLS is set", 4 },
 	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
 	  "time limit for all debug files together; in an agent, for each (60s)", 4 },
-	{ "verbose", 'v', NULL, 0, "log what is done", 4 },
+	{ "verbose", 'v', NULL, 0, "print details", 4 },
 	{ 0 },
 };
 

@@ -123,7 +123,9 @@ static const struct argp_option sampling_options[] = {
 	  "(S,D; with --wall all)",
 	  2 },
 	{ "value", OPTION_VALUE, "NAME[:UNIT]", 0,
-	  "add up a number that -e reads, such as bytes, besides counting samples", 2 },
+	  "add up a number that -e reads, such as bytes, besides counting samples; of several "
+	  "events, one each",
+	  2 },
 	{ "probe", OPTION_PROBE, "KIND:PATH:NAME(VALUES)", 0,
 	  "label: label samples taken during calls of these functions with the values, up to "
 	  "4 times; span:... min=TIME: only samples in calls that take at least that long",
@@ -267,10 +269,9 @@ void options_complete(struct options *o, struct argp_state *state)
 			   "-K and --verify exclude each other: --verify compares user stacks");
 	r->target.all |= kinds == 0;
 	if ((r->target.all || r->target.n_tids > 0) && !r->target.inherit)
-		argp_error(state,
-			   "--no-inherit goes with -p PID or -- CMD; others have no children");
+		argp_error(state, "--no-inherit needs -p PID or -- CMD");
 	if (o->record.kill && !r->target.command)
-		argp_error(state, "--kill goes with -- CMD: other programs are left alone");
+		argp_error(state, "--kill needs -- CMD");
 	if (state->quoted && !r->target.command)
 		argp_error(state, "a command is missing after --");
 	event_options_complete(o, state);
@@ -570,7 +571,7 @@ const struct argp options_record = {
 	.options = argp_options,
 	.parser = parse_record,
 	.children = parts,
-	.args_doc = "-p PID[,PID...]\n-t TID[,TID...]\n[-a] [FILTER...]\n-- CMD [ARG...]",
+	.args_doc = "-p PID[,PID...]\n-t TID[,TID...]\n-a|FILTER...\n-- CMD [ARG...]",
 	.doc = "Find out where programs spend their time. Stacks are unwound in the kernel, "
 	       "with tables made from the binaries' own unwind information.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such "

@@ -327,8 +327,8 @@ int recording_file_run(struct recording_file *r,
 	} while (err > 0);
 	warn_of_all_missing(r);
 	if (r->n_too_many > 0)
-		log_warning("%zu recordings of %s are left out: they are more than can be opened "
-			    "before rights are given up",
+		log_warning("%zu recordings of %s are left out: more than can be opened before "
+			    "rights are given up; use --from and --to",
 			    r->n_too_many, r->path);
 	if (r->n_unlike > 1)
 		log_warning(

@@ -32,7 +32,7 @@ struct elf_origin {
 	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
 	struct elf_unwind unwind;
 	uint64_t go_size;           /* of Go's own table */
-	uint64_t start, end, entry; /* of code, as in struct image_extent */
+	uint64_t start, end, entry; /* of code, as in struct image_input */
 };
 
 struct elf_facts {

@@ -30,7 +30,11 @@
 	X(CONSTANTS, "gHotSpotVMIntConstants")                                                     \
 	X(CONSTANT_STRIDE, "gHotSpotVMIntConstantEntryArrayStride")                                \
 	X(CONSTANT_NAME, "gHotSpotVMIntConstantEntryNameOffset")                                   \
-	X(CONSTANT_VALUE, "gHotSpotVMIntConstantEntryValueOffset")
+	X(CONSTANT_VALUE, "gHotSpotVMIntConstantEntryValueOffset")                                 \
+	X(LONGS, "gHotSpotVMLongConstants")                                                        \
+	X(LONG_STRIDE, "gHotSpotVMLongConstantEntryArrayStride")                                   \
+	X(LONG_NAME, "gHotSpotVMLongConstantEntryNameOffset")                                      \
+	X(LONG_VALUE, "gHotSpotVMLongConstantEntryValueOffset")
 
 #define X(name, symbol) VM_##name,
 enum vm_struct { VM_STRUCTS_LIST(X) VM_N_STRUCTS };

@@ -58,7 +58,7 @@ static struct dp_argument type_of(const struct cxx_place *place)
 
 static void fill_python(const struct cxx_place *place, struct dp_argument *of)
 {
-	of[EXCEPTION_LANGUAGE] = constant(1);
+	of[EXCEPTION_LANGUAGE] = constant(EXCEPTION_IS_PYTHON);
 	of[EXCEPTION_RETHROWN] = constant(0);
 	of[EXCEPTION_TYPE] = in_register(place->type);
 	follow(&of[EXCEPTION_TYPE], PYTHON_NAME);
@@ -67,6 +67,14 @@ static void fill_python(const struct cxx_place *place, struct dp_argument *of)
 		return;
 	of[EXCEPTION_MESSAGE] = in_register(place->object);
 	of[EXCEPTION_MESSAGE].is_what = (uint8_t)place->text;
+}
+
+static void fill_java(const struct cxx_place *place, struct dp_argument *of)
+{
+	of[EXCEPTION_LANGUAGE] = constant(EXCEPTION_IS_JAVA);
+	of[EXCEPTION_RETHROWN] = constant(0);
+	of[EXCEPTION_TYPE] = in_register(place->object);
+	of[EXCEPTION_TYPE].is_what = DP_THROWN_JAVA;
 }
 
 static void fill(const struct cxx_runtime *runtime, enum cxx_throw which,
@@ -80,7 +88,11 @@ static void fill(const struct cxx_runtime *runtime, enum cxx_throw which,
 	ret->arguments.n = EXCEPTION_N_VALUES;
 	of[EXCEPTION_TYPE] = of[EXCEPTION_MESSAGE] = constant(0);
 	of[EXCEPTION_RETHROWN] = constant(which != CXX_THROW);
-	of[EXCEPTION_LANGUAGE] = constant(0);
+	of[EXCEPTION_LANGUAGE] = constant(EXCEPTION_IS_CXX);
+	if (which == CXX_FILL) {
+		fill_java(place, of);
+		return;
+	}
 	if (which >= CXX_RAISE) {
 		fill_python(place, of);
 		return;

@@ -12,6 +12,7 @@
 #include "kernel/pool.h"
 #include "kernel/rings.h"
 #include "kernel/tracer.h"
+#include "kernel/uprobe_links.h"
 
 struct exception_probes;
 struct filter;
@@ -41,9 +42,7 @@ struct session {
 	struct cpu_events cpus; /* empty before session_sample_cpus() */
 	struct bpf_link **links;
 	size_t n_links, links_size;
-	bool uprobe_multi; /* a uprobe is a link of its own type (uprobe.h): */
-	int *uprobe_fds;
-	size_t n_uprobe_fds, uprobe_fds_size;
+	struct uprobe_links uprobes;
 	struct exception_probes *exceptions; /* NULL: not needed */
 	struct tracer tracer;
 	bool counts_missed; /* hits that the tracer missed are lost samples: all would be sampled */
@@ -101,6 +100,9 @@ struct session_options {
 	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
 	bool no_runtimes;      /* without the frames of languages' runtimes */
 	uint64_t table_memory; /* maximum size of the pool, in bytes */
+	/* Does the user want to end it, while probes are set? NULL: no */
+	bool (*is_interrupted)(const void *arg);
+	const void *interrupt_arg;
 };
 
 /*
@@ -148,7 +150,10 @@ int session_sample_cpus(struct session *session, unsigned int hz, const char **r
 /* Starts sampling by events of the kernel or the CPUs' counters (cpu_events_start()). */
 int session_sample_events(struct session *session, const struct event_kind *kinds,
 			  const char *const *names, size_t n);
-/* Starts sampling at places of a file, in all processes that pass the filter. 0 or a negative errno. */
+/*
+ * Starts sampling at places of a file, in all processes that pass the filter. 0 or a negative errno, also
+ * -ECANCELED.
+ */
 int session_sample_uprobe(struct session *session, const struct uprobe_places *places);
 /* With needs.has_times, if the places are returns: notes when their calls begin. As above. */
 int session_time_calls(struct session *session, const struct uprobe_places *places);
@@ -215,6 +220,7 @@ struct session_losses {
 	uint64_t nested;     /* too many interrupted each other on a CPU */
 	uint64_t missed;     /* the kernel's tracer did not call for them */
 	uint64_t unreadable; /* records that are no samples */
+	uint64_t untracked;  /* too many threads were blocked */
 	uint64_t time_ns;    /* blocked time of those without room */
 };
 

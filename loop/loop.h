@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Waits for descriptors, at first until they are readable, and calls the callback of each, in the thread that runs the loop.
@@ -13,6 +14,7 @@ struct loop {
 	int fd;                      /* the epoll instance: readable when a descriptor is ready */
 	struct loop_source *sources; /* by descriptor */
 	size_t n_sources;
+	uint64_t n_events; /* descriptors that were ready, so far */
 };
 
 /* Called when fd is ready. loop_run() returns a negative errno from it. */

@@ -18,7 +18,7 @@ int jit_copy_bytes(struct process_table *table, const struct process *process, u
 int jit_copy_file(struct process_table *table, const struct process *process, uint64_t from,
 		  uint64_t size, uint64_t *ret_hash);
 
-/* Memory is used again: another file may be where one was, and be as large. What cannot be read is the same. */
+/* Whether the file's last page still has this hash. True also if it cannot be read now. */
 bool jit_copy_is_same(struct process_table *table, const struct process *process, uint64_t from,
 		      uint64_t size, uint64_t hash);
 

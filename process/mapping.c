@@ -298,9 +298,11 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 	if (err == 0)
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
-		m->has_cookie = has_cookie(table, p, m);
-		if (m->died != TIME_NEVER)
+		if (m->died != TIME_NEVER) {
+			m->has_cookie = has_cookie(table, p, m);
 			return true;
+		}
+		resolve_cookie(table, p, m);
 		hotspot_meet(p, m);
 		jit_objects_meet(p, m);
 		return true;

@@ -78,6 +78,15 @@ bool perf_record_is_urgent(const struct perf_event_header *record,
 			   const struct process_table *table);
 
 /*
+ * Whether nobody waits for what it tells: a thread has begun, or has another name, or it or its process has
+ * ended.
+ */
+bool perf_record_is_of_thread(const struct perf_event_header *record);
+
+/* 1: a program has started; -1: a process has ended, as far as its first thread tells; 0: neither. */
+int perf_record_begins(const struct perf_event_header *record);
+
+/*
  * Passes on a record that was written at this time: to the process table, or, for functions that
  * the kernel has added, to kallsyms (NULL: not wanted). Removes what the kernel has appended to a
  * path in it. Ignores other records, and those that are shorter than their fields. 0 or a negative

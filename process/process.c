@@ -107,6 +107,7 @@ static struct process *process_new(struct process_table *table, pid_t pid)
 	if (!p)
 		return NULL;
 	p->pid = pid;
+	p->number = ++table->n_met;
 	p->thread = pid;
 	unrecorded_note(p, 0);
 	p->known_from = clock_now_ns();
@@ -206,6 +207,8 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 	table->recorded_ns = r->time;
 	if (p->list)
 		return process_list_defer(table, p, r);
+	if (inherited_is_due(&p->inherited, TIME_NEVER - 1) && inherited_copy(table, p) < 0)
+		return -ENOMEM;
 	mapping_resolve(table, p, &m, &r->file, r->name);
 	if (unrecorded_unmaps(p))
 		process_table_doubt(p, r->time);
@@ -278,21 +281,6 @@ static int process_give_away(struct process_table *table, struct process *p, uin
 	return 0;
 }
 
-static int inherit_mappings(struct process *p, const struct process *from, uint64_t time)
-{
-	_cleanup_free_ const struct mapping **mappings = NULL;
-	size_t n = 0;
-	int err = history_at(&from->mappings, TIME_NEVER - 1, &mappings, &n);
-
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		struct mapping m = *mappings[i];
-
-		m.born = time;
-		err = process_add_mapping(p, &m);
-	}
-	return err;
-}
-
 int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child, uint64_t time)
 {
 	struct process *from = process_table_find(table, parent);
@@ -306,6 +294,8 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 		return p && !p->is_replaced ? process_give_away(table, p, time) : 0;
 	table->recorded_ns = time;
 	if (p) { /* the PID was used before */
+		if (inherited_copy(table, p) < 0)
+			return -ENOMEM;
 		process_list_cancel(table, p);
 		process_end_mappings(p, time);
 	} else {
@@ -327,7 +317,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	p->max_mappings = from->max_mappings;
 	p->is_unread = from->is_unread;
 	process_change(p);
-	err = inherit_mappings(p, from, time);
+	err = inherited_begin(table, p, from, time);
 	/* By the time that the parent's list tells what the child has, the parent may have changed it. */
 	if (err == 0 && (from->list || from->is_unread)) {
 		err = process_list_read(table, p, time, from->is_unread);

@@ -13,6 +13,7 @@
 #include "kernel/filter.h"
 #include "process/history.h"
 #include "process/hotspot.h"
+#include "process/inherited.h"
 #include "process/jit_objects.h"
 #include "process/snapshot.h"
 
@@ -26,8 +27,10 @@
 
 struct process {
 	pid_t pid;
-	pid_t thread; /* a running thread, through which /proc shows the process */
+	pid_t thread;    /* a running thread, through which /proc shows the process */
+	uint64_t number; /* unique in the table, never used again */
 	struct history mappings;
+	struct inherited inherited;      /* mappings that are not in there yet */
 	size_t max_mappings;             /* if there are more, they are read again (unrecorded.h) */
 	uint64_t doubted;                /* when code was found that the mappings do not explain; 0:
 	                            * never */
@@ -41,10 +44,10 @@ struct process {
 	bool blocked_asked;     /* its threads were looked at, if they are blocked already */
 	struct binary *program; /* of which that is still unknown; NULL: none */
 	uint64_t as_of;         /* the mappings are those of this time: older records are in them */
-	uint64_t read;          /* when they were last read, */
-	uint64_t read_ns;       /* and the CPU time that took; 0: not worth noting */
-	uint64_t published;     /* when it was made for the kernel, */
-	uint64_t looked_back;   /* and when the last one was for samples before it */
+	uint64_t read;          /* when the mappings were last read */
+	uint64_t read_ns;       /* CPU time that took; 0: too little to matter */
+	uint64_t published;     /* when the snapshot was made for the kernel */
+	uint64_t looked_back;   /* when one was last made for samples before that */
 	bool changed;           /* the mappings are newer than the snapshot */
 	bool is_due;            /* it is in the table's list of those that are */
 	struct process **due;   /* that list; NULL: it is in no table */
@@ -94,6 +97,7 @@ struct process_table {
 	const struct filter *filter; /* which processes to follow; NULL: every one */
 	struct refused_pid *refused; /* PROCESS_N_REFUSED, allocated when needed */
 	struct process *processes;
+	uint64_t n_met;       /* numbers of processes so far */
 	struct process *due;  /* those that process_table_publish() has to look at */
 	uint64_t generation;  /* of the tables that the snapshots refer to */
 	pid_t jit_turn;       /* whose described code is looked at first (jit_objects.h) */
@@ -109,6 +113,7 @@ struct process_table {
 	bool has_warned_of_file; /* of a file that cannot be opened without a capability */
 };
 
+/* The caller keeps both. publish: 0, or a negative errno, which ends the run. */
 void process_table_init(struct process_table *table, struct pool *pool,
 			struct binary_store *binaries,
 			int (*publish)(void *arg, pid_t pid, uint32_t cell), void *arg);
@@ -135,7 +140,8 @@ int process_table_meet(struct process_table *table, pid_t pid, uint64_t now);
 
 /*
  * perf's records. Processes that are not in the table are ignored; a child of one that is in it is
- * added.
+ * added. The functions copy names, and return 0, or -ENOMEM or another negative errno, which ends the
+ * run.
  */
 struct mmap_record {
 	pid_t pid;
@@ -219,6 +225,8 @@ static inline int process_add_mapping(struct process *process, const struct mapp
 
 static inline void process_end_mappings(struct process *process, uint64_t time)
 {
+	if (inherited_is_due(&process->inherited, TIME_NEVER - 1))
+		process->inherited.until = time;
 	history_end(&process->mappings, time);
 	process_change(process);
 }

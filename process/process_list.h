@@ -24,8 +24,8 @@ struct process_list {
 	uint64_t time;    /* the mappings will be those of this time */
 	uint64_t started; /* the process: by then, another one may have its number */
 	bool is_void;     /* what was known before is not to be believed any more */
-	bool is_again;    /* it is to be read again, */
-	uint64_t again;   /* as of this time */
+	bool is_again;    /* it is to be read again: what follows is `time` and `is_void` then */
+	uint64_t again;
 	bool again_void;
 	struct mmap_record *deferred; /* with names of their own */
 	size_t n_deferred, deferred_size;

@@ -31,7 +31,7 @@ int process_publish(struct process_table *table, struct process *process, uint64
  * before the kernel had them. It has no cookies: it is true for that time whatever is in memory
  * now. snapshot_free() frees it. 0, -ENOMEM or -ENOSPC.
  */
-int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
+int process_snapshot(struct process_table *table, struct process *process, uint64_t time,
 		     struct snapshot **ret);
 /* The same for a sample. -EAGAIN: it is not the time for one yet, or the mappings are not known. */
 int process_look_back(struct process_table *table, struct process *process, uint64_t time,

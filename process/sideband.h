@@ -36,14 +36,28 @@ int sideband_add_cpu(struct sideband *sideband, unsigned int cpu);
 /* A CPU went offline. Its records so far are still passed on. */
 void sideband_drop_cpu(struct sideband *sideband, unsigned int cpu);
 
-/*
- * Whether the records that there are can wait for a moment, so that what follows them is handled
- * together: a program that starts has ten, within a millisecond. Not those of files that are not known
- * yet, of processes that are to pass a filter, or of many; nor if there are none.
- */
-bool sideband_can_wait(struct sideband *sideband, const struct process_table *table);
+/* When the records that there are have to be handled. */
+enum sideband_haste {
+	SIDEBAND_NEVER, /* there are none */
+	SIDEBAND_LATER, /* whenever others are: they are of threads, or of what has ended */
+	/*
+	 * In a moment, so that what follows is handled together: a program that starts has ten, within a
+	 * millisecond
+	 */
+	SIDEBAND_SOON,
+	/*
+	 * They are of files that are not known yet, or of processes that are to pass a filter, or many, or
+	 * some are lost
+	 */
+	SIDEBAND_NOW,
+};
 
-/* Waits so long, less than a second, if they can. True: it has waited. */
+enum sideband_haste sideband_haste(struct sideband *sideband, const struct process_table *table);
+
+/* Whether more of what they tell is to come: not if as many processes have ended as programs have started. */
+bool sideband_goes_on(const struct sideband *sideband);
+
+/* Waits so long, less than a second, if there are some that can. True: it has waited. */
 bool sideband_gather(struct sideband *sideband, const struct process_table *table, uint64_t ns);
 
 /*

@@ -81,8 +81,7 @@ static int snapshot_collect(struct snapshot *s, const struct mapping *const *map
 	for (size_t i = 0; i < s->n_mappings; i++) {
 		struct mapping *m = &s->mappings[i];
 
-		if (m->binary)
-			m->binary->n_users++;
+		binary_pin(m->binary);
 		jitted_hold(m->jitted);
 		m->image = mapping_image(m);
 		if (m->image >= DP_FIRST_CELL)
@@ -305,8 +304,7 @@ struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *s)
 
 		if (m->image >= DP_FIRST_CELL)
 			table_unname(store->tables, m->binary->table);
-		if (m->binary)
-			m->binary->n_users--;
+		binary_unpin(m->binary);
 		jitted_drop(m->jitted);
 	}
 	memory_map_drop(store, s->memory_map);

@@ -42,8 +42,9 @@ static inline bool mapping_is_same_code(const struct mapping *a, const struct ma
 	return a && b && a->binary == b->binary && a->bias == b->bias;
 }
 
-/* True if a cookie exists where the walker can compare it. And its address in the process. */
+/* True if a cookie exists where the walker can compare it. */
 bool mapping_has_cookie(const struct mapping *mapping);
+/* Its address in the process. */
 uint64_t mapping_cookie_address(const struct mapping *mapping);
 
 /* A sample of a process has the binary of a snapshot's mapping. Says once what is not read of it. */

@@ -86,7 +86,7 @@ void added_probe_look(const struct added_means *means, struct added_probe *probe
 
 #define ADDED_WHY_SIZE 160
 
-/* Why it is not on, though nobody has disabled it. False: that is not so. */
+/* Writes why the kernel or a lost right has switched it off. False: it is on, or was disabled by request. */
 bool added_probe_explain(const struct added_probe *probe, char ret[ADDED_WHY_SIZE]);
 
 #endif

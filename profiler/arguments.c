@@ -95,9 +95,9 @@ static bool take(struct reader *r, const char *text)
 static int fail(const struct reader *r, const char *allowed)
 {
 	if (*r->at)
-		snprintf(r->why, ARGUMENTS_WHY_SIZE, "at '%s': there must be %s", r->at, allowed);
+		snprintf(r->why, ARGUMENTS_WHY_SIZE, "at '%s': expected %s", r->at, allowed);
 	else
-		snprintf(r->why, ARGUMENTS_WHY_SIZE, "at the end: there must be %s", allowed);
+		snprintf(r->why, ARGUMENTS_WHY_SIZE, "at the end: expected %s", allowed);
 	return -EINVAL;
 }
 

@@ -105,10 +105,10 @@ static int take_unmapped_again(struct dump *d, struct thread_snapshot *t)
 	err = thread_set_renew(&d->threads, t);
 	if (err < 0)
 		return err;
-	return thread_snapshot_take(t, t->snapshot, t->thread, THREAD_SNAPSHOT_TRIES);
+	return thread_snapshot_take(t, THREAD_SNAPSHOT_TRIES);
 }
 
-static int take_process(struct dump *d, const struct process *p)
+static int take_process(struct dump *d, struct process *p)
 {
 	struct thread_snapshot *t;
 	int err = thread_set_add(&d->threads, p, &t);
@@ -117,7 +117,7 @@ static int take_process(struct dump *d, const struct process *p)
 		return err;
 	err = thread_set_find(&d->threads, t);
 	if (err == 0)
-		err = thread_snapshot_take(t, t->snapshot, t->thread, THREAD_SNAPSHOT_TRIES);
+		err = thread_snapshot_take(t, THREAD_SNAPSHOT_TRIES);
 	if (err == 0)
 		err = take_unmapped_again(d, t);
 	if (err == -EPERM || err == -ENOSYS)
@@ -282,13 +282,13 @@ static int report_process(struct dump *d, const struct thread_snapshot *t)
 static void tell_missing_tasks(const struct thread_snapshot *t)
 {
 	static const char *const why[TASKS_N_RESULTS] = {
-		[TASKS_NO_PYTHON] = "no tasks: it has no CPython that is known",
-		[TASKS_OLD_PYTHON] = "no tasks: CPython tells from 3.14 on where they are",
-		[TASKS_NO_ASYNCIO] = "no tasks: it has no asyncio that tells where they are",
+		[TASKS_NO_PYTHON] = "no tasks: it runs no known CPython",
+		[TASKS_OLD_PYTHON] = "no tasks: they need CPython 3.14 or later",
+		[TASKS_NO_ASYNCIO] = "no tasks: asyncio is not loaded, or does not publish them",
 		[TASKS_NO_MORE] =
 			"of its tasks, only a part is shown: there are too many, or they took too long",
-		[TASKS_UNKNOWN] = "no tasks: its CPython tells in an unknown way where they are",
-		[TASKS_FAR] = "no tasks: it is not among its CPython's first threads",
+		[TASKS_UNKNOWN] = "no tasks: its CPython publishes them in an unknown layout",
+		[TASKS_FAR] = "no tasks: CPython has too many threads to find it",
 		[TASKS_RAN] = "no tasks: it ran at each attempt",
 	};
 

@@ -18,6 +18,7 @@ struct profiler_options;
 struct parsers;
 struct process_table;
 struct session;
+struct spans;
 
 #define EVENT_TEXT_SIZE 512
 
@@ -141,6 +142,13 @@ extern const struct event_source event_tracepoint;
 extern const struct event_source event_raw_tracepoint;
 extern const struct event_source event_fentry;
 extern const struct event_source event_kprobe;
+
+/*
+ * Attaches all that is sampled: probes that label samples (label_probe.h), crashes, the events. *ret_labels
+ * and *ret_spans refer to *ret. Logs errors. 0 or a negative errno.
+ */
+int events_attach(const struct event_means *means, const struct profiler_options *options,
+		  struct event_text *ret, struct value_labels *ret_labels, struct spans *ret_spans);
 
 /* Do its samples stand for as many events as the kernel has counted for each? */
 bool event_has_periods(const struct event *event, unsigned int period);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Exceptions of C++ and Python, where they are thrown. */
+/* Exceptions of C++ and Python, where they are thrown, and of Java, where they are made. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kernel/exception_lists.h"
 #include "kernel/session.h"
 #include "limits/limits.h"
@@ -53,7 +54,9 @@ static int set_messages(struct value_form *form)
 
 static int make_forms(struct value_forms *forms)
 {
-	static const struct enumerator unknown = { 0, "<unknown>" }, python = { 1, "python" };
+	static const struct enumerator unknown = { 0, "<unknown>" };
+	static const struct enumerator languages[] = { { EXCEPTION_IS_PYTHON, "python" },
+						       { EXCEPTION_IS_JAVA, LABEL_LANGUAGE_JAVA } };
 	struct value_form *of = forms->of;
 	int err;
 
@@ -71,7 +74,7 @@ static int make_forms(struct value_forms *forms)
 	};
 	err = set_names(&of[EXCEPTION_TYPE], &unknown, 1);
 	if (err == 0)
-		err = set_names(&of[EXCEPTION_LANGUAGE], &python, 1);
+		err = set_names(&of[EXCEPTION_LANGUAGE], languages, ARRAY_SIZE(languages));
 	return err < 0 ? err : set_messages(&of[EXCEPTION_MESSAGE]);
 }
 

@@ -68,7 +68,7 @@ static int set_values(struct session *session, struct probe_lists *lists, const 
 {
 	int err;
 
-	if (value && !probe_lists_have_number(lists, value)) {
+	if (value && !probe_lists_have_number(lists, value, false)) {
 		log_error("--value %s: -e reads no integer of that name", value);
 		return -EINVAL;
 	}
@@ -175,7 +175,7 @@ static int attach(const struct event_means *means, const struct profiler_options
 	if (err == 0)
 		err = find(means, &o->target, &parts, &found);
 	if (err == 0)
-		err = start(means->session, &parts, &found, o->value, ret);
+		err = start(means->session, &parts, &found, o->numbers[0].name, ret);
 	if (err == 0)
 		describe(&parts, o->event.source->name, &found, ret);
 	return err;
@@ -183,8 +183,8 @@ static int attach(const struct event_means *means, const struct profiler_options
 
 #define COMMON                                                                                     \
 	.has_commas = true, .programs = EVENT_BIT(DP_EVENT_UPROBE), .levels = DP_UPROBE_LEVELS,    \
-	.user_only = true, .missing = "did not run, or not long enough", .check = check,           \
-	.explain = explain, .has_values = has_values, .has_times = has_times, .attach = attach
+	.user_only = true, .missing = "did not hit it", .check = check, .explain = explain,        \
+	.has_values = has_values, .has_times = has_times, .attach = attach
 
 const struct event_source event_uprobe = {
 	.name = "uprobe",

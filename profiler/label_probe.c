@@ -101,7 +101,7 @@ int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
 			    char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	if (!is_span && parts->arguments.n == 0)
-		return fail(ret_why, "there must be values: NAME(x=arg1)");
+		return fail(ret_why, "values are missing: NAME(x=arg1)");
 	for (size_t i = 0; is_span && i < parts->arguments.n; i++)
 		if (strcmp(parts->arguments.of[i].form.name, SPANS_LABEL) == 0)
 			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
@@ -326,12 +326,15 @@ static int find_all(const struct event_means *means, const struct profiler_optio
 	return err;
 }
 
-static int attach_probes(const struct event_means *means, const struct profiler_options *o,
-			 struct event_text *ret)
+int label_probes_attach(const struct event_means *means, const struct profiler_options *o,
+			struct event_text *ret)
 {
 	_cleanup_(all_done) struct all all = { 0 };
-	int err = find_all(means, o, &all, ret);
+	int err = 0;
 
+	if (o->n_label_probes == 0)
+		return 0;
+	err = find_all(means, o, &all, ret);
 	if (err == 0)
 		err = session_set_arguments(means->session, all.lists, all.n_lists);
 	for (size_t i = 0; err == 0 && i < all.n; i++) {
@@ -360,49 +363,28 @@ static void set_spans(const struct profiler_options *o, const struct event_text 
 	ret->times.min_ns = ret->min_ns;
 }
 
-/* The events. CPUs' come last, so that samples do not pile up before the reader starts. */
-static int attach_events(const struct event_means *means, const struct profiler_options *o,
-			 struct event_text *ret)
+void label_probes_describe(const struct profiler_options *o, const struct event_text *probes,
+			   struct event_text *ret, struct value_labels *ret_labels,
+			   struct spans *ret_spans)
 {
-	int err = o->crashes ? session_sample_crashes(means->session) : 0;
-	size_t length;
-
-	if (err == 0)
-		err = o->event.source->attach(means, o, ret);
-	length = strlen(ret->how);
-	if (err == 0 && o->crashes)
-		snprintf(ret->how + length, sizeof(ret->how) - length,
-			 ", and when a signal ends a process");
-	return err;
-}
-
-int label_probe_attach(const struct event_means *means, const struct profiler_options *o,
-		       struct event_text *ret, struct value_labels *ret_labels,
-		       struct spans *ret_spans)
-{
-	struct event_text probe = { 0 };
 	uint64_t min_ns;
-	int err = 0;
 
-	if (o->n_label_probes > 0)
-		err = attach_probes(means, o, &probe);
-	if (err == 0)
-		err = attach_events(means, o, ret);
 	if (o->n_label_probes > 0) {
-		memcpy(ret->code, probe.code, sizeof(ret->code));
-		ret->n_code = probe.n_code;
-		ret->lists = probe.lists;
-		ret->n_lists = probe.n_lists;
-		memcpy(ret->called, probe.called, sizeof(ret->called));
+		memcpy(ret->code, probes->code, sizeof(ret->code));
+		ret->n_code = probes->n_code;
+		ret->lists = probes->lists;
+		ret->n_lists = probes->n_lists;
+		memcpy(ret->called, probes->called, sizeof(ret->called));
 	}
-	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);
+	value_labels_init(ret_labels, ret->lists, ret->n_lists);
+	ret_labels->numbers = o->numbers;
+	ret_labels->n_numbers = o->n_numbers;
 	ret_labels->thrown = ret->thrown;
 	ret_labels->code = ret->n_code > 0 ? ret->code : NULL;
 	ret_labels->n_code = ret->n_code;
 	ret_labels->are_of_spans = label_probe_is_span(o->label_probes[0], &min_ns);
 	if (ret_labels->are_of_spans)
 		set_spans(o, ret, ret_labels, ret_spans);
-	return err;
 }
 
 void label_probe_say_forgotten(const struct session *session)
@@ -411,10 +393,10 @@ void label_probe_say_forgotten(const struct session *session)
 
 	if (span_counts_forgotten(session, &n) < 0 || n.n_threads + n.n_processes == 0)
 		return;
-	log_info("threads and processes whose calls were forgotten, as others called last: %" PRIu64
-		 " and %" PRIu64
-		 ", with ended ones; what is still in such a call has no label, or an unknown one",
-		 n.n_threads, n.n_processes);
+	log_info(
+		"calls of %" PRIu64 " threads and %" PRIu64
+		" processes were forgotten for lack of room: their labels are missing or <unknown>",
+		n.n_threads, n.n_processes);
 }
 
 void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals)

@@ -34,14 +34,16 @@ int label_probe_take_min(char *text, uint64_t *ret_ns, char ret_why[ARGUMENTS_WH
 /* Is it one for calls of at least *ret_min_ns? text: one that has been checked, or NULL. */
 bool label_probe_is_span(const char *text, uint64_t *ret_min_ns);
 
+/* Attaches options->label_probes, if there are any. Logs errors. 0 or a negative errno. */
+int label_probes_attach(const struct event_means *means, const struct profiler_options *options,
+			struct event_text *ret);
 /*
- * Attaches options->label_probes, if there are any, and then the event. Sets how the values of both are
- * written, and which samples count; *ret_labels and *ret_spans refer to *ret. Logs errors. 0 or a negative
- * errno.
+ * Adds what is known of them, which *ret takes over, to that of the event. Sets how the values of both are
+ * written, and which samples count; *ret_labels and *ret_spans refer to *ret.
  */
-int label_probe_attach(const struct event_means *means, const struct profiler_options *options,
-		       struct event_text *ret, struct value_labels *ret_labels,
-		       struct spans *ret_spans);
+void label_probes_describe(const struct profiler_options *options, const struct event_text *probes,
+			   struct event_text *ret, struct value_labels *ret_labels,
+			   struct spans *ret_spans);
 
 /* With such a probe, when all samples are reported: adds the kernel's count of its calls to the totals. */
 void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals);

@@ -30,7 +30,7 @@ int launch_start(char **argv, const sigset_t *mask, struct launch *ret);
 
 /*
  * Lets the child exec. Returns 0, or the negative errno of exec. The child then exits like a shell:
- * 127 if the command does not exist, else 126.
+ * 127 if the command does not exist, else 126. -EPIPE: it has ended before.
  */
 int launch_go(struct launch *launch);
 

@@ -23,6 +23,7 @@ struct outputs {
 	struct output *files;
 	char **paths; /* expanded; NULL: stdout */
 	struct report **reports;
+	struct piped **piped; /* which reports are written through; NULL: none */
 	size_t n;
 	int (*begin)(size_t i); /* another process's output_begin(); NULL: this one's */
 };
@@ -38,6 +39,13 @@ int outputs_open(struct outputs *ret, const struct output_request *requests, siz
 /* Makes the reports. The context's strings and the requests' groups must outlive them. 0 or -ENOMEM. */
 int outputs_make_reports(struct outputs *outputs, const struct output_request *requests,
 			 const struct report_context *context);
+
+/*
+ * Reports that are written while there is sampling wait for readers of pipes in a way that outputs_end() can end.
+ * After that they do so for PIPED_PATIENCE_NS. `names`: see piped.h. 0 or a negative errno.
+ */
+int outputs_await_readers(struct outputs *outputs, const struct names *names);
+void outputs_end(struct outputs *outputs);
 
 /* From now on another process, which has these outputs as well, begins them, and removes unused ones. */
 void outputs_leave(struct outputs *outputs, int (*begin)(size_t i));

@@ -19,7 +19,7 @@ struct finders;
 struct probe_peer {
 	int fd; /* -1: nobody */
 	struct ucred who;
-	size_t number; /* the how manieth it is */
+	size_t number; /* counts connections: a larger number connected later */
 	size_t turn;   /* when it was served last; 0: not yet */
 	bool is_ready; /* to be served */
 	char text[PROBE_REQUEST_MAX + 1];

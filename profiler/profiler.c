@@ -13,7 +13,6 @@
 #include "log/log.h"
 #include "process/process_list.h"
 #include "process/sideband.h"
-#include "profiler/label_probe.h"
 #include "profiler/probe_server.h"
 #include "profiler/resting.h"
 #include "profiler/summary.h"
@@ -251,8 +250,10 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.hz = p->needs.hz,
 		.period = p->needs.period,
 		.counts = p->needs.counts,
-		.value = o->value,
-		.value_unit = o->value ? p->value_unit : NULL,
+		.value = p->needs.session.has_several ? NULL : o->numbers[0].name,
+		.value_unit = !p->needs.session.has_several && o->n_numbers > 0 ?
+				      p->value_units[0] :
+				      NULL,
 		.several = p->several,
 		.n_several = p->needs.session.has_several ? profiler_n_events(o) : 0,
 		.events = p->needs.session.programs,
@@ -317,6 +318,14 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	return err;
 }
 
+static int on_records(void *arg, int fd)
+{
+	struct profiler *p = arg;
+
+	p->n_record_events++;
+	return 0;
+}
+
 /* Registers everything that wakes the loop. After each wake-up the rings are read. */
 static int watch_all(struct profiler *p)
 {
@@ -333,7 +342,7 @@ static int watch_all(struct profiler *p)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
 	fds = sideband_fds(p->sideband, &n);
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = fds[i] >= 0 ? loop_add(&p->loop, fds[i], NULL, NULL) : 0;
+		err = fds[i] >= 0 ? loop_add(&p->loop, fds[i], on_records, p) : 0;
 	if (err == 0 && p->launched)
 		err = watch_add_process(&p->watch, p->launched);
 	for (size_t i = 0; err == 0 && i < o->target.n_pids; i++)
@@ -363,14 +372,18 @@ static int take_resting(struct profiler *p, struct resting *ret)
 	return err;
 }
 
-/* Reports, which have begun, show it from the first sample on. */
-static void name_unit(struct profiler *p)
+/* Reports, which have begun, show it from the first sample on. Of several events, each has its list. */
+static void name_numbers(struct profiler *p)
 {
-	const char *unit = p->options->value_unit;
+	for (size_t i = 0; i < profiler_n_events(p->options); i++) {
+		struct own_number own = { 0 };
 
-	if (!unit && p->options->value)
-		unit = value_labels_unit(&p->value_labels);
-	snprintf(p->value_unit, sizeof(p->value_unit), "%s", unit && *unit ? unit : "count");
+		(void)value_labels_own(&p->value_labels, i, &own);
+		snprintf(p->value_units[i], sizeof(p->value_units[i]), "%s",
+			 own.unit && *own.unit ? own.unit : "count");
+		p->several[i].value = own.name;
+		p->several[i].value_unit = p->value_units[i];
+	}
 }
 
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
@@ -397,12 +410,12 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	if (err == 0)
-		err = label_probe_attach(&means, p->options, &p->event, &p->value_labels,
-					 &p->drain.spans);
+		err = events_attach(&means, p->options, &p->event, &p->value_labels,
+				    &p->drain.spans);
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
 					&p->value_labels, &p->drain.spans, &p->probes);
-	name_unit(p);
+	name_numbers(p);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
@@ -410,6 +423,8 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		err = resting_begin(&resting, &p->session, &p->drain.intervals, p->started);
 	if (rests)
 		resting_done(&resting);
+	if (err == -ECANCELED)
+		summary_tell_interrupted();
 	if (err < 0)
 		return err;
 	log_info("sampling %s %s", p->target, p->event.how);

@@ -47,13 +47,13 @@ struct thread_set;
  */
 struct profiler;
 
-/* Defaults. */
-/* Of what is allocated, a sample in so many bytes; at most */
+/* The default mean of allocated bytes per sample, and its maximum. */
 #define ALLOC_INTERVAL (512u << 10)
 #define ALLOC_GREATEST_INTERVAL (1u << 30)
+/* Defaults: samples per second and CPU; frames of a stack. */
 #define PROFILER_HZ 99
 #define PROFILER_FRAMES 1024
-/* Shorter intervals are nearly always immediate wake-ups. */
+/* The default of the shortest time off the CPU: what is shorter is nearly always an immediate wake-up. */
 #define PROFILER_MIN_BLOCK_NS 1000
 
 /* The native frames of interpreters. */
@@ -79,8 +79,8 @@ struct profiler_options {
 	uint64_t max_block_ns;
 	unsigned int
 		alloc_interval; /* of event_alloc, in bytes: as dp_alloc_interval (bpf/alloc.bpf.h) */
-	const char *value;      /* the name of a number of the event that samples have; or NULL */
-	const char *value_unit; /* its unit; NULL: as the event says */
+	struct own_number numbers[EVENT_MAX]; /* of which each event may have one */
+	size_t n_numbers;
 	/* Probes whose calls label samples (label_probe.h), not with an event that is a probe */
 	const char *label_probes[DP_MAX_LABEL_PROBES];
 	size_t n_label_probes;
@@ -109,8 +109,8 @@ struct profiler_options {
 	struct names *names; /* its options set the form of names; not to be shared meanwhile */
 
 	/*
-	 * May be NULL. Called while tables are awaited: does the user want it to end? Before sampling,
-	 * that is -ECANCELED; at its end, the wait is short.
+	 * May be NULL. Called while tables are awaited and probes are set: does the user want it to end? Before
+	 * sampling, that is -ECANCELED; at its end, the wait is short.
 	 */
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;

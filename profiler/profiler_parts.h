@@ -29,7 +29,7 @@ struct profiler {
 	struct report_event several[EVENT_MAX];
 	struct event_labels event_labels;
 	struct value_labels value_labels; /* if the event's samples have values */
-	char value_unit[32];              /* of the options' value */
+	char value_units[EVENT_MAX][32];  /* of the events' numbers */
 	struct probe_server *probes;      /* NULL: none can be added */
 	struct utsname machine;
 	char kernel[256];
@@ -47,7 +47,10 @@ struct profiler {
 	struct module_users users;
 	struct verify_queue *verify; /* NULL: not requested */
 	struct drain drain;
-	struct watch watch; /* on the targets */
+	struct watch watch;       /* on the targets */
+	uint64_t n_record_events; /* of the loop's, those that only tell of records */
+	unsigned int n_follows;   /* times in sequence that more are expected within milliseconds */
+	uint64_t drained;         /* when it was last */
 	uint64_t started;
 	uint64_t stopped;
 	size_t n_unseen;

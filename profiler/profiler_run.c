@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <time.h>
 
 #include "kernel/filter.h"
 #include "log/clock.h"
@@ -17,6 +18,11 @@
 #define DRAIN_EVERY_NS UINT64_C(100000000)
 /* and if samples are few, and can wait. */
 #define REST_NS UINT64_C(1000000000)
+
+/* For how much longer than they are gathered, records that follow are waited for: a third. */
+#define FOLLOW_SHARE 3
+/* So many times in sequence, nothing else is asked what it has to tell. */
+#define FOLLOW_MOST 8
 
 /* Ended threads, and jobs that hang, are looked for; copies that wait to be verified are many. */
 static uint64_t longest_wait(const struct profiler *p, uint64_t now)
@@ -40,14 +46,64 @@ static int time_to_wait(const struct profiler *p, uint64_t until)
 	return (int)(((left < most ? left : most) + 999999) / 1000000);
 }
 
+static int drain(struct profiler *p)
+{
+	p->drained = clock_now_ns();
+	return drain_run(&p->drain, false);
+}
+
+/* Whether nothing has to be done about records that can wait, and nobody but these has woken it. */
+static bool may_rest(const struct profiler *p, uint64_t n_others)
+{
+	return p->loop.n_events - p->n_record_events == n_others &&
+	       p->drain.boundary.time_ns == 0 && p->drain.held.n == 0 &&
+	       !drain_is_behind(&p->drain) && clock_now_ns() < p->drained + DRAIN_EVERY_NS;
+}
+
+/*
+ * Records have been gathered. True in *ret_rests: nothing has to be done. n_others: events before, but for those
+ * of records.
+ */
+static int look(struct profiler *p, uint64_t n_others, bool *ret_rests)
+{
+	const struct process_table *table = &p->stores.table;
+	bool follows = sideband_haste(p->sideband, table) == SIDEBAND_SOON &&
+		       sideband_goes_on(p->sideband) && p->n_follows < FOLLOW_MOST;
+	int err;
+
+	p->n_follows = follows ? p->n_follows + 1 : 0;
+	*ret_rests = false;
+	if (follows)
+		return 0;
+	/* What has come has woken nobody yet, and need not. First, or what comes in between would be missed. */
+	err = loop_run(&p->loop, 0);
+	*ret_rests = sideband_haste(p->sideband, table) <= SIDEBAND_LATER && may_rest(p, n_others);
+	return err;
+}
+
+/* A program that has started has more records within milliseconds. None of them has to wake it. */
+static int follow(struct profiler *p, uint64_t n_others, bool *ret_rests)
+{
+	const uint64_t ns = needs_gather_ns(&p->needs);
+	const struct timespec pause = { .tv_nsec = (long)(ns + ns / FOLLOW_SHARE) };
+
+	nanosleep(&pause, NULL);
+	return look(p, n_others, ret_rests);
+}
+
 int profiler_run(struct profiler *p, uint64_t until_ns)
 {
-	int err = loop_run(&p->loop, time_to_wait(p, until_ns));
+	const uint64_t n_others = p->loop.n_events - p->n_record_events;
+	bool rests = true;
+	int err = p->n_follows > 0 ? follow(p, n_others, &rests) : 0;
 
-	/* What came meanwhile has woken nobody yet, and need not. */
+	if (err < 0 || !rests)
+		return err < 0 ? err : drain(p);
+	err = loop_run(&p->loop, time_to_wait(p, until_ns));
+	rests = false;
 	if (err == 0 && sideband_gather(p->sideband, &p->stores.table, needs_gather_ns(&p->needs)))
-		err = loop_run(&p->loop, 0);
-	return err < 0 ? err : drain_run(&p->drain, false);
+		err = look(p, n_others, &rests);
+	return err < 0 || rests ? err : drain(p);
 }
 
 bool profiler_has_targets(struct profiler *p)

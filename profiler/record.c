@@ -112,6 +112,8 @@ static int start(struct record *r)
 	profiler_describe(r->profiler, &context);
 	context.command = o->command_line;
 	err = outputs_make_reports(&r->outputs, o->outputs, &context);
+	if (err == 0)
+		err = outputs_await_readers(&r->outputs, o->profiler.names);
 	if (err < 0)
 		log_error("cannot prepare sampling: %s", strerror(-err));
 	if (err == 0)
@@ -198,6 +200,7 @@ static int finish(struct record *r)
 
 	r->is_over = r->is_interrupted || clock_now_ns() >= end_time(r);
 	log_progress_clear(); /* it says that Ctrl-C ends sampling */
+	outputs_end(&r->outputs);
 	names_hurry(r->options->profiler.names);
 	profiler_stop(r->profiler);
 	tell(r, RECORD_WRITING);
@@ -250,7 +253,9 @@ static int run(struct record *r)
 	if (command) {
 		err = launch_go(&r->launch);
 		if (err < 0) {
-			log_error("cannot execute %s: %s", command[0], strerror(-err));
+			log_error("cannot execute %s: %s", command[0],
+				  err == -EPIPE ? "its process was killed before that" :
+						  strerror(-err));
 			return -ENOEXEC;
 		}
 	}
@@ -292,8 +297,7 @@ static int exit_code(const struct record *r, int err)
 static void tell_no_samples(const struct profiler_options *o, uint64_t n_outside)
 {
 	if (n_outside > 0) {
-		log_error("no samples: none of %" PRIu64 " is in a call that took long enough",
-			  n_outside);
+		log_error("no samples: all %" PRIu64 " are outside long enough calls", n_outside);
 		return;
 	}
 	log_error("no samples: the target %s%s", o->event.source->missing,
@@ -329,6 +333,7 @@ int record_run(const struct record_options *options)
 	int err, code;
 
 	err = run(&r);
+	outputs_end(&r.outputs);
 	if (err < 0)
 		r.profiler = profiler_free(r.profiler); /* reports may still be in use by it */
 	err = outputs_close(&r.outputs, err);

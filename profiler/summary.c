@@ -43,8 +43,8 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 		log_info("%" PRIu64 " pages were not in memory; they were read for later samples",
 			 t->pages_requested);
 	if (t->outside + t->in_unknown > 0)
-		log_info("samples left out, as they are in no call that took long enough: %" PRIu64
-			 "; samples of which that is not known: %" PRIu64,
+		log_info("samples outside long enough calls, left out: %" PRIu64
+			 "; undecided: %" PRIu64,
 			 t->outside, t->in_unknown);
 	if (t->frames_apart > 0)
 		log_info("samples without the frames of their language, as these do not fit the "

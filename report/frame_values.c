@@ -214,7 +214,7 @@ int frame_values_sum(const struct frame_values *values, const struct stack *stac
 
 	if (!call)
 		return 0;
-	to->all += value_of(value, stack, &call->count);
+	sum_increase(&to->all, value_of(value, stack, &call->count));
 	for (const struct frame_values_text *t = call->texts; err == 0 && t; t = t->hh.next)
 		err = label_counts_add_text(&to->counts, t->text,
 					    value_of(value, stack, &t->count));

@@ -26,7 +26,7 @@ struct hot {
 
 /*
  * The value of each function by itself and with its callees: events, or nanoseconds. A wait belongs to
- * its innermost user function, whose name is followed by the reason: `read [futex]`.
+ * its innermost user function, whose name is followed by the reason: `epoll_wait [epoll]`.
  */
 struct hot_list {
 	struct report *report;     /* for its names and values */

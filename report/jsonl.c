@@ -142,32 +142,23 @@ static void json_set_own_labels(json_t *json, const struct sample *sample)
 									 json_null());
 }
 
-static bool has_label(const struct label_set *labels, const char *key)
-{
-	struct label label;
-	size_t at = 0;
-
-	while (label_set_next(labels, &at, &label))
-		if (strcmp(label.key, key) == 0)
-			return true;
-	return false;
-}
-
 /* Of --value. */
-static json_t *json_own_value(const struct report_context *context, const struct sample *sample)
+static json_t *json_own_value(const struct report_context *context, const struct sample *sample,
+			      const char *name)
 {
 	json_t *json = json_object();
-	/* Where it is a label, it could not be added up. */
-	bool is_missing = sample->value_ns == 0 && has_label(sample->labels, context->value);
 
-	json_object_set_new(json, context->value,
-			    is_missing ? json_null() : json_integer((json_int_t)sample->value_ns));
+	json_object_set_new(json, name,
+			    value_own_is_missing(context, sample) ?
+				    json_null() :
+				    json_integer((json_int_t)sample->value_ns));
 	return json;
 }
 
 static json_t *json_sample(const struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
+	const char *own = value_own_name(&report->context, sample);
 	bool is_memory = value_is_memory(&report->context);
 	json_t *json = json_object();
 
@@ -189,11 +180,11 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 	json_object_set_new(json, "late", json_boolean(sample->late));
 	json_object_set_new(json, "weight", json_integer((json_int_t)sample->weight));
 	json_object_set_new(json, "value_ns",
-			    sample->value_ns && !is_memory && !report->context.value ?
+			    sample->value_ns && !is_memory && !own ?
 				    json_integer((json_int_t)sample->value_ns) :
 				    json_null());
-	if (report->context.value)
-		json_object_set_new(json, "values", json_own_value(&report->context, sample));
+	if (own)
+		json_object_set_new(json, "values", json_own_value(&report->context, sample, own));
 	if (is_memory)
 		json_object_set_new(json, "bytes", json_integer((json_int_t)sample->value_ns));
 	json_set_labels(json, sample->labels);

@@ -27,6 +27,7 @@ struct label {
 #define LABEL_EXCEPTION_TYPE "exception.type"
 #define LABEL_EXCEPTION_MESSAGE "exception.message"
 #define LABEL_EXCEPTION_LANGUAGE "exception.language" /* of C++ there is none */
+#define LABEL_LANGUAGE_JAVA "java"
 
 static inline bool label_is_of_span(const char *key)
 {

@@ -46,7 +46,8 @@ struct otlp {
 	struct mapping_list mappings;
 	struct moment *moments;
 	size_t n_moments, moments_size;
-	bool is_weighted; /* some sample stands for several events */
+	bool is_weighted;  /* some sample stands for several events */
+	uint64_t n_events; /* of the request */
 	struct otlp_type types[VALUES_MAX];
 	size_t n_types;
 	struct otlp_request request;
@@ -399,6 +400,7 @@ static int add_moment(struct otlp *otlp, const struct stack *stack, struct otlp_
 	struct stack one = *stack;
 	int err = 0;
 
+	otlp->n_events += moment->weight;
 	one.count = moment->weight;
 	one.time_ns = sum_of_equal(moment->weight, moment->value_ns);
 	for (size_t i = 0; err == 0 && i < otlp->n_types; i++) {
@@ -424,15 +426,17 @@ static bool is_full(const struct otlp *otlp)
 static int end_request(struct otlp *otlp, uint64_t duration_ns)
 {
 	const struct report_parts *parts = otlp->report.context.parts;
+	uint64_t n_events = otlp->n_events;
 	int err;
 
 	if (parts && otlp->request.n_samples == 0)
 		return 0;
+	otlp->n_events = 0;
 	err = otlp_request_write(&otlp->request, duration_ns, otlp->report.to);
 	element_table_done(&otlp->spots);
 	if (err < 0 || !parts)
 		return err;
-	err = parts->end(parts->arg);
+	err = parts->end(parts->arg, n_events);
 	if (otlp->end_err == 0)
 		otlp->end_err = err;
 	return 0;

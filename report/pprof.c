@@ -44,6 +44,7 @@ struct pprof {
 	size_t n_samples;     /* written to this file */
 	unsigned int n_files; /* that are complete */
 	int end_err;          /* the first of report_parts.end */
+	uint64_t n_events;    /* of the file's samples */
 	struct symbolized_stack symbolized;
 	uint64_t *locations; /* of the sample being written */
 	size_t locations_size;
@@ -208,6 +209,7 @@ static int write_stack(struct pprof *pprof, const struct stack *stack)
 	profile.n_sample = 1;
 	profile.sample = samples;
 	pprof->n_samples++;
+	pprof->n_events += stack->count;
 	return pprof_writer_put(&pprof->writer, &profile);
 }
 
@@ -359,6 +361,7 @@ static int begin_file(struct pprof *pprof)
 		return err;
 	pprof->is_writing = true;
 	pprof->n_samples = 0;
+	pprof->n_events = 0;
 	err = write_head(pprof, pprof->totals);
 	if (err == 0)
 		err = comment_context(pprof);
@@ -379,7 +382,7 @@ static int end_file(struct pprof *pprof)
 	pprof->n_files++;
 	if (err < 0 || !parts)
 		return err;
-	err = parts->end(parts->arg);
+	err = parts->end(parts->arg, pprof->n_events);
 	if (pprof->end_err == 0)
 		pprof->end_err = err;
 	return 0;

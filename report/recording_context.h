@@ -15,12 +15,14 @@ struct recording_context {
 	char *texts[2 * RECORDING_MAX_TEXTS]; /* keys and values, owned */
 	size_t n_texts;
 	struct report_context context; /* its strings are among these */
-	struct report_event several[VALUES_MAX];
+	struct report_event several[REPORT_EVENTS_MAX];
 };
 
 /* Appends a pair to the record; text NULL: none. */
 void recording_put_text(struct bytes *b, const char *key, const char *value);
 void recording_put_number(struct bytes *b, const char *key, uint64_t value);
+/* All pairs of a context. */
+void recording_put_context(struct bytes *b, const struct report_context *context);
 
 /* Reads the record into an empty one. 0, -ENOMEM or -EBADMSG. Always call recording_context_done(). */
 int recording_context_read(struct view *v, struct recording_context *ret);

@@ -11,12 +11,15 @@
 struct group;
 struct kallsyms;
 struct names;
+struct piped;
 struct top_viewer;
 
 /* One of several events that were sampled at once. */
 struct report_event {
 	const char *name;   /* "page-faults" */
 	const char *counts; /* what is counted: "page_faults" */
+	/* A number that each has beside its count, and its unit; NULL: none (struct report_context) */
+	const char *value, *value_unit;
 };
 
 /*
@@ -29,14 +32,14 @@ struct report_event {
 
 /*
  * For a format whose readers take files of a limited size (otlp, pprof): it writes several, each
- * complete by itself, and each sample into one of them. `end` is called when one has been written, and
- * what is written then belongs to the next one. 0 or a negative errno, which report_finish() returns
+ * complete by itself, and each sample into one of them. `end` is called when one has been written, of
+ * samples that stand for so many events, and what is written then belongs to the next one. 0 or a negative errno, which report_finish() returns
  * after it has written the others. A file may exceed the size, which is that before compression, by a
  * stack and its names.
  */
 struct report_parts {
 	size_t max_size, max_samples;
-	int (*end)(void *arg);
+	int (*end)(void *arg, uint64_t n_events);
 	void *arg;
 };
 
@@ -78,7 +81,9 @@ struct report {
 	FILE *to;
 	struct string_table strings; /* see symbolized.h */
 	bool streams;                /* keeps nothing of a sample, except strings for a while */
-	bool forgets;                /* keeps nothing of an interval that tick() has shown */
+	struct piped *piped;         /* which `to` leads to; NULL: none */
+	size_t n_held; /* of the last samples, those that are still to be written to it */
+	bool forgets;  /* keeps nothing of an interval that tick() has shown */
 	/* 0, or a negative errno, after which the report cannot be used. */
 	int (*add)(struct report *report, const struct sample *sample, const struct totals *totals);
 	/* Ends an interval, with the totals so far; NULL: not needed. */
@@ -137,6 +142,11 @@ void report_format_list_names(FILE *to);
 /* `to` and the context's strings must outlive the report. */
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,
 	       struct report **ret);
+/*
+ * Before the first sample: it is written there instead, which must outlive the report. If its reader is given up, the
+ * report goes on without an error, and what it gets is only counted.
+ */
+void report_set_piped(struct report *report, struct piped *piped);
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals);
 /* Ends an interval. */
 int report_tick(struct report *report, const struct totals *totals);

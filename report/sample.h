@@ -68,7 +68,8 @@ struct sample {
 	X(REPORTS_FULL, "reports_full", "no room on their way to the reports")                     \
 	X(NESTED, "nested", "too many events interrupted each other on a CPU")                     \
 	X(MISSED, "missed", "the kernel's tracer left them out")                                   \
-	X(UNREADABLE, "unreadable", "damaged on their way out of the kernel")
+	X(UNREADABLE, "unreadable", "damaged on their way out of the kernel")                      \
+	X(UNTRACKED, "untracked", "more threads were blocked at once than are tracked")
 
 #define X(name, word, sentence) LOST_##name,
 enum lost_reason { LOST_REASONS(X) LOST_N_REASONS };

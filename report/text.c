@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "base/text.h"
+#include "report/colours.h"
 #include "report/exceptions.h"
 #include "report/group.h"
 #include "report/hints.h"
@@ -37,18 +39,6 @@
 /* Keys of labels that are shown, and labels of each. */
 #define TEXT_KEYS 8
 #define TEXT_LABELS 5
-/* Shares above which a function is highlighted, in percent. */
-#define TEXT_HOT 10.0
-#define TEXT_WARM 2.0
-
-/* Escape sequences for a terminal; empty for anything else. */
-struct colours {
-	const char *bold, *dim, *hot, *warm, *good, *normal;
-};
-
-static const struct colours no_colours = { "", "", "", "", "", "" };
-static const struct colours terminal_colours = { "\x1b[1m",  "\x1b[2m",  "\x1b[31m",
-						 "\x1b[33m", "\x1b[32m", "\x1b[0m" };
 
 struct text {
 	struct report report;
@@ -61,6 +51,8 @@ struct text {
 	uint64_t sum;                           /* of the values of all stacks */
 	bool is_memory, is_held;                /* are the values of memory, and of what is held? */
 	struct label_counts labels[VALUES_MAX]; /* by event */
+	uint64_t n_numbered
+		[REPORT_EVENTS_MAX]; /* of each event, those that have a number (--value) */
 	struct hints hints;
 	const struct colours *colours;
 	struct terminal terminal;
@@ -86,6 +78,9 @@ static int text_add(struct report *report, const struct sample *sample, const st
 	uint32_t stack;
 	int err = label_counts_add(&text->labels[i], &report->context, sample);
 
+	if (value_own_name(&report->context, sample) &&
+	    !value_own_is_missing(&report->context, sample))
+		text->n_numbered[i] += sample->weight;
 	if (err == 0)
 		err = exceptions_add(&text->exceptions, sample);
 	if (err == 0)
@@ -200,11 +195,10 @@ static int print_failures(const struct text *text)
 	return err;
 }
 
-/* What a probe has read at each event. */
-static void print_own_value(const struct text *text, const struct totals *totals)
+/* What a probe has read at each event of a number, from 0. Those that it could not be read at are not zeros. */
+static void print_own_value(const struct text *text, size_t event, uint64_t sum)
 {
 	const struct value *value = &text->value;
-	const uint64_t sum = value_of_totals(value, totals);
 	FILE *to = text->terminal.to;
 
 	(void)print_plain(value->name, to);
@@ -214,7 +208,7 @@ static void print_own_value(const struct text *text, const struct totals *totals
 		fprintf(to, ": %" PRIu64 " ", sum);
 	if (!value_is_time(value))
 		(void)print_plain(value_noun(value), to);
-	fprintf(to, " in %" PRIu64 " events\n", totals->events);
+	fprintf(to, " in %" PRIu64 " events\n", text->n_numbered[event]);
 }
 
 /* Prints what the samples stand for, if they are not just counted. */
@@ -231,7 +225,7 @@ static void print_scale(const struct text *text, const struct totals *totals)
 			" pieces, held at the end: %" PRIu64 " bytes in %" PRIu64 "\n",
 			totals->time_ns, totals->events, totals->held_bytes, totals->held);
 	if (text->value.is_own)
-		print_own_value(text, totals);
+		print_own_value(text, 0, value_of_totals(&text->value, totals));
 	else if (value_is_time(&text->value))
 		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
 			(double)totals->lost_ns / 1e6);
@@ -240,14 +234,6 @@ static void print_scale(const struct text *text, const struct totals *totals)
 static double percent(uint64_t value, double all)
 {
 	return all > 0 ? 100 * (double)value / all : 0;
-}
-
-/* Prints a share, highlighted if it is large. */
-static void print_share(const struct colours *c, double share, FILE *to)
-{
-	const char *colour = share >= TEXT_HOT ? c->hot : share >= TEXT_WARM ? c->warm : "";
-
-	fprintf(to, "%s%6.1f %%%s", colour, share, *colour ? c->normal : "");
 }
 
 /* How long the calls took in which the samples are, and samples that are in none of them. */
@@ -277,7 +263,7 @@ static int print_calls(const struct text *text, const struct totals *totals)
 		span_times_format(row.start_ns, from);
 		span_times_format(row.end_ns, to_time);
 		fprintf(to, "  %8s to %8s %10" PRIu64 " ", from, to_time, row.n_returned);
-		print_share(c, percent(row.n_returned, (double)calls->n_begun), to);
+		colours_put_share(c, percent(row.n_returned, (double)calls->n_begun), to);
 		if (row.n_left > 0)
 			fprintf(to, "  %sand %" PRIu64 " or longer, not seen to return%s", c->dim,
 				row.n_left, c->normal);
@@ -315,7 +301,7 @@ static int print_functions(const struct text *text, double all)
 	err = terminal_put_names(&text->terminal, taken, 50, "function", "binary", "", c->normal);
 	for (const struct hot *f = list->functions; err == 0 && f && n < TEXT_TOP;
 	     f = f->hh.next, n++) {
-		print_share(c, percent(f->self, all), to);
+		colours_put_share(c, percent(f->self, all), to);
 		fprintf(to, " %6.1f %%  ", percent(f->total, all));
 		if (time)
 			fprintf(to, "%9.3f ms  ", (double)f->total / 1e6);
@@ -369,7 +355,7 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 	if (columns > 0)
 		terminal_shorten(name, columns);
 	fprintf(to, "%9s", "");
-	print_share(c, percent(f->value, all), to);
+	colours_put_share(c, percent(f->value, all), to);
 	fprintf(to, "  %s", name);
 	if (f->is_inlined)
 		fprintf(to, "%s (inlined)%s", c->dim, c->normal);
@@ -437,20 +423,11 @@ static int print_label(void *arg, const struct label_count *count, size_t rest)
 		fprintf(to, "\n%sBy label%s\n", c->bold, c->normal);
 	rows->has_head = true;
 	fprintf(to, "%9s", "");
-	print_share(c, percent(count->value, rows->all), to);
+	colours_put_share(c, percent(count->value, rows->all), to);
 	fprintf(to, "  %s\n", count->text);
 	if (rest > 0)
 		fprintf(to, "%9s... and %zu more\n", "", rest);
 	return 0;
-}
-
-/* Colours only for a terminal, unless they are unwanted (https://no-color.org). */
-static const struct colours *choose_colours(FILE *to)
-{
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-	bool wanted = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
-
-	return wanted && isatty(fileno(to)) ? &terminal_colours : &no_colours;
 }
 
 /* The functions, labels and stacks of an event. */
@@ -476,23 +453,53 @@ static int sum_stack(const struct stack *stack, void *arg)
 {
 	struct text *text = arg;
 
-	text->sum += value_of_stack(&text->value, stack);
+	sum_increase(&text->sum, value_of_stack(&text->value, stack));
 	return 0;
+}
+
+/* The number of the event that the i-th value of several is of: counts, then numbers. */
+static size_t event_of(const struct report_context *context, size_t i)
+{
+	size_t event = 0;
+
+	if (i < context->n_several)
+		return i;
+	for (i -= context->n_several; event + 1 < context->n_several; event++)
+		if (context->several[event].value && i-- == 0)
+			break;
+	return event;
+}
+
+static int print_event_head(struct text *text, size_t event, bool are_memory)
+{
+	const struct value *value = &text->value;
+	const struct colours *c = text->colours;
+	FILE *to = text->terminal.to;
+	int err;
+
+	fprintf(to, "\n%s", c->bold);
+	err = print_plain(are_memory ? value->name : value->event, to);
+	fprintf(to, "%s%s", c->normal, value->is_own ? ", " : "");
+	if (value->is_own)
+		print_own_value(text, event, text->sum);
+	else
+		fprintf(to, ": %" PRIu64 "%s\n", text->sum, are_memory ? " bytes" : "");
+	return err;
 }
 
 /* A section for each of several events, or of what was allocated and what is held. */
 static int print_events(struct text *text)
 {
 	const struct report_context *context = &text->report.context;
-	const struct colours *c = text->colours;
 	bool are_memory = value_is_memory(context);
 	struct value values[VALUES_MAX];
 	size_t n = values_of(context, values);
-	FILE *to = text->terminal.to;
 	int err = 0;
 
 	text->functions.value = &text->value;
 	for (size_t i = 0; err == 0 && i < n; i++) {
+		const size_t event = are_memory ? 0 : event_of(context, i);
+
 		if (are_memory && values[i].scale > 0) /* numbers are in the head */
 			continue;
 		text->value = values[i];
@@ -502,12 +509,9 @@ static int print_events(struct text *text)
 		hot_list_done(&text->functions);
 		hottest_done(&text->hottest);
 		(void)profile_for_each(text->profile, sum_stack, text);
-		fprintf(to, "\n%s", c->bold);
-		err = print_plain(are_memory ? values[i].name : values[i].event, to);
-		fprintf(to, "%s: %" PRIu64 "%s\n", c->normal, text->sum,
-			are_memory ? " bytes" : "");
+		err = print_event_head(text, event, are_memory);
 		if (err == 0 && text->sum > 0)
-			err = print_profile(text, are_memory ? 0 : i, (double)text->sum);
+			err = print_profile(text, event, (double)text->sum);
 	}
 	return err;
 }
@@ -551,7 +555,7 @@ static int text_finish(struct report *report, const struct totals *totals)
 	int err, ended;
 
 	text->value = value_measured(&report->context);
-	text->colours = choose_colours(report->to);
+	text->colours = colours_for(report->to);
 	err = terminal_begin(&text->terminal, report->to, report->context.wide);
 	if (err < 0)
 		return err;

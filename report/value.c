@@ -88,6 +88,31 @@ static struct value count_of(const struct report_context *context)
 	return value;
 }
 
+static struct value own_value(const char *name, const char *unit, const char *event)
+{
+	return (struct value){ .name = name,
+			       .unit = unit ? unit : COUNT,
+			       .events = PROBES,
+			       .event = event,
+			       .is_own = true };
+}
+
+static size_t values_of_several(const struct report_context *context, struct value ret[VALUES_MAX])
+{
+	size_t n = 0;
+
+	for (; n < context->n_several && n < REPORT_EVENTS_MAX; n++)
+		ret[n] = (struct value){ context->several[n].counts, COUNT, ~0U, 1,
+					 context->several[n].name };
+	for (size_t i = 0; i < context->n_several && i < REPORT_EVENTS_MAX; i++) {
+		const struct report_event *event = &context->several[i];
+
+		if (event->value)
+			ret[n++] = own_value(event->value, event->value_unit, event->name);
+	}
+	return n;
+}
+
 size_t values_of(const struct report_context *context, struct value ret[VALUES_MAX])
 {
 	unsigned int timed = timed_events(context);
@@ -95,22 +120,15 @@ size_t values_of(const struct report_context *context, struct value ret[VALUES_M
 	size_t n = 0;
 
 	_Static_assert(DP_N_EVENTS + 2 <= VALUES_MAX, "all kinds");
-	for (; n < context->n_several && n < VALUES_MAX; n++)
-		ret[n] = (struct value){ context->several[n].counts, COUNT, ~0U, 1,
-					 context->several[n].name };
-	if (n > 0)
-		return n;
+	if (context->n_several > 0)
+		return values_of_several(context, ret);
 	if (value_is_memory(context)) {
 		memcpy(ret, of_memory, sizeof(of_memory));
 		return ARRAY_SIZE(of_memory);
 	}
 	ret[n++] = count_of(context);
 	if (context->value) {
-		ret[n++] =
-			(struct value){ .name = context->value,
-					.unit = context->value_unit ? context->value_unit : COUNT,
-					.events = PROBES,
-					.is_own = true };
+		ret[n++] = own_value(context->value, context->value_unit, NULL);
 		return n;
 	}
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
@@ -235,6 +253,27 @@ const char *value_event_name(const struct report_context *context, const struct 
 	if (context->n_several > 0)
 		return context->several[value_event_number(context, sample)].name;
 	return rows[sample->event].event ? rows[sample->event].event : context->event;
+}
+
+const char *value_own_name(const struct report_context *context, const struct sample *sample)
+{
+	if (!(EVENT_BIT(sample->event) & PROBES))
+		return NULL;
+	return context->n_several > 0 ?
+		       context->several[value_event_number(context, sample)].value :
+		       context->value;
+}
+
+bool value_own_is_missing(const struct report_context *context, const struct sample *sample)
+{
+	const char *name = value_own_name(context, sample);
+	struct label label;
+	size_t at = 0;
+
+	while (name && sample->value_ns == 0 && label_set_next(sample->labels, &at, &label))
+		if (strcmp(label.key, name) == 0)
+			return true;
+	return false;
 }
 
 const char *value_other_event(const struct report_context *context)

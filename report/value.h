@@ -18,8 +18,12 @@ struct value {
 	bool is_own;             /* of --value: lost ones have as much as the others on average */
 };
 
-/* The count, the time of each kind, and the total time; or a number's; or the counts of several events. */
-#define VALUES_MAX 9
+#define REPORT_EVENTS_MAX 9
+/*
+ * The count, the time of each kind, and the total time; or a number's; or the counts of several events, in their order, and
+ * then the numbers of those that have one.
+ */
+#define VALUES_MAX (2 * REPORT_EVENTS_MAX)
 
 /*
  * The values of a report's samples: the first is the count, the last the most important. Returns
@@ -60,6 +64,13 @@ const char *value_event_name(const struct report_context *context, const struct 
 
 /* The number of a sample's event among several; 0 if there is one. */
 size_t value_event_number(const struct report_context *context, const struct sample *sample);
+
+/*
+ * The name of the number that a sample's event has beside its count; NULL: none. Is it missing? Then it is a
+ * label, since it could not be added up.
+ */
+const char *value_own_name(const struct report_context *context, const struct sample *sample);
+bool value_own_is_missing(const struct report_context *context, const struct sample *sample);
 
 /* The event with a time that is sampled besides the run's own: "off-cpu"; NULL: none. */
 const char *value_other_event(const struct report_context *context);

@@ -8,6 +8,7 @@
 
 #include "bpf/abi.h"
 #include "elf/elf_file.h"
+#include "limits/limits.h"
 
 /*
  * The runtimes of languages whose functions are not native code. Each has a folder with a struct
@@ -17,9 +18,6 @@
 
 /* Longer names are cut. */
 #define RUNTIME_NAME_SIZE 512
-
-/* Of functions compiled into one place. */
-#define RUNTIME_MAX_INLINED 128
 
 /* A function as a runtime knows it, with what gives the lines of positions in it. */
 struct runtime_code {

@@ -287,12 +287,10 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
 			    &sample);
 	err = kept_memory_add(&d->memory, q->sample, &sample);
-	if (err < 0)
-		return err;
-	if (!off_cpu)
+	if (err == 0 && !off_cpu)
 		return report_or_keep(d, &sample, &calls);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */
-	return off_cpu_add(&d->intervals, &sample, &calls);
+	return err < 0 ? err : off_cpu_add(&d->intervals, &sample, &calls);
 }
 
 /* Finishes a sample with the mappings of its process at its time. */
@@ -323,7 +321,7 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 static int report_queued_sample(struct drain *d, struct queued *q)
 {
 	const struct dp_sample *raw = &q->sample->sample;
-	struct process *p = process_table_find(d->table, (pid_t)raw->pid);
+	struct process *p = inherited_find(d->table, (pid_t)raw->pid, q->time);
 	struct unwinder_result walk = {
 		.outcome = raw->outcome > DP_WALKING && raw->outcome < DP_N_OUTCOMES ?
 				   (enum dp_outcome)raw->outcome :
@@ -569,9 +567,9 @@ static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uin
 				      .time_ns = blocked->since_ns,
 				      .end_ns = blocked->since_ns + time_ns };
 
-	if (blocked->is_lost) {
+	if (blocked->lost != DP_LOST_NOT) {
 		d->totals.lost++;
-		d->totals.lost_by[LOST_RINGS_FULL]++;
+		d->totals.lost_by[blocked->lost == DP_LOST_BUSY ? LOST_NESTED : LOST_RINGS_FULL]++;
 		d->totals.lost_ns += time_ns * blocked->weight;
 		return 0;
 	}

@@ -105,6 +105,7 @@ int drain_take(struct drain *drain, const struct drain_boundary *boundary);
  * far. Nothing is reported after this. 0 or a negative errno.
  */
 int drain_finish_off_cpu(struct drain *drain, uint64_t stopped_ns);
+/* True: call drain_run() again at once. */
 bool drain_is_behind(const struct drain *drain);
 
 /* For how long after an urgent sample more are expected. */

@@ -200,9 +200,18 @@ static struct values values_of(const struct value_labels *labels, const struct d
 	return v;
 }
 
+const struct own_number *own_number_find(const struct own_number *numbers, size_t n,
+					 const struct value_form *form)
+{
+	for (size_t i = 0; !form->is_length && i < n; i++)
+		if (strcmp(numbers[i].name, form->name) == 0)
+			return &numbers[i];
+	return NULL;
+}
+
 static bool is_number(const struct value_labels *labels, const struct value_form *form)
 {
-	return labels->number && !form->is_length && strcmp(labels->number, form->name) == 0;
+	return own_number_find(labels->numbers, labels->n_numbers, form) != NULL;
 }
 
 /*
@@ -493,7 +502,7 @@ uint64_t value_labels_number(const struct value_labels *labels, const struct nam
 	struct values v;
 	uint64_t word = 0;
 
-	if (!labels || !labels->number)
+	if (!labels || labels->n_numbers == 0)
 		return 0;
 	v = values_of(labels, sample_values(named));
 	for (size_t i = 0; i < v.n; i++) {
@@ -510,13 +519,21 @@ uint64_t value_labels_number(const struct value_labels *labels, const struct nam
 	return 0;
 }
 
-const char *value_labels_unit(const struct value_labels *labels)
+bool value_labels_own(const struct value_labels *labels, size_t list, struct own_number *ret)
 {
-	for (size_t i = 0; i < labels->n_lists; i++)
-		for (size_t j = 0; j < labels->lists[i].n; j++)
-			if (is_number(labels, &labels->lists[i].of[j]))
-				return labels->lists[i].of[j].unit;
-	return "";
+	for (size_t i = 0; list < labels->n_lists && i < labels->lists[list].n; i++) {
+		const struct value_form *form = &labels->lists[list].of[i];
+		const struct own_number *number =
+			own_number_find(labels->numbers, labels->n_numbers, form);
+
+		if (!number)
+			continue;
+		*ret = *number;
+		if (!ret->unit)
+			ret->unit = form->unit;
+		return true;
+	}
+	return false;
 }
 
 static void mark_added(const struct value_labels *labels, const struct snapshot *snapshot,
@@ -556,13 +573,11 @@ void value_forms_free(struct value_forms *lists, size_t n)
 	free(lists);
 }
 
-void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
-		       const char *number)
+void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n)
 {
 	*ret = (struct value_labels){
 		.source = { .name = "values", .arg = ret, .add = add },
 		.lists = lists,
 		.n_lists = n,
-		.number = number,
 	};
 }

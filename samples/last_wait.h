@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* At the end of sampling, tables are awaited for at most this time, */
+/* How long tables are awaited after sampling. */
 #define LAST_WAIT_NS UINT64_C(2000000000)
-/* and if a user wants the end, who is promised it within a second. */
+/* The same after Ctrl-C, which promises an end within a second. */
 #define LAST_WAIT_HURRIED_NS UINT64_C(700000000)
 
 /* The host's; is_hurried may be NULL: nobody wants the end. */

@@ -94,7 +94,7 @@ static bool is_late(const struct thread_snapshot *t)
 static int on_found(void *arg, const struct dp_thread *thread)
 {
 	struct thread_snapshot *t = arg;
-	struct thread_stack *s = find_stack(t, (pid_t)thread->tid);
+	struct thread_stack *s = t->finds_first ? NULL : find_stack(t, (pid_t)thread->tid);
 
 	if (is_late(t))
 		return -ETIME;
@@ -133,6 +133,8 @@ static int on_found_again(void *arg, const struct dp_thread *thread)
 
 int thread_snapshot_find(struct thread_snapshot *t, pid_t tid)
 {
+	/* To search for each of many that are all new would take time by their square. */
+	t->finds_first = t->n == 0;
 	return thread_reader_read(t->reader, t->pid, tid, on_found, t);
 }
 
@@ -151,9 +153,10 @@ static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thr
 }
 
 /* Keeps the frames of a runtime of the thread that was just walked. */
-static int set_runtime(struct thread_snapshot *t, struct thread_stack *s)
+static int set_runtime(struct thread_snapshot *t, struct thread_stack *s,
+		       struct unwinder_result *walk)
 {
-	const struct dp_runtime *runtime = unwinder_runtime(t->unwinder, t->snapshot);
+	const struct dp_runtime *runtime = unwinder_runtime(t->unwinder, t->snapshot, walk);
 	size_t size;
 
 	free(s->runtime);
@@ -188,7 +191,7 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 					      t->memory, t->snapshot->id, t->snapshot->cell);
 		if (t->memory->err < 0)
 			return t->memory->err;
-		err = t->has_runtimes ? set_runtime(t, s) : 0;
+		err = t->has_runtimes ? set_runtime(t, s, &result) : 0;
 		if (err < 0)
 			return err;
 	}
@@ -276,14 +279,10 @@ int thread_snapshot_take_one(struct thread_snapshot *t, struct thread_stack *s)
 	return err;
 }
 
-int thread_snapshot_take(struct thread_snapshot *t, const struct snapshot *snapshot, pid_t thread,
-			 unsigned int tries)
+int thread_snapshot_take(struct thread_snapshot *t, unsigned int tries)
 {
-	int err;
+	int err = take_all(t);
 
-	t->snapshot = snapshot;
-	t->thread = thread;
-	err = take_all(t);
 	for (unsigned int try = 0;
 	     err == 0 && try < tries && thread_snapshot_count(t, THREAD_MOVES) > 0; try++) {
 		if (try > 0)

@@ -46,17 +46,18 @@ struct thread_stack {
 struct thread_snapshot {
 	struct thread_reader *reader;
 	struct unwinder *unwinder;
-	const struct snapshot *snapshot;
+	const struct snapshot *snapshot; /* of the process; set after the initialization */
 	bool kernel_only;
 	bool has_runtimes; /* also read the frames of languages' runtimes; may be set later */
 	struct process_memory *memory;
 	struct fetchers *fetchers; /* who read it; NULL: this process does */
-	pid_t thread;              /* a running one, through which memory is read */
+	pid_t thread; /* a running one, through which memory is read; set as the snapshot */
 	struct return_check return_check;
 	pid_t pid;
 	struct thread_stack *stacks;
 	size_t n, size;
-	size_t next; /* index of the thread that is expected next */
+	size_t next;      /* index of the thread that is expected next */
+	bool finds_first; /* what is being found was not there before */
 	/* Both may be set after the initialization, which sets no limit. */
 	size_t max_threads;
 	uint64_t until_ns;              /* when to give up finding and taking */
@@ -81,11 +82,9 @@ int thread_snapshot_find(struct thread_snapshot *threads, pid_t tid);
 
 /*
  * Takes the stacks of all threads found, in the snapshot of their process; tries again, so often,
- * for those that move. `thread` is a running one, through which memory is read; the kernel's threads
- * need neither. 0, -EPERM if that is not permitted, -ETIME as above, or another errno.
+ * for those that move. 0, -EPERM if that is not permitted, -ETIME as above, or another errno.
  */
-int thread_snapshot_take(struct thread_snapshot *threads, const struct snapshot *snapshot,
-			 pid_t thread, unsigned int tries);
+int thread_snapshot_take(struct thread_snapshot *threads, unsigned int tries);
 
 /* The same again for one of them, which moves. */
 int thread_snapshot_take_one(struct thread_snapshot *threads, struct thread_stack *stack);

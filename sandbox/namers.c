@@ -26,8 +26,6 @@
 #include "symbols/module.h"
 #include "symbols/name_reader.h"
 
-/* How often a request is made if namers end. */
-#define ATTEMPTS 5
 /* How long none is started after that has failed. */
 #define RETRY_NS UINT64_C(2000000000)
 
@@ -377,7 +375,7 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 		return -EBUSY;
 	all->asked = module;
 	/* It may not have been the file: namers can be killed for lack of memory, or by somebody. */
-	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
+	for (int i = 0; i < NAMERS_ATTEMPTS && err == -ECONNABORTED; i++)
 		err = ask_once(all, module, request, reply, ret);
 	all->asked = NULL;
 	return judge(all, module, err);

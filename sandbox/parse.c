@@ -59,14 +59,14 @@ static void add_debug(struct elf_file *file, int other)
 
 static int get_image(const struct elf_file *file, struct parse_result *ret)
 {
-	struct image_extent extent = file->code;
+	struct image_input input = file->code;
 	struct dp_runtime_image runtime;
 	int err;
 
-	extent.runtime_kind = runtime_find(file, &runtime);
-	extent.runtime = &runtime;
-	extent.labels_form = elf_labels_find(file, &extent.variable, &extent.other_labels);
-	err = image_build(&file->cfi, &extent, &ret->image);
+	input.runtime_kind = runtime_find(file, &runtime);
+	input.runtime = &runtime;
+	input.labels_form = elf_labels_find(file, &input.variable, &input.other_labels);
+	err = image_build(&file->cfi, &input, &ret->image);
 	if (err < 0)
 		return err;
 	free(ret->image.refusals);

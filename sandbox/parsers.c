@@ -34,8 +34,6 @@
 /* Of st_blocks, stat(2). File systems that compress binaries save up to this factor. */
 #define BLOCK_SIZE 512
 #define MAX_COMPRESSION 4
-/* How often a request is answered by another parser if one ends. */
-#define ATTEMPTS 5
 
 /*
  * What one user's file has made of a parser must not meet the files of another. File systems in
@@ -538,7 +536,8 @@ static int ask(struct parsers *p, const struct parse_request *request, clockid_t
 	if (err < 0)
 		return err;
 	/* It may not have been the file: parsers can be killed for lack of memory, or stopped by somebody. */
-	for (int i = 0; i < ATTEMPTS && (i == 0 || err == -ECONNABORTED || err == -EAGAIN); i++)
+	for (int i = 0; i < PARSERS_ATTEMPTS && (i == 0 || err == -ECONNABORTED || err == -EAGAIN);
+	     i++)
 		err = is_given_up(request->ends) ? -ECANCELED :
 						   ask_once(p, request, &st, i > 0, clock, ret);
 	return err;

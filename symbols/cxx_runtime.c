@@ -8,6 +8,7 @@
 #include "elf/elf_symbols.h"
 #include "elf/elf_usdt.h"
 #include "limits/limits.h"
+#include "symbols/java_fill.h"
 #include "symbols/python_raise.h"
 #include "symbols/usdt_argument.h"
 
@@ -80,6 +81,7 @@ struct search {
 	size_t n_noted[CXX_N_THROWS];
 	bool is_runtime, is_llvm;
 	struct python_raise python;
+	struct java_fill java;
 };
 
 static void note_class(struct cxx_runtime *to, const struct elf_symbol *s)
@@ -117,6 +119,7 @@ static int on_symbol(void *arg, const struct elf_symbol *s)
 	else if (s->is_function)
 		note_throw(search, s);
 	python_raise_note(&search->python, s);
+	java_fill_note(&search->java, s);
 	search->is_runtime |= strcmp(s->name, RUNTIME_SYMBOL) == 0;
 	search->is_llvm |= strcmp(s->name, LLVM_SYMBOL) == 0;
 	return 0;
@@ -227,7 +230,9 @@ int cxx_runtime_find(const struct elf_file *file, int fd, struct cxx_runtime *re
 	(void)elf_usdt_each(fd, on_note, &search);
 	prefer_notes(&search);
 	python_raise_find(&search.python, file, ret);
-	if (ret->throws[CXX_THROW].address == 0 && has_own_type(file))
+	java_fill_find(&search.java, file, ret);
+	if (ret->throws[CXX_THROW].address == 0 && ret->throws[CXX_FILL].address == 0 &&
+	    has_own_type(file))
 		ret->hides = CXX_HIDES_CXX;
 	return cxx_runtime_throws(ret) || ret->hides ? 0 : -ENOENT;
 }
@@ -235,7 +240,7 @@ int cxx_runtime_find(const struct elf_file *file, int fd, struct cxx_runtime *re
 bool cxx_runtime_throws(const struct cxx_runtime *r)
 {
 	return r->throws[CXX_THROW].address || r->throws[CXX_RAISE].address ||
-	       r->throws[CXX_RAISE_WHOLE].address;
+	       r->throws[CXX_RAISE_WHOLE].address || r->throws[CXX_FILL].address;
 }
 
 bool cxx_runtime_is_sound(const struct cxx_runtime *r)

@@ -10,7 +10,8 @@
 
 /*
  * What throws C++ exceptions (libstdc++ or libc++abi), in a library or linked into a program: where
- * it does so, and where its classes' vtables are. What raises Python's is found beside it (python_raise.h).
+ * it does so, and where its classes' vtables are. What raises Python's, and makes Java's, is found beside it
+ * (python_raise.h, java_fill.h).
  *
  * libstdc++ has USDT probes `libstdcxx:throw` and `:rethrow` (gcc's libsupc++/eh_throw.cc). Where
  * there are notes of them, these tell the places: they are in stripped programs, too; of what is
@@ -23,8 +24,9 @@ enum cxx_throw {
 	CXX_THROW,        /* `throw object;` */
 	CXX_RETHROW,      /* `throw;` */
 	CXX_RETHROW_HELD, /* `std::rethrow_exception(pointer);` */
-	CXX_RAISE,        /* Python's _PyErr_SetObject(); this and what follows are Python's */
+	CXX_RAISE,        /* Python's _PyErr_SetObject(), or */
 	CXX_RAISE_WHOLE,  /* PyErr_SetObject(), if it does not call that one */
+	CXX_FILL,         /* where HotSpot gives an exception its stack */
 	CXX_N_THROWS,
 };
 

@@ -25,10 +25,6 @@
 /* The minimum time between two reads of the files: if an address is not found, and if it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)
 #define AGAIN_FOUND_NS UINT64_C(100000000)
-/* How long who takes samples goes on reading with a reader: what is left has to wait for the next look-up. */
-#define TURN_NS UINT64_C(100000000)
-/* And who waits for the rest. */
-#define END_NS UINT64_C(2000000000)
 
 /*
  * A located address: the index of the source, the number of the piece of code in it, and the offset
@@ -395,7 +391,7 @@ static void read_on(struct jit *jit, bool dump_only, bool to_end)
 {
 	const struct jit_reader *reader = jit->names->jit_reader;
 	void *arg = jit->names->jit_reader_arg;
-	uint64_t begun = now_ns(), turn = to_end ? END_NS : TURN_NS;
+	uint64_t begun = now_ns(), turn = to_end ? JIT_END_NS : JIT_TURN_NS;
 	uint64_t until = reader ? begun + turn : UINT64_MAX;
 	uid_t payer = payer_of(jit);
 

@@ -99,6 +99,7 @@ struct module *module_new(struct names *names, const char *path, const char *bui
 	module->path = copy;
 	module->name = slash ? slash + 1 : copy;
 	module->locations.style = names->options.demangle;
+	module->locations.memory = &names->kept;
 	module_set_build_id(module, build_id);
 	module_set_file(module, fd);
 	pthread_mutex_lock(&names->lock);
@@ -203,6 +204,14 @@ void module_keep_locations(struct module *module)
 	    !module->no_debug && can_keep_locations(module) &&
 	    location_file_write(&names->cache, &names->options, &source, &module->locations) == 0)
 		module->n_new = 0;
+}
+
+/* What was kept on disk is more than there will be again. */
+void module_forget_locations(struct module *module)
+{
+	module_keep_locations(module);
+	location_cache_done(&module->locations);
+	module->is_partial = true;
 }
 
 static void module_close_debug_file(struct module *module)
@@ -450,6 +459,8 @@ static size_t find_in_binary(struct module *module, uint64_t address, bool lines
 	size_t n;
 
 	try_servers(module);
+	names_limit_locations(module->names);
+	module->used = ++module->names->n_look_ups;
 	read_locations(module);
 	if (location_cache_find(&module->locations, address, lines, ret, &n))
 		return n;

@@ -72,6 +72,7 @@ struct module {
 	bool locations_tried; /* kept locations were searched for */
 	bool keeps_locations; /* locations are from debug information, which is slow to open */
 	bool is_partial;      /* some locations are incomplete */
+	uint64_t used;        /* the number of the last look-up in it (names_parts.h) */
 	size_t n_new;         /* looked-up addresses that are not kept yet */
 	size_t n_holds;       /* calls of module_hold() without module_drop() */
 	uint64_t dropped_ns;  /* time of the last module_drop(); 0: never */
@@ -178,5 +179,8 @@ void module_close_debug(struct module *module);
 
 /* Writes new locations to the cache set with names_set_cache(). */
 void module_keep_locations(struct module *module);
+
+/* The same, and frees its locations, which are looked up again if they are needed. */
+void module_forget_locations(struct module *module);
 
 #endif

@@ -77,6 +77,7 @@ static void write_report(unsigned int n)
 						.symbols = true,
 						.names = program.names = some_names(),
 						.started_real_ns = 1700000000000000000 };
+	struct deliver_counts delivered;
 	struct report *report;
 
 	cr_assert_eq(delivery_report_new(&delivery, &context, &report), 0);
@@ -101,6 +102,8 @@ static void write_report(unsigned int n)
 	}
 	cr_assert_eq(report->finish(report, &totals), 0);
 	report_free(report);
+	deliver_counts(delivery.deliver, &delivered);
+	cr_assert_eq(delivered.spooled_events + delivered.dropped_events, n);
 	deliver_stop(delivery.deliver, 0);
 }
 
@@ -337,7 +340,7 @@ Test(delivery_report, pyroscope_gets_labels_that_it_takes)
 
 	begin(DELIVER_PYROSCOPE);
 	write_labelled();
-	profile = open_push("00000000000000000000", &id);
+	profile = open_push("00000000000000000000-4", &id);
 	cr_assert_eq(profile->n_sample, 2);
 	for (size_t i = 0; i < 2; i++) {
 		const Pprof__Sample *sample = profile->sample[i];

@@ -284,6 +284,7 @@ Test(walk, names_a_return_address_of_zero)
 {
 	world_poke(w, sp + 8, 0);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_NULL_RETURN, 1);
+	cr_assert_eq(w->walk.at.left_sp, sp + 16);
 }
 
 /* A return address outside all code is not shown as a frame. */

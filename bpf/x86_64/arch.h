@@ -100,8 +100,8 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_ELF_MACHINE EM_X86_64
 
 /*
- * Until the kernel handles a breakpoint, the address is that of the next byte: no instruction's, except behind
- * a push of one byte. Then, the CFA is not the call's.
+ * Offset from a function's start at which its entry probe counts as hit. After int3, pc is start + 1; only a
+ * one-byte push ends there, so only then can pc be start + 1 without a pending breakpoint.
  */
 #define DP_PROBED_FROM(byte) (((byte)&0xf8) == 0x50 ? 1 : 2)
 

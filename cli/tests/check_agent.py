@@ -349,7 +349,7 @@ class Configuration(Agent):
                 ("freq = x\n", 1, 8, "-F takes a whole number"),
                 ("# a comment\n\n  freqq = 19\n", 3, 3, "there is no key 'freqq'; did you mean 'freq'?"),
                 ("store = /x\noff-cpu = maybe\n", 2, 11, "off-cpu takes yes or no, not 'maybe'"),
-                ("store = /x\n[section x]\n", 2, 1, "there are no sections [section NAME], but [backend NAME]"),
+                ("store = /x\n[section x]\n", 2, 1, "unknown section [section NAME]; only [backend NAME] exists"),
                 ("store = /x\n[backend]\n", 2, 1, "not of the form `[KIND NAME]'"),
                 ("store = /x\nstore\n", 2, 1, "not of the form"),
                 ("store = /x\nstore-size=1X\n", 2, 12, "--store-size takes a size"),

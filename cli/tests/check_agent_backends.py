@@ -10,10 +10,12 @@ import glob
 import gzip
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import time
 
 import harness
 import otlp
@@ -49,11 +51,21 @@ class Receiver:
                 found.append(json.load(file))
         return found
 
-    def calls(self, by):
+    def calm(self):
+        """Ends the faults."""
+        with open(os.path.join(self.directory, "calm"), "w", encoding="utf-8"):
+            pass
+
+    def different(self, by):
+        """The requests by that protocol, or pushed profiles. One that is repeated, as its answer was lost, has the same ids."""
+        return {r["id"] if by == "push" else tuple(p["id"] for p in r["profiles"]): r
+                for r in self.got() if r["by"] == by}.values()
+
+    def calls(self, by, got=None):
         """Samples of the kind `samples', of OpenTelemetry's requests by that protocol, or of pushed profiles."""
+        requests = [r for r in (self.got() if got is None else got) if r["by"] == by]
         if by == "push":
-            return sum(p["totals"][0] for p in self.got() if p["by"] == by)
-        requests = [r for r in self.got() if r["by"] == by]
+            return sum(p["totals"][0] for p in requests)
         assert not any(r["faults"] for r in requests), requests
         return sum(sum(s["values"] or ()) or len(s["times"] or ()) for r in requests for p in r["profiles"]
                    if p["type"] == ["samples", "count"] or len(r["profiles"]) == 1 for s in p["samples"])
@@ -263,6 +275,45 @@ class Deliveries(Agent):
         self.assertEqual(self.figures(address)[f'delivery_failed_total{{backend="{url}"}}'], 0)
 
 
+class Faults(Agent):
+    LONG = "test_ten_minutes",
+
+    def deliver_for(self, seconds):
+        """To backends that refuse, break off or are slow at random."""
+        seed, kinds = random.randrange(1 << 30), ("grpc", "http", "push")
+        receiver = Receiver(self, self.out + ".received", "-requests", f"random:{seed}", "-connections", f"random:{seed}")
+        address, caller, n = f"127.0.0.1:{free_port()}", self.caller(), 0
+        http = f"http://127.0.0.1:{receiver.ports['http']}"
+        self.agent(*self.of_calls(caller), "--deliver", "200ms", "--spool", self.out + ".spool", "--pull", address,
+                   "--backend", "grpc", "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}", "--backend", "http", "--otlp", http,
+                   "--backend", "push", "--pyroscope", http)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            n += len(self.call(caller, 50))
+        receiver.calm()
+        wait_for(lambda: self.figures(address)["samples_total"] == n)
+        self.wait_until_written(address, len(kinds))
+        # The longest pause, and what came meanwhile.
+        wait_for(lambda: not any(self.figures(address)[f'spooled{{backend="{kind}"}}'] for kind in kinds), 300)
+        figures = self.figures(address)
+        self.assertEqual(figures["intervals_failed_total"], 0)
+        for kind in kinds:
+            with self.subTest(kind, seed=seed):
+                delivered, failed, dropped = (figures[f'{what}_events_total{{backend="{kind}"}}']
+                                              for what in ("delivered", "delivery_failed", "delivery_dropped"))
+                self.assertEqual((delivered + failed, dropped), (n, 0))
+                # One of which the answer was lost is repeated, and then refused, perhaps.
+                received = receiver.calls(kind, receiver.different(kind))
+                self.assertTrue(delivered <= received <= n, (delivered, failed, received, n))
+                self.assertGreater(figures[f'delivery_retried_total{{backend="{kind}"}}'], 0)
+
+    def test_each_call_is_delivered_once_or_counted(self):
+        self.deliver_for(8)
+
+    def test_ten_minutes(self):
+        self.deliver_for(600)
+
+
 class Kinds(Agent):
     LONG = "test_fewer_blocks_are_scaled",
 
@@ -458,7 +509,7 @@ class Options(Agent):
     def test_what_is_wrong(self):
         https = "otlp = https://h\n"
         for text, line, column, words in (
-                ("token-file = /x\n", 1, 14, "give --otlp, --pyroscope or --backend before it"),
+                ("token-file = /x\n", 1, 14, "give --otlp, --pyroscope or --backend first"),
                 ("[backend a]\notlp = h\n", 2, 8, "--otlp takes a URL such as grpc://127.0.0.1:4317, not 'h'"),
                 ("[backend a]\ntenant = t\n", 1, 1, "this backend lacks a URL"),
                 ("[backend a]\ntenant = t\n[backend b]\n" + https, 1, 1, "this backend lacks a URL"),

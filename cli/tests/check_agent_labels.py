@@ -322,7 +322,7 @@ class Rules(Labels):
         url = "[backend a]\notlp = http://h\n"
         for text, line, column, words in (
                 ("relabel = source_labels=a regex=(b action=drop\n", 1, 35, "a ( has no ), at ' action=drop'"),
-                ("relabel = source_labels=a regex=b action=kep\n", 1, 42, "there is no action 'kep'"),
+                ("relabel = source_labels=a regex=b action=kep\n", 1, 42, "unknown action 'kep'"),
                 (url + "relabel = action=drop\n", 3, 11, "drop needs source_labels"),
                 (url + "relabel = source_labels=a regex=\\d action=drop\n", 3, 33, "write [0-9] for \\d"),
                 ("relabel = source_labels=a regex=b action=drop\ninterval = x\n", 2, 12, "'x'")):

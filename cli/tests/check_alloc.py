@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 
+import chance
 import harness
 from harness import dwarfprof, program, start, wait_until_it_says
 
@@ -47,11 +48,12 @@ def summed(samples):
 
 def until_none_is_lost(record, *args, **named):
     """On a busy machine more threads than have a place in the kernel may be interrupted while they allocate: those
-    samples are lost, and counted. Then again, with fewer calls."""
+    samples are lost, and counted; or calls are over before the kernel has set all probes, of which it tells. Then again, with
+    fewer calls."""
     n, *options = args
     for fewer in 1, 2, 4, 8:
         found = record(n // fewer, *options, **named)
-        if " 0 lost" in found[-1]:
+        if " 0 lost" in found[-1] and "are not seen yet" not in found[-1]:
             break
     return found
 
@@ -91,7 +93,8 @@ class Alloc(unittest.TestCase):
         self.assertGreater(sum(n for n, *_ in log.values()), 2500)
         self.assertGreater(log["grown"][2], 60)
         outcomes = collections.Counter(s["outcome"] for s in samples)
-        self.assertGreater(outcomes["complete"], 0.99 * len(samples), outcomes)
+        # Up to one in a thousand is not.
+        self.assertTrue(chance.is_rare(len(samples) - outcomes["complete"], len(samples), 0.001, 0.01), outcomes)
 
     def record_running(self, n, **environment):
         """The same of a process that runs already."""
@@ -130,7 +133,7 @@ class Alloc(unittest.TestCase):
         self.check_equal(samples, log, said)
 
     def test_an_interval(self):
-        """Sums over samples are those of the program, within five standard deviations."""
+        """Sums over samples are those of the program, but for chance."""
         samples, log, said = self.record_samples(20000, interval=INTERVAL)
         self.assertIn(f"every {INTERVAL} bytes on average", said)
         self.assertIn(" 0 lost", said)
@@ -143,10 +146,10 @@ class Alloc(unittest.TestCase):
         for i in (0, 2):
             # Of sizes from 64 bytes on, each is taken with 1 of at most 64.
             deviation = (all_of[i] * (INTERVAL / 64)) ** 0.5
-            self.assertLess(abs(got[i] - all_of[i]), 5 * deviation)
+            self.assertLess(abs(got[i] - all_of[i]), chance.SIGMAS * deviation)
         for i in (1, 3):
             deviation = (all_of[i] * INTERVAL) ** 0.5
-            self.assertLess(abs(got[i] - all_of[i]), 5 * deviation)
+            self.assertLess(abs(got[i] - all_of[i]), chance.SIGMAS * deviation)
 
     def test_formats(self):
         (text, pprof, folded), log, said = self.record(1000, formats=("a.txt", "a.pb.gz", "a.folded"))

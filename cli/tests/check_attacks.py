@@ -27,7 +27,7 @@ import harness
 from check_sandbox import command, helpers
 from check_slow_files import SENTENCE
 from ending import Ending
-from slow_files import NOBODY, OPEN, READ, UserFiles
+from slow_files import NOBODY, OPEN, READ, SlowFiles, UserFiles
 
 AS_NOBODY = "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"
 GIB = 1 << 30
@@ -148,6 +148,20 @@ class Attacks(Ending):
         self.began = lambda profiler: files.hang_for(profiler.pid)
         self.assertIn("file_not_readable", {s["outcome"] for s in self.profile(pid)})
         self.assertIn(SENTENCE, harness.read(self.path("out.jsonl")))
+
+    def test_programs_that_never_come_to_any_user(self):
+        """As fusermount3 mounts them where its configuration has user_allow_other: the kernel refuses nobody."""
+        os.mkdir(self.path("mounted"))
+        files = SlowFiles(self.path("mounted"), harness.program("fibonacci"), ["fibonacci"], hangs=(OPEN, READ), is_deaf=True)
+        files.__enter__()
+        self.addCleanup(files.__exit__)
+        pid = self.run_theirs(*files.paths(), "3600")
+
+        def begin(profiler):
+            self.addCleanup(files.__exit__)  # before anybody waits for the profiler
+            files.hang_for(profiler.pid)
+        self.began = begin
+        self.assertIn("file_not_readable", {s["outcome"] for s in self.profile(pid)})
 
     def test_false_names(self):
         """Below an overlay, with the build id, inode, size and times of root's program; and both are in a cache before."""

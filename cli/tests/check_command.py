@@ -267,7 +267,7 @@ class Kill(unittest.TestCase):
     def test_wrong_usage(self):
         result = dwarfprof("--kill", "-a", "-d", "1")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("--kill goes with -- CMD", result.stderr)
+        self.assertIn("--kill needs -- CMD", result.stderr)
 
 
 class Interrupt(unittest.TestCase):

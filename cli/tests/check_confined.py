@@ -187,8 +187,8 @@ class Confined(unittest.TestCase):
         one = self.run_on("report", self.recording, "--format", "jsonl", "--no-symbols").stdout.splitlines()
         result = self.run_on("report", self.directory, "--format", "jsonl", "--no-symbols", preexec_fn=bound)
         self.assertEqual(len(result.stdout.splitlines()), 16 * len(one))
-        self.assertEqual(result.stderr, f"dwarfprof: warning: 2 recordings of {self.directory} are left out: they are more "
-                         "than can be opened before rights are given up\n")
+        self.assertEqual(result.stderr, f"dwarfprof: warning: 2 recordings of {self.directory} are left out: more "
+                         "than can be opened before rights are given up; use --from and --to\n")
 
     def test_no_output_takes_the_place_of_what_is_read(self):
         self.make_theirs("a.dwarfprof", "b.dwarfprof")

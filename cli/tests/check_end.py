@@ -5,11 +5,14 @@
 usage: check_end.py DWARFPROF PROGRAM-DIR
 
 A phase at a time. Those that somebody has asked for after sampling, such as looking up names, take as long as they take; Ctrl-C
-ends these, too. Where others may wait for the run's output, it waits for them: see test_an_output_that_nobody_reads.
+ends these, too. Who reads a report from a pipe is waited for: see test_an_output_that_nobody_reads. Samples that are written as
+they come are not: see test_a_stream_that_nobody_reads.
 """
 import contextlib
+import fcntl
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -31,6 +34,9 @@ DURATION = 1
 N_SYMBOLS = 100000
 SYMBOLS = "int main(void) { for (volatile int i = 0;; i++) continue; }\n__asm__(\"" + \
     "".join(f"f{i}: nop\\n" for i in range(N_SYMBOLS)) + "\");\n"
+# Each has a C++ runtime of its own, with probes of its own.
+N_THROWING = 60
+THROWING = "#include <unistd.h>\nint main() { for (;;) try { usleep(100000); throw 1; } catch (int) { } }\n"
 
 
 class End(Ending):
@@ -153,6 +159,21 @@ class End(Ending):
         self.assertEqual(profiler.returncode, 0, self.said())
         self.assertTrue(harness.read(self.path("x.folded")).startswith("inefficient;"))
 
+    def test_probes(self):
+        """The kernel waits for a grace period to remove each."""
+        subprocess.run(["g++", "-O1", "-static-libstdc++", "-static-libgcc", "-xc++", "-", "-o", self.path("throwing")],
+                       input=THROWING, text=True, check=True)
+        pids = []
+        for i in range(N_THROWING):
+            process = subprocess.Popen([shutil.copy(self.path("throwing"), self.path(f"throwing{i}"))])
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            pids.append(str(process.pid))
+        profiler = self.start("-e", "exceptions", "-p", ",".join(pids), "-o", self.path("x.jsonl"), rate=())
+        self.is_said("sampling ")
+        wait_for(lambda: len(set(re.findall(r'"pid":(\d+)', harness.read(self.path("x.jsonl"))))) == N_THROWING)
+        self.interrupt(profiler)
+
     def test_a_recording_that_is_read(self):
         report = start("report", "-", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(report.wait)
@@ -187,6 +208,57 @@ class End(Ending):
                 except subprocess.TimeoutExpired:
                     pass
             self.assertEqual(profiler.returncode, -signal.SIGINT)
+
+    def full_pipe(self, format_name):
+        """A pipe of a page, its reader, and how to see that it is full. A recording of equal samples may have room."""
+        path = self.path("pipe." + format_name)
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+        if format_name == "dwarfprof":
+            with open(path, "wb", buffering=0) as writer:
+                writer.write(bytes(4096))
+
+        def is_full():
+            writer = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            try:
+                return not select.select([], [writer], [], 0)[1]
+            finally:
+                os.close(writer)
+        return path, reader, is_full
+
+    def end_unread(self, format_name, args):
+        path, reader, is_full = self.full_pipe(format_name)
+        with harness.busy() as busy:
+            profiler = self.start("-F", "4999", "-p", busy, *args, "-o", path, "-o", self.path("x.folded"))
+            self.is_said("sampling ")
+            if args:
+                with self.in_time(profiler, DURATION + BOUND, codes=(1,)):
+                    pass
+            else:
+                wait_for(is_full)
+                harness.wait_until_it_runs(int(busy), 0.1)
+                self.interrupt(profiler, codes=(1,))
+        said = re.search(rf"the reader of {re.escape(path)} did not read: (\d+) of (\d+) samples are not in it", self.said())
+        self.assertTrue(said, self.said())
+        missing, n = map(int, said.groups())
+        folded = harness.read(self.path("x.folded"))
+        self.assertIn("fibonacci;_start;", folded)
+        self.assertEqual(sum(int(line.rpartition(" ")[2]) for line in folded.splitlines() if not line.startswith("[")), n)
+        self.assertLess(0, missing)
+        self.assertLessEqual(missing, n)
+        os.unlink(path)
+        return n - missing, os.read(reader, 1 << 16)
+
+    def test_a_stream_that_nobody_reads(self):
+        """What its reader has not taken a second after the end is given up, and counted; other outputs have all samples."""
+        for args in (), ("-d", str(DURATION)):
+            for format_name in "jsonl", "perf", "dwarfprof":
+                with self.subTest(format_name, args=args):
+                    n, written = self.end_unread(format_name, args)
+                    if format_name == "jsonl":
+                        self.assertEqual(n, written.count(b"\n"))
 
 
 if __name__ == "__main__":

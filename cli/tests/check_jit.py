@@ -188,25 +188,32 @@ class ToldToGdb(Case):
         with harness.Target(harness.program("described"), "60", self.object("first", 24)) as pid:
             samples = harness.sample_each([str(pid)], self.ENOUGH + 20, "-F", "499")[str(pid)]
         found = self.stacks(samples)
-        whole = found["complete", "first_inner", "first_outer", "run", "main"]
-        self.assertGreaterEqual(sum(found.values()), self.ENOUGH, found)
         # A few are between the two.
-        self.assertGreaterEqual(whole, 0.9 * sum(found.values()), found)
+        self.assert_most(found, ("complete", "first_inner", "first_outer", "run", "main"))
         self.assertEqual({outcome for outcome, *_ in found}, {"complete"}, found)
         lines = {(os.path.basename(f["file"] or ""), f["line"]) for s in samples for f in s["user_stack"]
                  if f["symbol"] == "first_inner"}
         self.assertLessEqual(lines, {("first.s", line) for line in range(17, 35)}, lines)
 
     def test_code_that_comes_while_sampling_and_is_replaced(self):
-        samples = self.profile("--", harness.program("described"), "1.5", self.object("first", 24),
-                               self.object("second", 1000))
-        found = self.stacks(samples)
+        # What runs until it is known has no names: a moment, which is long on a busy machine.
+        self.assertTrue(any(self.replaced(seconds) for seconds in ("1.5", "6", "24")))
+
+    def replaced(self, seconds):
+        """Is most of both known? From then on, all of it is."""
+        samples = sorted(self.profile("--", harness.program("described"), seconds, self.object("first", 24), self.object("second", 1000)),
+                         key=lambda s: s["time_ns"])
+        stacks = [stack for s in samples for stack in self.stacks([s])]
+        self.assertEqual([stack for stack in stacks if "first" in str(stack) and "second" in str(stack)], [])
+        n_known = 0
         for name in "first", "second":
-            whole = found["complete", f"{name}_inner", f"{name}_outer", "run", "main"]
-            # What runs in the moment until it is known has no names.
-            self.assertGreaterEqual(whole, 0.8 * 1.5 * 499 * 0.5, found)
-        mixed = [stack for stack in found if "first" in str(stack) and "second" in str(stack)]
-        self.assertEqual(mixed, [], found)
+            whole = "complete", f"{name}_inner", f"{name}_outer", "run", "main"
+            known = [i for i, stack in enumerate(stacks) if stack == whole]
+            if len(known) < self.ENOUGH:
+                return False
+            self.assert_most(collections.Counter(stacks[known[0]:known[-1] + 1]), whole)
+            n_known += len(known)
+        return n_known > len(stacks) / 2
 
 
 NOBODY = "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"

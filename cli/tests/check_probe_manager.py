@@ -21,6 +21,7 @@ import time
 import tomllib
 import unittest
 
+import chance
 import harness
 import readers
 import valued
@@ -131,7 +132,12 @@ class ProbeManager(unittest.TestCase):
             self.assertEqual(s["weight"], 1)
 
     def test_values_and_counts(self):
-        with self.program(20000) as target:
+        # A program does not wait for a profiler that gets no CPU: of calls that are lost, only the number is known.
+        self.assertTrue(any(self.are_most_there(20000) for _ in range(5)))
+        self.refuse("nothing listens for probes at", "list")
+
+    def are_most_there(self, n):
+        with self.program(n) as target:
             with self.recording("-p", str(target.pid)) as said:
                 self.assertEqual(self.list(), {})
                 probe, = self.add(f"uprobe:{program('valued')}:take{VALUES}", "--name", "taken", "--max-rate", "1000000")
@@ -139,15 +145,17 @@ class ProbeManager(unittest.TestCase):
                 listed = self.list()[probe]
                 self.do("remove", str(probe))
                 self.assertEqual(self.list(), {})
-            self.assertEqual((listed["state"], listed["name"], listed["hits"], listed["thinned"]), ("on", "taken", 20000, 0))
+            self.assertEqual((listed["state"], listed["name"], listed["hits"], listed["thinned"]), ("on", "taken", n, 0))
             samples = self.samples()
             hits = [s for s in samples if s["event"] == "probe"]
             self.check_values(hits, target.logged(), "taken")
-            self.assertEqual(len(hits) + self.lost(said[0]), 20000)
-            self.assertGreater(len(hits), 10000)
+            self.assertEqual(len(hits) + self.lost(said[0]), n)
             self.assertLess(len(hits), len(samples))
-            self.assertLess(sum(s["outcome"] != "complete" for s in hits), len(hits) / 100)
-        self.refuse("nothing listens for probes at", "list")
+        if len(hits) <= n / 2:
+            return False
+        # Up to one in a thousand is not whole.
+        self.assertTrue(chance.is_rare(sum(s["outcome"] != "complete" for s in hits), len(hits), 0.001, 0.01))
+        return True
 
     def test_an_instruction(self):
         path = program("valued")

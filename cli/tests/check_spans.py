@@ -16,7 +16,7 @@ import unittest
 
 import check_languages
 import harness
-from harness import CHANGING, Log, dwarfprof, program, refuse, start, values_beside, wait_until_it_says
+from harness import CHANGING, Log, dwarfprof, profile_until_done, program, refuse, start, values_beside, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/languages")
@@ -36,16 +36,8 @@ class Labels(unittest.TestCase):
                                   text=True) as process:
                 if is_early:
                     self.assertEqual(process.stdout.readline(), "in the call\n")
-                profiler = start("-p", str(process.pid), "--probe", f"label: {program(target)}:handle({values})", "--no-symbols",
-                                 "--format", form, "-o", out, *options, stderr=subprocess.PIPE, text=True, **kwargs)
-                wait_until_it_says(profiler, "sampling")
-                process.stdin.write("\n")
-                process.stdin.flush()
-                self.assertEqual(process.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said = profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, 0, said)
-                process.stdin.close()
+                profile_until_done(process, "--probe", f"label: {program(target)}:handle({values})", "--no-symbols", "--format", form,
+                                   "-o", out, *options, **kwargs)
             with open(out) as file:
                 return file.read(), Log(log)
 
@@ -332,8 +324,8 @@ class Labels(unittest.TestCase):
     def test_what_is_wrong(self):
         path = program("spans-O2")
         for options, said in ((["--probe", f"{path}:handle(x=arg1)"], "it must be label:PATH:NAME(VALUES)"),
-                              (["--probe", f"label:{path}:handle"], "there must be values"),
-                              (["--probe", f"label:{path}:handle(x=arg1:u46)"], "there must be a type"),
+                              (["--probe", f"label:{path}:handle"], "values are missing"),
+                              (["--probe", f"label:{path}:handle(x=arg1:u46)"], "expected a type"),
                               (["--probe", f"label:{path}:handel(x=arg1)"], "did you mean handle?"),
                               (["--probe", f"label:{path}:*(x=arg1)"], "calls of at most 8 can label samples"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "--probe", f"label:{path}:last(x=arg1)"],
@@ -342,7 +334,7 @@ class Labels(unittest.TestCase):
                                "two --probe have a function of"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "--probe", f"span:{path}:last"],
                                "`span:' goes with no other --probe"),
-                              (sum((["--probe", f"label:{path}:handle(x{i}=arg1)"] for i in range(5)), []), "there may be at most 4 --probe"),
+                              (sum((["--probe", f"label:{path}:handle(x{i}=arg1)"] for i in range(5)), []), "at most 4 --probe"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "-e", f"uprobe:{path}:handle"],
                                "--probe is for CPU and off-CPU samples")):
             with self.subTest(options=options):

@@ -184,6 +184,22 @@ class Notes(unittest.TestCase):
                 target.stdin.close()
             print(f"{path}: {len(arguments)} probes with {sum(len(places[0]) for places in arguments.values())} arguments", flush=True)
 
+    def test_all_of_openjdk_at_once(self):
+        """In a process that maps it: some hundred, which the kernel sets one after the other."""
+        if not JVM:
+            self.skipTest("there is no OpenJDK 17")
+        listed = json.loads(dwarfprof("probes", "--json", JVM).stdout)["usdt"]
+        with subprocess.Popen([PYTHON, "-c", MAPS, JVM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+            self.assertEqual(target.stdout.readline(), "mapped\n")
+            with start("-p", str(target.pid), "-e", f"usdt:{JVM}:*:*", "--format", "folded", stdout=subprocess.DEVNULL,
+                       stderr=subprocess.PIPE, text=True) as profiler:
+                said = wait_until_it_says(profiler, "sampling")
+                profiler.send_signal(signal.SIGINT)
+                said += profiler.communicate(timeout=180)[1]
+            target.stdin.close()
+        self.assertIn(f" at each hit of {len({p['offset'] for p in listed})} places *:* in {JVM}\n", said)
+        self.assertEqual(profiler.returncode, NO_SAMPLES, said)
+
 
 def waits_for_input(pid):
     """By the number and arguments of a thread's system call."""

@@ -142,7 +142,7 @@ class Strings(valued.ValuedTest):
                              ("x=request->name:bytes[view]", "its length is no integer"),
                              ("x=request->name:bytes[vew]", "the function has no parameter vew"),
                              ("x=request->bytes", "its type is no integer, f32, f64, enum, pointer, or text of C, C++, Rust or Go"),
-                             (", ".join(f"x{i}=route" for i in range(9)), "there may be at most 16 values")):
+                             (", ".join(f"x{i}=route" for i in range(9)), "at most 16 values; texts")):
             with self.subTest(values=values):
                 result = dwarfprof("-e", f"uprobe:{program(CPLUSPLUS[0])}:handle({values})", "--", "true")
                 self.assertEqual(result.returncode, 1)

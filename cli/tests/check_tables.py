@@ -259,6 +259,7 @@ class Text(Case):
         self.assertRegex(report, r"other +64 +40 +24 +62\.50 %")
         self.assertRegex(report, r" 32 +23\.5294 %  cfa_expression\n")
         self.assertRegex(report, r" 8 +5\.8824 %  cfi \(unknown_opcode at byte \d+ of \.eh_frame\)\n")
+        self.assertIn("  unknown_opcode: an opcode is not defined for this machine\n", report)
 
     def test_line_per_file_and_total(self):
         paths = [*mapped_files(), self.made]

@@ -128,6 +128,23 @@ class Tracepoints(unittest.TestCase):
         samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count)", "--value", "count")
         self.assertEqual([(s["weight"], s["values"]) for s in calls_of(samples, "put")], [(1, {"count": i}) for i in range(1, N + 1)])
 
+    def test_numbers_of_several(self):
+        """Each event has its own, and one has none."""
+        events = ["tracepoint:syscalls:sys_enter_write(count)", "tracepoint:syscalls:sys_exit_openat(ret)", "tracepoint:syscalls:sys_enter_getppid"]
+        samples, _, _ = self.record("-e", ",".join(events), "--value", "count:bytes", "--value", "ret")
+        write, openat, getppid = ([s for s in samples if s["event"] == event.partition("(")[0]] for event in events)
+        self.assertEqual([s["values"] for s in calls_of(write, "put")], [{"count": i} for i in range(1, N + 1)])
+        # What is negative is a label.
+        self.assertEqual([(s["values"], s["labels"]["ret"]) for s in calls_of(openat, "look")], [({"ret": None}, -errno.ENOENT)] * N)
+        self.assertEqual([s for s in calls_of(getppid, "ask") if "values" in s], [])
+        self.assertEqual(len(calls_of(getppid, "ask")), N)
+        for options, said in ((["count", "rte"], "--value rte: -e reads no number of that name"),
+                              (["count", "fd"], "--value: of the numbers of an event there may be one")):
+            result = dwarfprof("-e", events[0].replace("count", "count, fd"), "-e", events[1], *(word for name in options for word in ("--value", name)),
+                               "-o", "/dev/null", "--format", "folded", "--", "true")
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(said, result.stderr)
+
     def test_texts_in_the_record(self):
         samples, counted, _ = self.record("-e", "tracepoint:sched:sched_switch(from=prev_comm, pid=prev_pid, to=next_comm)")
         self.assertEqual({s["labels"]["from"] for s in samples}, {"traced"})
@@ -252,7 +269,7 @@ class Tracepoints(unittest.TestCase):
         self.check_error("tracepoint:sched:sched_switch(prev_comm->8)", "prev_comm is a text")
         self.check_error("raw_tracepoint:sched_waking(arg2)", "there is no arg2, but p")
         self.check_error("tracepoint:sched:sched_switch(prev_pid->x)", "tracefs does not tell what fields point to")
-        self.check_error("tracepoint:syscalls:*", "matches ", "there must be 1 to 8")
+        self.check_error("tracepoint:syscalls:*", "matches ", "1 to 8 are allowed")
         self.check_error("tracepoint:nosuch*:*", "it matches 0 tracepoints")
         self.check_error("tracepoint:sched:sched_switch(prev_pid),tracepoint:sched:sched_switch", "takes sched:sched_switch once")
 

@@ -301,7 +301,7 @@ class Many(Calling):
         said = dwarfprof("--probe", f"label:{ZLIB}:crc32(size=arg3:u32)", "--no-symbols", "--format", "folded", "-o", os.devnull, "--",
                          PYTHON, "-c", CALLING_THREADS, ZLIB, str(n_threads))
         self.assertEqual(said.returncode, 0, said.stderr)
-        found = re.search(r"calls were forgotten, as others called last: (\d+) and (\d+), with ended ones;", said.stderr)
+        found = re.search(r"calls of (\d+) threads and (\d+) processes were forgotten", said.stderr)
         return found and tuple(map(int, found.groups()))
 
     def test_more_threads_than_are_kept(self):

@@ -251,8 +251,8 @@ class Values(valued.ValuedTest):
                             ("valued:hit(x=arg9)", "cannot read the values of valued:hit"),
                             ("valued:hit(x=arg9)", "it has 8 arguments"),
                             ("valued:hit(x=arg3:str)", "it is no pointer: it has 4 bytes"),
-                            ("valued:hit(x=size)", "there must be a value: arg1, arg2, ..., arg12"),
-                            ("valued", "there must be PATH:PROVIDER:NAME")):
+                            ("valued:hit(x=size)", "expected a value: arg1, arg2, ..., arg12"),
+                            ("valued", "expected PATH:PROVIDER:NAME")):
             with self.subTest(probe=probe):
                 result = dwarfprof("-e", f"usdt:{path}:{probe}", "--", "true")
                 self.assertNotEqual(result.returncode, 0)
@@ -298,25 +298,25 @@ class Values(valued.ValuedTest):
 
     def test_expressions_that_are_wrong(self):
         for options, said in ((["--redact", "("], "--redact (: "), (["--redact", r"(a)\1"], "back-references are not allowed"),
-                              (["--redact", "a", "--redact", "b"], "there may be one --redact")):
+                              (["--redact", "a", "--redact", "b"], "give --redact once: A|B matches both")):
             result = dwarfprof(*options, "--", "true")
             self.assertEqual(result.returncode, 2)
             self.assertIn(said, result.stderr)
 
     def test_what_is_wrong(self):
-        for values, said in (("(size=arg1:u46)", "at 'u46)': there must be a type: u8, u16,"),
-                             ("(size=arg0:u64)", "at 'arg0:u64)': there must be a value: arg1, arg2"),
-                             ("(size=arg1->)", "at ')': there must be a number"),
-                             ("(size=arg1 u64)", "at 'u64)': there must be '->OFFSET', '+OFFSET', ':TYPE', ','"),
-                             ("(size=arg1:u64", "at the end: there must be"),
+        for values, said in (("(size=arg1:u46)", "at 'u46)': expected a type: u8, u16,"),
+                             ("(size=arg0:u64)", "at 'arg0:u64)': expected a value: arg1, arg2"),
+                             ("(size=arg1->)", "at ')': expected a number"),
+                             ("(size=arg1 u64)", "at 'u64)': expected '->OFFSET', '+OFFSET', ':TYPE', ','"),
+                             ("(size=arg1:u64", "at the end: expected"),
                              ("(" + ",".join(17 * ["arg1"]) + ")", "at most 16 values"),
                              ("(arg1" + 9 * "->0" + ")", "at most 8 dereferences"),
                              ("(size=arg1)", "ret, what the function returns, or time, how long it took"),
-                             ("(x=arg1:bytes)", "at ')': there must be how many bytes: [NUMBER] or [VALUE]"),
-                             ("(x=arg1:bytes[arg2)", "at ')': there must be ']'"),
-                             ("(x=arg1:bytes[arg2:str])", "at '])': there must be an integer in front, such as arg2:u32"),
+                             ("(x=arg1:bytes)", "at ')': expected how many bytes: [NUMBER] or [VALUE]"),
+                             ("(x=arg1:bytes[arg2)", "at ')': expected ']'"),
+                             ("(x=arg1:bytes[arg2:str])", "at '])': expected an integer in front, such as arg2:u32"),
                              ("(x=arg1+8:rust_str)", "argN or ->OFFSET in front of this type"),
-                             ("(size=)", "at ')': there must be a value")):
+                             ("(size=)", "at ')': expected a value")):
             with self.subTest(values=values):
                 kind = "uretprobe" if said.startswith("ret") else "uprobe"
                 result = dwarfprof("-e", f"{kind}:{program('valued')}:take{values}", "--", "true")

@@ -29,9 +29,9 @@ class Ending(unittest.TestCase):
     def said(self):
         return harness.read(self.path("said"))
 
-    def start(self, *args, **kwargs):
+    def start(self, *args, rate=("-F", "99"), **kwargs):
         with open(self.path("said"), "w") as said:
-            profiler = start("-v", "--no-cache", "-F", "99", *args, stderr=said, **kwargs)
+            profiler = start("-v", "--no-cache", *rate, *args, stderr=said, **kwargs)
         self.addCleanup(profiler.wait)
         self.addCleanup(profiler.kill)
         return profiler

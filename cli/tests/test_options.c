@@ -241,11 +241,16 @@ Test(options, takes_uprobes)
 	cr_assert_str_eq(options.record.profiler.event.argument, "libc.so.6:malloc");
 	PARSE("-a", "-e", "uretprobe:libc.so.6:malloc(ret:ptr,time)", "--value", "time");
 	cr_assert_eq(options.record.profiler.event.source, &event_uretprobe);
-	cr_assert_str_eq(options.record.profiler.value, "time");
-	cr_assert_null(options.record.profiler.value_unit);
+	cr_assert_str_eq(options.record.profiler.numbers[0].name, "time");
+	cr_assert_null(options.record.profiler.numbers[0].unit);
 	PARSE("-a", "-e", "uprobe:libc.so.6:malloc(size=arg1)", "--value", "size:bytes");
-	cr_assert_str_eq(options.record.profiler.value, "size");
-	cr_assert_str_eq(options.record.profiler.value_unit, "bytes");
+	cr_assert_str_eq(options.record.profiler.numbers[0].name, "size");
+	cr_assert_str_eq(options.record.profiler.numbers[0].unit, "bytes");
+	cr_assert_eq(options.record.profiler.n_numbers, 1);
+	PARSE("-a", "-e", "tracepoint:a:b,tracepoint:a:c(x,y)", "--value", "x", "--value", "y:kB");
+	cr_assert_eq(options.record.profiler.n_numbers, 2);
+	cr_assert_str_eq(options.record.profiler.numbers[1].name, "y");
+	cr_assert_str_eq(options.record.profiler.numbers[1].unit, "kB");
 	end();
 }
 
@@ -430,7 +435,9 @@ REFUSES(a_rate_of_page_faults, "-a", "-F", "10", "-e", "page-faults")
 REFUSES(two_limits_of_counters, "-a", "--max-rate", "10", "-e", "cycles")
 REFUSES(half_an_event, "-a", "-e", "uprobe:/bin/ls")
 REFUSES(a_value_of_cpu_time, "-a", "--value", "size")
-REFUSES(a_value_of_several_events, "-a", "-e", "tracepoint:a:b(x),tracepoint:a:c", "--value", "x")
+REFUSES(a_value_of_events_without_any, "-a", "-e", "tracepoint:a:b,tracepoint:a:c", "--value", "x")
+REFUSES(more_values_than_events, "-a", "-e", "tracepoint:a:b(x),tracepoint:a:c(y)", "--value", "x",
+	"--value", "y", "--value", "z")
 REFUSES(a_value_without_its_unit, "-a", "-e", "uprobe:libc.so.6:f(x=arg1)", "--value", "x:")
 REFUSES(a_unit_that_is_none, "-a", "-e", "uprobe:libc.so.6:f(x=arg1)", "--value", "x:a b")
 REFUSES(a_value_of_calls_without_any, "-a", "-e", "uprobe:libc.so.6:malloc", "--value", "size")

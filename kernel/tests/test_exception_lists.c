@@ -112,6 +112,23 @@ Test(exception_lists, read_what_python_raises)
 	cr_assert_eq(of[EXCEPTION_MESSAGE].base, DP_BASE_CONSTANT);
 }
 
+/* A handle, in the second argument. */
+Test(exception_lists, read_what_java_makes)
+{
+	struct cxx_runtime runtime = { .throws = {
+					       [CXX_FILL] = { 0x100, 0x1100, 0, DP_RSI + 1 } } };
+	const struct dp_argument *of;
+	bool is_new;
+	int number = exception_lists_take(lists, &runtime, CXX_FILL, &is_new);
+
+	of = lists->of[number].arguments.of;
+	cr_assert(of[EXCEPTION_TYPE].reg == DP_RSI && of[EXCEPTION_TYPE].n_derefs == 0);
+	cr_assert_eq(of[EXCEPTION_TYPE].is_what, DP_THROWN_JAVA);
+	cr_assert(!of[EXCEPTION_MESSAGE].is_what && of[EXCEPTION_MESSAGE].add == 0);
+	cr_assert_eq(of[EXCEPTION_LANGUAGE].add, EXCEPTION_IS_JAVA);
+	cr_assert_eq(of[EXCEPTION_RETHROWN].add, 0);
+}
+
 Test(exception_lists, are_shared_by_equal_runtimes)
 {
 	bool is_new;

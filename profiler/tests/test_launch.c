@@ -3,6 +3,8 @@
 #include "profiler/launch.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -31,4 +33,17 @@ Test(launch, gives_the_environment_that_it_was_given)
 	cr_assert_str_eq(getenv("DEBUGINFOD_MAXTIME"), "1");
 	cr_assert_eq(run(script), 0);
 	cr_assert_str_eq(getenv("DEBUGINFOD_MAXTIME"), "1");
+}
+
+Test(launch, is_killed_before_it_begins)
+{
+	char command[] = "/bin/true", *argv[] = { command, NULL };
+	struct launch launch;
+	siginfo_t info;
+
+	cr_assert_eq(launch_start(argv, NULL, &launch), 0);
+	cr_assert_eq(kill(launch.pid, SIGKILL), 0);
+	cr_assert_eq(waitid(P_PID, (id_t)launch.pid, &info, WEXITED | WNOWAIT), 0);
+	cr_assert_eq(launch_go(&launch), -EPIPE);
+	cr_assert_eq(launch_wait(&launch), 128 + SIGKILL);
 }

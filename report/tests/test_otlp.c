@@ -29,7 +29,7 @@ static size_t file_size;
 
 /* What has been decoded of all requests. */
 static struct {
-	size_t requests, samples, times, values, largest, most, attributes;
+	size_t requests, samples, times, values, largest, most, attributes, events;
 	char ids[1024][16];
 	size_t n_ids;
 	int fails; /* so many times, taking one fails */
@@ -113,7 +113,7 @@ static Otlp__ResourceProfiles *decode_resource(const ProtobufCBinaryData *from)
 }
 
 /* Of the bytes written since the last one. */
-static int end_part(void *arg)
+static int end_part(void *arg, uint64_t n_events)
 {
 	Otlp__ExportProfilesServiceRequest *request;
 	size_t *begins = arg;
@@ -128,6 +128,7 @@ static int end_part(void *arg)
 	if (file_size - *begins > seen.largest)
 		seen.largest = file_size - *begins;
 	seen.requests++;
+	seen.events += n_events;
 	*begins = file_size;
 	otlp__export_profiles_service_request__free_unpacked(request, NULL);
 	return seen.fails-- > 0 ? -ENOSPC : 0;
@@ -149,7 +150,7 @@ Test(otlp, requests_have_a_limited_size)
 	for (unsigned int i = 0; i < 500; i++)
 		add(i, NULL);
 	end();
-	cr_assert_eq(seen.times, 500);
+	cr_assert(seen.times == 500 && seen.events == 500);
 	cr_assert_gt(seen.requests, 5);
 	/* A stack with its names is below 2000 bytes. */
 	cr_assert_lt(seen.largest, 42000);
@@ -166,7 +167,7 @@ Test(otlp, requests_have_a_limited_number_of_samples)
 	for (unsigned int i = 0; i < 450; i++)
 		add(i % 225, NULL);
 	end();
-	cr_assert_eq(seen.times, 450);
+	cr_assert(seen.times == 450 && seen.events == 450);
 	cr_assert_eq(seen.requests, 3);
 	cr_assert_eq(seen.most, 100);
 	free(file);

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "report/recording.h"
 #include "report/recording_context.h"
+#include "report/recording_reader.h"
+#include "report/tests/labels.h"
 #include "report/tests/samples.h"
 #include "report/value.h"
 
@@ -221,4 +224,174 @@ Test(own_value, tells_recordings_apart)
 	b.context.value_unit = "bytes";
 	b.context.value = NULL;
 	cr_assert(!recording_context_is_alike(&a, &b));
+}
+
+/* Two of three events have a number, of their own kinds. */
+static const struct report_event events[] = {
+	{ "sys:read", "sys:read", "count", "bytes" },
+	{ "sys:open", "sys:open", NULL, NULL },
+	{ "sys:exit", "sys:exit", "time", "nanoseconds" },
+};
+static const struct report_context several = { .target = "prog (PID 42)",
+					       .event = "sys:read,sys:open,sys:exit",
+					       .events = EVENT_BIT(DP_EVENT_TRACE),
+					       .several = events,
+					       .n_several = ARRAY_SIZE(events) };
+
+/* instead: the key of a label that the program, or the profiler, has set; or NULL. */
+static void add_event(const char *event, uint64_t number, const char *instead)
+{
+	const struct label labels[] = { { .key = REPORT_EVENT, .text = event },
+					{ .key = instead, .text = "<unread>" } };
+	struct label_set *set = labels_of(labels, instead ? 2 : 1, false);
+	struct sample sample = call_of(1, number);
+
+	sample.event = DP_EVENT_TRACE;
+	sample.labels = set;
+	add(sample);
+	label_set_free(set);
+}
+
+static void make_several(const char *format)
+{
+	totals = (struct totals){ 0 };
+	free(text);
+	text = NULL;
+	begin_with(format, &several);
+	add_event("sys:read", 4096, NULL);
+	add_event("sys:read", 0, NULL);
+	add_event("sys:read", 0, "count");
+	add_event("sys:open", 0, NULL);
+	add_event("sys:exit", 2000000, NULL);
+	finish();
+}
+
+static void expect_several(const char *format, const char *wanted)
+{
+	make_several(format);
+	cr_assert(strstr(text, wanted), "%s: %s", format, text);
+}
+
+Test(own_value, is_one_of_each_of_several_events)
+{
+	const struct label label = { .key = REPORT_EVENT, .text = "sys:exit" };
+	struct label_set *set = labels_of(&label, 1, false);
+	struct sample sample = call_of(2, 50);
+	struct value values[VALUES_MAX];
+
+	sample.event = DP_EVENT_TRACE;
+	sample.labels = set;
+	cr_assert_eq(values_of(&several, values), 5);
+	cr_assert(values[3].is_own && values[4].is_own && !values[2].is_own);
+	cr_assert_str_eq(values[3].name, "count");
+	cr_assert_str_eq(values[4].unit, "nanoseconds");
+	cr_expect_eq(value_of_sample(&values[2], &sample), 2);
+	cr_expect_eq(value_of_sample(&values[3], &sample), 0);
+	cr_expect_eq(value_of_sample(&values[4], &sample), 100);
+	cr_expect_str_eq(value_own_name(&several, &sample), "time");
+	sample.event = DP_EVENT_CRASH;
+	cr_expect_null(value_own_name(&several, &sample));
+	label_set_free(set);
+}
+
+/* What an event has not, or what could not be read, is no zero. */
+Test(own_value, is_not_there_where_an_event_has_none)
+{
+	expect_several("jsonl", "\"values\":{\"count\":4096}");
+	cr_expect(strstr(text, "\"values\":{\"count\":0}"));
+	cr_expect(strstr(text, "\"values\":{\"count\":null}"));
+	cr_expect(strstr(text, "\"values\":{\"time\":2000000}"));
+	cr_expect_null(strstr(strstr(text, "\"event\":\"sys:open\""), "\"values\":{\"count\""));
+	expect_several("text", "\nsys:read: 3\n");
+	cr_expect(strstr(text, "\nsys:open: 1\n"));
+	cr_expect(strstr(text, "\nsys:read, count: 4096 bytes in 2 events\n"), "%s", text);
+	cr_expect(strstr(text, "\nsys:exit, time: 2.000 ms in 1 events\n"), "%s", text);
+	expect_several("json", "{\"name\":\"sys:exit\",\"unit\":\"count\"},"
+			       "{\"name\":\"count\",\"unit\":\"bytes\"},"
+			       "{\"name\":\"time\",\"unit\":\"nanoseconds\"}]");
+	cr_expect(strstr(text, "\"values\":[0,0,1,0,2000000]"), "%s", text);
+	expect_several("speedscope", "\"sys:read, count, all threads: ");
+}
+
+static int pass(void *arg, const struct sample *sample, const struct totals *now)
+{
+	return report_add(arg, sample, now);
+}
+
+/* Writes what was recorded, which this frees, as another format. */
+static void convert(const char *format)
+{
+	const struct recording_options options = { .names = some_names() };
+	char *recorded = text, why[RECORDING_WHY_SIZE];
+	FILE *from = fmemopen(recorded, text_size, "r");
+	struct recording_reader *reader;
+
+	cr_assert_eq(recording_reader_new(from, &options, &reader, why), 0, "%s", why);
+	text = NULL;
+	begin_with(format, recording_reader_context(reader));
+	cr_assert_eq(recording_reader_run(reader, pass, report), 0);
+	totals = *recording_reader_totals(reader);
+	finish();
+	recording_reader_free(reader);
+	fclose(from);
+	free(recorded);
+}
+
+Test(own_value, is_recorded_for_each_of_several_events)
+{
+	make_several("recording");
+	convert("text");
+	cr_expect(strstr(text, "\nsys:read, count: 4096 bytes in 2 events\n"), "%s", text);
+	cr_expect(strstr(text, "\nsys:exit, time: 2.000 ms in 1 events\n"), "%s", text);
+}
+
+/* Such a reader skips the keys with its name, and does not take the number for anything else. */
+Test(own_value, is_left_out_by_readers_that_do_not_know_it)
+{
+	struct report_context older = in_bytes;
+
+	make("recording", &in_bytes);
+	cr_assert_eq(text[RECORDING_MAGIC_SIZE], RECORDING_VERSION);
+	older.value = older.value_unit = NULL;
+	make("recording", &older);
+	convert("jsonl");
+	cr_expect(strstr(text, "\"weight\":2"), "%s", text);
+	cr_expect_null(strstr(text, "\"values\""));
+	make("recording", &older);
+	convert("text");
+	cr_expect(strstr(text, "3 events"), "%s", text);
+	cr_expect_null(strstr(text, "4196"));
+	make("recording", &older);
+	convert("folded");
+	cr_expect(strstr(text, " 3\n"), "%s", text);
+}
+
+/* Those that formats add up by themselves, too: of stacks with the same functions, and of all. */
+Test(own_value, does_not_wrap_around_in_any_format)
+{
+	static const char *const wanted[][2] = {
+		{ "folded", ";[prog+0x1010] 9223372036854775807\n" },
+		{ "text", "9223372036854775807 bytes in 3 events\n" },
+		{ "svg", "807 bytes, 100.00 %</title>" },
+		{ "speedscope", "\"endValue\":9223372036854775807" },
+		{ "firefox",
+		  "\"weight\":[9223372036854775807,9223372036854775807,9223372036854775807]" },
+	};
+	struct sample calls[] = { call_of(1, INT64_MAX), call_of(1, INT64_MAX),
+				  call_of(1, INT64_MAX) };
+
+	calls[1].n_user = 2;
+	calls[2].state = 1; /* another stack, of the same functions */
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		free(text);
+		text = NULL;
+		totals = (struct totals){ .time_ns = INT64_MAX, .samples = 3, .events = 3 };
+		begin_with(wanted[i][0], &in_bytes);
+		for (size_t j = 0; j < ARRAY_SIZE(calls); j++)
+			cr_assert_eq(report_add(report, &calls[j], &totals), 0);
+		finish();
+		cr_expect(strstr(text, wanted[i][1]), "%s: %s", wanted[i][0], text);
+		cr_expect_null(strstr(text, "18446744073709551614"), "%s", wanted[i][0]);
+		cr_expect_null(strstr(text, "9223372036854775805"), "%s", wanted[i][0]);
+	}
 }

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "limits/limits.h"
+
 /* UNSIGNED5: six bits of each byte but the last one count, the others say that one follows. */
 #define DIGIT_BITS 6
 #define LAST_DIGITS (256 - (1 << DIGIT_BITS))
@@ -14,8 +16,6 @@
 
 /* A PcDesc, as the layout has it. */
 #define MAX_DESC 64
-/* More have no room in a method's largest code. */
-#define MAX_DESCS (1U << 20)
 /* A mark of HotSpot's that there is nothing, where an offset in the stream would be. */
 #define NO_SCOPE 0
 
@@ -120,7 +120,7 @@ static int count(uint64_t start, uint64_t end, uint64_t size, uint32_t *ret)
 {
 	uint64_t n = end >= start ? (end - start) / size : UINT64_MAX;
 
-	if (n > MAX_DESCS)
+	if (n > HOTSPOT_MAX_DESCS)
 		return -ESTALE;
 	*ret = (uint32_t)n;
 	return 0;

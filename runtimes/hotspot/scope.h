@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "limits/limits.h"
 #include "runtimes/hotspot/layout.h"
 
 /* A method that runs at a place in compiled code. */
@@ -13,9 +14,6 @@ struct hotspot_scope {
 	uint64_t method;
 	int32_t bci; /* of its bytecode, or of the call of the one in front; negative: not known */
 };
-
-/* Deeper inlined ones are no code of HotSpot's: it inlines far less. */
-#define HOTSPOT_MAX_SCOPES 128
 
 /*
  * Reads what is inlined where, at an offset from the start of the code of a compiled method (nmethod):
@@ -43,9 +41,6 @@ struct hotspot_stream {
 
 /* Reads an unsigned number of up to 5 bytes (UNSIGNED5 in HotSpot). 0, -ESTALE or an error of reading. */
 int hotspot_stream_int(struct hotspot_stream *stream, uint32_t *ret);
-
-/* The most lines of a method that are kept. */
-#define HOTSPOT_MAX_LINES 8192
 
 struct hotspot_line {
 	uint16_t bci, line;

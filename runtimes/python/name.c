@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "runtimes/python/python.h"
-
-/* Longer line tables are not read: all of the function has its first line then. */
-#define MAX_LINES (1U << 20)
 
 /*
  * The state of a string (PyASCIIObject.state), from its kind on: bytes of a character, and whether it
@@ -198,7 +196,7 @@ int python_read_code(const void *layout, const struct dp_runtime_frame *frame,
 		err = find_lines(&r, frame->code, &lines, &size);
 	if (err < 0)
 		return err;
-	size = size <= MAX_LINES ? size : 0;
+	size = size <= PYTHON_MAX_LINES ? size : 0;
 	code = calloc(1, sizeof(*code) + size);
 	if (!code)
 		return -ENOMEM;

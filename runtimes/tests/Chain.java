@@ -11,7 +11,13 @@ import java.util.function.LongUnaryOperator;
 
 public class Chain {
 	static volatile long sink;
+	/* Do virtual threads wait before they compute? */
+	static boolean parks;
 	static final List<String> results = new ArrayList<>();
+	/* A step of a plan: more frames than are brought back from the heap at once. */
+	static final int DEEP = 10;
+	/* A step that keeps a virtual thread on its carrier until JDK 24 */
+	static final int LOCKED = 6;
 
 	final int[] plan;
 	final double seconds;
@@ -35,9 +41,16 @@ public class Chain {
 		}
 	}
 
+	/* Afterwards only the innermost frames of a virtual thread are on a stack. */
+	static void park() {
+		if (parks)
+			LockSupport.parkNanos(1000000);
+	}
+
 	long leaf() {
 		if (mark == null)
 			return sink + 1;
+		park();
 		StackTraceElement[] frames = Thread.currentThread().getStackTrace();
 		long began = System.nanoTime(), end = began + (long)(seconds * 1e9), total = 0;
 		while (System.nanoTime() < end)
@@ -55,6 +68,7 @@ public class Chain {
 	static long ringD(int n) { return n <= 0 ? sink : ringA(n - 1) - 3; }
 
 	long storm() {
+		park();
 		StackTraceElement[] frames = Thread.currentThread().getStackTrace();
 		long began = System.nanoTime(), end = began + (long)(seconds * 1e9), total = 0;
 		while (System.nanoTime() < end)
@@ -78,6 +92,7 @@ public class Chain {
 		case 6: return locked(at + 1);
 		case 7: return caught(at + 1);
 		case 8: return operated(x -> go(at + 1) + x);
+		case DEEP: return recursion(at + 1, 150);
 		default: return listed(at + 1);
 		}
 	}
@@ -143,12 +158,24 @@ public class Chain {
 		return (Thread)builders.getMethod("unstarted", Runnable.class).invoke(builder, body);
 	}
 
-	/* usage: Chain SEED SECONDS [litter|virtual]... */
+	static int[] makePlan(Random random) {
+		int[] plan = random.ints(8, 0, DEEP).toArray();
+		if (!parks)
+			return plan;
+		plan[0] = DEEP;
+		for (int i = 0; i < plan.length; i++)
+			if (plan[i] == LOCKED)
+				plan[i] = 0;
+		return plan;
+	}
+
+	/* usage: Chain SEED SECONDS [litter|virtual|parks]... */
 	public static void main(String[] arguments) throws Exception {
 		Random random = new Random(Long.parseLong(arguments[0]));
 		double seconds = Double.parseDouble(arguments[1]);
 		List<String> ways = Arrays.asList(arguments).subList(2, arguments.length);
 		boolean isVirtual = ways.contains("virtual");
+		parks = ways.contains("parks");
 		if (ways.contains("litter")) {
 			Thread thread = new Thread(Chain::litter);
 			thread.setDaemon(true);
@@ -156,7 +183,7 @@ public class Chain {
 		}
 		List<Thread> threads = new ArrayList<>();
 		for (int t = 0; t < 2; t++) {
-			int[] plan = random.ints(8, 0, 10).toArray();
+			int[] plan = makePlan(random);
 			Runnable body = () -> {
 				new Chain(plan, seconds, "cold").go(0);
 				Chain warm = new Chain(plan, seconds, null);

@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares many stacks of each language with chains of calls that are known.
 
-usage: check_chains.py [--samples N] [--seconds S] [--seed N] [--write] DWARFPROF [LANGUAGE...]
+usage: check_chains.py [--samples N] [--seconds S] [--seed N] [--jobs N] [--write] DWARFPROF [LANGUAGE...]
 
 Runs what check_python.py, check_node.py, check_hotspot.py and check_scripts.py compare, with a new random program each
-time, for S seconds, in turn with each interpreter, JVM and mode that they know on this machine, until there are
-N samples of each language. Prints a table, and with --write puts it into docs/ACCURACY.md. Fails if a stack is wrong,
-or if fewer are complete or have the whole chain, with all lines, than COMPLETE and WHOLE.
+time, with each interpreter, JVM and mode that they know on this machine, again until there are N samples of each
+language. A program computes for S seconds in each of its chains; else time and rate are such that one round of all
+should be enough. Prints a table, and with --write puts it into docs/ACCURACY.md. Fails if a stack is wrong, or if fewer
+are complete or have the whole chain, with all lines, than COMPLETE and WHOLE.
 """
 import argparse
 import collections
+import concurrent.futures
+import math
 import os
 import random
 import shutil
@@ -28,6 +31,11 @@ import figures  # noqa: E402
 
 COMMAND = "runtimes/tests/check_chains.py"
 PAGE = os.path.join(ROOT, "docs/ACCURACY.md")
+MAX_HZ = 2999
+# A JVM that has just started is not known yet.
+LEAST_SECONDS = 1
+MARGIN = 1.2
+MAX_ROUNDS = 20
 COMPLETE = 0.99
 WHOLE = 0.98
 # Between safepoints, nothing says which functions are inlined.
@@ -36,7 +44,8 @@ HEAD = ["language", "samples", "complete", "whole chain", "unnamed", "wrong"]
 FIBERS = ", in fibers"
 JAVA_SOURCE = os.path.join(HERE, "Chain.java")
 
-Row = collections.namedtuple("Row", "name measure targets whole")
+# chains: how many a program computes for some seconds each, one after another or in threads
+Row = collections.namedtuple("Row", "name measure targets whole chains")
 
 
 def java_targets(is_inlined):
@@ -47,37 +56,45 @@ def java_targets(is_inlined):
 def rows():
     """What there is of each language on this machine."""
     node = shutil.which("node")
-    found = [Row("Python", check_python.measure, check_python.find_pythons(), WHOLE),
+    found = [Row("Python", check_python.measure, check_python.find_pythons(), WHOLE, 1),
              Row("JavaScript", check_node.measure,
-                 [(os.path.realpath(node), mode) for mode in check_node.MODES] if node else [], WHOLE),
-             Row("Java", check_hotspot.measure, java_targets(False), WHOLE),
-             Row("Java, inlined", check_hotspot.measure, java_targets(True), WHOLE_INLINED)]
+                 [(os.path.realpath(node), mode) for mode in check_node.MODES] if node else [], WHOLE, 1),
+             Row("Java", check_hotspot.measure, java_targets(False), WHOLE, 6),
+             Row("Java, inlined", check_hotspot.measure, java_targets(True), WHOLE_INLINED, 6)]
     for name in ("Ruby", "PHP", "Perl"):
         targets = [language for language in check_scripts.LANGUAGES if language.name == name.lower() and shutil.which(name.lower())]
         fibers = [language for language in targets if language.main == check_scripts.RUBY_IN_FIBER]
-        found += [Row(name, check_scripts.measure, [language for language in targets if language not in fibers], WHOLE),
-                  Row(name + FIBERS, check_scripts.measure, fibers, WHOLE)]
+        found += [Row(name, check_scripts.measure, [language for language in targets if language not in fibers], WHOLE, 1),
+                  Row(name + FIBERS, check_scripts.measure, fibers, WHOLE, 1)]
     return [row for row in found if row.targets]
+
+
+def seconds_and_hz(row, args):
+    n_chains = row.chains * len(row.targets)
+    seconds = args.seconds or max(LEAST_SECONDS, args.samples / MAX_HZ / n_chains)
+    return seconds, min(MAX_HZ, math.ceil(MARGIN * args.samples / seconds / n_chains))
 
 
 def measure(row, args):
     """The counts of so many samples."""
-    counts, draw, turn = collections.Counter(), random.Random(args.seed), 0
-    while counts["samples"] < args.samples or turn < len(row.targets):
-        target = row.targets[turn % len(row.targets)]
-        counts.update(row.measure(args.dwarfprof, target, draw.randrange(1 << 30), args.seconds))
-        turn += 1
-        print(f"  {row.name}, {turn} runs: {dict(counts)}", flush=True)
-        if turn > 20 * len(row.targets) and not counts["samples"]:
-            break
+    counts, draw = collections.Counter(), random.Random(args.seed)
+    seconds, hz = seconds_and_hz(row, args)
+    for module in (check_hotspot, check_node, check_python, check_scripts):
+        module.HZ = str(hz)
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for number in range(1, MAX_ROUNDS + 1):
+            runs = [pool.submit(row.measure, args.dwarfprof, target, draw.randrange(1 << 30), seconds) for target in row.targets]
+            for run in runs:
+                counts.update(run.result())
+            print(f"  {row.name}, {number} times {len(runs)} runs: {dict(counts)}", flush=True)
+            if counts["samples"] >= args.samples:
+                break
     return counts
 
 
-def is_good(row, counts):
+def is_good(row, counts, args):
     n = counts["samples"]
-    # Native frames of a fiber end where it was begun.
-    complete = 0 if row.name.endswith(FIBERS) else COMPLETE
-    return n > 0 and counts["wrong"] == 0 and counts["complete"] >= complete * n and counts["whole"] >= row.whole * n
+    return n >= args.samples and counts["wrong"] == 0 and counts["complete"] >= COMPLETE * n and counts["whole"] >= row.whole * n
 
 
 def cells(row, counts):
@@ -90,8 +107,9 @@ def cells(row, counts):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--samples", type=int, default=20000)
-    parser.add_argument("--seconds", type=float, default=6)
+    parser.add_argument("--seconds", type=float)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--write", action="store_true")
     parser.add_argument("dwarfprof")
     parser.add_argument("languages", nargs="*")
@@ -102,7 +120,7 @@ def main():
     measured = [(row, measure(row, args)) for row in rows() if not args.languages or row.name in args.languages]
     table = figures.table(HEAD, [cells(*one) for one in measured])
     print(table)
-    bad = [row.name for row, counts in measured if not is_good(row, counts)]
+    bad = [row.name for row, counts in measured if not is_good(row, counts, args)]
     if args.write and not bad:
         figures.write(PAGE, COMMAND, "\n\n" + table + "\n" + figures.origin())
     if bad:

@@ -15,7 +15,8 @@ must have its files, also in a run of a class that has no lines.
 
 With each collector of objects, a thread allocates so that they are moved all the time.
 Virtual threads have one carrier, so that it is known which of them it runs; what runs them there is left out on both
-sides. They are not parked: then most of their frames are in the heap, and not on the carrier's stack.
+sides. When one has waited (PARKED), most of its frames remain in the heap until they are returned to. A stack without
+these (with ZGC) must not be complete, and has to have the innermost ones of the list.
 
 Each JVM runs interpreted, compiled by C1, by C2, and with both, without inlining: SHARE of samples have
 to be whole and complete. With its default flags, and with descriptions between safepoints, functions that
@@ -62,6 +63,12 @@ MODES = {
 }
 # Each collector of objects that a JVM has, while it moves them.
 COLLECTORS = ("Serial", "Parallel", "G1", "Z", "Shenandoah")
+PARKED = {
+    "parked": ["-XX:-Inline"],
+    "parked, interpreted": ["-Xint"],
+    "parked, whole references": ["-XX:-Inline", "-XX:-UseCompressedOops"],
+    "parked, ZGC": ["-XX:-Inline", "-XX:+UseZGC"],
+}
 # Virtual threads on one carrier.
 ONE_CARRIER = ["-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1"]
 FIRST_VIRTUAL = 21
@@ -69,7 +76,11 @@ Mode = collections.namedtuple("Mode", "name flags arguments")
 ALL = [*(Mode(name, flags, ()) for name, flags in MODES.items()),
        *(Mode(name + "GC", ["-XX:-Inline", "-XX:+UnlockExperimentalVMOptions", f"-XX:+Use{name}GC", "-Xmx96m"], ("litter",))
          for name in COLLECTORS),
-       Mode("virtual", ["-XX:-Inline", *ONE_CARRIER], ("virtual",))]
+       Mode("virtual", ["-XX:-Inline", *ONE_CARRIER], ("virtual",)),
+       *(Mode(name, flags + ONE_CARRIER, ("virtual", "parks")) for name, flags in PARKED.items())]
+# How stacks end without those frames, and what stands in front of them.
+IN_HEAP = "frames_in_heap"
+BARRIER = "[StubRoutines (continuation"
 # What a carrier runs a virtual thread by, and what that begins with; and the name of the carrier.
 CARRIER = re.compile(r"java\.util\.concurrent\.|java\.lang\.(Virtual)?Thread|jdk\.internal\.|java\.lang\.invoke\.|java\.lang\.Base")
 CARRIER_NAME = "ForkJoinPool-1-"
@@ -144,9 +155,11 @@ def callers_places(sample, window):
     frames = [f for f in sample["user_stack"] if f["kind"] == "java" and not f["symbol"].startswith("[")]
     if window["is_virtual"]:
         frames = frames[:len(frames) - n_carried([f["symbol"] for f in frames])]
-    n = len(window["lines"]) - 1
-    lines = [(f["line"], line) for f, line in zip(frames[-n:], window["lines"][-n:]) if 0 < line <= MAX_LINE]
-    return lines, [(f["file"], file) for f, file in zip(frames[-n:], window["files"][-n:])]
+    names = [plain(f["symbol"]) for f in frames]
+    first = next(i for i in range(len(names) + 1) if names[i:] == window["frames"][:len(names) - i])
+    callers = frames[first + 1:]
+    lines = [(f["line"], line) for f, line in zip(callers, window["lines"][1:]) if 0 < line <= MAX_LINE]
+    return lines, [(f["file"], file) for f, file in zip(callers, window["files"][1:])]
 
 
 def is_part(frames, chain):
@@ -155,8 +168,8 @@ def is_part(frames, chain):
     return all(f in rest for f in frames)
 
 
-def judge(frames, window, inlines):
-    """whole, part, unloaded (what there is of it is a part) or wrong"""
+def judge(frames, window, inlines, is_cut=False):
+    """whole (if it is cut: as far as it goes), part, unloaded (what there is of it is a part) or wrong"""
     ring = 0
     if UNLOADED in frames:
         known = [f for f in frames if f != UNLOADED]
@@ -168,7 +181,7 @@ def judge(frames, window, inlines):
         if any(caller not in RING[f] for f, caller in zip(frames, callers)) and not inlines:
             return "part" if set(callers) <= set(RING) | {"Chain.storm"} else "wrong"
     rest = frames[ring:]
-    if rest == window["frames"]:
+    if rest == (window["frames"][:len(rest)] if is_cut else window["frames"]):
         return "whole"
     return "part" if is_part(rest, window["frames"]) else "wrong"
 
@@ -187,7 +200,7 @@ class Run:
     def __init__(self, options, home, mode, folder):
         self.options, self.mode, self.folder = options, mode.name, folder
         self.name = f"{version_of(home)}, {mode.name}"
-        self.is_virtual = "virtual" in mode.arguments
+        self.is_virtual, self.parks = "virtual" in mode.arguments, "parks" in mode.arguments
         self.java = [home + "/bin/java", *HIDDEN, *mode.flags]
         self.program = ["-cp", folder, "Chain", str(options.seed)]
         self.arguments = mode.arguments
@@ -222,7 +235,11 @@ class Run:
         counts = collections.Counter()
         for sample, window in self.samples(seconds):
             frames = java_frames(sample, self.is_virtual)
-            verdict = judge(frames, window, self.mode in INLINING)
+            is_cut = self.parks and sample["outcome"] == IN_HEAP
+            verdict = judge(frames, window, self.mode in INLINING, is_cut)
+            # Without any, the JVM is not known yet.
+            if self.parks and sample["outcome"] == "complete" and frames and frames[-1] not in (window["frames"][-1], UNLOADED):
+                verdict = "wrong"
             if (verdict == "wrong" and self.mode == "described" and is_in_its_caller(sample) and
                     judge(frames[1:], window, True) != "wrong"):
                 verdict = "misdescribed"
@@ -238,6 +255,8 @@ class Run:
             counts[verdict] += 1
             counts["samples"] += 1
             counts["complete"] += sample["outcome"] == "complete"
+            counts["cut"] += is_cut
+            counts["in heap"] += any((f["symbol"] or "").startswith(BARRIER) for f in sample["user_stack"])
             counts["rootless"] += not is_rooted(sample)
             if verdict == "wrong" or (self.options.show and verdict == "part"):
                 self.show(sample, window)
@@ -249,15 +268,17 @@ class Run:
             n, complete, rootless = counts["samples"], counts["complete"], counts["rootless"]
             wanted = 0 if self.mode in INLINING else SHARE
             right = counts["wrong"] == 0 and rootless == 0
+            may_be_cut = self.mode == "parked, ZGC"
             lines = counts["lines"] / max(counts["lines"] + counts["no lines"], 1)
             good = (right and n >= MIN_SAMPLES and lines >= SHARE and counts["whole"] >= wanted * n and
-                    counts["unloaded"] <= (1 - SHARE) * n and complete >= COMPLETE * n)
+                    counts["unloaded"] <= (1 - SHARE) * n and complete + may_be_cut * counts["cut"] >= COMPLETE * n and
+                    counts["in heap"] >= self.parks * MIN_SAMPLES)
             if good or not right:
                 break
         print(f"{self.name}: {n} samples, {100 * complete / max(n, 1):.1f} % complete, "
               f"{100 * counts['whole'] / max(n, 1):.1f} % whole, "
               f"{100 * lines:.1f} % of lines, {counts['unloaded']} unloaded, {counts['misdescribed']} misdescribed, "
-              f"{counts['wrong']} wrong, "
+              f"{counts['in heap']} with frames in the heap, {counts['cut']} without, {counts['wrong']} wrong, "
               f"{rootless} without a root{'' if good else ': FAILED'}", flush=True)
         return good
 

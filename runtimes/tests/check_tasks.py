@@ -28,9 +28,9 @@ import fetched
 FETCHED = ("python3.14", "python3.15")
 OLD = "/usr/bin/python3"
 TASK = re.compile(r"\[task .*\]")
-SAID = "no tasks: CPython tells from 3.14 on where they are"
-SAID_NO_PYTHON = "no tasks: it has no CPython that is known"
-SAID_NO_ASYNCIO = "no tasks: it has no asyncio that tells where they are"
+SAID = "no tasks: they need CPython 3.14 or later"
+SAID_NO_PYTHON = "no tasks: it runs no known CPython"
+SAID_NO_ASYNCIO = "no tasks: asyncio is not loaded, or does not publish them"
 
 PROGRAM = '''\
 import asyncio, json, os, sys, threading, types

@@ -406,17 +406,23 @@ Test(drain, reports_who_is_still_blocked)
 	run(true);
 	cr_assert_eq(n_reported, 0);
 	blocked[0] = (struct dp_blocked){ .tid = tid, .since_ns = now - 300 * MS, .weight = 2 };
-	blocked[1] =
-		(struct dp_blocked){ .tid = tid + 1, .since_ns = now, .weight = 3, .is_lost = 1 };
+	blocked[1] = (struct dp_blocked){
+		.tid = tid + 1, .since_ns = now, .weight = 3, .lost = DP_LOST_FULL
+	};
 	blocked[2] = (struct dp_blocked){ .tid = tid + 2, .since_ns = now };
+	blocked[3] = (struct dp_blocked){
+		.tid = tid + 3, .since_ns = now, .weight = 1, .lost = DP_LOST_BUSY
+	};
 	blocked_ns[0] = 300 * MS;
 	blocked_ns[1] = 7;
-	n_blocked = 3;
+	blocked_ns[3] = 5;
+	n_blocked = 4;
 	cr_assert_eq(drain_finish_off_cpu(&drain, now), 0);
 	cr_assert_eq(n_reported, 1);
 	cr_assert_eq(reported[0].sample.value_ns, 300 * MS);
-	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 1 &&
-		  drain.totals.lost_by[LOST_RINGS_FULL] == 1 && drain.totals.lost_ns == 21);
+	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 2 &&
+		  drain.totals.lost_by[LOST_RINGS_FULL] == 1 &&
+		  drain.totals.lost_by[LOST_NESTED] == 1 && drain.totals.lost_ns == 26);
 }
 
 /* A slow reader of reports holds up nothing; the lost samples are counted. */
@@ -424,9 +430,7 @@ Test(drain, counts_what_reports_have_no_room_for)
 {
 	const uint64_t *by = last_totals.lost_by;
 
-	losses = (struct session_losses){
-		.full = 5, .nested = 10, .missed = 20, .unreadable = 40, .time_ns = 1000
-	};
+	losses = (struct session_losses){ 5, 10, 20, 40, 80, .time_ns = 1000 };
 	is_full = true;
 	add_sample(0, now - 100 * MS);
 	run(true);
@@ -434,9 +438,9 @@ Test(drain, counts_what_reports_have_no_room_for)
 	add_sample(0, now - 90 * MS);
 	run(true);
 	cr_assert_eq(n_reported, 1);
-	cr_assert(last_totals.lost == 76 && last_totals.lost_ns == 1020);
+	cr_assert(last_totals.lost == 156 && last_totals.lost_ns == 1020);
 	cr_assert(by[LOST_RINGS_FULL] == 5 && by[LOST_REPORTS_FULL] == 1 && by[LOST_NESTED] == 10 &&
-		  by[LOST_MISSED] == 20 && by[LOST_UNREADABLE] == 40);
+		  by[LOST_MISSED] == 20 && by[LOST_UNREADABLE] == 40 && by[LOST_UNTRACKED] == 80);
 	cr_assert_eq(last_totals.samples, 1);
 }
 

@@ -74,7 +74,7 @@ static void set_up(void)
 	filter_init(&filter);
 	cr_assert_eq(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder), 0);
 	cr_assert_eq(drain_init(&drain, NULL, NULL, &table, &filter, unwinder, NULL, NULL), 0);
-	value_labels_init(&values, NULL, 0, NULL);
+	value_labels_init(&values, NULL, 0);
 	drain.spans.name = "f";
 	drain.spans.min_ns = MIN_NS;
 	drain.spans.code = &code;
