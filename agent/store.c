@@ -236,7 +236,8 @@ static void make_room(struct store *s, uint64_t now_real_ns)
 		if (!remove_kept(s, &s->kept[i]))
 			s->kept[n++] = s->kept[i];
 	}
-	memmove(s->kept + n, s->kept + i, (s->n_kept - i) * sizeof(*s->kept));
+	if (s->n_kept > i)
+		memmove(s->kept + n, s->kept + i, (s->n_kept - i) * sizeof(*s->kept));
 	s->n_kept -= i - n;
 	say_removals(s);
 }
