@@ -152,10 +152,10 @@ static __always_inline int hotspot_blob(struct walk *w, const struct dp_hotspot 
 	return 0;
 }
 
-/* jit_is_return(), also of the barrier, which is behind no call. */
-PORT_GLOBAL int hotspot_is_return(struct walk *w, __u64 at)
+/* jit_is_return(), also of the barrier, which is behind no call. Inlined: calls have little stack left. */
+static __always_inline int hotspot_is_return(struct walk *w, __u64 at)
 {
-	return w && (jit_is_return(w, at) || thaw_is_barrier(w));
+	return jit_is_return(w, at) || thaw_is_barrier(w);
 }
 
 /* Leaves a frame to which fp points. sp_at: where the caller's stack pointer is; 0: above it. */
