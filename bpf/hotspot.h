@@ -10,7 +10,7 @@
  */
 
 #include "bpf/frame_code.h"
-#include "bpf/jit.h"
+#include "bpf/thaw.h"
 
 /* The most steps from a segment to its block's first one: enough for code of 2 MiB. */
 #define HOTSPOT_HOPS 64
@@ -20,17 +20,6 @@
 #define HOTSPOT_STUB_FRAME 4096
 /* Words. */
 #define HOTSPOT_MAX_FRAME 65536
-
-static __always_inline const struct dp_hotspot *hotspot_of(struct walk *w)
-{
-	const struct dp_snapshot *snapshot = port_pool(w, w->in.snapshot_cell);
-
-	if (!snapshot || snapshot->hotspot == 0)
-		return NULL;
-	return port_pool(w, w->in.snapshot_cell + snapshot->hotspot);
-}
-
-#include "bpf/thaw.h"
 
 /* Goes from a segment towards its block's first one. Returns 1 there, or where the search ends. */
 static long hotspot_hop(__u32 i, void *ctx)

@@ -11,6 +11,8 @@
  * What is read need not be sound, and objects may be moved meanwhile.
  */
 
+#include "bpf/jit.h"
+
 /*
  * At the stack's entry of a virtual thread (ContinuationEntry), the second word leads to its Continuation, or
  * the third one (JDK 25). No table of the JVM says so, but what that leads to has to be a StackChunk.
@@ -21,6 +23,16 @@
 #define THAW_CHUNKS 4
 /* Words. */
 #define THAW_MAX_CHUNK (1U << 24)
+
+/* The JVM of the walked process; NULL: it has none. */
+static __always_inline const struct dp_hotspot *hotspot_of(struct walk *w)
+{
+	const struct dp_snapshot *snapshot = port_pool(w, w->in.snapshot_cell);
+
+	if (!snapshot || snapshot->hotspot == 0)
+		return NULL;
+	return port_pool(w, w->in.snapshot_cell + snapshot->hotspot);
+}
 
 /* True in the stubs that bring frames back. */
 static __always_inline int thaw_has(const struct dp_hotspot *h, __u64 pc)

@@ -4,9 +4,9 @@
 #include <bpf/libbpf.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/cond.h"
 #include "base/signals.h"
 #include "limits/limits.h"
 #include "log/clock.h"
@@ -90,13 +90,12 @@ static void start_thread(struct removal *r)
 static bool wait_for_threads(struct removal *r)
 {
 	uint64_t end_ns = clock_now_ns() + REMOVAL_PATIENCE_NS;
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	bool has_ended;
 	int err = 0;
 
 	pthread_mutex_lock(&r->lock);
 	while (r->n_threads > 0 && err == 0)
-		err = pthread_cond_timedwait(&r->ended, &r->lock, &end);
+		err = cond_wait_until(&r->ended, &r->lock, end_ns);
 	has_ended = r->n_threads == 0;
 	r->is_awaited = false;
 	leave(r);
@@ -117,7 +116,6 @@ bool removal_run(const struct removal_links *links)
 {
 	struct removal *r = calloc(1, sizeof(*r));
 	size_t n = links->n_links + links->n_fds;
-	pthread_condattr_t monotonic;
 
 	if (!r) {
 		remove_here(links);
@@ -125,10 +123,7 @@ bool removal_run(const struct removal_links *links)
 	}
 	*r = (struct removal){ .left = *links, .is_awaited = true };
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->ended, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&r->ended);
 	for (size_t i = 0; i < n && i < N_THREADS; i++)
 		start_thread(r);
 	return wait_for_threads(r);

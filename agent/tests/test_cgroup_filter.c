@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "agent/tests/made_proc.h"
 #include "limits/limits.h"
 #include "report/sample.h"
 
@@ -37,16 +38,7 @@ TestSuite(cgroup_filter, .init = set_up, .fini = tear_down);
 
 static void move(int pid, const char *cgroup)
 {
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%d", proc, pid);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/%d/cgroup", proc, pid);
-	file = fopen(path, "w");
-	cr_assert(file);
-	fprintf(file, "1:name=systemd:/other\n0::%s\n", cgroup);
-	fclose(file);
+	made_proc_put_cgroup(proc, pid, "1:name=systemd:/other\n", cgroup);
 }
 
 static void end(int pid)
