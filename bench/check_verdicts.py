@@ -252,6 +252,8 @@ class Peers(unittest.TestCase):
     def test_one_was_not_measured(self):
         self.to_peers["lightswitch"] = None
         self.assertEqual(self.peers(), ["met", "not measured", "met"])
+        self.to_peers["profile-bee"] = {"median": 0.5, "low": 0.5, "high": 0.5, "runs": 5}
+        self.assertEqual(self.peers(), ["met", "missed", "met"], "whatever the other one takes")
 
     def test_one_that_knows_no_new_process(self):
         del self.to_peers[verdicts.SID]
