@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "limits/limits.h"
 #include "log/clock.h"
@@ -49,40 +48,8 @@ void drain_done(struct drain *d)
 	spans_done(&d->spans);
 	kept_memory_done(&d->memory);
 	runtime_join_done(&d->runtime_join);
-	free(d->unknown_pids);
+	unknown_pids_done(&d->unknown_pids);
 	free(d->frames);
-}
-
-/* Notes the PID of an unknown process that may have mappings. */
-static int note_unknown_pid(struct drain *d, const struct dp_sample *sample)
-{
-	const struct process *p = process_table_find(d->table, (pid_t)sample->pid);
-
-	if ((p && p->left == TIME_NEVER) || sample->outcome == DP_NO_USER_STACK ||
-	    sample->outcome == DP_COMPAT_MODE)
-		return 0;
-	if (array_reserve(d->unknown_pids, d->n_unknown_pids, d->unknown_pids_size) < 0)
-		return -ENOMEM;
-	d->unknown_pids[d->n_unknown_pids++] = (pid_t)sample->pid;
-	return 0;
-}
-
-/* Adds these processes, once the records that may report them were read. */
-static int take_in_unknown_pids(struct drain *d, uint64_t now)
-{
-	bool found = false;
-	int err = 0;
-
-	if (d->n_unknown_pids > 0)
-		d->hurried_ns = now;
-	for (size_t i = 0; err >= 0 && i < d->n_unknown_pids; i++) {
-		err = process_table_meet(d->table, d->unknown_pids[i], now);
-		found |= err > 0;
-	}
-	d->n_unknown_pids = 0;
-	if (err < 0)
-		return err;
-	return found ? process_table_publish(d->table, now) : 0;
 }
 
 /*
@@ -107,7 +74,8 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 		return go_on(d, sample->time_ns);
 	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= VERIFY_MAX_WAITING)
 		copy = stack_copy_free(copy);
-	if (note_unknown_pid(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
+	if (unknown_pids_note(&d->unknown_pids, d->table, sample) < 0 ||
+	    queue_add_sample(&d->queue, named, size, copy) < 0)
 		return -ENOMEM;
 	steal_ptr(copy);
 	return go_on(d, sample->time_ns);
@@ -537,8 +505,10 @@ int drain_run(struct drain *d, bool final)
 	has_settled |= err == 0 && process_lists_apply(d->table);
 	if (has_settled)
 		err = settle(d);
-	if (err == 0)
-		err = take_in_unknown_pids(d, now);
+	if (err == 0 && d->unknown_pids.n > 0) {
+		d->hurried_ns = now;
+		err = unknown_pids_take_in(&d->unknown_pids, d->table, now);
+	}
 	if (err < 0)
 		return err;
 	verify_queue_collect(d->verify);

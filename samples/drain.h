@@ -19,6 +19,7 @@
 #include "samples/queue.h"
 #include "samples/runtime_join.h"
 #include "samples/spans.h"
+#include "samples/unknown_pids.h"
 #include "samples/unwinder.h"
 #include "samples/verify_queue.h"
 
@@ -68,9 +69,7 @@ struct drain {
 	uint64_t swept_ns, forgot_ns;
 	/* Stacks whose samples have not arrived yet */
 	struct copies copies;
-	/* Unknown processes with samples */
-	pid_t *unknown_pids;
-	size_t n_unknown_pids, unknown_pids_size;
+	struct unknown_pids unknown_pids;
 	struct drain_boundary boundary; /* not reached yet */
 	/* The resolved frames of one sample */
 	struct frame *frames;
