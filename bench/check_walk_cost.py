@@ -5,7 +5,7 @@
 usage: check_walk_cost.py WALK_COST DIRECTORY
 
 None of the directory's inputs (bench/walk_cost.c) may take much longer than the one that has only plain
-operations. Prints the longest.
+operations, or longer than a sample may. Prints the longest.
 """
 import os
 import subprocess
@@ -14,6 +14,8 @@ import sys
 PLAIN = "operations"
 # What is not charged: the frames themselves, and what the caches do not have.
 MOST_TIMES = 2.5
+# Microseconds of a sample, in which its CPU does nothing else: on a server's CPU since 2018 two thirds of it are needed.
+MOST = 200
 # Others on the machine only make walks longer.
 ATTEMPTS = 5
 
@@ -30,7 +32,7 @@ def main(program, directory):
     for _ in range(ATTEMPTS):
         for name, walk in measure(program, directory).items():
             least[name] = min(walk, least.get(name, walk))
-        most = MOST_TIMES * least[PLAIN][0]
+        most = min(MOST, MOST_TIMES * least[PLAIN][0])
         wrong = [name for name, walk in least.items() if walk[0] > most]
         if not wrong:
             break

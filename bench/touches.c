@@ -24,7 +24,7 @@
 #define CODE(binary) (0x550000000000ULL + ((uint64_t)(binary) << 32))
 
 /* Programs like these are far from the limit. */
-#define MOST_COST (WALK_MAX_COST / 8)
+#define MOST_COST (WALK_MAX_COST / 3)
 
 /* The page in front of a mapping's start has its cookie, like the first page of a file. */
 #define COOKIE_BELOW 0xd00

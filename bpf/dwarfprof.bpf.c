@@ -251,10 +251,14 @@ static __always_inline bool has_room_for_copy(const struct dp_sample *sample)
 	return ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < dp_ring_size / 2;
 }
 
-static __always_inline bool is_late(enum dp_outcome outcome)
+/* True if user space is to finish the walk: it will have the tables, and time. */
+static __always_inline bool is_late(const struct walk *w)
 {
+	enum dp_outcome outcome = w->out.sample.outcome;
+
 	return outcome == DP_NO_PROCESS || outcome == DP_NO_MAPPING ||
-	       outcome == DP_TABLES_CHANGED || outcome == DP_CODE_CHANGED;
+	       outcome == DP_TABLES_CHANGED || outcome == DP_CODE_CHANGED ||
+	       (outcome == DP_WALK_LIMIT && !w->runtime.is_short);
 }
 
 /* Sends only the number of those frames that user space has from the previous sample. */
@@ -291,13 +295,12 @@ static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, i
 		/* Without room for a copy, user space has nothing to walk. */
 		w->out.sample.outcome = outcome == DP_WALKING ? DP_STACK_COPY_END : outcome;
 	}
-	if (!is_late(w->out.sample.outcome) && dp_unwind != DP_UNWIND_COPY) {
+	if (!is_late(w) && dp_unwind != DP_UNWIND_COPY) {
 		if (is_verified(s) && has_room_for_copy(&w->out.sample))
 			send_stack(s, DP_VERIFY_CHUNKS);
 		return;
 	}
-	if (is_late(w->out.sample.outcome) &&
-	    is_executing((const void *)bpf_get_current_task_btf())) {
+	if (is_late(w) && is_executing((const void *)bpf_get_current_task_btf())) {
 		w->out.sample.outcome = DP_NO_USER_STACK;
 		w->at.n_frames = 0;
 		w->out.sample.n_user = 0;

@@ -20,6 +20,7 @@
  *                                          known
  *   port_thread_base(w)                    base of the walked thread's local storage; 0: not known
  *   port_has_jit(w)                        frames of JIT compilers are left: hotspot.h, sljit.h
+ *   port_max_cost(w, normal)               the most that the walk may cost
  *   port_opaque(x)                         hide from the compiler how x was computed
  *   PORT_GLOBAL                            for a function that is to be verified on its own
  *

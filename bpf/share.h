@@ -22,13 +22,13 @@
 
 #define SHARE_WINDOW_NS 1000000000ULL
 #define SHARE_MAX_NS 20000000 /* of SHARE_WINDOW_NS, on each CPU */
-#define SHARE_FREE_COST 8192  /* operations, as in WALK_MAX_COST */
+#define SHARE_FREE_COST 3584  /* operations, as in WALK_MAX_COST */
 #define SHARE_FREE_CHUNKS DP_COPY_CHUNKS
 #define SHARE_MOST_NS 1000000 /* of one walk: programs of uprobes may be preempted meanwhile */
 #define SHARE_SLOTS 8         /* a power of two */
 
 /* To copy a chunk of the stack takes as long as so many operations. */
-#define SHARE_CHUNK_COST 256
+#define SHARE_CHUNK_COST 112
 
 /*
  * The most chunks to be copied after a walk of this cost, of so many: both together take as long as a walk

@@ -37,11 +37,12 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
  * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
  * expensive; while a sample is taken, its CPU does nothing else. The unit is one operation of an
  * expression, 5 to 30 ns. Each cost is at least what it takes (bench/walk_cost.c): else walks that do
- * much of one thing would take longer than others. Real programs need a tenth of the limit at most
- * (bench/touches.c), and a thousand large frames are within it.
+ * much of one thing would take longer than others. Real programs need a quarter of the limit at most
+ * (bench/touches.c). What is left of a stack that needs more, user space walks in a copy
+ * (samples/unwinder.h), at UNWINDER_TIMES the cost.
  */
-#define WALK_MAX_COST 20480
-#define WALK_FREE_PAGES 256    /* of the stack */
+#define WALK_MAX_COST 7168
+#define WALK_FREE_PAGES 64     /* of the stack */
 #define WALK_COST_FRAME 4      /* that is left by walk_step() */
 #define WALK_COST_PROGRAM 4    /* without its operations */
 #define WALK_COST_RECOVER 4    /* of a register, without the search */
@@ -54,9 +55,9 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 
 /*
  * What is read beside the walk counts as well: labels, which are few, and frames of runtimes. For these there
- * is as much again: 1,024 frames of Python, which an honest thread may have, take 4,096 reads.
+ * is more: 1,024 frames of Python, which an honest thread may have, take 4,096 reads.
  */
-#define RUNTIME_MAX_COST (2 * WALK_MAX_COST)
+#define RUNTIME_MAX_COST (WALK_MAX_COST + 4096 * WALK_COST_PEEK)
 
 /* The verifier requires room for a whole label at any offset. */
 #define WALK_LABEL_SLACK (sizeof(struct dp_label) + 2 * (DP_LABEL_CUT + 1) + 6)
@@ -488,7 +489,7 @@ static __always_inline struct walk_trail *walk_trail(struct walk *w, __u32 n)
 /* True if the walk has cost too much to continue. */
 static __always_inline __u32 walk_is_over(const struct walk *w)
 {
-	return w->at.cost > WALK_MAX_COST;
+	return w->at.cost > port_max_cost(w, WALK_MAX_COST);
 }
 
 /* True if the frames of runtimes have cost too much to continue. */

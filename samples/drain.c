@@ -261,6 +261,12 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	return err < 0 ? err : off_cpu_add(&d->intervals, &sample, &calls);
 }
 
+/* The stack of a walk that would have taken too long in the kernel may be larger than its copy. */
+static bool is_further(const struct unwinder_result *walked, const struct unwinder_result *walk)
+{
+	return walked->outcome != DP_WALK_LIMIT || walk->n_frames > walked->n_frames;
+}
+
 /* Finishes a sample with the mappings of its process at its time. */
 static int report_late(struct drain *d, struct queued *q, struct process *p,
 		       const struct unwinder_result *walked)
@@ -271,11 +277,13 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 	bool late = false;
 	int err;
 
-	d->hurried_ns = d->read_ns;
+	if (walked->outcome != DP_WALK_LIMIT)
+		d->hurried_ns = d->read_ns;
 	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0) {
 		walk = crash ? crash_walk(d->unwinder, crash, q->copy, snapshot) :
 			       unwinder_walk(d->unwinder, q->copy, snapshot);
-		late = resolver_is_certain(d->table, p, q->sample, &walk, snapshot);
+		late = is_further(walked, &walk) &&
+		       resolver_is_certain(d->table, p, q->sample, &walk, snapshot);
 	}
 	if (!late)
 		walk = *walked;

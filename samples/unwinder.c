@@ -109,6 +109,7 @@ int unwinder_new(const struct pool *pool, enum dp_unwind unwind, unsigned int ma
 	if (!r)
 		return -ENOMEM;
 	r->port.read = read_memory;
+	r->port.times = UNWINDER_TIMES;
 	r->pool = pool;
 	r->walk.world.user = &r->port;
 	r->walk.in.unwind = unwind == DP_UNWIND_COPY ? DP_UNWIND_AUTO : unwind;

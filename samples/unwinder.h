@@ -12,11 +12,14 @@
 #include "process/snapshot.h"
 
 /*
- * Walks stacks in user space: of samples that met code whose tables were not in the kernel yet, and
- * for --unwind copy. It is the kernel's own walker (bpf/walk.h), run on the registers and the stack
+ * Walks stacks in user space: of samples that met code whose tables were not in the kernel yet, or whose
+ * walk would have taken longer there than a sample may, and for --unwind copy. It is the kernel's own walker (bpf/walk.h), run on the registers and the stack
  * in the sample.
  */
 struct unwinder;
+
+/* How many times as much a walk may cost here as in the kernel: WALK_MAX_COST in bpf/walk_state.h. */
+#define UNWINDER_TIMES 4
 
 /* Contiguous bytes of a stack. */
 struct stack_part {

@@ -262,7 +262,7 @@ static void recurse(uint64_t bottom, int n)
 Test(program, remembers_what_it_has_recovered)
 {
 	const unsigned int each = WALK_COST_FRAME + WALK_COST_PROGRAM + 5 + WALK_COST_RECOVER + 1;
-	const int n = 500;
+	const int n = 300;
 
 	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 }, { DP_OP_REGISTER, DP_RBX, 0, 0 },
 		{ DP_OP_CONSTANT, 0, 0, 0 }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD });
@@ -361,10 +361,31 @@ Test(program, ends_a_walk_through_too_many_functions)
 	cr_assert_leq(w->walk.at.cost, WALK_MAX_COST + at_once, "%u", w->walk.at.cost);
 }
 
-/* A stack of a thousand frames of a page each is no reason to end a walk. */
+/* In user space a walk may cost more. */
+Test(program, goes_on_where_it_may_cost_more)
+{
+	const uint32_t times = 3;
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
+	uint32_t n_frames;
+
+	for (int i = 1; i < DP_MAX_OPS; i++)
+		ops[i] = (struct dp_op){ DP_OP_ADD_CONSTANT, 0, 0, 0 };
+	world_program(w, 0, ops, DP_MAX_OPS);
+	expression_cfa(1, 0);
+	recurse(sp, 1500);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	n_frames = w->walk.at.n_frames;
+	w->port.times = times;
+	world_renumber(w, w->walk.in.snapshot + 1);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	cr_assert_gt(w->walk.at.n_frames, (n_frames - 1) * times);
+	cr_assert_lt(w->walk.at.n_frames, (n_frames + 1) * times);
+}
+
+/* A stack of a megabyte, in frames of a page each, is no reason to end a walk. */
 Test(program, ends_no_walk_for_its_size)
 {
-	const uint32_t n = 1000, n_by_fp = 1000, size = DP_USER_PAGE_SIZE;
+	const uint32_t n = 256, n_by_fp = 256, size = DP_USER_PAGE_SIZE;
 	uint64_t bottom = WORLD_STACK + 0x100;
 
 	world_rule(w, 1, (int32_t)size);
@@ -402,7 +423,7 @@ Test(program, ends_searches_that_take_too_long)
 /* Searches that begin before the limit end there. */
 Test(program, ends_searches_of_the_last_frame)
 {
-	const uint32_t n = 1000, each = WALK_MAX_COST / n - WALK_COST_FRAME - WALK_COST_PROGRAM;
+	const uint32_t n = 300, each = WALK_MAX_COST / n - WALK_COST_FRAME - WALK_COST_PROGRAM;
 	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
 
 	for (int i = 1; i < DP_MAX_OPS; i++)

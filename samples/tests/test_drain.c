@@ -149,6 +149,28 @@ Test(drain, finishes_walks)
 	cr_assert(drain.copies.n == 0 && drain.queue.n_copies == 0);
 }
 
+/*
+ * A walk that would have taken too long in the kernel goes on in the copy, if that has more of the stack than
+ * the kernel has seen.
+ */
+Test(drain, goes_on_where_a_walk_took_long)
+{
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+	const uint64_t beyond[8] = { STACK + 0x1000, 0x1024 };
+	struct named_sample *s;
+
+	add_late(now - 100 * MS, words)->sample.outcome = DP_WALK_LIMIT;
+	s = add_late(now - 90 * MS, beyond);
+	s->sample.outcome = DP_WALK_LIMIT;
+	s->sample.n_user = 2;
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert(reported[0].sample.late && reported[0].sample.n_user == 3);
+	cr_assert_eq(reported[0].sample.outcome, DP_CHAIN_END);
+	cr_assert(!reported[1].sample.late && reported[1].sample.n_user == 2);
+	cr_assert_eq(reported[1].sample.outcome, DP_WALK_LIMIT);
+}
+
 /* A sample that the kernel has walked up to its second frame, with a function of Java there. */
 static void add_late_java(const uint64_t words[8])
 {
