@@ -228,6 +228,12 @@ class Pages(unittest.TestCase):
         self.assertIn("\n| gcc | 99.0% |  |  | 49.5% | 2,000 |\n", summary)
         self.assertIn("The walks were not measured.", self.read("unwinding.md"))
 
+    def test_the_oldest_results_are_named(self):
+        newer = {"machine": {"commit": "ba9876543210", "time": "2026-01-03 03:04:05 UTC"}, "workloads": {}, "touched": []}
+        self.assertIn("Oldest: commit 0123456789ab, 2026-01-02.\n", list(page.summary(None, self.programs, newer)))
+        newer["machine"]["commit"] = "0123456789ab"
+        self.assertIn("Of commit 0123456789ab, 2026-01-02.\n", list(page.summary(None, self.programs, newer)))
+
     def test_runs_without_samples_have_no_figures(self):
         for run in self.programs["workloads"]["gcc"]["99"][verdicts.PERF_DWARF]:
             run["samples"] = 0
