@@ -11,8 +11,8 @@ struct span_counts {
 };
 
 /*
- * The threads and processes of which calls were kept that label samples, and had to make room for others. Looks
- * at all that are kept. 0 or a negative errno.
+ * Counts the threads and processes whose stored calls were evicted because a map was full. Walks both maps.
+ * 0 or a negative errno.
  */
 int span_counts_forgotten(const struct session *session, struct span_counts *ret);
 

@@ -82,9 +82,9 @@ static int prepare_session(struct profiler *p)
 }
 
 /*
- * Looks up the targets' files, for their tables to be made while the kernel verifies the programs. Who
- * may not load these is told so first; a filter tells the loaded ones what it learns of processes; and
- * probes of exceptions and allocations are put into files as these are read.
+ * Looks up the targets' files, so that their tables are made while the kernel verifies the programs. Not without
+ * permission to load these (that is reported first), not with a filter (it updates loaded maps), and not with
+ * probes of exceptions or allocations (which are attached as files are read).
  */
 static int look_ahead(struct profiler *p)
 {
