@@ -121,9 +121,9 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 		     struct binary **ret);
 
 /*
- * The same for a copy of what the process's compiler says of its code (elf/jit_object.h), which nobody
- * writes to any more. Addresses in the file are those in the process. It
- * goes with its last user. -EMFILE or -ENOSPC: the process's user has too many.
+ * The same for an immutable copy of what the process's JIT compiler says of its code (elf/jit_object.h). Addresses
+ * in the file are those in the process. It is freed with its last user. -EMFILE or -ENOSPC: the process's user has
+ * too many.
  */
 int binary_store_get_object(struct binary_store *store, pid_t pid, int fd, struct binary **ret);
 
@@ -142,10 +142,10 @@ static inline bool binary_is_pending(const struct binary *binary)
 	return binary->is_loading || (binary->table && binary->table->is_filling);
 }
 
-/* A sample has it: reports refer to its module. Says once that its runtime's version is not known. */
+/* A sample has hit it, so reports refer to its module. Warns once if its runtime's version is not known. */
 void binary_use(struct binary *binary);
 
-/* So has one of a process that has two other runtimes. Says once that the frames of this one are native. */
+/* The same in a process with two other runtimes. Warns once that this one's frames are shown as native. */
 void binary_tell_third(struct binary *binary, pid_t pid);
 
 /* Applies the results of finished jobs. True: something is no longer pending. */
