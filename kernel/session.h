@@ -67,7 +67,7 @@ struct session_needs {
 	unsigned int programs;      /* to load, bits by enum dp_event */
 	unsigned int levels;        /* the most walks in progress on a CPU: see DP_CPU_LEVELS */
 	unsigned int rings_per_cpu; /* 2: off-CPU samples and crashes have their own ones */
-	bool user_only;             /* none happens in the kernel */
+	bool user_only;             /* no event happens in the kernel */
 	bool has_several;           /* samples have the number of their event */
 	bool by_period;             /* samples stand for as many events as the kernel has counted */
 	bool has_values;            /* hits have values: session_set_arguments() */
@@ -100,13 +100,13 @@ struct session_options {
 	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
 	bool no_runtimes;      /* without the frames of languages' runtimes */
 	uint64_t table_memory; /* maximum size of the pool, in bytes */
-	/* Does the user want to end it, while probes are set? NULL: no */
+	/* Has the user interrupted it, while probes are being set? NULL: no */
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
 };
 
 /*
- * Makes a session of which nothing is loaded. Who is to fill the pool may know it, and has to wait for
+ * Makes a session without loaded programs. Users of the pool may take its address now, but must not fill it before
  * session_load().
  */
 void session_init(struct session *ret, const struct session_options *options);
@@ -118,7 +118,7 @@ void session_init(struct session *ret, const struct session_options *options);
  */
 int session_load(struct session *session, const struct session_options *options);
 
-/* Both. */
+/* session_init() and session_load(). */
 int session_open(struct session *ret, const struct session_options *options);
 void session_close(struct session *session);
 
@@ -158,20 +158,20 @@ int session_sample_uprobe(struct session *session, const struct uprobe_places *p
 /* With needs.has_times, if the places are returns: notes when their calls begin. As above. */
 int session_time_calls(struct session *session, const struct uprobe_places *places);
 /*
- * Of one of needs.label_probes: keeps the values of calls that begin at places, for samples of what they call.
- * code: of all probes' places, of which there are at most DP_MAX_SPAN_PLACES. As above.
+ * For one of needs.label_probes: stores the values of calls that begin at `places`, to label samples taken during
+ * them. code: the places of all probes, at most DP_MAX_SPAN_PLACES. Returns as above.
  */
 int session_label_calls(struct session *session, const struct uprobe_places *places,
 			const struct dp_span_places *code);
 /*
- * Before that, with needs.has_span_times: the places at which the calls return. Their cookies are those of
- * the calls' own places. As above.
+ * To be called before that, with needs.has_span_times: probes where the calls return, with the cookies of the calls'
+ * entries. Returns as above.
  */
 int session_end_calls(struct session *session, const struct uprobe_places *exits);
-/* The sum of what all CPUs have counted of these calls so far. 0 or a negative errno. */
+/* Sums the counts of these calls over all CPUs. 0 or a negative errno. */
 int session_span_times(const struct session *session, struct dp_span_times *ret);
 /*
- * Before that, with needs.has_values or label_probes: the values that are read there. A place's cookie
+ * To be called before that, with needs.has_values or label_probes: sets the lists of values to read. A place's cookie
  * is the number of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
  */
 int session_set_arguments(struct session *session, const struct dp_arguments *lists, size_t n);
@@ -185,12 +185,11 @@ int session_sample_exceptions(struct session *session);
 int session_sample_allocs(struct session *session);
 
 /*
- * Each piece of memory that is not given back, when sampling has ended. Stops with the first nonzero result
- * of fn, and returns it.
+ * Calls fn for each allocation that is still in use when sampling has ended, until fn returns nonzero; returns that.
  */
 int session_each_held(const struct session *session,
 		      int (*fn)(void *arg, const struct dp_held *held), void *arg);
-/* How many there were no room for. */
+/* How many allocations the map had no room for. */
 uint64_t session_held_full(const struct session *session);
 /*
  * Starts sampling a tracepoint or a function of the kernel. number: of the event among several, and

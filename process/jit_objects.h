@@ -11,9 +11,9 @@ struct process;
 struct process_table;
 
 /*
- * The code that compilers in a process describe to GDB: a list in its memory of ELF files, in its memory, too
- * (elf/jit_object.h). Copies of these become binaries, and the code mappings of them. The list is read when
- * the process is met, and again when samples are in code that is in no file.
+ * JIT code that a process describes to GDB, by a list of in-memory ELF files (elf/jit_object.h). Copies of these
+ * become binaries, with the code as their mappings. The list is read when the process is first seen, and again when
+ * samples hit code that is in no file.
  */
 struct jit_objects;
 
@@ -24,19 +24,19 @@ void jit_objects_meet(struct process *process, const struct mapping *mapping);
 void jit_objects_cover(struct process *process, const struct mapping *mapping);
 
 /*
- * Looks at the lists again if it is time, and maps code whose binaries are ready. To be called often. Beyond
- * `until`, it goes on with that the next time. True: more can be expected without new samples.
+ * Reads the lists again if it is time, and maps code whose binaries are ready. To be called often. Stops at `until`
+ * and continues at the next call. True: another call can make progress without new samples.
  */
 bool jit_objects_update(struct process_table *table, struct process *process, uint64_t now,
 			uint64_t until);
 
-/* Does so for all processes that are due, one after the other, beginning where it has stopped before. */
+/* Does so for all processes that are due, starting where the last call stopped. */
 bool jit_objects_update_all(struct process_table *table, uint64_t now, uint64_t until);
 
 /* Does so, and waits, not for long, for those that have not been looked at. */
 void jit_objects_settle(struct process_table *table);
 
-/* So many of the process's mappings, at most, are there because of them. NULL: none. */
+/* An upper bound of the process's mappings that are such code. NULL: 0. */
 size_t jit_objects_n_mappings(const struct jit_objects *objects);
 
 /* Of a child of the process, which has the same code and looks for itself. NULL: there is none. */

@@ -47,7 +47,7 @@ bool mapping_has_cookie(const struct mapping *mapping);
 /* Its address in the process. */
 uint64_t mapping_cookie_address(const struct mapping *mapping);
 
-/* A sample of a process has the binary of a snapshot's mapping. Says once what is not read of it. */
+/* A sample has hit the mapping's binary (binary_use(), binary_tell_third()). */
 void mapping_use(const struct mapping *mapping, pid_t pid);
 
 /* To be called when a copy of a mapping is made, or discarded. */

@@ -79,7 +79,7 @@ struct profiler_options {
 	uint64_t max_block_ns;
 	unsigned int
 		alloc_interval; /* of event_alloc, in bytes: as dp_alloc_interval (bpf/alloc.bpf.h) */
-	struct own_number numbers[EVENT_MAX]; /* of which each event may have one */
+	struct own_number numbers[EVENT_MAX]; /* at most one per event */
 	size_t n_numbers;
 	/* Probes whose calls label samples (label_probe.h), not with an event that is a probe */
 	const char *label_probes[DP_MAX_LABEL_PROBES];
@@ -109,8 +109,8 @@ struct profiler_options {
 	struct names *names; /* its options set the form of names; not to be shared meanwhile */
 
 	/*
-	 * May be NULL. Called while tables are awaited and probes are set: does the user want it to end? Before
-	 * sampling, that is -ECANCELED; at its end, the wait is short.
+	 * Has the user interrupted it? Called while tables are awaited and probes are set. Before sampling, this
+	 * leads to -ECANCELED; at its end, to a short wait. May be NULL.
 	 */
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
@@ -176,7 +176,7 @@ struct loop *profiler_loop(struct profiler *profiler);
  */
 int profiler_run(struct profiler *profiler, uint64_t until_ns);
 
-/* Does any target still run? */
+/* Is any target still running? */
 bool profiler_has_targets(struct profiler *profiler);
 
 /* Tells the reports that an interval has ended, after the samples so far. 0 or negative errno. */
