@@ -32,8 +32,8 @@ void event_options_set_redaction(struct options *options, struct argp_state *sta
 				 const char *regex);
 
 /*
- * After parsing: adds the event of --crashes, checks rates and what events do not go with, and sets
- * their own limit if none is given.
+ * After parsing: adds the event of --crashes, checks rates and which options events exclude, and sets the event's
+ * default limit if none is given.
  */
 void event_options_complete(struct options *options, struct argp_state *state);
 

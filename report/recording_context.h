@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "report/value.h"
 
-/* What a recording says of itself, at its start. It must not move once it is read. */
+/* The description of a recording, at its start. It must not move after it has been read. */
 struct recording_context {
 	char *texts[2 * RECORDING_MAX_TEXTS]; /* keys and values, owned */
 	size_t n_texts;

@@ -27,15 +27,15 @@ struct report_event {
  * labels `event`; this key comes before theirs, as labels are sorted.
  */
 #define REPORT_EVENT "-e"
-/* The event of samples that probes take which were added meanwhile. */
+/* The event of samples taken by probes that were added while sampling. */
 #define REPORT_PROBE_EVENT "probe"
 
 /*
  * For a format whose readers take files of a limited size (otlp, pprof): it writes several, each
- * complete by itself, and each sample into one of them. `end` is called when one has been written, of
- * samples that stand for so many events, and what is written then belongs to the next one. 0 or a negative errno, which report_finish() returns
- * after it has written the others. A file may exceed the size, which is that before compression, by a
- * stack and its names.
+ * complete by itself, and each sample into one of them. `end` is called after each file, with the number of events in
+ * it; what is written afterwards belongs to the next one. It returns 0 or a negative errno, which report_finish()
+ * returns after writing the others. A file may exceed the size, which is that before compression, by a stack and its
+ * names.
  */
 struct report_parts {
 	size_t max_size, max_samples;
@@ -61,7 +61,7 @@ struct report_context {
 	bool main_value;                  /* of several values, only the count and the last */
 	bool for_pyroscope; /* pprof: of labels only the samples', and names that it takes */
 	const struct top_viewer *viewer; /* takes what `top` would write; NULL: nobody */
-	bool timed;                      /* of different rates: hz is 0, samples have times */
+	bool timed;                      /* samples of different rates: hz is 0, each has a time */
 	bool wide;                       /* lines may be wider than a terminal */
 	bool symbols;                    /* look names up */
 	struct names *names;             /* for modules and kallsyms: how names are shown */
@@ -104,7 +104,7 @@ struct report_format {
 	 */
 	bool groups;
 	bool streams;    /* writes samples as they come, and keeps none */
-	bool no_memory;  /* it cannot tell bytes that were allocated from samples */
+	bool no_memory;  /* it cannot distinguish allocated bytes from samples */
 	const char *use; /* what to do with such a file, as a phrase; NULL: it is obvious */
 	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
 	const char *(*missing)(void);
@@ -143,8 +143,8 @@ void report_format_list_names(FILE *to);
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,
 	       struct report **ret);
 /*
- * Before the first sample: it is written there instead, which must outlive the report. If its reader is given up, the
- * report goes on without an error, and what it gets is only counted.
+ * Makes the report write to `piped`, which must outlive it. Call it before the first sample. If the pipe's reader is
+ * given up, the report continues without an error, and only counts what it gets.
  */
 void report_set_piped(struct report *report, struct piped *piped);
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals);

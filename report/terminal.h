@@ -7,9 +7,8 @@
 #include <stdio.h>
 
 /*
- * Text for people, which no terminal shall break in the middle of a word. Names are shortened in the
- * middle, as both ends of a C++ name or a path tell more; sentences go on in the next line. Files
- * and pipes get lines as long as they are.
+ * Lays out text for people so that terminals do not break words. Names are shortened in the middle, because both ends
+ * of a C++ name or a path matter more; sentences wrap. Files and pipes get lines of any length.
  */
 
 /* The columns of a terminal that a stream leads to, TERMINAL_MIN_COLUMNS at least; 0: no limit. */

@@ -37,7 +37,7 @@ struct value value_main(const struct report_context *context);
 /* The measured value of samples, else their number: what reports for people add up. */
 struct value value_measured(const struct report_context *context);
 
-/* Are they of memory that is allocated, and held? What has a time elsewhere has bytes there. */
+/* Are they of allocated memory and memory in use? These have bytes where others have a time. */
 bool value_is_memory(const struct report_context *context);
 
 /* Is it of what is held, not of what was allocated? */
@@ -66,8 +66,8 @@ const char *value_event_name(const struct report_context *context, const struct 
 size_t value_event_number(const struct report_context *context, const struct sample *sample);
 
 /*
- * The name of the number that a sample's event has beside its count; NULL: none. Is it missing? Then it is a
- * label, since it could not be added up.
+ * value_own_name(): the name of the number that a sample's event has beside its count; NULL: none. The other: whether
+ * the sample lacks it; it is then a label, because it could not be added up.
  */
 const char *value_own_name(const struct report_context *context, const struct sample *sample);
 bool value_own_is_missing(const struct report_context *context, const struct sample *sample);

@@ -12,7 +12,7 @@ struct runtime_join {
 	struct process_table *table;
 	bool keeps_native;    /* the interpreter's own frames remain, too */
 	struct frame *frames; /* twice DP_MAX_FRAMES, of the last sample */
-	uint64_t n_apart;     /* samples whose frames could not be put together */
+	uint64_t n_apart;     /* samples whose frames could not be merged */
 };
 
 /* What the kernel has sent of one runtime. */

@@ -9,8 +9,8 @@
 #include "elf/elf_file.h"
 
 /*
- * The functions of a file that allocate memory and give it back: of the C library, jemalloc, tcmalloc,
- * mimalloc, or another one with such names, in a library or linked into a program.
+ * The functions of a file that allocate and free memory: of the C library, jemalloc, tcmalloc, mimalloc, or another
+ * allocator with such names, in a library or linked into a program.
  */
 
 #define ALLOCATOR_PLACES 64

@@ -8,7 +8,7 @@
 
 #include "limits/limits.h"
 
-/* Files that cost their readers: how many, and sentences about the first. Any thread may use it. */
+/* Files whose readers have crashed or taken too long: their number, and messages about the first. Thread-safe. */
 struct failures {
 	pthread_mutex_t lock;
 	size_t n;

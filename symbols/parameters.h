@@ -10,8 +10,8 @@
 #include "symbols/value_type.h"
 
 /*
- * Where values of a program are, by their names in debug information: the parameters of a function when it
- * is entered, its result when it has returned, and within it also its variables.
+ * Locates values of a program by their names in debug information: the parameters of a function at its entry, its
+ * result after it has returned, and, inside it, also its variables.
  */
 
 #define PARAMETER_PATH_SIZE 64

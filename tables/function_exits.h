@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * An instruction at which a call of a function may end, whose frame is its return address alone by then: a
- * return, or an unconditional jump to a place outside of its code. Jumps through registers are not known to
- * leave it, and conditional ones are not known to be taken: these are left out.
+ * An instruction at which a call of a function may end, when only the return address is left of its frame: a return,
+ * or an unconditional jump out of its code. Jumps through registers, which may stay inside, and conditional ones, which
+ * may not be taken, are left out.
  */
 struct function_exit {
 	uint64_t at;
