@@ -238,7 +238,7 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 	}
 	options_complete(o, state);
 	if (p->event.source == &event_alloc)
-		argp_error(state, "an agent takes no --alloc: what is held is known at the end");
+		argp_error(state, "agents take no --alloc: memory in use is known only at the end");
 	backend_settings_complete(&s->backends, state);
 	if (!s->agent.store && !s->agent.pull && s->backends.n == 0)
 		argp_error(state, "profiles go nowhere: give --store DIR, --otlp URL, --pyroscope "
@@ -289,7 +289,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_MIN_BLOCK:
 		if (off_cpu_options_parse_time(arg, &s->options.record.profiler.min_block_ns) < 0)
 			argp_error(state,
-				   "a block's time is such as 100, 100us, 5ms or 1s, not '%s'",
+				   "--min-block takes a time such as 100us, 5ms or 1s, not '%s'",
 				   arg);
 		return 0;
 	case OPTION_MAX_RATE:

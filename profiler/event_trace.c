@@ -176,7 +176,7 @@ static int check_numbers(const struct probe_lists *lists, const struct profiler_
 			n += own_number_find(o->numbers, o->n_numbers, &lists->forms[i].of[j]) !=
 			     NULL;
 		if (n > 1) {
-			log_error("--value: of the numbers of an event there may be one");
+			log_error("--value: only one number of an event can be added up");
 			return -EINVAL;
 		}
 	}

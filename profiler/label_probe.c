@@ -104,7 +104,7 @@ int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
 		return fail(ret_why, "values are missing: NAME(x=arg1)");
 	for (size_t i = 0; is_span && i < parts->arguments.n; i++)
 		if (strcmp(parts->arguments.of[i].form.name, SPANS_LABEL) == 0)
-			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
+			return fail(ret_why, "the name " SPANS_LABEL " is reserved for the call");
 	if (parts->has_offset)
 		return fail(ret_why, "calls are of functions, not of FUNCTION+N");
 	return parts->is_line ? fail(ret_why, "calls are of functions, not of a line") : 0;
@@ -274,8 +274,8 @@ static int check_functions(const struct all *all, const struct event_text *text)
 	if (all->n_places + f->places.n <= DP_MAX_SPAN_PLACES)
 		return 0;
 	log_error(
-		"--probe: calls of at most %d functions can label samples, of all probes; with %s, "
-		"they are %zu",
+		"--probe: all probes together can label samples by calls of at most %d functions; with %s "
+		"they would be %zu",
 		DP_MAX_SPAN_PLACES, f->probe.parts.name, all->n_places + f->places.n);
 	return -E2BIG;
 }

@@ -186,7 +186,7 @@ class Alloc(unittest.TestCase):
                 with self.subTest(command=command):
                     refused = dwarfprof(*command)
                     self.assertNotIn(refused.returncode, (0, -8), refused.stderr)
-                    self.assertIn("allocations of memory", refused.stderr)
+                    self.assertIn("memory allocations", refused.stderr)
             with open(direct, encoding="utf-8") as file:
                 samples = list(map(json.loads, file))
         sums = [sum(s["weight"] * (s["bytes"] if i % 2 == 0 else 1) for s in samples if (s["event"] == "held") == (i > 1)) for i in range(4)]
@@ -198,8 +198,8 @@ class Alloc(unittest.TestCase):
         for options, said in ((["--alloc", "--off-cpu"], "exclude each other"), (["--alloc", "-K"], "exclude each other"),
                               (["--alloc=2G"], "takes a size"), (["--alloc=x"], "takes a size"), (["--alloc", "-F", "99"], "-F is for"),
                               (["--alloc", "--max-rate=9"], "--alloc=SIZE takes fewer"), (["--alloc", "--crashes"], "exclude each other"),
-                              (["--alloc", "-t", "1"], "any thread may give memory back"), (["top", "-e", "alloc"], "is known at the end"),
-                              (["agent", "-e", "alloc", "--store", "/nowhere"], "is known at the end")):
+                              (["--alloc", "-t", "1"], "any thread may free memory"), (["top", "-e", "alloc"], "is known only at the end"),
+                              (["agent", "-e", "alloc", "--store", "/nowhere"], "is known only at the end")):
             with self.subTest(options=options):
                 result = dwarfprof(*options, *(["--", "true"] if options[0][0] == "-" and "-t" not in options else []))
                 self.assertEqual(result.returncode, 2, result.stderr)

@@ -285,7 +285,7 @@ class ProbeManager(unittest.TestCase):
                                ("is not an ELF file", ["add", f"uprobe:{__file__}:take"]),
                                ("has no parameter siez", ["add", f"uprobe:{path}:take(x=siez)"]),
                                ("what can be added is uprobe:PATH:NAME", ["add", "cpu"]),
-                               ("the name probe is taken", ["add", f"uprobe:{path}:take(probe=arg1)"]),
+                               ("the name probe is reserved", ["add", f"uprobe:{path}:take(probe=arg1)"]),
                                ("only -e uretprobe: has `time'", ["add", f"uretprobe:{path}:take(time)"]),
                                ("cannot read /nowhere", ["add", "uprobe:/nowhere:take"]),
                                ("there is no probe 7 of yours", ["remove", "7"]),

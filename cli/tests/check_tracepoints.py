@@ -139,7 +139,7 @@ class Tracepoints(unittest.TestCase):
         self.assertEqual([s for s in calls_of(getppid, "ask") if "values" in s], [])
         self.assertEqual(len(calls_of(getppid, "ask")), N)
         for options, said in ((["count", "rte"], "--value rte: -e reads no number of that name"),
-                              (["count", "fd"], "--value: of the numbers of an event there may be one")):
+                              (["count", "fd"], "--value: only one number of an event can be added up")):
             result = dwarfprof("-e", events[0].replace("count", "count, fd"), "-e", events[1], *(word for name in options for word in ("--value", name)),
                                "-o", "/dev/null", "--format", "folded", "--", "true")
             self.assertEqual(result.returncode, 1, result.stderr)

@@ -180,7 +180,7 @@ class Values(valued.ValuedTest):
             self.assertIn(f"--value {name}: -e reads no integer of that name", result.stderr)
         result = dwarfprof("-e", probe, "--value", "level", "--value", "id", "--", "true")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("there may be one --value", result.stderr)
+        self.assertIn("give at most one --value", result.stderr)
 
     def test_values_that_cannot_be_added_up(self):
         """Half of the program's sizes have the highest bit, which would make the sum of all wrong."""

@@ -407,8 +407,8 @@ Test(arguments, of_static_probes_that_cannot_be_read)
 		{ "(arg2:str)", "it is no pointer" },
 		{ "(arg1->0->0->0->0->0->0->0->0)", "too many dereferences" },
 		{ "(arg1:bytes[arg5])", "it has 4 arguments" },
-		{ "(arg1:bytes[arg4])", "its length is not where one can be read" },
-		{ "(arg1:bytes[arg3->8])", "its length is not where one can be read" },
+		{ "(arg1:bytes[arg4])", "the location of its length cannot be read" },
+		{ "(arg1:bytes[arg3->8])", "the location of its length cannot be read" },
 		{ "(arg3:bytes[1])", "it is no pointer: it has 4 bytes" },
 	};
 

@@ -252,7 +252,8 @@ Test(probe_server, takes_no_great_number_for_all)
 {
 	cr_assert_eq(listen_there(), 0);
 	add_one("probed", "x");
-	check_error(ask("{\"do\": \"remove\", \"id\": 4294967296}\n", NULL, 0), "no such number");
+	check_error(ask("{\"do\": \"remove\", \"id\": 4294967296}\n", NULL, 0),
+		    "no probe has such a number");
 	check_done(ask("{\"do\": \"remove\", \"id\": 1}\n", NULL, 0));
 }
 
