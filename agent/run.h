@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 #include "agent/interval.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
+#include "profiler/profiler_usage.h"
 #include "symbols/names.h"
 
 struct cpu_budget_counts;

@@ -12,7 +12,7 @@
 #include "log/log.h"
 #include "profiler/event.h"
 #include "profiler/probe_lists.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "profiler/trace_parts.h"
 #include "profiler/trace_values.h"
 

@@ -16,7 +16,7 @@
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/probe_places.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 static enum probe_kind kind_of(const struct event_source *source)
 {

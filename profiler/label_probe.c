@@ -19,7 +19,7 @@
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "samples/spans.h"
 
 #define LABEL PROBE_LABEL ":"

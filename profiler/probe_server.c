@@ -24,7 +24,7 @@
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peers.h"
 #include "profiler/probe_request.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "profiler/unix_listener.h"
 #include "samples/call_table.h"
 #include "samples/spans.h"

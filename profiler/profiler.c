@@ -14,6 +14,7 @@
 #include "process/process_list.h"
 #include "process/sideband.h"
 #include "profiler/probe_server.h"
+#include "profiler/profiler_usage.h"
 #include "profiler/resting.h"
 #include "profiler/summary.h"
 #include "report/report_queue.h"

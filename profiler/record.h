@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 struct names;
 struct output_request;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "process/process.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "profiler/thread_set.h"
 #include "samples/off_cpu.h"
 

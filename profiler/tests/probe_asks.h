@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "profiler/probe_server.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "profiler/tests/probe_world.h"
 #include "samples/spans.h"
 #include "sandbox/tests/send_text.h"

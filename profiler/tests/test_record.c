@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/permission.h"
+#include "kernel/run_stats.h"
 #include "log/clock.h"
 #include "profiler/outputs.h"
 #include "samples/tests/kernel_world.h"
