@@ -11,6 +11,7 @@
 #include "kernel/cpu_events.h"
 #include "kernel/pool.h"
 #include "kernel/rings.h"
+#include "kernel/session_options.h"
 #include "kernel/tracer.h"
 #include "kernel/uprobe_links.h"
 
@@ -60,49 +61,6 @@ struct session {
 	bool is_full;  /* a process did not fit into the kernel's map */
 	int *ring_fds; /* by CPU; with two rings per CPU, the second ones follow */
 	struct rings rings;
-};
-
-/* What the events of a session need. */
-struct session_needs {
-	unsigned int programs;      /* to load, bits by enum dp_event */
-	unsigned int levels;        /* the most walks in progress on a CPU: see DP_CPU_LEVELS */
-	unsigned int rings_per_cpu; /* 2: off-CPU samples and crashes have their own ones */
-	bool user_only;             /* no event happens in the kernel */
-	bool has_several;           /* samples have the number of their event */
-	bool by_period;             /* samples stand for as many events as the kernel has counted */
-	bool has_values;            /* hits have values: session_set_arguments() */
-	bool has_times;             /* and the times of calls: session_time_calls() */
-	unsigned int label_probes;  /* the most whose calls label samples: session_label_calls() */
-	uint32_t alloc_interval;    /* of DP_EVENT_ALLOC, in bytes: as dp_alloc_interval */
-	bool has_exceptions;        /* uprobes read what is thrown: session_sample_exceptions() */
-	bool has_slots;             /* uprobes are added meanwhile: probe_slots.h */
-	enum tracer_kind tracer;    /* of DP_EVENT_TRACE */
-	char function[TRACER_NAME_SIZE]; /* of TRACER_FENTRY */
-	bool has_span_times;             /* if they take long enough: session_end_calls() */
-	uint64_t span_min_ns;            /* the least time of these */
-};
-
-struct session_options {
-	unsigned int n_cpus; /* see cpus.h */
-	struct session_needs needs;
-	bool all_processes;
-	bool inherit;                /* also sample children of published processes */
-	pid_t not_inherited;         /* but not this one; 0: all */
-	const struct filter *filter; /* what the kernel filters out */
-	size_t n_threads;            /* sample only these, see session_add_thread(); 0: all */
-	enum dp_unwind unwind;
-	unsigned int max_frames; /* at most DP_MAX_FRAMES */
-	enum dp_sides sides;     /* warns if the kernel hides its addresses */
-	unsigned int verify;     /* copy the stack of every Nth sample; 0: of none */
-	unsigned int states;     /* bits by enum dp_state */
-	uint64_t min_block_ns, max_block_ns;
-	unsigned int max_rate; /* samples per event, process and second; 0: all */
-	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
-	bool no_runtimes;      /* without the frames of languages' runtimes */
-	uint64_t table_memory; /* maximum size of the pool, in bytes */
-	/* Has the user interrupted it, while probes are being set? NULL: no */
-	bool (*is_interrupted)(const void *arg);
-	const void *interrupt_arg;
 };
 
 /*
@@ -168,8 +126,6 @@ int session_label_calls(struct session *session, const struct uprobe_places *pla
  * entries. Returns as above.
  */
 int session_end_calls(struct session *session, const struct uprobe_places *exits);
-/* Sums the counts of these calls over all CPUs. 0 or a negative errno. */
-int session_span_times(const struct session *session, struct dp_span_times *ret);
 /*
  * To be called before that, with needs.has_values or label_probes: sets the lists of values to read. A place's cookie
  * is the number of its list. -E2BIG: more than DP_MAX_ARGUMENT_LISTS.
@@ -224,28 +180,5 @@ struct session_losses {
 };
 
 void session_losses(const struct session *session, struct session_losses *ret);
-
-/*
- * A thread was found to have been blocked since before sampling began, and is taken for one that
- * the kernel has seen block. kernel_tid: its number in the initial PID namespace. -EEXIST: it has
- * run since; or another negative errno.
- */
-int session_add_blocked(struct session *session, uint32_t kernel_tid,
-			const struct dp_blocked *blocked);
-void session_drop_blocked(struct session *session, uint32_t kernel_tid);
-/* Has the kernel seen the thread block, or was it added? */
-bool session_has_seen(const struct session *session, uint32_t kernel_tid);
-
-/* Calls fn for each thread that has blocked since sampling began, until fn returns nonzero. */
-int session_each_seen(const struct session *session,
-		      int (*fn)(void *arg, const struct dp_blocked *blocked), void *arg);
-
-/*
- * Calls fn for each thread that is blocked, with its blocked time up to until_ns if that is within
- * the limits, until fn returns nonzero.
- */
-int session_each_blocked(const struct session *session, uint64_t until_ns,
-			 int (*fn)(void *arg, const struct dp_blocked *blocked, uint64_t time_ns),
-			 void *arg);
 
 #endif

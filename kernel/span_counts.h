@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+struct dp_span_times;
 struct session;
 
 struct span_counts {
@@ -15,5 +16,8 @@ struct span_counts {
  * 0 or a negative errno.
  */
 int span_counts_forgotten(const struct session *session, struct span_counts *ret);
+
+/* Sums the counts of calls of functions with session_end_calls() over all CPUs. 0 or a negative errno. */
+int session_span_times(const struct session *session, struct dp_span_times *ret);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/session.h"
+#include "kernel/session_options.h"
 
 struct profiler_options;
 
