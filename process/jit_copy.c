@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/fnv1a.h"
 #include "base/write_all.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "sandbox/fetchers.h"
 
 int jit_copy_bytes(struct process_table *table, const struct process *p, uint64_t from,

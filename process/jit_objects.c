@@ -12,7 +12,7 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/jit_copy.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "sandbox/fetchers.h"
 
 /* From one look to the next: as long as there is something new, and if there is not. */

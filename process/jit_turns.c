@@ -5,7 +5,7 @@
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "process/jit_objects.h"
-#include "process/process.h"
+#include "process/process_table.h"
 
 /* How long new targets are waited for. */
 #define SETTLE_NS UINT64_C(300000000)

@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "kernel/proc_maps.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "symbols/kallsyms.h"
 
 void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, void *ret,

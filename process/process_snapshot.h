@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 /*
  * Snapshots of processes: for the kernel, and for samples that were taken before it had one.

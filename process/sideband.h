@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 /*
  * The kernel's record of what processes do: passes perf's MMAP2, FORK, COMM and EXIT records of

@@ -14,7 +14,7 @@
 #include "elf/loader.h"
 #include "kernel/exception_places.h"
 #include "log/log.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "process/target.h"
 #include "profiler/probe_catalog.h"
 #include "profiler/probe_file.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 #include "profiler/profiler_options.h"
 #include "profiler/thread_set.h"
 #include "samples/off_cpu.h"

@@ -6,7 +6,7 @@
 
 #include "binaries/binary.h"
 #include "binaries/image_cache.h"
-#include "process/process.h"
+#include "process/process_table.h"
 
 struct profiler_options;
 struct session;

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "kernel/filter.h"
 #include "kernel/session_blocked.h"
 #include "limits/limits.h"
 #include "log/clock.h"

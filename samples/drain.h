@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "kernel/session.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "process/sideband.h"
 #include "report/report_queue.h"
 #include "samples/off_cpu.h"

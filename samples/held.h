@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 #include "samples/queue.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include "binaries/binary.h"
 #include "kernel/ring_record.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "report/sample.h"
 #include "samples/return_check.h"
 #include "samples/unwinder.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 #include "report/sample.h"
 
 /* Puts the frames of runtimes in the places of the native frames that execute them. */

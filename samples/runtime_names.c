@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "limits/limits.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "runtimes/runtime.h"
 #include "sandbox/process_memory.h"
 #include "symbols/code_source.h"

@@ -12,7 +12,7 @@
 
 #include "binaries/binary.h"
 #include "limits/limits.h"
-#include "process/process.h"
+#include "process/process_table.h"
 
 #define SECOND UINT64_C(1000000000)
 

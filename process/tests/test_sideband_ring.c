@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "kernel/event.h"
+#include "kernel/filter.h"
 #include "process/perf_record.h"
 #include "process/sideband.h"
 #include "process/tests/process_world.h"

@@ -3,6 +3,7 @@
  * A run from options to report, without a kernel. The linker redirects kernel-related functions to
  * those below (--wrap), which simulate it.
  */
+#include "kernel/filter.h"
 #include "profiler/record.h"
 
 #include <errno.h>

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "kernel/filter.h"
 #include "process/process_list.h"
 #include "process/tests/process_world.h"
 #include "samples/drain.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From records to samples, without a kernel, and to a list instead of reports (--wrap). */
+#include "kernel/filter.h"
 #include "samples/tests/drain_world.h"
 
 Test(drain, reports_what_the_kernel_has_sent)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "kernel/filter.h"
 #include "limits/limits.h"
 #include "process/tests/process_world.h"
 #include "samples/drain.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "limits/limits.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "runtimes/runtime.h"
 #include "samples/runtime_names.h"
 #include "symbols/code_source.h"
