@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "binaries/jitted.h"
 #include "elf/packed.h"
 #include "process/process.h"

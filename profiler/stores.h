@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "binaries/image_cache.h"
 #include "process/process_table.h"
 

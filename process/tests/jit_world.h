@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "limits/limits.h"
 #include "process/process_table.h"
 
