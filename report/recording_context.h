@@ -7,7 +7,7 @@
 
 #include "limits/limits.h"
 #include "report/bytes.h"
-#include "report/report.h"
+#include "report/report_context.h"
 #include "report/value.h"
 
 /* The description of a recording, at its start. It must not move after it has been read. */
