@@ -33,8 +33,8 @@ void cgroup_path_parse(const char *path, struct cgroup_path *ret);
 #define CGROUP_PATH_SIZE 4096
 
 /*
- * Reads the path of version 2 from what is in /proc/PID/cgroup (cgroups(7)); if that is the root, as
- * with both versions, the path in systemd's own hierarchy. "": there is none.
+ * Reads a process's cgroup v2 path from the contents of /proc/PID/cgroup (cgroups(7)); if that is the root, as in
+ * hybrid mode, the path in systemd's own v1 hierarchy. "": there is none.
  */
 void cgroup_path_read(FILE *from, char ret[CGROUP_PATH_SIZE]);
 

@@ -51,7 +51,7 @@ void answer_body(struct answer *answer, const void *data, size_t size);
 
 /*
  * Judges a complete answer. OpenTelemetry: OTLP 1.x, "Failures" of OTLP/gRPC and OTLP/HTTP; Connect:
- * its protocol's errors, of which those repeat that Grafana Alloy repeats.
+ * its protocol's errors; those are retried that Grafana Alloy retries.
  */
 enum answer_verdict answer_judge(struct answer *answer);
 

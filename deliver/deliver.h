@@ -90,7 +90,7 @@ void deliver_counts(struct deliver *d, struct deliver_counts *ret);
 void deliver_last_error(struct deliver *d, struct deliver_error *ret);
 
 /*
- * Delivers what there is within that time, as far as the backend takes it at once, and frees
+ * Delivers what the backend accepts at once within time_ns, and frees
  * everything. Returns how many requests are left, which stay in the spool if that is a directory.
  * Accepts NULL.
  */

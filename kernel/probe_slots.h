@@ -39,7 +39,7 @@ int probe_slots_read(const struct probe_slots *slots, uint32_t slot, struct dp_p
  */
 void probe_slots_silence(const struct session *session);
 
-/* Sets list `number` of what is read, of which there are DP_MAX_ARGUMENT_LISTS. 0 or a negative errno. */
+/* Sets list `number`, below DP_MAX_ARGUMENT_LISTS, of values to read. 0 or a negative errno. */
 int probe_slots_set_list(struct probe_slots *slots, uint32_t number,
 			 const struct dp_arguments *list);
 

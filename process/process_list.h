@@ -23,8 +23,8 @@ struct process_list {
 	uint64_t number;  /* of the request */
 	uint64_t time;    /* the mappings will be those of this time */
 	uint64_t started; /* the process: by then, another one may have its number */
-	bool is_void;     /* what was known before is not to be believed any more */
-	bool is_again;    /* it is to be read again: what follows is `time` and `is_void` then */
+	bool is_void;     /* earlier mappings are no longer trusted */
+	bool is_again;    /* to be read again, with these as `time` and `is_void`: */
 	uint64_t again;
 	bool again_void;
 	struct mmap_record *deferred; /* with names of their own */

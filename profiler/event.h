@@ -56,7 +56,7 @@ struct event_source {
 	const char *argument; /* its argument in messages: ":PATH:NAME"; NULL: it has none */
 	/* What a pattern as its argument selects: "functions"; NULL: it takes none */
 	const char *pattern;
-	bool has_commas;       /* in its argument, which then is the last of a list */
+	bool has_commas;       /* its argument may have commas, so it must be the last of a list */
 	const char *when;      /* when there is a sample, for the help; NULL: it has an option */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
 	unsigned int levels;   /* the most walks in progress on a CPU (DP_CPU_LEVELS); 0: one */

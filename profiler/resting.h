@@ -16,7 +16,7 @@ struct session;
 struct resting_limits {
 	uint64_t take_ns;   /* time to find and take stacks, before sampling */
 	uint64_t begin_ns;  /* time to take those of new and moved threads, while rings fill up */
-	size_t max_threads; /* of which the kernel's map has room for more */
+	size_t max_threads; /* the kernel's map has room for more */
 };
 
 /*
