@@ -33,8 +33,8 @@ struct figures {
 	unsigned int asked_hz; /* the rate in the options; 0: they have none */
 	double cpu_share;      /* of --cpu-budget; 0: none */
 	uint64_t helpers_spent_ns,
-		helpers_waited_ns;                /* CPU time used, and time waited for it (cpu_budget.h) */
-	uint64_t helpers_refused;                 /* look-ups of names refused in favour of other users */
+		helpers_waited_ns; /* CPU time used, and time waited for it (cpu_budget.h) */
+	uint64_t helpers_refused;  /* look-ups of names refused in favour of other users */
 	const struct debug_queue_counts *fetched; /* of --debuginfod; NULL: it is off */
 	uint64_t memory_limit;                    /* 0: none */
 	struct recent_counts recent;

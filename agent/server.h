@@ -22,9 +22,10 @@ struct recent;
 struct server;
 
 struct server_options {
-	const char *address;    /* address.h */
-	const char *token_file; /* its first line is the token that requests must have; NULL: none */
-	bool is_again;          /* a retry: temporary errors have been logged already */
+	const char *address; /* address.h */
+	const char
+		*token_file; /* its first line is the token that requests must have; NULL: none */
+	bool is_again;       /* a retry: temporary errors have been logged already */
 	struct pulls *pulls;
 	struct recent *recent;
 	void (*figures)(void *arg, struct figures *ret); /* called by the server's thread */
