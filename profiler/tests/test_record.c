@@ -3,7 +3,6 @@
  * A run from options to report, without a kernel. The linker redirects kernel-related functions to
  * those below (--wrap), which simulate it.
  */
-#include "kernel/filter.h"
 #include "profiler/record.h"
 
 #include <errno.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kernel/filter.h"
 #include "kernel/permission.h"
 #include "kernel/run_stats.h"
 #include "log/clock.h"
