@@ -186,7 +186,7 @@ static int print_failures(const struct text *text)
 	int err = 0;
 
 	if (n > 0)
-		fprintf(to, "\nFailures of readers of files: %zu\n", n);
+		fprintf(to, "\nFiles that were not read, or not as a whole: %zu\n", n);
 	for (size_t i = 0; i < n && i < PARSERS_SHOWN_FAILURES && err == 0; i++) {
 		fputs("  ", to);
 		err = print_plain(first[i] ? first[i] : "?", to);

@@ -118,7 +118,9 @@ int parser_run(int socket)
 
 		passage_take(&fds[FILE_FD]);
 		passage_take(&fds[OTHER_FD]);
+		(void)limit_hits_collect(&reply.limits);
 		reply.err = answer(&request, fds, &reply);
+		(void)limit_hits_collect(NULL);
 		message_close(fds);
 		if (message_send(socket, &reply, sizeof(reply), NULL, 0) < 0)
 			break;

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/arch.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 #define MAGIC 0x4a695444u /* "JiTD" in the writer's byte order */
@@ -179,6 +180,8 @@ static int read_load(struct dump *dump, uint64_t time, const uint8_t *bytes, siz
 	int err;
 
 	memcpy(&body, bytes, sizeof(body));
+	if (body.size > JIT_CODE_MAX)
+		LIMIT_HIT(JIT_CODE_MAX);
 	if (strnlen(name, size - sizeof(body)) == size - sizeof(body) || body.size == 0 ||
 	    body.size > JIT_CODE_MAX)
 		return 0;
@@ -258,6 +261,8 @@ static int read_next(struct dump *dump, struct window *window, uint64_t file_siz
 	if (left < header.size)
 		return 0;
 	size = header.size - sizeof(header);
+	if (header.id != LOAD && size > JIT_DUMP_MAX_BODY)
+		LIMIT_HIT(JIT_DUMP_MAX_BODY);
 	size = size < JIT_DUMP_MAX_BODY ? size : JIT_DUMP_MAX_BODY;
 	/* The code itself, most of the record, may be missing. */
 	if (header.id == LOAD && size > WINDOW_SIZE - sizeof(header))
