@@ -110,7 +110,8 @@ def row_of_hashing(runs):
     """The same; the share is the largest of the modes' medians."""
     values = [[one[0] for one in runs[mode]] for mode in MODES]
     share = max(statistics.median(one[1] for one in runs[mode]) for mode in MODES)
-    return ["hashing", *map(spread, values), f"{100 * share:.1f} % of all"], f"hashing: {100 * share:.0f} %" if share > LIMIT_SHARE else None
+    row = ["hashing", *map(spread, values), f"{100 * share:.1f} % of all"]
+    return row, f"hashing: {100 * share:.0f} %" if share > LIMIT_SHARE else None
 
 
 def have_own_cache():
