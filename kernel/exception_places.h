@@ -12,8 +12,9 @@
 /* Where a file has the probes of a C++ runtime, or of an allocator. */
 struct exception_places {
 	struct stat file;
-	bool is_overlay;     /* the file is what an overlay shows */
-	size_t n, n_returns; /* places, of which the first are also of returns */
+	bool is_overlay; /* the file is what an overlay shows */
+	/* Places, of which the first are also of returns, and of the last are only instructions that return */
+	size_t n, n_returns, n_exits;
 	uint64_t offsets[ALLOCATOR_PLACES], counters[ALLOCATOR_PLACES];
 	uint64_t cookies[ALLOCATOR_PLACES];
 };
