@@ -273,8 +273,12 @@ static void check_numbers(const struct profiler_options *r, struct argp_state *s
 		have_values |= has_values(profiler_event(r, i));
 	if (!have_values)
 		argp_error(state, "--value is for events of -e with values, such as uprobe:");
-	if (r->n_numbers > profiler_n_events(r))
-		argp_error(state, "there may be one --value for each event of -e");
+	if (profiler_n_events(r) > 1 && r->n_numbers > profiler_n_events(r))
+		argp_error(state, "there may be one --value for each of several events of -e");
+	for (size_t i = 0; i < r->n_numbers; i++)
+		for (size_t j = 0; j < i && profiler_n_events(r) == 1; j++)
+			if (strcmp(r->numbers[i].name, r->numbers[j].name) == 0)
+				argp_error(state, "--value %s is given twice", r->numbers[i].name);
 }
 
 void event_options_complete(struct options *o, struct argp_state *state)

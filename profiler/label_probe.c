@@ -378,7 +378,8 @@ void label_probes_describe(const struct profiler_options *o, const struct event_
 	}
 	value_labels_init(ret_labels, ret->lists, ret->n_lists);
 	ret_labels->numbers = o->numbers;
-	ret_labels->n_numbers = o->n_numbers;
+	/* Further ones of an event are labels, too. */
+	ret_labels->n_numbers = profiler_n_events(o) > 1 || o->n_numbers == 0 ? o->n_numbers : 1;
 	ret_labels->thrown = ret->thrown;
 	ret_labels->code = ret->n_code > 0 ? ret->code : NULL;
 	ret_labels->n_code = ret->n_code;

@@ -234,10 +234,25 @@ void profiler_look_again(struct profiler *p)
 	stores_look_again(&p->stores);
 }
 
+static bool has_more_numbers(const struct profiler *p)
+{
+	return !p->needs.session.has_several && p->options->n_numbers > 1;
+}
+
+/* Reports may begin before the units are known (name_numbers()). */
+static void describe_more(struct profiler *p)
+{
+	_Static_assert(EVENT_MAX - 1 <= REPORT_NUMBERS_MAX, "each has room");
+	for (size_t i = 1; has_more_numbers(p) && i < p->options->n_numbers; i++)
+		p->more[i - 1] =
+			(struct report_number){ p->options->numbers[i].name, p->value_units[i] };
+}
+
 void profiler_describe(struct profiler *p, struct report_context *ret)
 {
 	const struct profiler_options *o = p->options;
 
+	describe_more(p);
 	if (!p->kallsyms && open_kallsyms(p) == 0 && p->sideband)
 		sideband_tell_kallsyms(p->sideband, p->kallsyms);
 	*ret = (struct report_context){
@@ -254,6 +269,8 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.value_unit = !p->needs.session.has_several && o->n_numbers > 0 ?
 				      p->value_units[0] :
 				      NULL,
+		.more = p->more,
+		.n_more = has_more_numbers(p) ? o->n_numbers - 1 : 0,
 		.several = p->several,
 		.n_several = p->needs.session.has_several ? profiler_n_events(o) : 0,
 		.events = p->needs.session.programs,
@@ -383,6 +400,13 @@ static void name_numbers(struct profiler *p)
 			 own.unit && *own.unit ? own.unit : "count");
 		p->several[i].value = own.name;
 		p->several[i].value_unit = p->value_units[i];
+	}
+	for (size_t i = 1; has_more_numbers(p) && i < p->options->n_numbers; i++) {
+		const struct own_number *more = &p->options->numbers[i];
+		const char *unit = more->unit ?: value_labels_unit(&p->value_labels, 0, more->name);
+
+		snprintf(p->value_units[i], sizeof(p->value_units[i]), "%s",
+			 *unit ? unit : "count");
 	}
 }
 

@@ -79,7 +79,7 @@ struct profiler_options {
 	uint64_t max_block_ns;
 	unsigned int
 		alloc_interval; /* of event_alloc, in bytes: as dp_alloc_interval (bpf/alloc.bpf.h) */
-	struct own_number numbers[EVENT_MAX]; /* of which each event may have one */
+	struct own_number numbers[EVENT_MAX]; /* of which each event may have one, or one all */
 	size_t n_numbers;
 	/* Probes whose calls label samples (label_probe.h), not with an event that is a probe */
 	const char *label_probes[DP_MAX_LABEL_PROBES];

@@ -28,9 +28,10 @@ struct profiler {
 	char names[EVENT_MAX][EVENT_NAME_SIZE];
 	struct report_event several[EVENT_MAX];
 	struct event_labels event_labels;
-	struct value_labels value_labels; /* if the event's samples have values */
-	char value_units[EVENT_MAX][32];  /* of the events' numbers */
-	struct probe_server *probes;      /* NULL: none can be added */
+	struct value_labels value_labels;         /* if the event's samples have values */
+	char value_units[EVENT_MAX][32];          /* of the events' numbers, or of those of one */
+	struct report_number more[EVENT_MAX - 1]; /* of one event, but the first */
+	struct probe_server *probes;              /* NULL: none can be added */
 	struct utsname machine;
 	char kernel[256];
 	/* To sample: only if an event needs a program */

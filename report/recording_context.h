@@ -16,6 +16,7 @@ struct recording_context {
 	size_t n_texts;
 	struct report_context context; /* its strings are among these */
 	struct report_event several[REPORT_EVENTS_MAX];
+	struct report_number more[REPORT_NUMBERS_MAX];
 };
 
 /* Appends a pair to the record; text NULL: none. */

@@ -22,6 +22,11 @@ struct report_event {
 	const char *value, *value_unit;
 };
 
+/* A further number of each event: its samples have it as a label of that name, unless it could not be read. */
+struct report_number {
+	const char *name, *unit; /* "path_length", "bytes" */
+};
+
 /*
  * The label of each sample with the name of its event, if there are several. Programs have their own
  * labels `event`; this key comes before theirs, as labels are sorted.
@@ -29,6 +34,8 @@ struct report_event {
 #define REPORT_EVENT "-e"
 /* The event of samples that probes take which were added meanwhile. */
 #define REPORT_PROBE_EVENT "probe"
+
+#define REPORT_NUMBERS_MAX 7
 
 /*
  * For a format whose readers take files of a limited size (otlp, pprof): it writes several, each
@@ -56,6 +63,8 @@ struct report_context {
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
 	const char *value;  /* a number that each event has beside its count: "size"; NULL: none */
 	const char *value_unit;           /* "bytes" */
+	const struct report_number *more; /* beside this one, if there is one event */
+	size_t n_more;                    /* at most REPORT_NUMBERS_MAX */
 	const struct report_parts *parts; /* NULL: one file */
 	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
 	bool main_value;                  /* of several values, only the count and the last */

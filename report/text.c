@@ -53,6 +53,7 @@ struct text {
 	struct label_counts labels[VALUES_MAX]; /* by event */
 	uint64_t n_numbered
 		[REPORT_EVENTS_MAX]; /* of each event, those that have a number (--value) */
+	uint64_t more[VALUES_MAX];   /* sums of further numbers: stacks lack their labels */
 	struct hints hints;
 	const struct colours *colours;
 	struct terminal terminal;
@@ -71,6 +72,16 @@ static int add_to_profile(struct text *text, const struct sample *sample, uint32
 	return err == 0 ? profile_add_numbered(text->profile, &alike, ret) : err;
 }
 
+static void add_more(struct text *text, const struct sample *sample)
+{
+	struct value values[VALUES_MAX];
+	size_t n = text->report.context.n_more > 0 ? values_of(&text->report.context, values) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (values[i].label)
+			sum_increase(&text->more[i], value_of_sample(&values[i], sample));
+}
+
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
@@ -81,6 +92,7 @@ static int text_add(struct report *report, const struct sample *sample, const st
 	if (value_own_name(&report->context, sample) &&
 	    !value_own_is_missing(&report->context, sample))
 		text->n_numbered[i] += sample->weight;
+	add_more(text, sample);
 	if (err == 0)
 		err = exceptions_add(&text->exceptions, sample);
 	if (err == 0)
@@ -196,7 +208,7 @@ static int print_failures(const struct text *text)
 }
 
 /* What a probe has read at each event of a number, from 0. Those that it could not be read at are not zeros. */
-static void print_own_value(const struct text *text, size_t event, uint64_t sum)
+static void print_own_sum(const struct text *text, uint64_t sum)
 {
 	const struct value *value = &text->value;
 	FILE *to = text->terminal.to;
@@ -208,7 +220,12 @@ static void print_own_value(const struct text *text, size_t event, uint64_t sum)
 		fprintf(to, ": %" PRIu64 " ", sum);
 	if (!value_is_time(value))
 		(void)print_plain(value_noun(value), to);
-	fprintf(to, " in %" PRIu64 " events\n", text->n_numbered[event]);
+}
+
+static void print_own_value(const struct text *text, size_t event, uint64_t sum)
+{
+	print_own_sum(text, sum);
+	fprintf(text->terminal.to, " in %" PRIu64 " events\n", text->n_numbered[event]);
 }
 
 /* Prints what the samples stand for, if they are not just counted. */
@@ -516,6 +533,23 @@ static int print_events(struct text *text)
 	return err;
 }
 
+/* Further numbers of --value, of which each sample has one. */
+static void print_more(struct text *text)
+{
+	const struct value main = text->value;
+	struct value values[VALUES_MAX];
+	size_t n = values_of(&text->report.context, values);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!values[i].label)
+			continue;
+		text->value = values[i];
+		print_own_sum(text, text->more[i]);
+		fputc('\n', text->terminal.to);
+	}
+	text->value = main;
+}
+
 static int write_report(struct text *text, const struct totals *totals)
 {
 	struct report *report = &text->report;
@@ -533,6 +567,7 @@ static int write_report(struct text *text, const struct totals *totals)
 		return err;
 	print_outcomes(text, totals);
 	print_scale(text, totals);
+	print_more(text);
 	if (totals->calls)
 		err = print_calls(text, totals);
 	if (err == 0 && totals->verified)

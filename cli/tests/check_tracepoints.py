@@ -127,6 +127,10 @@ class Tracepoints(unittest.TestCase):
     def test_fields_as_values(self):
         samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count)", "--value", "count")
         self.assertEqual([(s["weight"], s["values"]) for s in calls_of(samples, "put")], [(1, {"count": i}) for i in range(1, N + 1)])
+        samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count, fd)", "--value", "count", "--value", "fd")
+        puts = calls_of(samples, "put")
+        self.assertEqual([s["values"]["count"] for s in puts], list(range(1, N + 1)))
+        self.assertEqual({s["values"]["fd"] for s in puts}, {puts[0]["labels"]["fd"]})
 
     def test_numbers_of_several(self):
         """Each event has its own, and one has none."""
