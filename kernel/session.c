@@ -235,6 +235,7 @@ int session_open(struct session *ret, const struct session_options *options)
 void session_close(struct session *s)
 {
 	session_stop(s);
+	probed_files_done(&s->probed);
 	exception_probes_drop(s->exceptions);
 	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
@@ -324,9 +325,18 @@ int session_sample_events(struct session *s, const struct event_kind *kinds,
 				names, n);
 }
 
+/* As session_sample_uprobe(), for a program. */
+static int add_uprobes(struct session *s, struct bpf_program *program,
+		       const struct uprobe_places *places)
+{
+	int err = probed_files_add(&s->probed, places);
+
+	return err < 0 ? err : uprobe_links_add(&s->uprobes, program, places);
+}
+
 int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
 {
-	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_sample_uprobe, places);
+	return add_uprobes(s, s->bpf->progs.dp_sample_uprobe, places);
 }
 
 int session_time_calls(struct session *s, const struct uprobe_places *places)
@@ -350,7 +360,7 @@ int session_label_calls(struct session *s, const struct uprobe_places *places,
 
 	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_span_places), &zero, code, BPF_ANY) < 0)
 		return -errno;
-	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_begin_span, places);
+	return add_uprobes(s, s->bpf->progs.dp_begin_span, places);
 }
 
 int session_end_calls(struct session *s, const struct uprobe_places *exits)

@@ -10,6 +10,7 @@
 #include "bpf/abi.h"
 #include "kernel/cpu_events.h"
 #include "kernel/pool.h"
+#include "kernel/probed_files.h"
 #include "kernel/rings.h"
 #include "kernel/tracer.h"
 #include "kernel/uprobe_links.h"
@@ -43,6 +44,7 @@ struct session {
 	struct bpf_link **links;
 	size_t n_links, links_size;
 	struct uprobe_links uprobes;
+	struct probed_files probed;          /* their files */
 	struct exception_probes *exceptions; /* NULL: not needed */
 	struct tracer tracer;
 	bool counts_missed; /* hits that the tracer missed are lost samples: all would be sampled */

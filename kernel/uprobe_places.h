@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
@@ -20,6 +21,7 @@
 struct uprobe_places {
 	char path[PATH_MAX];
 	int fd;                      /* of the file; -1: none */
+	struct stat file;            /* by file_stat(), before it was searched */
 	char link[UPROBE_LINK_SIZE]; /* a path of the very file, while it is open */
 	uint64_t *offsets;           /* in the file, each once; of functions ascending */
 	uint64_t *cookies;           /* of each, for the program; NULL: 0. The owner's to set */

@@ -121,6 +121,8 @@ static int find(const struct event_means *means, const struct target *target,
 		return -ENOMEM;
 	if (files.n == 0)
 		err = find_in(means->parsers, &by_path, parts, f);
+	if (err == 0 && files.n == 0)
+		library_files_say_others(means->processes, &f->of[0]);
 	for (size_t i = 0; err == 0 && i < files.n; i++) {
 		const struct library_reader of_file = { &by_path, means->parsers, &files.of[i] };
 		const struct uprobe_reader reader = library_reader_of(&of_file);

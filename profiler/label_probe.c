@@ -230,11 +230,15 @@ static int find_calls(const struct event_means *means, const struct library_file
 	const struct library_reader of_file = { &by_path, means->parsers, &files->of[0] };
 	struct uprobe_reader reader = files->n > 0 ? library_reader_of(&of_file) : by_path;
 	struct probe_parts parts = f->probe.parts;
+	int err;
 
 	if (files->n > 0)
 		parts.path = files->of[0].path;
-	return call_places_find(means->parsers, &reader, &parts, f->probe.is_span, &f->places,
-				&f->lists, ret_code);
+	err = call_places_find(means->parsers, &reader, &parts, f->probe.is_span, &f->places,
+			       &f->lists, ret_code);
+	if (err == 0 && files->n == 0)
+		library_files_say_others(means->processes, &f->places);
+	return err;
 }
 
 static int find(const struct event_means *means, const struct profiler_options *o, const char *text,

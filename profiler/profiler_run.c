@@ -185,6 +185,7 @@ int profiler_finish(struct profiler *p)
 	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
 	if (p->needs.session.label_probes > 0)
 		label_probe_say_forgotten(&p->session);
+	probed_files_say_changed(&p->session.probed);
 	if (err == 0 && p->verify)
 		verify_queue_finish(p->verify);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)

@@ -350,6 +350,41 @@ class Libraries(Calling):
             with self.subTest(probe=probe):
                 self.check([self.call(self.first, 7, 100)], "-e", probe, how=f"{how} {self.first}", calls=[7])
 
+    def change(self, change, *options):
+        """What is said of a file that becomes another one while it is probed."""
+        caller = self.call(self.first, 7, 100)
+        profiler = start("-p", str(caller.pid), *options, "-o", os.devnull, "--format", "folded", stderr=subprocess.PIPE, text=True)
+        wait_until_it_says(profiler, "sampling")
+        change()
+        self.run_caller(caller)
+        profiler.send_signal(signal.SIGINT)
+        return profiler.communicate(timeout=60)[1]
+
+    def test_files_that_change(self):
+        def write():
+            with open(self.first, "r+b") as file:
+                file.write(b"\x7f")
+            os.utime(self.first)
+
+        probes = ("-e", f"uprobe:{self.first}:crc32"), ("--probe", f"label:{self.first}:crc32(size=arg3:u32)"), ("-e", "uprobe:lib:counted:crc32")
+        for options in probes:
+            with self.subTest(options=options):
+                self.assertNotIn("while it was probed", self.change(lambda: None, *options))
+                self.assertIn(f"{self.first} was written to while it was probed: hits may be missed", self.change(write, *options))
+                shutil.copy(ZLIB, self.second)
+                self.assertIn(f"{self.first} was replaced while it was probed: hits of programs that have started since are not seen",
+                              self.change(lambda: os.rename(self.second, self.first), *options))
+
+    def test_a_container_s_file(self):
+        """At the same path, it has another one; by a path of its own, it is probed."""
+        callers = [self.call_second(7, 200)]
+        for options in ("-e", f"uprobe:{self.first}:crc32"), ("--probe", f"label:{self.first}:crc32(size=arg3:u32)"):
+            result = dwarfprof("-p", str(callers[0].pid), *options, "-d", "100ms", "-o", os.devnull, "--format", "folded")
+            self.assertIn(f"process {callers[0].pid} has another file at {self.first}, which is not probed", result.stderr)
+            self.assertIn(f"/proc/{callers[0].pid}/root{self.first}", result.stderr)
+        path = f"/proc/{callers[0].pid}/root{self.first}"
+        self.check(callers, "-e", f"uprobe:{path}:crc32(size=arg3:u32)", how="each call of crc32 in", calls=[7], sizes=[200])
+
     def test_of_the_kernel_alone(self):
         """What processes map is not known then: the dynamic linker's file is taken."""
         caller = self.call(self.first, 7, 100)
