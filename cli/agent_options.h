@@ -18,6 +18,7 @@ struct agent_settings {
 	int config_fd;      /* has the text of that file; -1: none does */
 	bool check;         /* --check */
 	bool off_cpu;
+	bool redacts_by_file;   /* --redact is the configuration file's */
 	const char *debuginfod; /* URLs (fetch_options.h) */
 	unsigned int label_sets;
 	bool is_partial; /* more is to be parsed */
