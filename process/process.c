@@ -45,6 +45,7 @@ static void process_forget_code(struct process *p)
 	p->hotspot = hotspot_free(p->hotspot);
 	p->jit_objects = jit_objects_free(p->jit_objects);
 	p->packed_asked = false;
+	p->lacks_cookies = false;
 	process_forget_program(p);
 }
 
