@@ -496,7 +496,7 @@ void process_table_settle(struct process_table *table)
 /* Nobody needs its snapshot: samples from before get one of their own (process_look_back()). */
 static bool has_ended(const struct process *p)
 {
-	return p->exited != TIME_NEVER && p->published == 0 && proc_stat_is_gone(p->pid);
+	return p->exited != TIME_NEVER && proc_stat_is_gone(p->pid);
 }
 
 /* Snapshots refer to tables that have come or gone. */
