@@ -317,6 +317,11 @@ int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_eve
 				     hz, ret_event, ret_why);
 }
 
+uint64_t session_tick_ns(const struct session *s)
+{
+	return cpu_events_tick_ns(&s->cpus);
+}
+
 int session_sample_events(struct session *s, const struct event_kind *kinds,
 			  const char *const *names, size_t n)
 {

@@ -144,6 +144,9 @@ int session_read_rings(struct session *session, ring_fn fn, void *arg);
 int session_rings_fd(const struct session *session);
 int session_consume(struct session *session);
 
+/* cpu_events_tick_ns() */
+uint64_t session_tick_ns(const struct session *session);
+
 /* Starts sampling each CPU that the filter accepts (cpu_events_start_time()). */
 int session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
 			char ret_why[EVENT_WHY_SIZE]);

@@ -136,6 +136,14 @@ bool perf_record_is_of_thread(const struct perf_event_header *record)
 	return false;
 }
 
+bool perf_record_is_of_no_file(const struct perf_event_header *record)
+{
+	const struct perf_mmap2 *mmap = (const void *)record;
+
+	return record->type == PERF_RECORD_MMAP2 && is_complete(record) && mmap->inode == 0 &&
+	       strcmp(mmap->name, "[vdso]") != 0;
+}
+
 int perf_record_begins(const struct perf_event_header *record)
 {
 	const struct perf_task *task = (const void *)record;

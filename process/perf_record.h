@@ -83,6 +83,9 @@ bool perf_record_is_urgent(const struct perf_event_header *record,
  */
 bool perf_record_is_of_thread(const struct perf_event_header *record);
 
+/* Whether it is of code in no file: what describes it may go with its process. */
+bool perf_record_is_of_no_file(const struct perf_event_header *record);
+
 /* 1: a program has started; -1: a process has ended, as far as its first thread tells; 0: neither. */
 int perf_record_begins(const struct perf_event_header *record);
 

@@ -40,9 +40,11 @@ void sideband_drop_cpu(struct sideband *sideband, unsigned int cpu);
 enum sideband_haste {
 	SIDEBAND_NEVER, /* there are none */
 	SIDEBAND_LATER, /* whenever others are: they are of threads, or of what has ended */
+	/* Before the next sample is taken; if nobody knows when that is, soon. */
+	SIDEBAND_BY_SAMPLE,
 	/*
 	 * In a moment, so that what follows is handled together: a program that starts has ten, within a
-	 * millisecond
+	 * millisecond. Some are of code in no file.
 	 */
 	SIDEBAND_SOON,
 	/*
@@ -53,6 +55,9 @@ enum sideband_haste {
 };
 
 enum sideband_haste sideband_haste(struct sideband *sideband, const struct process_table *table);
+
+/* How many there were so far. */
+uint64_t sideband_n_read(const struct sideband *sideband);
 
 /* Whether more of what they tell is to come: not if as many processes have ended as programs have started. */
 bool sideband_goes_on(const struct sideband *sideband);

@@ -415,6 +415,8 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
 					&p->value_labels, &p->drain.spans, &p->probes);
+	if (err == 0)
+		err = ticks_init(&p->drain.ticks, p->session.n_cpus, session_tick_ns(&p->session));
 	name_numbers(p);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)

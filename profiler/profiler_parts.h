@@ -50,7 +50,9 @@ struct profiler {
 	struct watch watch;       /* on the targets */
 	uint64_t n_record_events; /* of the loop's, those that only tell of records */
 	unsigned int n_follows;   /* times in sequence that more are expected within milliseconds */
-	uint64_t drained;         /* when it was last */
+	uint64_t n_seen;          /* records that there were at the last look */
+	uint64_t due;     /* when those that can wait so long have to be handled; 0: not known */
+	uint64_t drained; /* when it was last */
 	uint64_t started;
 	uint64_t stopped;
 	size_t n_unseen;

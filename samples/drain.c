@@ -27,12 +27,6 @@
  */
 #define REPORT_NS UINT64_C(5000000)
 
-/*
- * A sample has the time at which its walk began, and is in its ring when the walk has ended.
- * Younger samples wait for those still being walked.
- */
-#define WALK_NS UINT64_C(10000000)
-
 /* How often it is looked for what can be forgotten, and for losses; and through all processes. */
 #define SWEEP_NS UINT64_C(50000000)
 #define FORGET_NS UINT64_C(500000000)
@@ -49,6 +43,7 @@ void drain_done(struct drain *d)
 	spans_done(&d->spans);
 	kept_memory_done(&d->memory);
 	runtime_join_done(&d->runtime_join);
+	ticks_done(&d->ticks);
 	free(d->unknown_pids);
 	free(d->frames);
 }
@@ -87,7 +82,7 @@ static int take_in_unknown_pids(struct drain *d, uint64_t now)
 
 /*
  * Stops reading a ring at a record as young as this reading (see ring_fn): later ones are younger
- * still, except for interrupted walks (WALK_NS).
+ * still, except for interrupted walks (TICKS_WALK_NS).
  */
 static int go_on(const struct drain *d, uint64_t time)
 {
@@ -102,6 +97,8 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 
 	if (!sample_is_plausible(named))
 		return -EBADMSG;
+	if (sample->event == DP_EVENT_CPU)
+		ticks_note(&d->ticks, sample->cpu, sample->time_ns);
 	/* The first sample with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
@@ -417,7 +414,7 @@ int drain_processes(struct drain *d)
 /* All samples from before this time have been read and are in order. */
 static uint64_t horizon(const struct drain *d)
 {
-	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - WALK_NS;
+	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - TICKS_WALK_NS;
 }
 
 /* All samples from before this time have been reported, or wait for what became of calls. */
@@ -593,5 +590,5 @@ bool drain_is_behind(const struct drain *d)
 	const struct queued *first = queue_first(&d->queue);
 
 	return sideband_is_behind(d->sideband) || d->table->lists_left ||
-	       (first && first->time + WALK_NS + REPORT_NS < clock_now_ns());
+	       (first && first->time + TICKS_WALK_NS + REPORT_NS < clock_now_ns());
 }

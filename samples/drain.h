@@ -19,6 +19,7 @@
 #include "samples/queue.h"
 #include "samples/runtime_join.h"
 #include "samples/spans.h"
+#include "samples/ticks.h"
 #include "samples/unwinder.h"
 #include "samples/verify_queue.h"
 
@@ -56,6 +57,7 @@ struct drain {
 	uint64_t stopped_ns;        /* when sampling ended; 0: it goes on */
 	uint64_t cpu_value_ns;      /* value of a CPU sample; 0: an event */
 	struct page_requests pages;
+	struct ticks ticks; /* the host's */
 	/* Read from the rings, not reported yet */
 	struct queue queue;
 	/* Those that are due but wait for tables */
