@@ -157,6 +157,9 @@ bool frame_is_in_binary(const struct frame *frame);
 /* Whether it is a function of a language's runtime, which names it (frame_kind.h). */
 bool frame_is_interpreted(const struct frame *frame);
 
+/* Whether its function and line are those of a place near it, as its own has none. */
+bool frame_is_near(const struct frame *frame);
+
 /* The path of its binary, or what stands for it: `[jit]`, `[python]`. NULL: not known. */
 const char *frame_path(const struct frame *frame);
 

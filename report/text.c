@@ -359,6 +359,8 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 	fprintf(to, "  %s", name);
 	if (f->is_inlined)
 		fprintf(to, "%s (inlined)%s", c->dim, c->normal);
+	if (f->is_near)
+		fprintf(to, "%s (near)%s", c->dim, c->normal);
 	if (f->kind == SYMBOLIZED_KERNEL && strcmp(f->name, REPORT_KERNEL) != 0)
 		fprintf(to, "%s (kernel)%s", c->dim, c->normal);
 	if (times > 1)

@@ -19,6 +19,9 @@
 /* Longer names are cut. */
 #define RUNTIME_NAME_SIZE 512
 
+/* With this bit in a position, it and its callers are those of a place near the one that was asked for. */
+#define RUNTIME_NEAR (1ULL << 60)
+
 /* A function as a runtime knows it, with what gives the lines of positions in it. */
 struct runtime_code {
 	char function[RUNTIME_NAME_SIZE]; /* UTF-8 */
@@ -55,8 +58,9 @@ struct runtime_source {
 		    const struct runtime_memory *memory, struct runtime_code **ret);
 	/*
 	 * The functions at a frame's position, innermost first, if several have been compiled into one:
-	 * frames that read() takes. Their number, at most RUNTIME_MAX_INLINED; 0: it has none but its own,
-	 * or they are not known; -ESTALE: there is other code now; or an error of reading.
+	 * frames that read() takes, the first one perhaps with RUNTIME_NEAR. Their number, at most
+	 * RUNTIME_MAX_INLINED; 0: it has none but its own, or they are not known; -ESTALE: there is other
+	 * code now; or an error of reading.
 	 */
 	int (*expand)(const void *layout, const struct dp_runtime_frame *frame,
 		      const struct runtime_memory *memory,

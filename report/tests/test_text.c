@@ -158,6 +158,18 @@ Test(text, tells_a_person_of_what_kind_functions_are)
 	free(text);
 }
 
+Test(text, tells_a_person_what_is_only_near)
+{
+	struct sample sample = sample_of_chain(2);
+
+	begin("text");
+	chain[0].method = DP_METHOD_JAVA_NEAR;
+	add(sample);
+	finish();
+	cr_assert(strstr(text, "%  [f0]\n          100.0 %  [f1] (near)\n"), "%s", text);
+	free(text);
+}
+
 Test(text, tells_a_person_both_ends_of_a_deep_stack)
 {
 	const char *stack;

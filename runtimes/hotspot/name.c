@@ -345,7 +345,8 @@ static int put_scopes(const struct reader *r, const struct hotspot_scope *scopes
 		err = read_member(r, scopes[i].method, HOTSPOT_METHOD_CONST, &constant);
 		ret[i] = (struct dp_runtime_frame){
 			.code = scopes[i].method,
-			.position = DP_HOTSPOT_INTERPRETED | (uint32_t)(scopes[i].bci + 1),
+			.position = DP_HOTSPOT_INTERPRETED | (uint32_t)(scopes[i].bci + 1) |
+				    (scopes[i].is_near ? RUNTIME_NEAR : 0),
 			.tag = constant,
 		};
 	}

@@ -13,6 +13,7 @@
 struct hotspot_scope {
 	uint64_t method;
 	int32_t bci; /* of its bytecode, or of the call of the one in front; negative: not known */
+	bool is_near; /* of the innermost: it is the next safepoint's, and perhaps not this place's */
 };
 
 /*
@@ -20,7 +21,8 @@ struct hotspot_scope {
  * innermost first, and last the method itself. A return address is described exactly. For an offset of
  * the innermost frame (`is_leaf`), which may be between two places that are described, it is the next one
  * behind it: with -XX:+DebugNonSafepoints a description stands at the end of the instructions that it is
- * for; without, it is that of the next safepoint.
+ * for; without, it is that of the next safepoint (`is_near`). Only the latter has values of the program,
+ * but for a method compiled by C1 that has none there: that is taken for the former.
  *
  * What is read may be anything, and is bounded: senders are in front of the scopes that they call, or the
  * list is not sound. 0; -ENOENT: nothing is described there; -ENOTSUP: the layout has no scopes; -ESTALE:
