@@ -303,6 +303,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
+	p->drain.unread = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	p->drain.label_sources.keys = p->stores.thread_keys;
 	p->drain.label_sources.metrics = process_metrics_source(p->stores.metrics);
@@ -428,7 +429,6 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	if (err < 0)
 		return err;
 	log_info("sampling %s %s", p->target, p->event.how);
-	kallsyms_read_ahead(p->kallsyms);
 	return 0;
 }
 

@@ -181,6 +181,11 @@ static int report_known(void *arg, const struct sample *sample)
 {
 	struct drain *d = arg;
 
+	/* It takes long to read, and many programs are hardly ever in the kernel. */
+	if (sample->n_kernel > 0) {
+		kallsyms_read_ahead(d->unread);
+		d->unread = NULL;
+	}
 	if (report_queue_is_full(d->report_queue)) {
 		verification_drop(sample->verification);
 		d->n_dropped++;

@@ -53,6 +53,7 @@ struct drain {
 	struct spans spans;                 /* the host sets what is its own */
 	struct kept_memory memory;
 	struct last_wait last_wait; /* the host's */
+	struct kallsyms *unread;    /* the host's; NULL: begun, or not wanted */
 	uint64_t stopped_ns;        /* when sampling ended; 0: it goes on */
 	uint64_t cpu_value_ns;      /* value of a CPU sample; 0: an event */
 	struct page_requests pages;

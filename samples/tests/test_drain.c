@@ -25,6 +25,21 @@ Test(drain, reports_what_the_kernel_has_sent)
 		  last_totals.time_ns == 20 && last_totals.outcomes[DP_CHAIN_END] == 1);
 }
 
+/* Once, as the thread that reads the list holds up others that ask. */
+Test(drain, wants_names_of_the_kernel_once_it_is_in_a_stack)
+{
+	struct kallsyms *const list = (void *)&drain;
+
+	drain.unread = list;
+	add_sample(0, now - 100 * MS)->sample.n_kernel = 0;
+	run(true);
+	cr_assert(n_reported == 1 && n_begun == 0);
+	for (int i = 0; i < 2; i++)
+		add_sample(0, now - 90 * MS);
+	run(true);
+	cr_assert(n_reported == 3 && n_begun == 1 && begun == list);
+}
+
 Test(drain, reports_in_the_order_of_time)
 {
 	static const uint64_t before[] = { 300, 100, 200, 50, 250 };
