@@ -87,7 +87,7 @@ class Strings(valued.ValuedTest):
             for options in flags:
                 with tempfile.TemporaryDirectory() as directory, self.subTest(tool=tool, version=version, options=options):
                     out = os.path.join(directory, "strings")
-                    environment = dict(os.environ, GO111MODULE="off", GOCACHE=os.path.join(directory, "go"))
+                    environment = dict(os.environ, GO111MODULE="off")
                     subprocess.run([path, *options, "-o", out, os.path.join(SOURCES, source)], check=True, env=environment,
                                    stderr=subprocess.DEVNULL)
                     self.check_all(out, probes)
