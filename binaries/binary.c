@@ -325,17 +325,23 @@ static uid_t user_of(pid_t pid)
 	return process_user(pid, &user) < 0 ? FINDERS_NOBODY : user;
 }
 
+/* What a compiler says of generated code. */
+struct generated {
+	uint64_t size; /* 0: it is a file like others */
+	bool is_dump;  /* in a jitdump */
+};
+
 static int add_binary(struct binary_store *store, const struct file_id *id, pid_t pid, int fd,
-		      const struct file_mapping *mapping, const char *path, uint64_t object_size,
-		      struct binary **ret)
+		      const struct file_mapping *mapping, const char *path,
+		      struct generated generated, struct binary **ret)
 {
 	_cleanup_close_ int own = fd;
 	struct binary *b;
 	uid_t user = user_of(pid);
 	int err = 0;
 
-	if (object_size > 0)
-		err = file_budget_check_object(&store->files, user, fd, object_size);
+	if (generated.size > 0)
+		err = file_budget_check_object(&store->files, user, fd, generated.size);
 	else if (!file_budget_has_room(&store->files, user, fd))
 		err = -EMFILE;
 	if (err < 0)
@@ -347,13 +353,14 @@ static int add_binary(struct binary_store *store, const struct file_id *id, pid_
 		return -ENOMEM;
 	b->id = *id;
 	b->user = user;
-	b->object_size = object_size;
+	b->object_size = generated.size;
+	b->is_dump = generated.is_dump;
 	HASH_ADD(hh, store->binaries, id, sizeof(*id), b);
 	if (!HASH_IS_ADDED(hh, b)) {
 		binary_free(b);
 		return -ENOMEM;
 	}
-	file_budget_take_object(&store->files, user, object_size);
+	file_budget_take_object(&store->files, user, generated.size);
 	return binary_load(store, b, pid, steal_fd(&own), mapping, ret);
 }
 
@@ -371,7 +378,8 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 		return err;
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), b);
 	if (!b)
-		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, 0, ret);
+		return add_binary(store, &id, pid, steal_fd(&own), NULL, path,
+				  (struct generated){ 0 }, ret);
 	load_again(store, b);
 	*ret = b;
 	return 0;
@@ -384,25 +392,40 @@ int binary_store_get_object(struct binary_store *store, pid_t pid, int fd, struc
 	struct file_id id;
 	int err = file_identify(fd, false, &id, &changed_ns);
 
-	return err < 0 ?
-		       err :
-		       add_binary(store, &id, pid, steal_fd(&own), NULL, MODULE_JIT, id.size, ret);
+	return err < 0 ? err :
+			 add_binary(store, &id, pid, steal_fd(&own), NULL, MODULE_JIT,
+				    (struct generated){ id.size, false }, ret);
 }
 
-/*
- * A unique id, on a device of its user's own, identifies the file until it is found: who makes jobs wait for the
- * lock of a process's mappings does so to those of their own processes alone.
- */
-int binary_store_find_later(struct binary_store *store, const struct file_mapping *mapping,
-			    const char *path, struct binary **ret)
+/* A unique id, on a device of its user's own, identifies a file until what counts of it is known. */
+static struct file_id make_id(const struct binary_store *store, pid_t pid, uint64_t inode)
 {
 	struct file_id id;
 
 	memset(&id, 0, sizeof(id));
-	id.device = UINT64_MAX - (uint64_t)user_of(mapping->pid);
-	id.inode = mapping->inode;
+	id.device = UINT64_MAX - (uint64_t)user_of(pid);
+	id.inode = inode;
 	id.size = store->n_known;
-	return add_binary(store, &id, mapping->pid, -1, mapping, path, 0, ret);
+	return id;
+}
+
+int binary_store_get_dump(struct binary_store *store, pid_t pid, int fd, uint64_t size,
+			  struct binary **ret)
+{
+	const struct file_id id = make_id(store, pid, 0);
+
+	return add_binary(store, &id, pid, fd, NULL, MODULE_JIT, (struct generated){ size, true },
+			  ret);
+}
+
+/* Who makes jobs wait for the lock of a process's mappings does so to those of their own processes alone. */
+int binary_store_find_later(struct binary_store *store, const struct file_mapping *mapping,
+			    const char *path, struct binary **ret)
+{
+	const struct file_id id = make_id(store, mapping->pid, mapping->inode);
+
+	return add_binary(store, &id, mapping->pid, -1, mapping, path, (struct generated){ 0 },
+			  ret);
 }
 
 /*

@@ -38,6 +38,7 @@ struct binary {
 	size_t n_bytes;
 	uint64_t
 		object_size; /* of generated code (binary_store_get_object()), copied; 0: it is not */
+	bool is_dump;        /* of a jitdump, then */
 	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
 	bool has_own_inode;  /* stored_file_has_own_inode(); false until the file has been read */
 	bool is_loading;     /* its file is being read, or its first table is being built */
@@ -126,6 +127,13 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
  * goes with its last user. -EMFILE or -ENOSPC: the process's user has too many.
  */
 int binary_store_get_object(struct binary_store *store, pid_t pid, int fd, struct binary **ret);
+
+/*
+ * The same for the unwind information in a jitdump as it is when it is read. `size`: what this costs its user, for as
+ * long as there is the binary.
+ */
+int binary_store_get_dump(struct binary_store *store, pid_t pid, int fd, uint64_t size,
+			  struct binary **ret);
 
 /*
  * The same for a file that has to be looked up first, as the mapping of a process at `mapping`. It

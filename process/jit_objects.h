@@ -11,14 +11,24 @@ struct process;
 struct process_table;
 
 /*
- * The code that compilers in a process describe to GDB: a list in its memory of ELF files, in its memory, too
- * (elf/jit_object.h). Copies of these become binaries, and the code mappings of them. The list is read when
- * the process is met, and again when samples are in code that is in no file.
+ * The code that compilers in a process describe: to GDB, by a list in its memory of ELF files, in its memory, too
+ * (elf/jit_object.h); to libgcc; or in a jitdump, by unwind information alone (elf/frames_object.h). Copies of these
+ * become binaries, and the code mappings of them. Both are read when the process is met, and again when samples are in
+ * code that is in no file.
  */
 struct jit_objects;
 
 /* A mapping's binary is known. If memory is short, the process is one without such a compiler. */
 void jit_objects_meet(struct process *process, const struct mapping *mapping);
+
+/*
+ * The process runs code that is in no file, or may: from the first time on, the frames that are registered in its
+ * libgcc are looked at, too (frame_registry.h).
+ */
+void jit_objects_expect(struct process *process);
+
+/* It has mapped a jitdump, of this name in its root. */
+void jit_objects_meet_dump(struct process *process, uint64_t inode, const char *name);
 
 /* A new mapping may cover code, which is then mapped again, if that can still be there. */
 void jit_objects_cover(struct process *process, const struct mapping *mapping);

@@ -29,7 +29,8 @@ struct mapping {
 	bool is_unread;        /* then: it is in one that could not be opened or read */
 	bool is_pending;       /* the binary is pending, so the rest is not known: not in a snapshot
 	                  * yet */
-	struct jitted *jitted; /* JIT code for reports; NULL: it is in a file, or not wanted */
+	struct jitted *
+		jitted; /* JIT code for reports; NULL: its binary has names, or they are not wanted */
 	uint32_t image;        /* in a snapshot: the image for the kernel, see table_image() */
 	bool has_cookie;       /* the walker compares the binary's cookie */
 	bool is_third_runtime; /* in a snapshot: the walker reads two others */

@@ -359,7 +359,7 @@ static bool is_of_kind(const struct parser_reply *r, enum parse_kind kind)
 	       (kind == PARSE_CONTEXT) == (r->has_context > 0) &&
 	       (kind == PARSE_TABLE) == (r->table_size > 0) &&
 	       (kind == PARSE_CODE) == (r->n_lines > 0) &&
-	       (kind == PARSE_OBJECT) == (r->object_size > 0);
+	       (kind == PARSE_OBJECT || kind == PARSE_DUMP) == (r->object_size > 0);
 }
 
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
