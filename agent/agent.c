@@ -136,7 +136,7 @@ static void wake_run(void *arg)
 /* What is wrong has been logged. */
 static void go_on_as_before(struct agent *a, enum cause cause, int err)
 {
-	log_warning("sampling goes on as before");
+	log_warning("sampling continues with the old options");
 	if (cause != BY_RELOAD)
 		return;
 	pthread_mutex_lock(&a->lock);

@@ -179,9 +179,11 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 static void say_left(const struct backend *b, uint64_t n)
 {
 	if (n > 0 && b->spool)
-		log_info("%s: %" PRIu64 " requests wait in %s until an agent delivers there again; "
-			 "another one with that spool removes them a week after they were made",
-			 backend_name(b), n, b->spool);
+		log_info(
+			"%s: %" PRIu64
+			" requests are kept in %s until an agent delivers there again; "
+			"an agent with this spool but without this backend removes them after a week",
+			backend_name(b), n, b->spool);
 	else if (n > 0)
 		log_warning("%s: %" PRIu64 " requests could not be delivered in time, and are lost",
 			    backend_name(b), n);

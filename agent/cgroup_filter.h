@@ -7,10 +7,9 @@
 struct sample;
 
 /*
- * Which samples are of processes in a cgroup (v2) or below it. /proc/PID/cgroup is read when the first
- * sample of a process arrives, and again after a while or another name: a service gets its cgroup just
- * before it is executed. One that has ended by then stays where it was; it was in none if that is not
- * known.
+ * Selects samples of processes in a cgroup (v2) or below it. Reads /proc/PID/cgroup at the first sample of a
+ * process, and again after a while or when its name changes, because a service is moved to its cgroup just before
+ * it is executed. A process that has ended by then keeps its last known cgroup, or counts as in none.
  */
 struct cgroup_filter {
 	const char *proc, *cgroup; /* the caller's */

@@ -11,7 +11,7 @@
 struct relabel;
 struct series_memory;
 
-/* What became of samples on their way to a backend; any thread may read it. */
+/* Samples that were dropped or lost labels before delivery. Any thread may read it. */
 struct delivery_counts {
 	_Atomic uint64_t dropped; /* samples, by rules */
 	_Atomic uint64_t

@@ -190,14 +190,13 @@ static void look_at_all(struct look *look)
 static void say(const struct look *look, bool is_news)
 {
 	if (look->found.removed > 0)
-		log_warning("%" PRIu64
-			    " requests in %s, a week old, are removed: no agent delivers "
-			    "from there",
+		log_warning("removed %" PRIu64
+			    " requests from %s: no agent has delivered them for a week",
 			    look->found.removed, look->path);
 	if (is_news && look->found.n > 0)
-		log_warning("no agent delivers from spools in %s in which %" PRIu64
-			    " requests (%" PRIu64
-			    " bytes) wait; they are removed when they are a week old",
+		log_warning("no agent delivers the spools in %s with %" PRIu64
+			    " pending requests (%" PRIu64
+			    " bytes); they are removed when they are a week old",
 			    look->path, look->found.n, look->found.bytes);
 }
 

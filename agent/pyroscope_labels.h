@@ -10,10 +10,10 @@
 struct named_labels;
 
 /*
- * Labels as Pyroscope takes them. It makes a series of each set of texts that samples of a pushed profile
- * have, together with the profile's own labels, which come first (pkg/model/pprofsplit). If one of these sets
- * is not valid, it refuses the push (ValidateLabels() in pkg/validation). It drops numbers, and
- * span_id tells no series apart; trace_id did before version 2.
+ * Labels as Pyroscope accepts them. From a pushed profile, it makes one series per distinct set of string labels of
+ * samples, added to the profile's own labels, which take precedence (pkg/model/pprofsplit). One invalid set makes it
+ * refuse the push (ValidateLabels() in pkg/validation). It drops numeric labels; span_id does not separate series,
+ * but trace_id did before version 2.
  */
 
 /* It takes 30, and may add some itself. */

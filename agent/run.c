@@ -19,6 +19,7 @@
 #include "log/log.h"
 #include "loop/loop.h"
 #include "profiler/fetch.h"
+#include "profiler/profiler.h"
 #include "sandbox/cpu_budget.h"
 #include "symbols/debug_server.h"
 

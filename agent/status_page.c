@@ -137,7 +137,7 @@ static void put_files(const struct figures *f, FILE *to)
 		put_number(to, "recordings in the store", f->store.n);
 		put_mib(to, "their size", f->store.size);
 		put_number(to, "old ones removed", f->store.n_removed);
-		put_number(to, "half written ones of a killed agent, removed", f->store.n_cleaned);
+		put_number(to, "incomplete ones of a killed agent, removed", f->store.n_cleaned);
 	}
 	put_error(to, "last error of the store", f->store_failed_real_ns, strerror(-f->store_err));
 	put_number(to, "processes that ended before their cgroup was read",

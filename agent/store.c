@@ -132,7 +132,7 @@ static int look_around(struct store *s)
 		qsort(s->kept, s->n_kept, sizeof(*s->kept), compare_names);
 	if (s->state.n_cleaned > 0)
 		log_warning("the last run ended abnormally: its last interval is lost "
-			    "(%" PRIu64 " half written files, %" PRIu64 " bytes, removed from %s)",
+			    "(%" PRIu64 " incomplete files, %" PRIu64 " bytes, removed from %s)",
 			    s->state.n_cleaned, size_cleaned, s->path);
 	return err;
 }
@@ -197,7 +197,8 @@ static void say_removals(struct store *s)
 {
 	if (s->state.n_removed == s->n_said || !may_say(&s->removals))
 		return;
-	log_info("removed %" PRIu64 " old recordings from %s, as --store-size and --store-age say "
+	log_info("removed %" PRIu64
+		 " old recordings from %s, because of --store-size and --store-age "
 		 "(%" PRIu64 " so far, %" PRIu64 " bytes)",
 		 s->state.n_removed - s->n_said, s->path, s->state.n_removed,
 		 s->state.size_removed);

@@ -17,7 +17,7 @@ static inline void cond_init_monotonic(pthread_cond_t *ret)
 	pthread_condattr_destroy(&monotonic);
 }
 
-/* The lock is held. 0, also for no reason, or -ETIMEDOUT. */
+/* The caller holds the lock. Returns 0, also on spurious wake-ups, or -ETIMEDOUT. */
 static inline int cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
 {
 	const struct timespec until = { (time_t)(until_ns / 1000000000),

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Opens a directory in another one. NULL: errno tells why not. */
+/* Opens a directory in another one. Returns NULL with errno set on failure. */
 static inline DIR *directory_open_at(int parent, const char *name, int more_flags)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | more_flags);

@@ -7,7 +7,7 @@
 
 #define FNV1A_START UINT64_C(0xcbf29ce484222325)
 
-/* The hash of bytes behind others, whose hash is given; FNV1A_START: behind none. */
+/* Continues a hash with more bytes; FNV1A_START begins one. */
 static inline uint64_t hash_fnv1a(uint64_t hash, const void *bytes, size_t size)
 {
 	const uint8_t *at = bytes;

@@ -15,8 +15,8 @@
 #define SECRET_MASK "***"
 
 /*
- * A copy of a URL, also of a wrong one, without the user, the password and the query, which have
- * keys. NULL: there is no memory. The caller frees it.
+ * Returns a copy of a URL, which need not be valid, with user, password and query masked, as queries may have keys.
+ * NULL: out of memory. The caller frees it.
  */
 static inline char *secret_mask_url(const char *url)
 {

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * Sums of numbers that programs themselves say. They end at the largest number that formats with signed ones
- * have, instead of beginning again: one absurd number does not make the others' sum wrong by chance.
+ * Saturating sums of numbers that come from profiled programs. They stop at the largest signed number, as some
+ * formats have no larger one, instead of wrapping around.
  */
 #define SUM_MAX ((uint64_t)INT64_MAX)
 

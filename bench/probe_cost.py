@@ -26,6 +26,7 @@ PERIOD_NS = 10000000  # of a call while samples are taken
 ROUND = 0.2  # seconds
 TEXT = "text=arg3:str"  # of 32 bytes
 VALUES = ("", "x=arg1:u64", "a=arg1:u64, b=arg2:u64, c=arg1:u32, d=arg2:u16", TEXT)
+COLUMNS = ("no value", "1", "4", "32 bytes")
 # The most nanoseconds that a label adds to a sample, by the samples per second
 LIMITS = {99: 500, 999: 120}
 MIN_SAMPLES = 0.8  # of the rate
@@ -86,7 +87,7 @@ class Bench:
         kinds = [("`--probe label:`", values, ["--probe", f"label:{self.probed}:probed({values})"], "dp_begin_span") for values in VALUES if values]
         kinds += [("`--probe span:`", values, ["--probe", f"span:{self.probed}:probed{values and f'({values})'} min=1s"],
                    "dp_begin_span dp_end_span") for values in VALUES]
-        kinds += [("`-e uprobe:`, a sample", values, ["-e", f"uprobe:{self.probed}:probed{values and f'({values})'}"], "dp_sample_uprobe")
+        kinds += [("`-e uprobe:`", values, ["-e", f"uprobe:{self.probed}:probed{values and f'({values})'}"], "dp_sample_uprobe")
                   for values in VALUES]
         for probe, values, options, program in kinds:
             rate = [] if options[0] == "-e" else ["-F", "1"]
@@ -113,9 +114,14 @@ def judge(samples, rounds):
 
 
 def table_of_hits(hits):
-    rows = [[f"{probe}, {f'`{values}`' if values else 'no value'}", f"{call:,.0f}", f"{own:,.0f}", f"{call - own:,.0f}"]
-            for probe, values, call, own in hits]
-    return machine.figures.table(["per hit", "ns", "of these, BPF", "the uprobe itself"], rows)
+    """A column for each of VALUES. The uprobe itself is what is left of a hit's time without that of our program."""
+    rows = []
+    for kind in dict.fromkeys(probe for probe, *_ in hits):
+        found = {values: f"{call:,.0f} ({own:,.0f})" for probe, values, call, own in hits if probe == kind}
+        rows.append([kind, *(found.get(values, "") for values in VALUES)])
+    itself = {values: f"{call - own:,.0f}" for _, values, call, own in hits}
+    rows.append(["the uprobe itself", *(itself[values] for values in VALUES)])
+    return machine.figures.table(["ns per hit (of these, BPF)", *COLUMNS], rows)
 
 
 def table_of_samples(samples):

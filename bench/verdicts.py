@@ -74,7 +74,7 @@ def times_kernel(rate, workload, limit, what):
         spread = of_rate(rate, workload, "ours", f"to_kernel_per_{per}")
         return f"{spread['median']:.2f}" if spread else ""
 
-    return Target(f"times the kernel's walk of both stacks by frame pointers: {what}", limit,
+    return Target(f"times the kernel's walk by frame pointers: {what}", limit,
                   of_rate(rate, workload, "ours", "to_kernel") or [], "{:.2f}", idea="fewer lines and pages touched",
                   beside=(found(rate, workload, "ours"), found(rate, workload, "both"), shown("frame"), shown("complete")))
 
@@ -91,7 +91,7 @@ def fastest(rate, workload, limit):
 
 def times_fastest(rate, workload, limit):
     name, spread = fastest(rate, workload, limit)
-    return Target(f"times the fastest other unwinder{f' ({name})' if name else ''}, {workload}, with the empty program", limit,
+    return Target(f"times the fastest other unwinder{f' ({name})' if name else ''}, {workload}", limit,
                   spread, "{:.2f}", idea="fewer lines and pages touched",
                   beside=(found(rate, workload, "ours"), found(rate, workload, name), "", ""))
 

@@ -189,6 +189,7 @@ static const char *loss(enum parse_kind kind, int other)
 		[PARSE_SAME] = "is not compared with a file of the same build id",
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
 		[PARSE_OBJECT] = "has neither tables nor names",
+		[PARSE_DUMP] = "gives generated code no table",
 		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
 		[PARSE_CXX] = "throws exceptions that are not seen, if it does",
 		[PARSE_ALLOCATOR] = "makes allocations that are not seen, if it does",
@@ -390,7 +391,8 @@ static int link_object(struct table_job *j)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	_cleanup_close_ int file = memfd_create("jit", MFD_CLOEXEC);
-	int err = file < 0 ? -errno : ask(j, PARSE_OBJECT, j->fd, -1, &result);
+	enum parse_kind kind = j->is_dump ? PARSE_DUMP : PARSE_OBJECT;
+	int err = file < 0 ? -errno : ask(j, kind, j->fd, -1, &result);
 
 	if (err == 0)
 		err = write_all(file, result.object, result.object_size);
@@ -398,6 +400,11 @@ static int link_object(struct table_job *j)
 		err = file_identify(file, true, &j->id, &j->changed_ns);
 	if (err < 0)
 		return err;
+	if (j->is_foreign) {
+		foreign_file_close(steal_fd(&j->fd));
+		foreign_file_close(steal_fd(&j->module_fd));
+		j->is_foreign = false;
+	}
 	close_fd(&j->module_fd);
 	j->module_fd = fcntl(file, F_DUPFD_CLOEXEC, 0);
 	close_fd(&j->fd);
@@ -448,9 +455,12 @@ static int make_image(void *arg, struct image *ret)
 static int read_digest(void *arg, int fd, struct file_digest *ret)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	const struct table_job *j = arg;
+	uint64_t begun = clock_now_ns();
 	int err = ask(arg, PARSE_TABLE_DIGEST, fd, -1, &result);
 
 	*ret = result.digest;
+	log_debug("%s: hashed in %.3f ms", j->path, (double)(clock_now_ns() - begun) / 1e6);
 	return err;
 }
 

@@ -67,6 +67,7 @@ struct table_job {
 	struct file_mapping mapping; /* the file has to be looked up there */
 	const void *memory;          /* the caller's; such a job must not go to workers */
 	size_t memory_size;          /* of memory */
+	bool is_dump;                /* a jitdump: its unwind information (symbols/jit_unwind.h) */
 	bool is_object;          /* a copy of what a compiler has in memory (elf/jit_object.h) */
 	pid_t asker;             /* the process that maps the file, for READ */
 	uid_t user;              /* whose that is (sandbox/finders.h), for MAKE */

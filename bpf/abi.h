@@ -159,7 +159,9 @@ enum dp_sides {
 	X(RUBY, "ruby", "a Ruby function, from its interpreter's frames")                          \
 	X(PHP, "php", "a PHP function, from its interpreter's frames")                             \
 	X(STACK_TOP, "stack_top", "return address on top of the stack, from a call to no code")    \
-	X(PERL, "perl", "a Perl function, from its interpreter's contexts")
+	X(PERL, "perl", "a Perl function, from its interpreter's contexts")                        \
+	X(JAVA_NEAR, "java_near",                                                                  \
+	  "as java, of code that is not described: functions and line of the next safepoint")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };

@@ -301,6 +301,8 @@ static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, i
 		return;
 	}
 	if (is_late(w) && is_executing((const void *)bpf_get_current_task_btf())) {
+		if (w->out.sample.outcome == DP_WALK_LIMIT)
+			return;
 		w->out.sample.outcome = DP_NO_USER_STACK;
 		w->at.n_frames = 0;
 		w->out.sample.n_user = 0;

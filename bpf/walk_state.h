@@ -37,7 +37,7 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
  * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
  * expensive; while a sample is taken, its CPU does nothing else. The unit is one operation of an
  * expression, 5 to 30 ns. Each cost is at least what it takes (bench/walk_cost.c): else walks that do
- * much of one thing would take longer than others. Real programs need a quarter of the limit at most
+ * much of one thing would take longer than others. Real programs need a third of the limit at most
  * (bench/touches.c). What is left of a stack that needs more, user space walks in a copy
  * (samples/unwinder.h), at UNWINDER_TIMES the cost.
  */
@@ -55,9 +55,9 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 
 /*
  * What is read beside the walk counts as well: labels, which are few, and frames of runtimes. For these there
- * is more: 1,024 frames of Python, which an honest thread may have, take 4,096 reads.
+ * is more: 1,024 frames of Python, which an honest thread may have, take 4,096 reads, those of Perl some more.
  */
-#define RUNTIME_MAX_COST (WALK_MAX_COST + 4096 * WALK_COST_PEEK)
+#define RUNTIME_MAX_COST (WALK_MAX_COST + 5632 * WALK_COST_PEEK)
 
 /* The verifier requires room for a whole label at any offset. */
 #define WALK_LABEL_SLACK (sizeof(struct dp_label) + 2 * (DP_LABEL_CUT + 1) + 6)

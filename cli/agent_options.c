@@ -36,6 +36,7 @@ enum {
 	OPTION_PROCESS_METRICS,
 	OPTION_PULL,
 	OPTION_PULL_TOKEN_FILE,
+	OPTION_REDACT,
 	OPTION_SPOOL,
 	OPTION_SPOOL_SIZE,
 	OPTION_STORE,
@@ -70,6 +71,8 @@ static const struct argp_option argp_options[] = {
 	  "let `dwarfprof probe' add probes through this socket while sampling", 2 },
 	{ "process-metrics", OPTION_PROCESS_METRICS, NULL, 0,
 	  "label samples with the CPU time, memory and I/O of their process", 2 },
+	{ "redact", OPTION_REDACT, "REGEX", 0,
+	  "replace what matches in values and programs' labels by <redacted>", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ .doc = "What to show", .group = 4 },
 	{ "debuginfod", OPTION_DEBUGINFOD, "URLS", OPTION_ARG_OPTIONAL,
@@ -154,16 +157,6 @@ static unsigned int parse_number(struct argp_state *state, const char *option, c
 	return (unsigned int)value;
 }
 
-static void parse_cpu_budget(struct agent_settings *s, struct argp_state *state, const char *text)
-{
-	char *end;
-	double percent = strtod(text, &end);
-
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || percent < 0.01 || percent > 100000)
-		argp_error(state, "--cpu-budget takes a share of a CPU in percent, not '%s'", text);
-	s->agent.cpu_share = percent / 100;
-}
-
 static void parse_pull(struct agent_settings *s, struct argp_state *state, const char *text)
 {
 	struct address address;
@@ -206,7 +199,9 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 		s->agent.pull_token_file = arg;
 		return 0;
 	case OPTION_CPU_BUDGET:
-		parse_cpu_budget(s, state, arg);
+		if (quantity_parse_percent(arg, &s->agent.cpu_share) < 0)
+			argp_error(state,
+				   "--cpu-budget takes a share of a CPU in percent, not '%s'", arg);
 		return 0;
 	case OPTION_DELIVER:
 		parse_time(state, "--deliver", arg, 100000000, &s->agent.deliver_ns);
@@ -238,7 +233,7 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 	}
 	options_complete(o, state);
 	if (p->event.source == &event_alloc)
-		argp_error(state, "an agent takes no --alloc: what is held is known at the end");
+		argp_error(state, "agents take no --alloc: memory in use is known only at the end");
 	backend_settings_complete(&s->backends, state);
 	if (!s->agent.store && !s->agent.pull && s->backends.n == 0)
 		argp_error(state, "profiles go nowhere: give --store DIR, --otlp URL, --pyroscope "
@@ -289,7 +284,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_MIN_BLOCK:
 		if (off_cpu_options_parse_time(arg, &s->options.record.profiler.min_block_ns) < 0)
 			argp_error(state,
-				   "a block's time is such as 100, 100us, 5ms or 1s, not '%s'",
+				   "--min-block takes a time such as 100us, 5ms or 1s, not '%s'",
 				   arg);
 		return 0;
 	case OPTION_MAX_RATE:
@@ -297,6 +292,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_PROCESS_METRICS:
 		s->options.record.profiler.process_metrics = true;
+		return 0;
+	case OPTION_REDACT:
+		if (s->redacts_by_file && !s->errors) /* the command line takes precedence */
+			redaction_done(&s->options.redaction);
+		s->redacts_by_file = s->errors;
+		event_options_set_redaction(&s->options, state, arg);
 		return 0;
 	case OPTION_PROBE_SOCKET:
 		s->options.record.profiler.probe_socket = arg;

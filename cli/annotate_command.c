@@ -256,12 +256,12 @@ static int count(const struct annotate_options *options, const char *function,
 	if (err < 0)
 		return err;
 	if (recording_reader_context(recording->reader)->n_several > 0) {
-		log_error("%s has several events, which annotate does not add up", options->file);
+		log_error("%s has several events, which annotate does not support", options->file);
 		log_detail("try:  a recording with one -e");
 		return -EINVAL;
 	}
 	if (value_is_memory(recording_reader_context(recording->reader))) {
-		log_error("%s has allocations of memory, which annotate does not add up",
+		log_error("%s has memory allocations, which annotate does not support",
 			  options->file);
 		log_detail("try:  dwarfprof report %s", options->file);
 		return -EINVAL;

@@ -211,12 +211,12 @@ static int read_side(const struct diff_options *o, struct recording_file *record
 		return err;
 	}
 	if (diff->sides[i].context->n_several > 0) {
-		log_error("%s has several events, which diff does not add up", o->files[i]);
+		log_error("%s has several events, which diff does not support", o->files[i]);
 		log_detail("try:  recordings with one -e each");
 		return -EINVAL;
 	}
 	if (value_is_memory(diff->sides[i].context)) {
-		log_error("%s has allocations of memory, which diff does not compare", o->files[i]);
+		log_error("%s has memory allocations, which diff does not support", o->files[i]);
 		log_detail("try:  dwarfprof report %s", o->files[i]);
 		return -EINVAL;
 	}

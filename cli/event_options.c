@@ -33,9 +33,9 @@ void event_options_set(struct options *o, struct argp_state *state, const struct
 	if (o->event_given && !adds)
 		argp_error(
 			state,
-			"--off-cpu, --wall, --exceptions, --alloc and -e exclude each other, as do "
-			"events of -e that are not all counted, all tracepoints or all kprobes; "
-			"--wall has both kinds of time");
+			"--off-cpu, --wall, --exceptions, --alloc and -e exclude each other; several "
+			"events of -e must be all counted events, all tracepoints or all kprobes; "
+			"--wall measures time both on and off the CPU");
 	if (adds && r->n_others == EVENT_MAX - 1)
 		argp_error(state, "-e takes up to %d events", EVENT_MAX);
 	if (o->event_given && adds)
@@ -155,7 +155,7 @@ void event_options_set_value(struct options *o, struct argp_state *state, char *
 	struct own_number *number;
 
 	if (r->n_numbers == EVENT_MAX)
-		argp_error(state, "there may be at most %d --value", EVENT_MAX);
+		argp_error(state, "at most %d --value", EVENT_MAX);
 	number = &r->numbers[r->n_numbers++];
 	*number = (struct own_number){ .name = text };
 	if (!unit)
@@ -218,8 +218,8 @@ static void check_alloc(const struct options *o, struct argp_state *state)
 
 	if (r->target.n_tids > 0)
 		argp_error(state,
-			   "-t and --alloc exclude each other: any thread may give memory back; -p "
-			   "takes its process");
+			   "-t and --alloc exclude each other: any thread may free memory; give -p "
+			   "with its process");
 	if (r->max_rate > 0)
 		argp_error(state, "--max-rate does not go with --alloc: --alloc=SIZE takes fewer");
 	if (r->crashes)
@@ -273,8 +273,12 @@ static void check_numbers(const struct profiler_options *r, struct argp_state *s
 		have_values |= has_values(profiler_event(r, i));
 	if (!have_values)
 		argp_error(state, "--value is for events of -e with values, such as uprobe:");
-	if (r->n_numbers > profiler_n_events(r))
-		argp_error(state, "there may be one --value for each event of -e");
+	if (profiler_n_events(r) > 1 && r->n_numbers > profiler_n_events(r))
+		argp_error(state, "give at most one --value for each of several events of -e");
+	for (size_t i = 0; i < r->n_numbers; i++)
+		for (size_t j = 0; j < i && profiler_n_events(r) == 1; j++)
+			if (strcmp(r->numbers[i].name, r->numbers[j].name) == 0)
+				argp_error(state, "--value %s is given twice", r->numbers[i].name);
 }
 
 void event_options_complete(struct options *o, struct argp_state *state)

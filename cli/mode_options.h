@@ -5,7 +5,7 @@
 #include <argp.h>
 #include <stdio.h>
 
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 /* The words of --unwind and --native-frames. For another word, a message ends the program. */
 

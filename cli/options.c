@@ -17,6 +17,7 @@
 #include "cli/name_options.h"
 #include "cli/quantity.h"
 #include "cli/sandbox_options.h"
+#include "kernel/filter.h"
 #include "log/suggestion.h"
 #include "report/report.h"
 
@@ -302,9 +303,8 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		if (off_cpu_options_parse_time(arg, key == OPTION_MIN_BLOCK ?
 							    &o->record.profiler.min_block_ns :
 							    &o->record.profiler.max_block_ns) < 0)
-			argp_error(state,
-				   "a block's time is such as 100, 100us, 5ms or 1s, not '%s'",
-				   arg);
+			argp_error(state, "%s takes a time such as 100, 100us, 5ms or 1s, not '%s'",
+				   key == OPTION_MIN_BLOCK ? "--min-block" : "--max-block", arg);
 		return 0;
 	case OPTION_STATE:
 		if (off_cpu_options_parse_states(arg, &o->record.profiler.states) < 0)

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Profiles on their way to one backend: a spool that survives the process, and a thread that posts
- * what is in it, in order, and again while the backend cannot take it.
+ * Delivery to one backend: a spool that survives the process, and a thread that posts its requests in order, with
+ * retries while the backend cannot accept them.
  */
 struct deliver;
 
@@ -61,7 +61,7 @@ struct deliver_counts {
 	uint64_t delivered_events, failed_events, dropped_events, spooled_events;
 };
 
-/* Why the last attempt that failed did, without what a backend says: it may repeat a credential. */
+/* Why the last failed attempt failed. Without the backend's own words, which may repeat a credential. */
 struct deliver_error {
 	uint64_t real_ns; /* 0: none has */
 	char text[128];
@@ -85,12 +85,12 @@ int deliver_put(struct deliver *d, const void *request, size_t size, uint64_t n_
 int deliver_put_pprof(struct deliver *d, const void *file, size_t size, uint64_t n_events,
 		      const uint8_t id[16], const struct deliver_label *labels, size_t n);
 
-/* At once, also while the spool's disk or the backend hangs. */
+/* Never blocks, even if the spool's disk or the backend hangs. */
 void deliver_counts(struct deliver *d, struct deliver_counts *ret);
 void deliver_last_error(struct deliver *d, struct deliver_error *ret);
 
 /*
- * Delivers what there is within that time, as far as the backend takes it at once, and frees
+ * Delivers what the backend accepts at once within time_ns, and frees
  * everything. Returns how many requests are left, which stay in the spool if that is a directory.
  * Accepts NULL.
  */

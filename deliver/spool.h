@@ -18,7 +18,7 @@ struct spool_counts {
 	uint64_t dropped, dropped_events; /* for lack of room, since it was opened */
 };
 
-/* n_events: of which it tells; its file's name says so to later processes. */
+/* n_events: the events in it; the file's name keeps the number for later processes. */
 struct spool_request {
 	void *data; /* owned */
 	size_t size;
@@ -37,8 +37,8 @@ static inline void spool_request_done(struct spool_request *request)
  */
 int spool_open(const char *path, uint64_t max_bytes, struct spool **ret);
 /*
- * Who finds the directory locked by nobody may leave this file there, which tells since when; it is gone once
- * somebody opens the spool.
+ * A process that finds the directory unlocked may create this file there, whose time says since when. spool_open()
+ * removes it.
  */
 #define SPOOL_LEFT "left"
 /* Whether a file of that name in the directory is a request. */

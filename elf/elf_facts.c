@@ -77,6 +77,7 @@ int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 		.asyncio = elf_find_section(file, ASYNCIO_SECTION, ASYNCIO_SIZE),
 	};
 	vm_structs_find(file, &ret->vm);
+	frame_lists_find(file, &ret->frame_lists);
 	snprintf(ret->packer, sizeof(ret->packer), "%s", file->packer ? file->packer : "");
 	err = copy_segments(ret, file);
 	if (err == 0)

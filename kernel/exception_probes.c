@@ -431,7 +431,8 @@ void exception_probes_set_allocator(struct exception_probes *p, int fd, bool is_
 	for (size_t i = 0; made && i < allocator->n; i++) {
 		made->at.offsets[i] = allocator->places[i].offset;
 		made->at.cookies[i] = allocator->places[i].how;
-		made->at.n_returns += allocator->places[i].how != DP_ALLOC_FREE;
+		made->at.n_returns += allocator->places[i].how < DP_ALLOC_NEW;
+		made->at.n_exits += allocator->places[i].how == DP_ALLOC_EXIT;
 	}
 	if (made)
 		made->at.n = allocator->n;

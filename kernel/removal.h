@@ -16,9 +16,9 @@ struct removal_links {
 };
 
 /*
- * Removes them, and frees the arrays. The kernel waits at each until nobody runs the program any more: some
- * hundredths of a second, or as long as a process keeps its mappings locked. Threads share that wait. False:
- * they need longer than REMOVAL_PATIENCE_NS, and go on.
+ * Removes them and frees the arrays. For each, the kernel waits until no CPU runs the program: some 10 ms, or as long
+ * as a process keeps its mappings locked. Threads do so in parallel. False: they take longer than
+ * REMOVAL_PATIENCE_NS, and continue in the background.
  */
 bool removal_run(const struct removal_links *links);
 

@@ -7,7 +7,7 @@
 
 struct session;
 
-/* What a session's programs have done, as far as the kernel counts it (kernel.bpf_stats_enabled). */
+/* Run counts and times of a session's programs, if the kernel counts them (kernel.bpf_stats_enabled). */
 struct run_stats {
 	uint64_t runs, time_ns; /* of all of them */
 	bool is_counting;       /* the sysctl says so now */

@@ -235,6 +235,7 @@ int session_open(struct session *ret, const struct session_options *options)
 void session_close(struct session *s)
 {
 	session_stop(s);
+	probed_files_done(&s->probed);
 	exception_probes_drop(s->exceptions);
 	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
@@ -317,6 +318,11 @@ int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_eve
 				     hz, ret_event, ret_why);
 }
 
+uint64_t session_tick_ns(const struct session *s)
+{
+	return cpu_events_tick_ns(&s->cpus);
+}
+
 int session_sample_events(struct session *s, const struct event_kind *kinds,
 			  const char *const *names, size_t n)
 {
@@ -324,9 +330,18 @@ int session_sample_events(struct session *s, const struct event_kind *kinds,
 				names, n);
 }
 
+/* As session_sample_uprobe(), for a program. */
+static int add_uprobes(struct session *s, struct bpf_program *program,
+		       const struct uprobe_places *places)
+{
+	int err = probed_files_add(&s->probed, places);
+
+	return err < 0 ? err : uprobe_links_add(&s->uprobes, program, places);
+}
+
 int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
 {
-	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_sample_uprobe, places);
+	return add_uprobes(s, s->bpf->progs.dp_sample_uprobe, places);
 }
 
 int session_time_calls(struct session *s, const struct uprobe_places *places)
@@ -350,7 +365,7 @@ int session_label_calls(struct session *s, const struct uprobe_places *places,
 
 	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_span_places), &zero, code, BPF_ANY) < 0)
 		return -errno;
-	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_begin_span, places);
+	return add_uprobes(s, s->bpf->progs.dp_begin_span, places);
 }
 
 int session_end_calls(struct session *s, const struct uprobe_places *exits)
@@ -478,65 +493,4 @@ uint64_t session_held_full(const struct session *s)
 
 	(void)bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_alloc_counts), &zero, &counts);
 	return counts.n_full;
-}
-
-int session_add_blocked(struct session *s, uint32_t kernel_tid, const struct dp_blocked *blocked)
-{
-	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid, blocked,
-				   BPF_NOEXIST);
-}
-
-void session_drop_blocked(struct session *s, uint32_t kernel_tid)
-{
-	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid);
-}
-
-bool session_has_seen(const struct session *s, uint32_t kernel_tid)
-{
-	struct dp_blocked blocked;
-
-	return bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid, &blocked) ==
-	       0;
-}
-
-int session_each_seen(const struct session *s, int (*fn)(void *, const struct dp_blocked *),
-		      void *arg)
-{
-	int fd = bpf_map__fd(s->bpf->maps.dp_blocked), err = 0;
-	uint32_t key, *last = NULL;
-
-	while (err == 0 && bpf_map_get_next_key(fd, last, &key) == 0) {
-		struct dp_blocked blocked;
-
-		last = &key;
-		if (bpf_map_lookup_elem(fd, &key, &blocked) == 0)
-			err = fn(arg, &blocked);
-	}
-	return err;
-}
-
-struct blocked_until {
-	const struct session *session;
-	uint64_t until_ns;
-	int (*fn)(void *arg, const struct dp_blocked *blocked, uint64_t time_ns);
-	void *arg;
-};
-
-static int call_if_blocked(void *arg, const struct dp_blocked *blocked)
-{
-	const struct blocked_until *b = arg;
-	uint64_t time_ns = b->until_ns - blocked->since_ns;
-
-	if (blocked->since_ns == 0 || blocked->since_ns > b->until_ns ||
-	    time_ns < b->session->min_block_ns || time_ns > b->session->max_block_ns)
-		return 0;
-	return b->fn(b->arg, blocked, time_ns);
-}
-
-int session_each_blocked(const struct session *s, uint64_t until_ns,
-			 int (*fn)(void *, const struct dp_blocked *, uint64_t), void *arg)
-{
-	struct blocked_until b = { s, until_ns, fn, arg };
-
-	return session_each_seen(s, call_if_blocked, &b);
 }

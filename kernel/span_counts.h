@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+struct dp_span_times;
 struct session;
 
 struct span_counts {
@@ -11,9 +12,12 @@ struct span_counts {
 };
 
 /*
- * The threads and processes of which calls were kept that label samples, and had to make room for others. Looks
- * at all that are kept. 0 or a negative errno.
+ * Counts the threads and processes whose stored calls were evicted because a map was full. Walks both maps.
+ * 0 or a negative errno.
  */
 int span_counts_forgotten(const struct session *session, struct span_counts *ret);
+
+/* Sums the counts of calls of functions with session_end_calls() over all CPUs. 0 or a negative errno. */
+int session_span_times(const struct session *session, struct dp_span_times *ret);
 
 #endif

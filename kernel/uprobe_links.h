@@ -10,8 +10,8 @@ struct bpf_program;
 struct uprobe_places;
 
 /*
- * Uprobes of programs. The kernel sets one after the other, in each process that maps the file, and does not look
- * whether anybody still wants that: so it is asked for some at a time.
+ * Attached uprobes. The kernel sets them one after the other in each process that maps the file, and cannot be
+ * interrupted meanwhile, so they are attached in batches.
  */
 struct uprobe_links {
 	bool is_multi; /* a link sets several (uprobe.h): */
@@ -19,16 +19,16 @@ struct uprobe_links {
 	size_t n_fds, fds_size;
 	struct bpf_link **links; /* else each has its own */
 	size_t n_links, links_size;
-	bool (*is_interrupted)(const void *arg); /* does the user want it to end? NULL: no */
+	bool (*is_interrupted)(const void *arg); /* has the user interrupted it? NULL: no */
 	const void *interrupt_arg;
 };
 
-/* So many are set at a time. */
+/* The size of a batch. */
 #define UPROBE_LINKS_AT_ONCE 64
 
 /*
- * Attaches a program at all places, in all processes. Tells how far it is if that takes long. Logs errors. 0,
- * -ECANCELED: it was interrupted, and some are set; or another negative errno.
+ * Attaches a program at all places, in all processes. Logs progress if that takes long, and errors. 0; -ECANCELED:
+ * interrupted when some were set; or another negative errno.
  */
 int uprobe_links_add(struct uprobe_links *links, const struct bpf_program *program,
 		     const struct uprobe_places *places);

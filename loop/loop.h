@@ -29,7 +29,7 @@ void loop_done(struct loop *loop);
 
 /* Calls fn whenever fd is readable. With fn NULL, fd only ends the wait. 0 or a negative errno. */
 int loop_add(struct loop *loop, int fd, loop_fn fn, void *arg);
-/* From now on fn is called when fd can be written to, or when it can be read from, as at first. 0 or a negative errno. */
+/* Selects whether fn is called when fd is writable or, as at first, readable. 0 or a negative errno. */
 int loop_turn(struct loop *loop, int fd, bool to_write);
 /* May be called from any callback. Does nothing if fd was not added. */
 void loop_remove(struct loop *loop, int fd);

@@ -11,7 +11,7 @@
 #include "kernel/exception_probes.h"
 #include "log/clock.h"
 #include "log/log.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "runtimes/hotspot/chunk.h"
 #include "runtimes/hotspot/classes.h"
 #include "sandbox/process_memory.h"

@@ -2,7 +2,7 @@
 #include "process/inherited.h"
 
 #include "base/cleanup.h"
-#include "process/process.h"
+#include "process/process_table.h"
 
 /* What is not known yet of the parent's mappings, or describes code in them, is to be known of the child's, too. */
 static bool can_wait(const struct process *parent, uint64_t time)

@@ -10,8 +10,8 @@ struct process;
 struct process_table;
 
 /*
- * The mappings that a process has from its parent. Most children execute another program at once: nobody asks what
- * they had before, so it is copied only if somebody does.
+ * The mappings that a process has inherited from its parent. They are copied only when needed, because most children
+ * execute another program at once.
  */
 struct inherited {
 	pid_t parent;         /* 0: there is nothing to copy (any more) */
@@ -19,7 +19,7 @@ struct inherited {
 	uint64_t from, until; /* times; until is TIME_NEVER if it still has them */
 };
 
-/* A child was made at a time, and has no mappings yet. 0 or -ENOMEM. */
+/* Notes a fork at `time`. The child has no mappings yet. 0 or -ENOMEM. */
 int inherited_begin(struct process_table *table, struct process *child, struct process *parent,
 		    uint64_t time);
 
@@ -29,7 +29,7 @@ static inline bool inherited_is_due(const struct inherited *inherited, uint64_t 
 	return inherited->parent != 0 && time < inherited->until;
 }
 
-/* Copies them, if they are to be. What a parent had that ended more than a second ago is not known. 0 or -ENOMEM. */
+/* Copies them if due. Mappings of the parent that ended more than a second ago are lost. 0 or -ENOMEM. */
 int inherited_copy(struct process_table *table, struct process *child);
 
 /* The process with the PID of a sample, which has all mappings of its time; or NULL. */

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/fnv1a.h"
 #include "base/write_all.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "sandbox/fetchers.h"
 
 int jit_copy_bytes(struct process_table *table, const struct process *p, uint64_t from,
@@ -44,8 +44,8 @@ bool jit_copy_is_same(struct process_table *table, const struct process *p, uint
 }
 
 /* Nobody else has it, and nobody writes to it any more. */
-int jit_copy_file(struct process_table *table, const struct process *p, uint64_t from,
-		  uint64_t size, uint64_t *ret_hash)
+int jit_copy_file(struct process_table *table, const struct process *p, const void *head,
+		  size_t head_size, uint64_t from, uint64_t size, uint64_t *ret_hash)
 {
 	_cleanup_free_ uint8_t *bytes = malloc(size);
 	_cleanup_close_ int file = -1;
@@ -56,7 +56,7 @@ int jit_copy_file(struct process_table *table, const struct process *p, uint64_t
 	file = memfd_create("jit", MFD_CLOEXEC);
 	if (file < 0)
 		return -errno;
-	err = write_all(file, bytes, size);
+	err = write_all(file, head, head_size) ?: write_all(file, bytes, size);
 	*ret_hash = hash_fnv1a(FNV1A_START, bytes + size - end_of(size), end_of(size));
 	return err < 0 ? err : steal_fd(&file);
 }

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 /*
  * Snapshots of processes: for the kernel, and for samples that were taken before it had one.
  *
- * A snapshot has all mappings, of which a process may have tens of thousands, and may change them all
- * the time. Such processes get new ones so rarely that this takes a fifth of a CPU, however many they
- * are. Until then their stacks may end in changed code, and say so.
+ * A snapshot has all mappings. A process may have tens of thousands, and change them all the time. Such processes get
+ * new snapshots so rarely that all of them together take a fifth of a CPU. In between, their stacks may end in changed
+ * code, and say so.
  */
 
 bool process_is_large(const struct process *process);

@@ -29,7 +29,8 @@ struct mapping {
 	bool is_unread;        /* then: it is in one that could not be opened or read */
 	bool is_pending;       /* the binary is pending, so the rest is not known: not in a snapshot
 	                  * yet */
-	struct jitted *jitted; /* JIT code for reports; NULL: it is in a file, or not wanted */
+	struct jitted *
+		jitted; /* JIT code for reports; NULL: its binary has names, or they are not wanted */
 	uint32_t image;        /* in a snapshot: the image for the kernel, see table_image() */
 	bool has_cookie;       /* the walker compares the binary's cookie */
 	bool is_third_runtime; /* in a snapshot: the walker reads two others */
@@ -47,7 +48,7 @@ bool mapping_has_cookie(const struct mapping *mapping);
 /* Its address in the process. */
 uint64_t mapping_cookie_address(const struct mapping *mapping);
 
-/* A sample of a process has the binary of a snapshot's mapping. Says once what is not read of it. */
+/* A sample has hit the mapping's binary (binary_use(), binary_tell_third()). */
 void mapping_use(const struct mapping *mapping, pid_t pid);
 
 /* To be called when a copy of a mapping is made, or discarded. */

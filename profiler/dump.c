@@ -16,6 +16,7 @@
 #include "profiler/fetch.h"
 #include "profiler/file_limit.h"
 #include "profiler/outputs.h"
+#include "profiler/profiler.h"
 #include "profiler/record.h"
 #include "profiler/running.h"
 #include "profiler/thread_set.h"

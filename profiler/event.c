@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "kernel/session.h"
 #include "profiler/label_probe.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 static const struct event_source *const sources[] = {
 	&event_cpu,

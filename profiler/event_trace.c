@@ -12,7 +12,7 @@
 #include "log/log.h"
 #include "profiler/event.h"
 #include "profiler/probe_lists.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "profiler/trace_parts.h"
 #include "profiler/trace_values.h"
 
@@ -160,7 +160,7 @@ static int check_fallback(const struct session *session, const struct trace_part
 	return session->tracer.tracefs;
 }
 
-/* Of several numbers, each is that of some event, and each event has one at most. */
+/* Of several numbers, each is that of some event, and each of several events has one at most. */
 static int check_numbers(const struct probe_lists *lists, const struct profiler_options *o)
 {
 	for (size_t i = 0; i < o->n_numbers; i++)
@@ -169,14 +169,14 @@ static int check_numbers(const struct probe_lists *lists, const struct profiler_
 				  o->numbers[i].name);
 			return -EINVAL;
 		}
-	for (size_t i = 0; i < lists->n; i++) {
+	for (size_t i = 0; i < lists->n && lists->n > 1; i++) {
 		size_t n = 0;
 
 		for (size_t j = 0; j < lists->forms[i].n; j++)
 			n += own_number_find(o->numbers, o->n_numbers, &lists->forms[i].of[j]) !=
 			     NULL;
-		if (n > 1) {
-			log_error("--value: of the numbers of an event there may be one");
+		if (n > 1 || (profiler_n_events(o) == 1 && o->n_numbers > 1)) {
+			log_error("--value: only one number of an event can be added up");
 			return -EINVAL;
 		}
 	}

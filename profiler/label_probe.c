@@ -19,7 +19,7 @@
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "samples/spans.h"
 
 #define LABEL PROBE_LABEL ":"
@@ -104,7 +104,7 @@ int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
 		return fail(ret_why, "values are missing: NAME(x=arg1)");
 	for (size_t i = 0; is_span && i < parts->arguments.n; i++)
 		if (strcmp(parts->arguments.of[i].form.name, SPANS_LABEL) == 0)
-			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
+			return fail(ret_why, "the name " SPANS_LABEL " is reserved for the call");
 	if (parts->has_offset)
 		return fail(ret_why, "calls are of functions, not of FUNCTION+N");
 	return parts->is_line ? fail(ret_why, "calls are of functions, not of a line") : 0;
@@ -230,11 +230,15 @@ static int find_calls(const struct event_means *means, const struct library_file
 	const struct library_reader of_file = { &by_path, means->parsers, &files->of[0] };
 	struct uprobe_reader reader = files->n > 0 ? library_reader_of(&of_file) : by_path;
 	struct probe_parts parts = f->probe.parts;
+	int err;
 
 	if (files->n > 0)
 		parts.path = files->of[0].path;
-	return call_places_find(means->parsers, &reader, &parts, f->probe.is_span, &f->places,
-				&f->lists, ret_code);
+	err = call_places_find(means->parsers, &reader, &parts, f->probe.is_span, &f->places,
+			       &f->lists, ret_code);
+	if (err == 0 && files->n == 0)
+		library_files_say_others(means->processes, &f->places);
+	return err;
 }
 
 static int find(const struct event_means *means, const struct profiler_options *o, const char *text,
@@ -274,8 +278,8 @@ static int check_functions(const struct all *all, const struct event_text *text)
 	if (all->n_places + f->places.n <= DP_MAX_SPAN_PLACES)
 		return 0;
 	log_error(
-		"--probe: calls of at most %d functions can label samples, of all probes; with %s, "
-		"they are %zu",
+		"--probe: all probes together can label samples by calls of at most %d functions; with %s "
+		"they would be %zu",
 		DP_MAX_SPAN_PLACES, f->probe.parts.name, all->n_places + f->places.n);
 	return -E2BIG;
 }
@@ -378,7 +382,8 @@ void label_probes_describe(const struct profiler_options *o, const struct event_
 	}
 	value_labels_init(ret_labels, ret->lists, ret->n_lists);
 	ret_labels->numbers = o->numbers;
-	ret_labels->n_numbers = o->n_numbers;
+	/* Further ones of an event are labels, too. */
+	ret_labels->n_numbers = profiler_n_events(o) > 1 || o->n_numbers == 0 ? o->n_numbers : 1;
 	ret_labels->thrown = ret->thrown;
 	ret_labels->code = ret->n_code > 0 ? ret->code : NULL;
 	ret_labels->n_code = ret->n_code;

@@ -17,9 +17,9 @@ struct launch {
 	int go;           /* a byte written here makes the child exec */
 	int failed;       /* the child writes the errno of a failed exec here */
 	uint64_t told_ns; /* when launch_end() told it to end; 0: it was not */
-	bool is_refused;  /* it may not be sent signals */
-	bool is_killed;   /* it did not, and got SIGKILL */
-	bool has_died;    /* of one of these signals */
+	bool is_refused;  /* we may not send it signals */
+	bool is_killed;   /* it did not end, and got SIGKILL */
+	bool has_died;    /* from one of these signals */
 };
 
 /*

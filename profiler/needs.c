@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "profiler/label_probe.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 /* At this rate or below, records may be gathered. */
 #define FEW_HZ 199

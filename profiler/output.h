@@ -31,7 +31,7 @@ struct output {
 	bool begun;
 };
 
-/* What this path leads to is written as it is, at the place where others write. */
+/* The file at this path is written in place, at the offset that it shares with other writers. */
 #define OUTPUT_STDERR "/dev/stderr"
 
 /*
@@ -42,7 +42,7 @@ struct output {
 int output_open(const char *path, int end, struct output *ret);
 /* Truncates or replaces the file before the first write. 0 or -errno. */
 int output_begin(struct output *output);
-/* Another process does that, and what closing it does besides. */
+/* Leaves that, and the removal of an unused file, to another process. */
 void output_leave(struct output *output);
 /*
  * Closes the file, and removes it if it was created here and stayed unused. -errno if writing

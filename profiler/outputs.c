@@ -150,7 +150,7 @@ static int check_format(const struct report_format *format, const struct report_
 {
 	if (!format->no_memory || !value_is_memory(context))
 		return 0;
-	log_error("%s cannot have allocations of memory", format->name);
+	log_error("%s cannot represent memory allocations", format->name);
 	log_detail("try:  --format text, pprof, jsonl or recording");
 	return -EOPNOTSUPP;
 }
@@ -263,7 +263,8 @@ static int close_one(struct outputs *outputs, size_t i, struct piped *piped)
 
 static void tell_given_up(const struct piped *piped, const char *name)
 {
-	log_error("the reader of %s did not read: %" PRIu64 " of %" PRIu64 " samples are not in it",
+	log_error("the reader of %s has stopped reading: %" PRIu64 " of %" PRIu64
+		  " samples are not in it",
 		  name, piped_n_missing(piped), piped_n_samples(piped));
 }
 

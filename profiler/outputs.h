@@ -13,7 +13,7 @@
 struct output_request {
 	const char *path; /* NULL or "-": stdout; %p, %t, %h: see outputs_open() */
 	const struct report_format *format;
-	const struct group *by;          /* what stacks are told apart by, in place of context.by */
+	const struct group *by;          /* what stacks are grouped by, instead of context.by */
 	bool wide;                       /* report_context.wide */
 	const struct top_viewer *viewer; /* report_context.viewer */
 };
@@ -41,13 +41,13 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 			 const struct report_context *context);
 
 /*
- * Reports that are written while there is sampling wait for readers of pipes in a way that outputs_end() can end.
- * After that they do so for PIPED_PATIENCE_NS. `names`: see piped.h. 0 or a negative errno.
+ * Lets outputs_end() interrupt reports that are written during sampling and wait for a pipe's reader. After that, they
+ * wait only for PIPED_PATIENCE_NS. `names`: see piped.h. 0 or a negative errno.
  */
 int outputs_await_readers(struct outputs *outputs, const struct names *names);
 void outputs_end(struct outputs *outputs);
 
-/* From now on another process, which has these outputs as well, begins them, and removes unused ones. */
+/* Leaves it to another process, which has the same outputs, to begin them and to remove unused ones. */
 void outputs_leave(struct outputs *outputs, int (*begin)(size_t i));
 
 /* Truncates or replaces the files before the first write. Logs which cannot be. 0 or -EIO. */

@@ -10,8 +10,8 @@ struct parsers;
 struct uprobe_places;
 
 /*
- * What the kernel reads at the places of a probe, and how it is written: a list for each place, equal
- * ones once.
+ * The values that the kernel reads at the places of a probe, and how reports write them: a list per place, without
+ * duplicates.
  */
 struct probe_lists {
 	struct dp_arguments *lists;

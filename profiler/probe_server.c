@@ -24,7 +24,7 @@
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peers.h"
 #include "profiler/probe_request.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "profiler/unix_listener.h"
 #include "samples/call_table.h"
 #include "samples/spans.h"
@@ -455,7 +455,7 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		log_error("cannot listen for probes at %s: %s", path, strerror(-err));
 		if (err == -EADDRINUSE)
 			log_detail(
-				"another one listens there, or it is no socket: give another path");
+				"another process listens there, or it is not a socket: give another path");
 		if (s) {
 			unix_listener_remove(&s->listener);
 			drop(s);

@@ -14,6 +14,7 @@
 #include "process/process_list.h"
 #include "process/sideband.h"
 #include "profiler/probe_server.h"
+#include "profiler/profiler_usage.h"
 #include "profiler/resting.h"
 #include "profiler/summary.h"
 #include "report/report_queue.h"
@@ -82,9 +83,9 @@ static int prepare_session(struct profiler *p)
 }
 
 /*
- * Looks up the targets' files, for their tables to be made while the kernel verifies the programs. Who
- * may not load these is told so first; a filter tells the loaded ones what it learns of processes; and
- * probes of exceptions and allocations are put into files as these are read.
+ * Looks up the targets' files, so that their tables are made while the kernel verifies the programs. Not without
+ * permission to load these (that is reported first), not with a filter (it updates loaded maps), and not with
+ * probes of exceptions or allocations (which are attached as files are read).
  */
 static int look_ahead(struct profiler *p)
 {
@@ -234,10 +235,25 @@ void profiler_look_again(struct profiler *p)
 	stores_look_again(&p->stores);
 }
 
+static bool has_more_numbers(const struct profiler *p)
+{
+	return !p->needs.session.has_several && p->options->n_numbers > 1;
+}
+
+/* Reports may begin before the units are known (name_numbers()). */
+static void describe_more(struct profiler *p)
+{
+	_Static_assert(EVENT_MAX - 1 <= REPORT_NUMBERS_MAX, "each has room");
+	for (size_t i = 1; has_more_numbers(p) && i < p->options->n_numbers; i++)
+		p->more[i - 1] =
+			(struct report_number){ p->options->numbers[i].name, p->value_units[i] };
+}
+
 void profiler_describe(struct profiler *p, struct report_context *ret)
 {
 	const struct profiler_options *o = p->options;
 
+	describe_more(p);
 	if (!p->kallsyms && open_kallsyms(p) == 0 && p->sideband)
 		sideband_tell_kallsyms(p->sideband, p->kallsyms);
 	*ret = (struct report_context){
@@ -254,6 +270,8 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.value_unit = !p->needs.session.has_several && o->n_numbers > 0 ?
 				      p->value_units[0] :
 				      NULL,
+		.more = p->more,
+		.n_more = has_more_numbers(p) ? o->n_numbers - 1 : 0,
 		.several = p->several,
 		.n_several = p->needs.session.has_several ? profiler_n_events(o) : 0,
 		.events = p->needs.session.programs,
@@ -303,6 +321,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
+	p->drain.unread = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	p->drain.label_sources.keys = p->stores.thread_keys;
 	p->drain.label_sources.metrics = process_metrics_source(p->stores.metrics);
@@ -384,6 +403,13 @@ static void name_numbers(struct profiler *p)
 		p->several[i].value = own.name;
 		p->several[i].value_unit = p->value_units[i];
 	}
+	for (size_t i = 1; has_more_numbers(p) && i < p->options->n_numbers; i++) {
+		const struct own_number *more = &p->options->numbers[i];
+		const char *unit = more->unit ?: value_labels_unit(&p->value_labels, 0, more->name);
+
+		snprintf(p->value_units[i], sizeof(p->value_units[i]), "%s",
+			 *unit ? unit : "count");
+	}
 }
 
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
@@ -415,6 +441,8 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
 					&p->value_labels, &p->drain.spans, &p->probes);
+	if (err == 0)
+		err = ticks_init(&p->drain.ticks, p->session.n_cpus, session_tick_ns(&p->session));
 	name_numbers(p);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
@@ -428,7 +456,6 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	if (err < 0)
 		return err;
 	log_info("sampling %s %s", p->target, p->event.how);
-	kallsyms_read_ahead(p->kallsyms);
 	return 0;
 }
 

@@ -19,6 +19,8 @@
 /* and if samples are few, and can wait. */
 #define REST_NS UINT64_C(1000000000)
 
+#define MS UINT64_C(1000000)
+
 /* For how much longer than they are gathered, records that follow are waited for: a third. */
 #define FOLLOW_SHARE 3
 /* So many times in sequence, nothing else is asked what it has to tell. */
@@ -35,21 +37,39 @@ static uint64_t longest_wait(const struct profiler *p, uint64_t now)
 	return may_rest ? REST_NS : DRAIN_EVERY_NS;
 }
 
-/* Milliseconds until the next periodic work. */
+/* Milliseconds until the next periodic work; not beyond the time at which records have to be handled. */
 static int time_to_wait(const struct profiler *p, uint64_t until)
 {
 	uint64_t now = clock_now_ns();
 	uint64_t left = until > now ? until - now : 0, most = longest_wait(p, now);
+	uint64_t due = p->due > now ? (p->due - now) / MS : 0;
 
 	if (drain_is_behind(&p->drain))
 		return 0;
-	return (int)(((left < most ? left : most) + 999999) / 1000000);
+	left = ((left < most ? left : most) + MS - 1) / MS;
+	return (int)(p->due > 0 && due < left ? due : left);
 }
 
 static int drain(struct profiler *p)
 {
+	p->due = 0;
 	p->drained = clock_now_ns();
 	return drain_run(&p->drain, false);
+}
+
+/* Something has come. If it can wait until a sample is taken, when is that? */
+static void plan(struct profiler *p)
+{
+	if (p->due == 0)
+		p->due = ticks_turn(&p->drain.ticks, clock_now_ns());
+}
+
+/* How long records are gathered: so long, or until they have to be handled. */
+static uint64_t gather_ns(const struct profiler *p, uint64_t ns)
+{
+	uint64_t now = clock_now_ns(), left = p->due > now ? p->due - now : 0;
+
+	return p->due == 0 || ns < left ? ns : left;
 }
 
 /* Whether nothing has to be done about records that can wait, and nobody but these has woken it. */
@@ -60,49 +80,76 @@ static bool may_rest(const struct profiler *p, uint64_t n_others)
 	       !drain_is_behind(&p->drain) && clock_now_ns() < p->drained + DRAIN_EVERY_NS;
 }
 
-/*
- * Records have been gathered. True in *ret_rests: nothing has to be done. n_others: events before, but for those
- * of records.
- */
-static int look(struct profiler *p, uint64_t n_others, bool *ret_rests)
+/* Whether records can wait: for any time if nobody waits for them, and else while the caller has nothing else to do. */
+static bool can_wait(struct profiler *p, enum sideband_haste haste, uint64_t until)
+{
+	if (haste <= SIDEBAND_LATER)
+		p->due = 0;
+	return haste <= SIDEBAND_LATER ||
+	       (haste == SIDEBAND_BY_SAMPLE && p->due <= until && p->due > clock_now_ns());
+}
+
+/* Whether there are records since the last look, and more are expected. */
+static bool goes_on(struct profiler *p, enum sideband_haste haste)
+{
+	uint64_t n = sideband_n_read(p->sideband), n_before = p->n_seen;
+
+	p->n_seen = n;
+	return (haste == SIDEBAND_BY_SAMPLE || haste == SIDEBAND_SOON) && n > n_before &&
+	       sideband_goes_on(p->sideband) && p->n_follows < FOLLOW_MOST;
+}
+
+/* What was there, and is to come, while records are gathered. */
+struct gathering {
+	uint64_t n_others; /* events before, but for those of records */
+	uint64_t until;    /* when the caller has something to do */
+};
+
+/* Records have been gathered. True in *ret_rests: nothing has to be done. */
+static int look(struct profiler *p, const struct gathering *g, bool *ret_rests)
 {
 	const struct process_table *table = &p->stores.table;
-	bool follows = sideband_haste(p->sideband, table) == SIDEBAND_SOON &&
-		       sideband_goes_on(p->sideband) && p->n_follows < FOLLOW_MOST;
-	int err;
+	enum sideband_haste haste = sideband_haste(p->sideband, table);
+	bool follows = goes_on(p, haste);
+	int err = 0;
 
 	p->n_follows = follows ? p->n_follows + 1 : 0;
-	*ret_rests = false;
-	if (follows)
-		return 0;
-	/* What has come has woken nobody yet, and need not. First, or what comes in between would be missed. */
-	err = loop_run(&p->loop, 0);
-	*ret_rests = sideband_haste(p->sideband, table) <= SIDEBAND_LATER && may_rest(p, n_others);
+	if (!follows) {
+		/* What has come has woken nobody yet, and need not. First, or what comes in between would be missed. */
+		err = loop_run(&p->loop, 0);
+		haste = sideband_haste(p->sideband, table);
+	}
+	*ret_rests = can_wait(p, haste, g->until) && may_rest(p, g->n_others);
 	return err;
 }
 
 /* A program that has started has more records within milliseconds. None of them has to wake it. */
-static int follow(struct profiler *p, uint64_t n_others, bool *ret_rests)
+static int follow(struct profiler *p, const struct gathering *g, bool *ret_rests)
 {
 	const uint64_t ns = needs_gather_ns(&p->needs);
-	const struct timespec pause = { .tv_nsec = (long)(ns + ns / FOLLOW_SHARE) };
+	struct timespec pause = { 0 };
 
+	plan(p);
+	pause.tv_nsec = (long)gather_ns(p, ns + ns / FOLLOW_SHARE);
 	nanosleep(&pause, NULL);
-	return look(p, n_others, ret_rests);
+	return look(p, g, ret_rests);
 }
 
 int profiler_run(struct profiler *p, uint64_t until_ns)
 {
-	const uint64_t n_others = p->loop.n_events - p->n_record_events;
-	bool rests = true;
-	int err = p->n_follows > 0 ? follow(p, n_others, &rests) : 0;
+	const struct gathering g = { p->loop.n_events - p->n_record_events, until_ns };
+	bool rests = false;
+	int err;
 
-	if (err < 0 || !rests)
-		return err < 0 ? err : drain(p);
+	if (p->n_follows > 0) {
+		err = follow(p, &g, &rests);
+		return err < 0 || rests ? err : drain(p);
+	}
 	err = loop_run(&p->loop, time_to_wait(p, until_ns));
-	rests = false;
-	if (err == 0 && sideband_gather(p->sideband, &p->stores.table, needs_gather_ns(&p->needs)))
-		err = look(p, n_others, &rests);
+	plan(p);
+	if (err == 0 && sideband_gather(p->sideband, &p->stores.table,
+					gather_ns(p, needs_gather_ns(&p->needs))))
+		err = look(p, &g, &rests);
 	return err < 0 || rests ? err : drain(p);
 }
 
@@ -185,6 +232,7 @@ int profiler_finish(struct profiler *p)
 	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
 	if (p->needs.session.label_probes > 0)
 		label_probe_say_forgotten(&p->session);
+	probed_files_say_changed(&p->session.probed);
 	if (err == 0 && p->verify)
 		verify_queue_finish(p->verify);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)

@@ -15,6 +15,7 @@
 #include "profiler/file_limit.h"
 #include "profiler/launch.h"
 #include "profiler/outputs.h"
+#include "profiler/profiler.h"
 #include "profiler/summary.h"
 #include "report/report.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 struct names;
 struct output_request;
@@ -53,7 +53,7 @@ enum {
 	EXIT_CODE_NO_SAMPLES = 5,
 };
 
-/* That of a run with this result: 0, or a negative errno, which has been told. */
+/* The exit code for a result: 0, or a negative errno that has been logged. */
 int exit_code_of(int err);
 
 /* Samples and reports. Returns the exit code. All messages have been printed by then. */

@@ -11,6 +11,7 @@
 #include "kernel/filter.h"
 #include "kernel/proc_stat.h"
 #include "kernel/session.h"
+#include "kernel/session_blocked.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "samples/label_values.h"

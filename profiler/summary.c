@@ -47,8 +47,8 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 			 "; undecided: %" PRIu64,
 			 t->outside, t->in_unknown);
 	if (t->frames_apart > 0)
-		log_info("samples without the frames of their language, as these do not fit the "
-			 "native ones: %" PRIu64,
+		log_info("samples without their language's frames, which do not match the native "
+			 "ones: %" PRIu64,
 			 t->frames_apart);
 	if (t->cut_labels > 0)
 		log_info(

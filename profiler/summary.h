@@ -14,7 +14,7 @@
 void summary_print(const struct totals *totals, unsigned int max_rate, size_t n_events,
 		   size_t n_unseen);
 
-/* Logs that the user has ended a run before it had anything to say. */
+/* Logs that the user has interrupted a run before it had a result. */
 void summary_tell_interrupted(void);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "process/process_snapshot.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "symbols/kallsyms.h"
 
 int thread_set_open(struct thread_set *ret, const struct profiler_options *o)

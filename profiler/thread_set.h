@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 #include "sandbox/process_memory.h"
 #include "samples/thread_reader.h"
 #include "samples/thread_snapshot.h"

@@ -56,6 +56,7 @@ static int put_function(struct report *report, const char *name,
 		.name = report->strings.strings[number],
 		.kind = symbolized ? symbolized->kind : SYMBOLIZED_MARK,
 		.is_inlined = symbolized && symbolized->is_inlined,
+		.is_near = symbolized && symbolized->is_near,
 	};
 	return 0;
 }

@@ -152,6 +152,15 @@ static json_t *json_own_value(const struct report_context *context, const struct
 			    value_own_is_missing(context, sample) ?
 				    json_null() :
 				    json_integer((json_int_t)sample->value_ns));
+	for (size_t i = 0; i < context->n_more; i++) {
+		uint64_t number;
+
+		json_object_set_new(json, context->more[i].name,
+				    value_label_number(context->more[i].name, sample->labels,
+						       &number) ?
+					    json_integer((json_int_t)number) :
+					    json_null());
+	}
 	return json;
 }
 

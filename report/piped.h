@@ -10,19 +10,19 @@
 struct names;
 
 /*
- * A pipe or socket to which a report is written while there is sampling. Its reader may take its time. Once
- * sampling is over, the user waits for the end: a reader who takes nothing for PIPED_PATIENCE_NS is given up,
- * and nothing more is written. Once names are disabled, which the second Ctrl-C does, all waiting for the reader
- * counts together, so that one who takes a little at a time is given up as well.
+ * A pipe or socket to which a report is written during sampling, when its reader may be slow. After sampling, the user
+ * waits for it: if the reader accepts nothing for PIPED_PATIENCE_NS, it is given up, and nothing more is written. After
+ * names_disable(), which the second Ctrl-C calls, the limit applies to the total waiting time, so that a reader which
+ * accepts a little at a time is given up as well.
  *
- * One thread writes; it also asks, or another one after it.
+ * One thread writes and queries; another may query after it.
  */
 struct piped;
 
 /* Is it a pipe or a socket? */
 bool piped_may_block(int fd);
 
-/* Of the descriptor it keeps a copy; `names` must outlive it. 0 or a negative errno. */
+/* Duplicates the descriptor; `names` must outlive it. 0 or a negative errno. */
 int piped_new(int fd, const struct names *names, struct piped **ret);
 
 /* What the report writes to. */
@@ -32,14 +32,14 @@ FILE *piped_file(const struct piped *piped);
 void piped_end(struct piped *piped);
 
 /*
- * One more sample has been written to the file, but for the last n_held ones, which the report keeps and will write
- * together. 0 or -ENOMEM.
+ * Counts a sample. All but the last n_held have been written to the file; the report will write those together. 0 or
+ * -ENOMEM.
  */
 int piped_count(struct piped *piped, size_t n_held);
 
 bool piped_is_given_up(const struct piped *piped);
 
-/* Of all samples, those that the pipe has only a part of, or nothing. */
+/* The number of samples of which the pipe has only a part or nothing. */
 uint64_t piped_n_missing(const struct piped *piped);
 uint64_t piped_n_samples(const struct piped *piped);
 

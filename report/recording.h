@@ -82,6 +82,9 @@ enum recording_field {
 #define RECORDING_KEY_COUNTS "counts.%zu"
 #define RECORDING_KEY_VALUE "value.%zu" /* and what each has beside its count, if it has */
 #define RECORDING_KEY_UNIT "value_unit.%zu"
+/* Further numbers of one event, from 0 */
+#define RECORDING_KEY_MORE "more.%zu"
+#define RECORDING_KEY_MORE_UNIT "more_unit.%zu"
 #define RECORDING_KEY_SIZE 32
 
 #endif

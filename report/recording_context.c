@@ -44,6 +44,18 @@ static void put_several(struct bytes *b, const struct report_context *context)
 	}
 }
 
+static void put_more(struct bytes *b, const struct report_context *context)
+{
+	for (size_t i = 0; i < context->n_more; i++) {
+		char key[RECORDING_KEY_SIZE];
+
+		snprintf(key, sizeof(key), RECORDING_KEY_MORE, i);
+		recording_put_text(b, key, context->more[i].name);
+		snprintf(key, sizeof(key), RECORDING_KEY_MORE_UNIT, i);
+		recording_put_text(b, key, context->more[i].unit);
+	}
+}
+
 void recording_put_context(struct bytes *b, const struct report_context *context)
 {
 	const struct value measured = value_measured(context);
@@ -53,6 +65,7 @@ void recording_put_context(struct bytes *b, const struct report_context *context
 	recording_put_text(b, "counts", context->counts);
 	recording_put_text(b, "value", context->value);
 	recording_put_text(b, "value_unit", context->value_unit);
+	put_more(b, context);
 	put_several(b, context);
 	recording_put_text(b, "command", context->command);
 	recording_put_text(b, "host", context->host);
@@ -142,6 +155,20 @@ static void read_several(struct recording_context *r)
 	r->context.n_several = n;
 }
 
+static void read_more(struct recording_context *r)
+{
+	size_t n = 0;
+
+	for (; n < REPORT_NUMBERS_MAX; n++) {
+		r->more[n].name = text_of_event(r, RECORDING_KEY_MORE, n);
+		r->more[n].unit = text_of_event(r, RECORDING_KEY_MORE_UNIT, n);
+		if (!r->more[n].name)
+			break;
+	}
+	r->context.more = r->more;
+	r->context.n_more = r->context.value ? n : 0;
+}
+
 /* What --value cannot have named is of no recording that was made with it, and would be a key of formats. */
 static bool is_plain_value(const char *name, const char *unit)
 {
@@ -152,6 +179,9 @@ static bool has_plain_values(const struct recording_context *r)
 {
 	for (size_t i = 0; i < r->context.n_several; i++)
 		if (!is_plain_value(r->several[i].value, r->several[i].value_unit))
+			return false;
+	for (size_t i = 0; i < r->context.n_more; i++)
+		if (!is_plain_value(r->more[i].name, r->more[i].unit))
 			return false;
 	return is_plain_value(r->context.value, r->context.value_unit);
 }
@@ -183,6 +213,7 @@ int recording_context_read(struct view *v, struct recording_context *ret)
 		.started_real_ns = context_number(ret, "started_real_ns"),
 	};
 	read_several(ret);
+	read_more(ret);
 	ret->context.timed = is_timed(ret, ret->context.n_several);
 	return v->failed || !ret->context.target || !ret->context.event || !has_plain_values(ret) ||
 			       context_number(ret, "hz") > MAX_HZ ?
@@ -200,9 +231,13 @@ static bool are_of_same_events(const struct report_context *x, const struct repo
 {
 	bool are_same = text_is_same(x->event, y->event) && text_is_same(x->counts, y->counts) &&
 			x->period == y->period && x->events == y->events &&
-			x->n_several == y->n_several && text_is_same(x->value, y->value) &&
+			x->n_several == y->n_several && x->n_more == y->n_more &&
+			text_is_same(x->value, y->value) &&
 			text_is_same(x->value_unit, y->value_unit);
 
+	for (size_t i = 0; are_same && i < x->n_more; i++)
+		are_same = text_is_same(x->more[i].name, y->more[i].name) &&
+			   text_is_same(x->more[i].unit, y->more[i].unit);
 	for (size_t i = 0; are_same && i < x->n_several; i++)
 		are_same = text_is_same(x->several[i].name, y->several[i].name) &&
 			   text_is_same(x->several[i].value, y->several[i].value) &&

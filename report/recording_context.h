@@ -7,15 +7,16 @@
 
 #include "limits/limits.h"
 #include "report/bytes.h"
-#include "report/report.h"
+#include "report/report_context.h"
 #include "report/value.h"
 
-/* What a recording says of itself, at its start. It must not move once it is read. */
+/* The description of a recording, at its start. It must not move after it has been read. */
 struct recording_context {
 	char *texts[2 * RECORDING_MAX_TEXTS]; /* keys and values, owned */
 	size_t n_texts;
 	struct report_context context; /* its strings are among these */
 	struct report_event several[REPORT_EVENTS_MAX];
+	struct report_number more[REPORT_NUMBERS_MAX];
 };
 
 /* Appends a pair to the record; text NULL: none. */

@@ -5,73 +5,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report/report_context.h"
 #include "report/sample.h"
 #include "report/string_table.h"
 
-struct group;
-struct kallsyms;
-struct names;
 struct piped;
-struct top_viewer;
-
-/* One of several events that were sampled at once. */
-struct report_event {
-	const char *name;   /* "page-faults" */
-	const char *counts; /* what is counted: "page_faults" */
-	/* A number that each has beside its count, and its unit; NULL: none (struct report_context) */
-	const char *value, *value_unit;
-};
-
-/*
- * The label of each sample with the name of its event, if there are several. Programs have their own
- * labels `event`; this key comes before theirs, as labels are sorted.
- */
-#define REPORT_EVENT "-e"
-/* The event of samples that probes take which were added meanwhile. */
-#define REPORT_PROBE_EVENT "probe"
-
-/*
- * For a format whose readers take files of a limited size (otlp, pprof): it writes several, each
- * complete by itself, and each sample into one of them. `end` is called when one has been written, of
- * samples that stand for so many events, and what is written then belongs to the next one. 0 or a negative errno, which report_finish() returns
- * after it has written the others. A file may exceed the size, which is that before compression, by a
- * stack and its names.
- */
-struct report_parts {
-	size_t max_size, max_samples;
-	int (*end)(void *arg, uint64_t n_events);
-	void *arg;
-};
-
-/* What was profiled, for the head of a report. The caller keeps the strings. */
-struct report_context {
-	const char *target;     /* "python3 (PID 4711)" */
-	const char *event;      /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
-	unsigned int hz;        /* 0: at each event */
-	unsigned int period;    /* events for each of which a sample stands; 0: not known */
-	unsigned int events;    /* sampled kinds, as EVENT_BIT */
-	const struct group *by; /* key to group stacks by; NULL: the format's default */
-	const struct report_event *several; /* if several events were sampled, each of them */
-	size_t n_several;                   /* 0: there is one */
-	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
-	const char *value;  /* a number that each event has beside its count: "size"; NULL: none */
-	const char *value_unit;           /* "bytes" */
-	const struct report_parts *parts; /* NULL: one file */
-	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
-	bool main_value;                  /* of several values, only the count and the last */
-	bool for_pyroscope; /* pprof: of labels only the samples', and names that it takes */
-	const struct top_viewer *viewer; /* takes what `top` would write; NULL: nobody */
-	bool timed;                      /* of different rates: hz is 0, samples have times */
-	bool wide;                       /* lines may be wider than a terminal */
-	bool symbols;                    /* look names up */
-	struct names *names;             /* for modules and kallsyms: how names are shown */
-	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
-	const char *command;             /* the profiler's command line */
-	const char *host;                /* name of the machine */
-	const char *kernel;              /* "Linux 6.18.5 " DP_ARCH */
-	uint64_t started_ns;             /* CLOCK_MONOTONIC, as the samples' times */
-	uint64_t started_real_ns;        /* the same time by CLOCK_REALTIME */
-};
 
 /*
  * A report being made. Each format is a file that fills this in; report.c has the table of formats.
@@ -104,7 +42,7 @@ struct report_format {
 	 */
 	bool groups;
 	bool streams;    /* writes samples as they come, and keeps none */
-	bool no_memory;  /* it cannot tell bytes that were allocated from samples */
+	bool no_memory;  /* it cannot distinguish allocated bytes from samples */
 	const char *use; /* what to do with such a file, as a phrase; NULL: it is obvious */
 	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
 	const char *(*missing)(void);
@@ -143,8 +81,8 @@ void report_format_list_names(FILE *to);
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,
 	       struct report **ret);
 /*
- * Before the first sample: it is written there instead, which must outlive the report. If its reader is given up, the
- * report goes on without an error, and what it gets is only counted.
+ * Makes the report write to `piped`, which must outlive it. Call it before the first sample. If the pipe's reader is
+ * given up, the report continues without an error, and only counts what it gets.
  */
 void report_set_piped(struct report *report, struct piped *piped);
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals);

@@ -93,7 +93,7 @@ struct totals {
 	uint64_t cut_labels;       /* samples whose labels are missing or cut */
 	uint64_t unread;           /* samples of probes with values that were not in memory */
 	uint64_t outside;          /* samples left out: in no probed call that took long enough */
-	uint64_t in_unknown;       /* samples of which that is not known */
+	uint64_t in_unknown;       /* samples for which that is not known */
 	uint64_t pages_requested;  /* that were not in memory, and have been read */
 	uint64_t held, held_bytes; /* pieces of memory that are held at the end; no samples */
 	uint64_t duration_ns;
@@ -156,6 +156,9 @@ bool frame_is_in_binary(const struct frame *frame);
 
 /* Whether it is a function of a language's runtime, which names it (frame_kind.h). */
 bool frame_is_interpreted(const struct frame *frame);
+
+/* Whether its function and line are those of a place near it, as its own has none. */
+bool frame_is_near(const struct frame *frame);
 
 /* The path of its binary, or what stands for it: `[jit]`, `[python]`. NULL: not known. */
 const char *frame_path(const struct frame *frame);

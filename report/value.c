@@ -97,6 +97,19 @@ static struct value own_value(const char *name, const char *unit, const char *ev
 			       .is_own = true };
 }
 
+/* The first number of --value is the main one. */
+static size_t values_of_numbers(const struct report_context *context, struct value *ret)
+{
+	size_t n = 0;
+
+	for (; n < context->n_more && n < REPORT_NUMBERS_MAX; n++) {
+		ret[n] = own_value(context->more[n].name, context->more[n].unit, NULL);
+		ret[n].label = context->more[n].name;
+	}
+	ret[n++] = own_value(context->value, context->value_unit, NULL);
+	return n;
+}
+
 static size_t values_of_several(const struct report_context *context, struct value ret[VALUES_MAX])
 {
 	size_t n = 0;
@@ -119,7 +132,8 @@ size_t values_of(const struct report_context *context, struct value ret[VALUES_M
 	uint64_t scale = is_measured(context) || context->hz == 0 ? 0 : NS_PER_S / context->hz;
 	size_t n = 0;
 
-	_Static_assert(DP_N_EVENTS + 2 <= VALUES_MAX, "all kinds");
+	_Static_assert(DP_N_EVENTS + 2 <= VALUES_MAX && REPORT_NUMBERS_MAX + 2 <= VALUES_MAX,
+		       "all kinds");
 	if (context->n_several > 0)
 		return values_of_several(context, ret);
 	if (value_is_memory(context)) {
@@ -127,10 +141,8 @@ size_t values_of(const struct report_context *context, struct value ret[VALUES_M
 		return ARRAY_SIZE(of_memory);
 	}
 	ret[n++] = count_of(context);
-	if (context->value) {
-		ret[n++] = own_value(context->value, context->value_unit, NULL);
-		return n;
-	}
+	if (context->value)
+		return n + values_of_numbers(context, ret + n);
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
 		if (timed & EVENT_BIT(i))
 			ret[n++] =
@@ -174,6 +186,27 @@ static uint64_t value_of(const struct value *value, uint64_t events, uint64_t me
 	return value->scale > 0 ? events * value->scale : measured;
 }
 
+bool value_label_number(const char *key, const struct label_set *labels, uint64_t *ret)
+{
+	struct label label;
+	size_t at = 0;
+
+	*ret = 0;
+	while (label_set_next(labels, &at, &label))
+		if (!label.text && label.number >= 0 && strcmp(label.key, key) == 0) {
+			*ret = (uint64_t)label.number;
+			return true;
+		}
+	return false;
+}
+
+static uint64_t sum_of_label(const char *key, const struct label_set *labels, uint64_t n)
+{
+	uint64_t number;
+
+	return value_label_number(key, labels, &number) ? sum_of_equal(n, number) : 0;
+}
+
 static bool is_counted(const struct value *value, const struct label_set *labels)
 {
 	return !value->event || label_set_has(labels, REPORT_EVENT, value->event);
@@ -183,6 +216,8 @@ uint64_t value_of_sample(const struct value *value, const struct sample *sample)
 {
 	if (!(value->events & EVENT_BIT(sample->event)) || !is_counted(value, sample->labels))
 		return 0;
+	if (value->label)
+		return sum_of_label(value->label, sample->labels, sample->weight);
 	return value_of(value, sample->weight, sample_sum(sample));
 }
 
@@ -191,6 +226,8 @@ uint64_t value_of_stack(const struct value *value, const struct stack *stack)
 	if (!(value->events & EVENT_BIT(stack->common.event)) ||
 	    !is_counted(value, stack->common.labels))
 		return 0;
+	if (value->label)
+		return sum_of_label(value->label, stack->common.labels, stack->count);
 	return value_of(value, stack->count, stack->time_ns);
 }
 

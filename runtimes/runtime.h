@@ -38,7 +38,8 @@ struct runtime_memory {
 
 struct runtime_source {
 	enum dp_method method; /* of its frames */
-	uint64_t kinds;       /* bits of positions that say what code is; the others, where in it */
+	uint64_t kinds; /* bits of positions that say what code is; the others, where in it */
+	uint64_t near;  /* the bit that expand() sets for functions of a place nearby; 0: none */
 	const char *unloaded; /* in place of the name of code that is not there any more */
 	/*
 	 * Recognises it in a file, by what that defines and contains, and learns its layout. 0, -ENOENT
@@ -55,8 +56,9 @@ struct runtime_source {
 		    const struct runtime_memory *memory, struct runtime_code **ret);
 	/*
 	 * The functions at a frame's position, innermost first, if several have been compiled into one:
-	 * frames that read() takes. Their number, at most RUNTIME_MAX_INLINED; 0: it has none but its own,
-	 * or they are not known; -ESTALE: there is other code now; or an error of reading.
+	 * frames that read() takes, the first one perhaps with `near`. Their number, at most
+	 * RUNTIME_MAX_INLINED; 0: it has none but its own, or they are not known; -ESTALE: there is other
+	 * code now; or an error of reading.
 	 */
 	int (*expand)(const void *layout, const struct dp_runtime_frame *frame,
 		      const struct runtime_memory *memory,

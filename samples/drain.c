@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "kernel/filter.h"
+#include "kernel/session_blocked.h"
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -26,12 +28,6 @@
  */
 #define REPORT_NS UINT64_C(5000000)
 
-/*
- * A sample has the time at which its walk began, and is in its ring when the walk has ended.
- * Younger samples wait for those still being walked.
- */
-#define WALK_NS UINT64_C(10000000)
-
 /* How often it is looked for what can be forgotten, and for losses; and through all processes. */
 #define SWEEP_NS UINT64_C(50000000)
 #define FORGET_NS UINT64_C(500000000)
@@ -49,12 +45,13 @@ void drain_done(struct drain *d)
 	kept_memory_done(&d->memory);
 	runtime_join_done(&d->runtime_join);
 	unknown_pids_done(&d->unknown_pids);
+	ticks_done(&d->ticks);
 	free(d->frames);
 }
 
 /*
  * Stops reading a ring at a record as young as this reading (see ring_fn): later ones are younger
- * still, except for interrupted walks (WALK_NS).
+ * still, except for interrupted walks (TICKS_WALK_NS).
  */
 static int go_on(const struct drain *d, uint64_t time)
 {
@@ -69,6 +66,8 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 
 	if (!sample_is_plausible(named))
 		return -EBADMSG;
+	if (sample->event == DP_EVENT_CPU)
+		ticks_note(&d->ticks, sample->cpu, sample->time_ns);
 	/* The first sample with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
@@ -149,6 +148,11 @@ static int report_known(void *arg, const struct sample *sample)
 {
 	struct drain *d = arg;
 
+	/* It takes long to read, and many programs are hardly ever in the kernel. */
+	if (sample->n_kernel > 0) {
+		kallsyms_read_ahead(d->unread);
+		d->unread = NULL;
+	}
 	if (report_queue_is_full(d->report_queue)) {
 		verification_drop(sample->verification);
 		d->n_dropped++;
@@ -261,10 +265,16 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	return err < 0 ? err : off_cpu_add(&d->intervals, &sample, &calls);
 }
 
-/* The stack of a walk that would have taken too long in the kernel may be larger than its copy. */
-static bool is_further(const struct unwinder_result *walked, const struct unwinder_result *walk)
+/* Reports a sample whose walk would have taken too long in the kernel. */
+static int report_long(struct drain *d, struct queued *q, struct process *p,
+		       struct unwinder_result *walk)
 {
-	return walked->outcome != DP_WALK_LIMIT || walk->n_frames > walked->n_frames;
+	const struct snapshot *snapshot =
+		snapshot_store_find(&d->table->snapshots, q->sample->sample.snapshot);
+	bool late = p && snapshot &&
+		    long_walks_finish(&d->long_walks, d->unwinder, d->table, p, q, snapshot, walk);
+
+	return report_sample(d, q, snapshot, late ? NULL : p, walk, late);
 }
 
 /* Finishes a sample with the mappings of its process at its time. */
@@ -277,13 +287,11 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 	bool late = false;
 	int err;
 
-	if (walked->outcome != DP_WALK_LIMIT)
-		d->hurried_ns = d->read_ns;
+	d->hurried_ns = d->read_ns;
 	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0) {
 		walk = crash ? crash_walk(d->unwinder, crash, q->copy, snapshot) :
 			       unwinder_walk(d->unwinder, q->copy, snapshot);
-		late = is_further(walked, &walk) &&
-		       resolver_is_certain(d->table, p, q->sample, &walk, snapshot);
+		late = resolver_is_certain(d->table, p, q->sample, &walk, snapshot);
 	}
 	if (!late)
 		walk = *walked;
@@ -313,7 +321,8 @@ static int report_queued_sample(struct drain *d, struct queued *q)
 	if (p && (q->time < p->sampled_from || (p->is_replaced && q->time >= p->exited)))
 		return 0;
 	if (q->copy && (raw->flags & DP_SAMPLE_LATE))
-		return report_late(d, q, p, &walk);
+		return walk.outcome == DP_WALK_LIMIT ? report_long(d, q, p, &walk) :
+						       report_late(d, q, p, &walk);
 	err = report_sample(d, q, snapshot_store_find(&d->table->snapshots, raw->snapshot), p,
 			    &walk, false);
 	wanted = walk.outcome == DP_READ_FAULT ? walk.fault_address : sample_unread_type(q->sample);
@@ -393,7 +402,7 @@ int drain_processes(struct drain *d)
 /* All samples from before this time have been read and are in order. */
 static uint64_t horizon(const struct drain *d)
 {
-	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - WALK_NS;
+	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - TICKS_WALK_NS;
 }
 
 /* All samples from before this time have been reported, or wait for what became of calls. */
@@ -571,5 +580,5 @@ bool drain_is_behind(const struct drain *d)
 	const struct queued *first = queue_first(&d->queue);
 
 	return sideband_is_behind(d->sideband) || d->table->lists_left ||
-	       (first && first->time + WALK_NS + REPORT_NS < clock_now_ns());
+	       (first && first->time + TICKS_WALK_NS + REPORT_NS < clock_now_ns());
 }

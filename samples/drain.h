@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "kernel/session.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "process/sideband.h"
 #include "report/report_queue.h"
 #include "samples/off_cpu.h"
@@ -15,10 +15,12 @@
 #include "samples/kept_memory.h"
 #include "samples/labels.h"
 #include "samples/last_wait.h"
+#include "samples/long_walks.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
 #include "samples/runtime_join.h"
 #include "samples/spans.h"
+#include "samples/ticks.h"
 #include "samples/unknown_pids.h"
 #include "samples/unwinder.h"
 #include "samples/verify_queue.h"
@@ -54,9 +56,11 @@ struct drain {
 	struct spans spans;                 /* the host sets what is its own */
 	struct kept_memory memory;
 	struct last_wait last_wait; /* the host's */
+	struct kallsyms *unread;    /* the host's; NULL: begun, or not wanted */
 	uint64_t stopped_ns;        /* when sampling ended; 0: it goes on */
 	uint64_t cpu_value_ns;      /* value of a CPU sample; 0: an event */
 	struct page_requests pages;
+	struct ticks ticks; /* the host's */
 	/* Read from the rings, not reported yet */
 	struct queue queue;
 	/* Those that are due but wait for tables */
@@ -65,6 +69,7 @@ struct drain {
 	uint64_t read_ns;
 	/* When the last urgent sample arrived: a late one, or one that needs a page */
 	uint64_t hurried_ns;
+	struct long_walks long_walks;
 	/* When unused objects were last looked for; forgot_ns: among all processes */
 	uint64_t swept_ns, forgot_ns;
 	/* Stacks whose samples have not arrived yet */

@@ -536,6 +536,16 @@ bool value_labels_own(const struct value_labels *labels, size_t list, struct own
 	return false;
 }
 
+const char *value_labels_unit(const struct value_labels *labels, size_t list, const char *name)
+{
+	const struct value_forms *forms = list < labels->n_lists ? &labels->lists[list] : NULL;
+
+	for (size_t i = 0; forms && i < forms->n; i++)
+		if (!forms->of[i].is_length && strcmp(forms->of[i].name, name) == 0)
+			return forms->of[i].unit ?: "";
+	return "";
+}
+
 static void mark_added(const struct value_labels *labels, const struct snapshot *snapshot,
 		       const struct sample *sample, struct frame *frames)
 {

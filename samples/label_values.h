@@ -91,6 +91,9 @@ uint64_t value_labels_number(const struct value_labels *labels, const struct nam
 /* Which number the values of a list have, and its unit. False: none. */
 bool value_labels_own(const struct value_labels *labels, size_t list, struct own_number *ret);
 
+/* The unit that a value of a list has by itself; "": none. */
+const char *value_labels_unit(const struct value_labels *labels, size_t list, const char *name);
+
 /* The number of the probe of spans in labels and frames: there is one at a time. */
 #define VALUE_LABELS_SPAN 1
 

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "limits/limits.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "runtimes/python/python.h"
 #include "samples/runtime_names.h"
 #include "symbols/jit.h"

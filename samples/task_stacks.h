@@ -13,7 +13,7 @@
 
 struct process_table;
 
-/* What has become of the tasks of a process or a thread. */
+/* The result of reading the tasks of a process or a thread. */
 enum tasks_result {
 	TASKS_READ, /* or they were not wanted, or it has none */
 	TASKS_PART, /* these are not all */
@@ -47,16 +47,16 @@ struct task_budget {
 	size_t n_tasks, n_frames;
 };
 
-/* Finds where a process's tasks are. TASKS_READ: all but *ret's thread is set; or what is missing. */
+/* Finds a process's tasks. TASKS_READ: *ret is set except for its thread; otherwise returns what is missing. */
 enum tasks_result task_stacks_find(const struct snapshot *snapshot, struct python_tasks_place *ret);
 
 /*
- * Reads them anew, of a thread that does not run meanwhile, as far as the budget goes. 0 or -ENOMEM; what else
- * fails is in tasks->result.
+ * Reads the tasks of a thread that does not run meanwhile, as far as the budget allows. 0 or -ENOMEM; other failures
+ * are in tasks->result.
  */
 int task_stacks_read(struct task_stacks *tasks, const struct python_tasks_place *place,
 		     const struct runtime_memory *memory, struct task_budget *budget);
-/* There are none, then. */
+/* Frees the stacks and sets the result. */
 void task_stacks_drop(struct task_stacks *tasks, enum tasks_result result);
 void task_stacks_done(struct task_stacks *tasks);
 

@@ -17,7 +17,7 @@ struct thread_keys;
  * key has no name.
  */
 
-/* What tells apart the programs that a process executes one after the other: its first code. */
+/* Identifies the program that a process executes now, by its first code. */
 struct program_place {
 	uint64_t start;  /* 0: not known */
 	uint64_t binary; /* its number in the store; 0: it is in none */

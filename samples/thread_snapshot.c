@@ -358,7 +358,7 @@ static size_t resolve_frames(const struct snapshot *snapshot, const struct threa
 			f->module = m->jitted->module;
 			frame_locate(f, time_ns);
 		}
-		if (!m || !m->binary)
+		if (!m || !m->binary || m->jitted)
 			continue;
 		mapping_use(m, snapshot->pid);
 		f->module = m->binary->module;

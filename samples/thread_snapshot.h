@@ -57,7 +57,7 @@ struct thread_snapshot {
 	struct thread_stack *stacks;
 	size_t n, size;
 	size_t next;      /* index of the thread that is expected next */
-	bool finds_first; /* what is being found was not there before */
+	bool finds_first; /* threads are being found for the first time */
 	/* Both may be set after the initialization, which sets no limit. */
 	size_t max_threads;
 	uint64_t until_ns;              /* when to give up finding and taking */
@@ -104,8 +104,8 @@ size_t thread_snapshot_count(const struct thread_snapshot *threads,
 bool thread_has_run(const struct dp_thread *before, const struct dp_thread *now);
 
 /*
- * Looks at all threads again: who was still and has run since moves; who is no more is gone; and
- * with `others`, who was not found before moves. 0 or negative errno.
+ * Looks at all threads again: a thread that was still and has run since becomes THREAD_MOVES, one that has ended
+ * THREAD_GONE. others: also adds new threads, as THREAD_MOVES. 0 or a negative errno.
  */
 int thread_snapshot_check(struct thread_snapshot *threads, bool others);
 
@@ -116,7 +116,7 @@ int thread_snapshot_check(struct thread_snapshot *threads, bool others);
 void thread_snapshot_sample(const struct thread_snapshot *threads, const struct thread_stack *stack,
 			    uint64_t time_ns, struct frame *frames, struct sample *ret);
 
-/* One of that thread that has other frames, which the caller will set with their outcome. */
+/* Describes a sample of the thread without frames: the caller sets these, and their outcome. */
 void thread_snapshot_describe(const struct thread_stack *stack, uint64_t time_ns,
 			      const struct frame *frames, struct sample *ret);
 

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "bpf/abi.h"
-#include "process/process.h"
+#include "process/process_table.h"
 
 void unknown_pids_done(struct unknown_pids *u)
 {

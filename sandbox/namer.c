@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "sandbox/message.h"
 #include "sandbox/opener.h"
@@ -104,7 +105,10 @@ static int write_list(int to, const struct location_list *list, const uint64_t *
 
 static const char *limit_name(const char *name)
 {
-	return name && strlen(name) >= NAMER_MAX_NAME ? NULL : name;
+	if (!name || strlen(name) < NAMER_MAX_NAME)
+		return name;
+	LIMIT_HIT(NAMER_MAX_NAME);
+	return NULL;
 }
 
 static uint64_t find_start(struct module *module, uint64_t address,
@@ -218,12 +222,14 @@ int namer_run(int socket, int *opens)
 	while (n.binaries && message_receive(socket, &request, sizeof(request), fds) == 0) {
 		struct namer_reply reply = { 0 };
 
+		(void)limit_hits_collect(&reply.limits);
 		reply.err = answer(&n, &request, fds, &reply);
 		reply.memory = n.names ? names_debug_memory(n.names) : 0;
 		message_close(fds);
 		if (send_reply(socket, &reply, opens) < 0)
 			break;
 	}
+	(void)limit_hits_collect(NULL);
 	names_free(n.names);
 	free(n.binaries);
 	return EXIT_SUCCESS;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "symbols/module.h"
 #include "symbols/names.h"
@@ -57,6 +58,8 @@ struct namer_reply {
 	uint64_t memory;                               /* of all debug information */
 	/* As in struct module */
 	uint8_t keeps_locations, is_partial, no_debug, has_symbols;
+	struct limit_hits
+		limits; /* that leave out names of the binary, and that were not told before */
 };
 
 /* It has a name, or no start is known. */

@@ -13,7 +13,7 @@
 #include "sandbox/spawned.h"
 #include "symbols/names.h"
 
-/* A namer (namer.h) as its user sees it: what it has got, and a question at a time. */
+/* The client's side of a namer (namer.h): the files that it has, and one request at a time. */
 
 struct owner {
 	dev_t device;
@@ -43,9 +43,8 @@ struct namer_cost {
 };
 
 /*
- * The time that it may still cost, of this limit: a hundredth of it more for each MiB, and a hundredth of
- * the time since, as its namer may have been ended meanwhile, and its files have to be read again. At most
- * NAMERS_MAX_NS.
+ * The time that the binary may still cost. The limit grows by a hundredth for each MiB, and by a hundredth of the time
+ * since the first request, because its files are read again when its namer was replaced. At most NAMERS_MAX_NS.
  */
 uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns);
 

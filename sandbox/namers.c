@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -378,6 +379,8 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 	for (int i = 0; i < NAMERS_ATTEMPTS && err == -ECONNABORTED; i++)
 		err = ask_once(all, module, request, reply, ret);
 	all->asked = NULL;
+	if (err == 0)
+		limit_hits_pass(&reply->limits);
 	return judge(all, module, err);
 }
 

@@ -47,6 +47,7 @@ enum parse_kind {
 	PARSE_TABLE,    /* a view of its unwind table (table_view.h); and as FACTS, what it lacks */
 	PARSE_CODE,     /* its instructions as text (code_lines_read()) */
 	PARSE_OBJECT, /* as a program, what a compiler says of code in memory (elf/jit_object.h) */
+	PARSE_DUMP,   /* as a program, a jitdump's unwind information (symbols/jit_unwind.h) */
 	PARSE_N_KINDS,
 };
 
@@ -119,7 +120,7 @@ struct parse_result {
 	/* CODE */
 	struct code_line *lines;
 	size_t n_lines;
-	/* OBJECT */
+	/* OBJECT, DUMP */
 	uint8_t *object;
 	size_t object_size;
 	/* IMAGE: without the list of refusals */

@@ -519,6 +519,8 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 		err = result_file_seal(files.result);
 		if (err == 0)
 			err = parser_take(request->kind, &reply, files.result, size, ret);
+		if (err == 0)
+			limit_hits_pass(&reply.limits);
 	}
 	if (answered && err != -EPROTO && err != -ECONNABORTED && !is_alone)
 		give(p, &parser);

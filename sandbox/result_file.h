@@ -3,15 +3,15 @@
 #define DP_SANDBOX_RESULT_FILE_H
 
 /*
- * A file in memory in which a helper returns what it was asked for, once. Once it is sealed, nobody who has it
- * writes to it or changes its size. Memory that is mapped already stays as it is: confined helpers can share
- * none, and what is read is checked as a copy.
+ * A file in memory for a helper's result, used once. Once it is sealed, no holder can write to it or resize it.
+ * Existing mappings would stay writable, but confined helpers cannot make shared ones, and what is read is copied
+ * before it is checked.
  */
 
 /* A descriptor or a negative errno. */
 int result_file_new(const char *name);
 
-/* 0; -ECONNABORTED: another helper may be asked; -EPROTO: it was sealed against this, as none is by an honest one. */
+/* 0; -ECONNABORTED: ask another helper; -EPROTO: the helper has sealed it against sealing, as no honest one does. */
 int result_file_seal(int fd);
 
 #endif

@@ -21,7 +21,7 @@ void spawned_end(const struct spawned *spawned);
 /* The same, but the caller keeps its pidfd. */
 void spawned_kill(const struct spawned *spawned);
 
-/* Whether to replace it: it has used so much of CONFINE_CPU_S that another request may not end in time. */
+/* Whether to replace it: too little of CONFINE_CPU_S is left for another request. */
 bool spawned_is_worn(const struct spawned *spawned);
 
 /*

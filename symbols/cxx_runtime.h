@@ -9,9 +9,9 @@
 #include "elf/elf_file.h"
 
 /*
- * What throws C++ exceptions (libstdc++ or libc++abi), in a library or linked into a program: where
- * it does so, and where its classes' vtables are. What raises Python's, and makes Java's, is found beside it
- * (python_raise.h, java_fill.h).
+ * The runtime that throws C++ exceptions (libstdc++ or libc++abi), in a library or linked into a program: where it
+ * throws, and where its classes' vtables are. Also finds where Python raises (python_raise.h) and HotSpot creates
+ * (java_fill.h) exceptions.
  *
  * libstdc++ has USDT probes `libstdcxx:throw` and `:rethrow` (gcc's libsupc++/eh_throw.cc). Where
  * there are notes of them, these tell the places: they are in stripped programs, too; of what is
@@ -33,7 +33,7 @@ enum cxx_throw {
 struct cxx_place {
 	uint64_t offset;  /* in the file */
 	uint64_t address; /* in the file's own address space; 0: there is no such place */
-	uint64_t counter; /* where in the file the kernel counts who watches it; 0: nowhere */
+	uint64_t counter; /* offset in the file of its USDT semaphore; 0: none */
 	/*
 	 * Where the object and its std::type_info, or type in Python, are: enum dp_register and 1; 0: not
 	 * known. Once it was thrown, the type is known by the object.

@@ -18,8 +18,8 @@
 const char *debug_library_error(void);
 
 /*
- * Bounds each request that follows, in whole seconds, if there are servers, and unless DEBUGINFOD_MAXTIME does so
- * already. Not with threads, as it is set in the environment. 0 or -ENOMEM.
+ * Bounds the time of each later request, in whole seconds, if there are servers and DEBUGINFOD_MAXTIME is not set. Call
+ * it before threads are started, because it sets an environment variable. 0 or -ENOMEM.
  */
 int debug_library_bound(uint64_t time_ns);
 

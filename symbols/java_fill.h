@@ -8,8 +8,8 @@
 #include "symbols/cxx_runtime.h"
 
 /*
- * Where HotSpot gives a Throwable its stack: JVM_FillInStackTrace(), which the constructors call, whoever runs them. Neither
- * those made without a stack call it, nor the JVM for the few that it has made before.
+ * JVM_FillInStackTrace() of HotSpot, which every constructor of a Throwable calls to record the stack. It is not
+ * called for throwables without a stack trace, nor for the few that the JVM preallocates.
  */
 
 /* What a file's symbols tell. Begins zeroed. */

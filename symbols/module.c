@@ -15,11 +15,14 @@
 #include "elf/code_pages.h"
 #include "elf/mapped_file.h"
 #include "limits/limits.h"
+#include "log/clock.h"
+#include "log/log.h"
 #include "symbols/code_source.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/jit.h"
 #include "symbols/location_file.h"
+#include "symbols/module_limits.h"
 #include "symbols/name_reader.h"
 #include "symbols/name_source.h"
 #include "symbols/names_parts.h"
@@ -159,10 +162,15 @@ static int read_digest(void *arg, int fd, struct file_digest *ret)
 {
 	const struct module *module = arg;
 	const struct names *names = module->names;
+	uint64_t begun = clock_now_ns();
+	int err;
 
 	if (!names->reader || !names->reader->read_digest)
-		return file_digest_read(fd, ret);
-	return names->reader->read_digest(names->reader_arg, module, ret);
+		err = file_digest_read(fd, ret);
+	else
+		err = names->reader->read_digest(names->reader_arg, module, ret);
+	log_debug("%s: hashed in %.3f ms", module->path, (double)(clock_now_ns() - begun) / 1e6);
+	return err;
 }
 
 static struct kept_source source_of(struct module *module)
@@ -296,9 +304,13 @@ static void close_sources(struct module *module, bool names)
 
 static void close_binary(struct module *module, bool names)
 {
+	struct module_limits limits;
+
 	module_keep_locations(module);
+	module_limits_begin(&limits);
 	if (!close_elsewhere(module, names))
 		close_sources(module, names);
+	module_limits_end(&limits, module);
 	if (module->fd >= 0)
 		close(module->fd);
 	module->fd = -1;
@@ -443,9 +455,15 @@ static int look_up_here(struct module *module, uint64_t address, bool lines)
 
 static int look_up(struct module *module, uint64_t address, bool lines)
 {
-	int err = look_up_elsewhere(module, address, lines);
+	struct module_limits limits;
+	int err;
 
-	return err == -ESHUTDOWN ? look_up_here(module, address, lines) : err;
+	module_limits_begin(&limits);
+	err = look_up_elsewhere(module, address, lines);
+	if (err == -ESHUTDOWN)
+		err = look_up_here(module, address, lines);
+	module_limits_end(&limits, module);
+	return err;
 }
 
 static uint64_t locate_in_binary(struct module *module, uint64_t address, uint64_t time)
@@ -474,7 +492,7 @@ static size_t find_in_binary(struct module *module, uint64_t address, bool lines
 }
 
 /* With kept locations, symbols may not have been read. */
-static int find_start_in_binary(struct module *module, uint64_t address, uint64_t *ret)
+static int look_up_start(struct module *module, uint64_t address, uint64_t *ret)
 {
 	const struct name_reader *reader = reader_of(module);
 	const struct name_source *source;
@@ -490,6 +508,17 @@ static int find_start_in_binary(struct module *module, uint64_t address, uint64_
 		if (source->find_start && source->find_start(module, address, ret) == 0)
 			return 0;
 	return -ENOENT;
+}
+
+static int find_start_in_binary(struct module *module, uint64_t address, uint64_t *ret)
+{
+	struct module_limits limits;
+	int err;
+
+	module_limits_begin(&limits);
+	err = look_up_start(module, address, ret);
+	module_limits_end(&limits, module);
+	return err;
 }
 
 static uint64_t locate_compiled(struct module *module, uint64_t address, uint64_t time)

@@ -27,10 +27,10 @@ struct names {
 	size_t n_open;
 	uint64_t open_memory;              /* memory that their debug information takes */
 	struct disk_cache cache;           /* for locations; counts only what is added through it */
-	struct location_memory kept;       /* what is known of addresses, */
-	uint64_t max_symbols, max_strings; /* its limits; 0: none, */
-	uint64_t n_look_ups;               /* by which modules are compared, */
-	_Atomic uint64_t n_forgotten;      /* and modules of which it was freed */
+	struct location_memory kept;       /* memory of cached locations */
+	uint64_t max_symbols, max_strings; /* its limits; 0: none */
+	uint64_t n_look_ups;               /* so far; orders modules by their last use */
+	_Atomic uint64_t n_forgotten;      /* modules whose locations were freed */
 	/* name_source_symtab.c */
 	_Atomic uint64_t symbol_memory; /* that all modules' symbols take */
 	/* jit.c */

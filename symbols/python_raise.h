@@ -9,7 +9,7 @@
 
 /*
  * Where CPython 3 sets an exception, in its library or program: PyErr_SetObject() and what that calls
- * (Python/errors.c), by which a `raise` and nearly everything written in C pass.
+ * (Python/errors.c). A `raise` and nearly all C code go through these.
  */
 
 /* What a file's symbols tell. Begins zeroed. */

@@ -7,7 +7,7 @@
 
 #include "symbols/value_type.h"
 
-/* Which words of an object say where its text is, and how long. */
+/* Which words of an object hold the pointer to its text and the length. */
 struct string_layout {
 	enum value_type type;
 	int32_t pointer, length; /* bytes behind the object's begin */

@@ -19,6 +19,7 @@
 #include "agent/store.h"
 #include "log/clock.h"
 #include "loop/loop.h"
+#include "profiler/profiler.h"
 
 struct profiler {
 	struct loop loop;

@@ -31,7 +31,7 @@ Test(walk, reaches_the_root_through_two_mappings)
 Test(walk, reaches_the_root_of_a_stack_of_many_pages)
 {
 	const uint64_t low = WORLD_STACK + 0x100;
-	const int n = 1000;
+	const int n = 300;
 
 	world_rule(w, 3, DP_USER_PAGE_SIZE);
 	/*

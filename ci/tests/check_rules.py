@@ -100,7 +100,8 @@ class Warnings(unittest.TestCase):
             path = os.path.join(directory, "a.c")
             with open(path, "w") as file:
                 file.write(text)
-            return load("check-warnings").warnings(directory, ("-Wall",), "a.c")
+            checker = load("check-warnings")
+            return checker.warnings(checker.load(), directory, ("-Wall",), "a.c")
 
     def test_what_it_finds(self):
         self.assertEqual(self.check("int f(int n) { return n; }\n"), "")
@@ -183,7 +184,7 @@ class Guard(unittest.TestCase):
 
 class Limits(unittest.TestCase):
     """ci/check-limits"""
-    TABLE = '#define FILES 2\nLIMIT(FILES, "files", "open", MESSAGE("too many files"), "none")\nLIMIT(FRAMES, "", "", SEEN, "")\n'
+    TABLE = '#define FILES 2\nLIMIT(FILES, "files", "open", MESSAGE("too many files"), "none")\nLIMIT(FRAMES, "", "", SEEN(""), "")\n'
     CODE = {"bpf/a.h": "#define FRAMES 3\n", "elf/b.c": 'if (n > FILES || m > FRAMES) say("%" PRIu64 " is too "\n "many files");\n'}
 
     def setUp(self):
@@ -196,14 +197,20 @@ class Limits(unittest.TestCase):
 
     def test_table(self):
         self.expect(None)
-        self.expect("FILES has two rows", self.TABLE + 'LIMIT(FILES, "", "", SEEN, "")\n')
+        self.expect("FILES has two rows", self.TABLE + 'LIMIT(FILES, "", "", SEEN(""), "")\n')
         self.expect("MORE has no row", self.TABLE + "#define MORE 1\n")
         self.expect("FRAMES is also defined in bpf/", self.TABLE + "#define FRAMES 3\n")
-        self.expect("DEPTH has no number, here or in bpf/", self.TABLE + 'LIMIT(DEPTH, "", "", SEEN, "")\n', elf_c="DEPTH")
-        self.expect("DEPTH has no user", self.TABLE + '#define DEPTH 1\nLIMIT(DEPTH, "", "", SEEN, "")\n')
+        self.expect("DEPTH has no number, here or in bpf/", self.TABLE + 'LIMIT(DEPTH, "", "", SEEN(""), "")\n', elf_c="DEPTH")
+        self.expect("DEPTH has no user", self.TABLE + '#define DEPTH 1\nLIMIT(DEPTH, "", "", SEEN(""), "")\n')
         self.expect('"many files" may stand anywhere: give 3 words', self.TABLE.replace("too many", "many"))
         self.expect('no text has the words "too few files"', self.TABLE.replace("too many", "too few"))
         self.expect('no text has the words "so many apples"', self.TABLE.replace("too many files", "so many apples"), elf_c='f("so many", "apples")')
+
+    def test_what_leaves_out_names(self):
+        table = self.TABLE + '#define DEPTH 1\nLIMIT(DEPTH, "levels", "of it",\n      NAMES,\n      "")\n'
+        self.expect(None, table, elf_c="DEPTH LIMIT_HIT(DEPTH)")
+        self.expect("DEPTH leaves out names that nobody notes", table, elf_c="DEPTH")
+        self.expect("FRAMES is noted, and its row does not say NAMES", elf_c="LIMIT_HIT(FRAMES)")
 
     def test_times_elsewhere(self):
         names = "READER_PATIENCE_NS", "ATTEMPTS", "HELPER_START_NS", "HELPER_STARTS_NS", "FILE_CPU_NS", "END_NS", "LOOK_NS", "PAUSE_MS"

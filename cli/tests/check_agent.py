@@ -18,7 +18,7 @@ import threading
 import time
 
 import harness
-from agents import Agent, find_library, free_port
+from agents import PUBLISHER, Agent, find_library, free_port
 from harness import dwarfprof, start, wait_for, wait_until_it_says
 
 PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 17, 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
@@ -133,7 +133,7 @@ class Intervals(Agent):
         with open(self.config, "w") as file:
             file.write("\ninterval = often\n")
         agent.send_signal(signal.SIGHUP)
-        said = wait_until_it_says(agent, "as before")
+        said = wait_until_it_says(agent, "continues with the old options")
         self.assertIn("agent.conf:2:12: --interval takes a time", said)
         calls = self.call(caller, 500)
         self.end(agent)
@@ -169,7 +169,7 @@ class Intervals(Agent):
         wait_until_it_says(agent, "new configuration")
         agent.send_signal(signal.SIGHUP)
         tell("freq = often\n")
-        self.assertIn("agent.conf:1:8: -F takes", wait_until_it_says(agent, "as before"))
+        self.assertIn("agent.conf:1:8: -F takes", wait_until_it_says(agent, "continues with the old options"))
         self.end(agent)
 
     def test_the_open_interval_is_written_at_the_end(self):
@@ -354,6 +354,8 @@ class Configuration(Agent):
                 ("store = /x\nstore\n", 2, 1, "not of the form"),
                 ("store = /x\nstore-size=1X\n", 2, 12, "--store-size takes a size"),
                 ("comm = (\nstore=/x\n", 1, 8, ""),
+                ("store = /x\nredact = (\n", 2, 10, "--redact (: "),
+                ("store = /x\nredact = a\nredact = b\n", 3, 10, "give --redact once"),
                 ("check = yes\n", 1, 1, "there is no key 'check'"),
                 ("store = /x\ncgroup = /" + "x" * 16384 + "\n", 2, 1, "longer than 16384 bytes")):
             result = self.check(text)
@@ -384,11 +386,38 @@ class Configuration(Agent):
         self.end(agent)
         self.end(self.agent("-c", self.config, said=["at 50 Hz"]))
 
+    def test_one_of_the_command_line_takes_the_place_of_the_files(self):
+        text = "store = /x\nredact = a\n"
+        self.assertEqual(self.check(text, "--redact", "b").returncode, 0)
+        result = self.check(text, "--redact", "b", "--redact", "c")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("give --redact once", result.stderr)
+
     def test_missing(self):
         result = dwarfprof("agent", "-c", "/no/such", "--check")
         self.assertEqual(result.returncode, 1)
         self.assertIn("cannot read /no/such: No such file", result.stderr)
         self.assertEqual(dwarfprof("agent", "--check").returncode, 2)
+
+
+class Redaction(Agent):
+    def test_of_values_and_of_what_a_program_says_it_is(self):
+        caller = self.caller(PUBLISHER)
+        with open(self.config, "w") as file:
+            file.write("redact = shop|^-?[0-9]+$\n")
+        agent = self.agent("-c", self.config, "-p", str(caller.pid), "-e", f"uprobe:{find_library(caller.pid)}:getppid(value=arg1:u64)",
+                           "--interval", "300ms", "--store", self.store)
+
+        def labels():
+            self.call(caller, 1)
+            return [s["labels"] for s in self.samples(self.store)] if self.recordings() else []
+
+        wait_for(lambda: any("service.name" in of for of in labels()))
+        self.end(agent)
+        found = labels()
+        self.assertEqual({of["value"] for of in found}, {"<redacted>"})
+        self.assertEqual({(of["service.name"], of["service.instance.id"]) for of in found if "service.name" in of},
+                         {("<redacted>", "<redacted>-7")})
 
 
 class Service(Agent):

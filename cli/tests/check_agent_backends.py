@@ -123,7 +123,7 @@ class Deliveries(Agent):
         caller = self.caller()
         args = *self.of_calls(caller), "--deliver", "100ms", "--otlp", url, "--pull", address
         for more, words in ((), "could not be delivered in time, and are lost"), \
-                (("--spool", self.out + ".spool"), f"wait in {self.out}.spool until an agent delivers there again"):
+                (("--spool", self.out + ".spool"), f"are kept in {self.out}.spool until an agent delivers there again"):
             agent = self.agent(*args, *more)
             wait_for(lambda: self.call(caller, 200) and self.figures(address)[f'spooled{{backend="{url}"}}'] > 2)
             said = self.end_in_time(agent)
@@ -143,14 +143,14 @@ class Deliveries(Agent):
         self.assertEqual(self.figures(address)["spooled_left"], 0)
         configure("/two")
         agent.send_signal(signal.SIGHUP)
-        said = wait_until_it_says(agent, "no agent delivers from")
-        self.assertRegex(said, rf"requests wait in {self.out}\.spool until an agent delivers there again")
+        said = wait_until_it_says(agent, "no agent delivers the spools in")
+        self.assertRegex(said, rf"requests are kept in {self.out}\.spool until an agent delivers there again")
         figures = self.figures(address)
         self.assertGreater(figures["spooled_left"], 0)
         self.assertGreater(figures["spooled_left_bytes"], 0)
         self.end(agent)
         agent = self.agent(*self.of_calls(caller), "-c", self.config, "--pull", address,
-                           said=["no agent delivers from", "sampling"])
+                           said=["no agent delivers the spools in", "sampling"])
         self.assertEqual(self.figures(address)["spooled_left"], figures["spooled_left"])
         self.end(agent)
 

@@ -9,11 +9,15 @@ with its own /var/cache.
 """
 import collections
 import contextlib
+import ctypes
+import errno
+import glob
 import json
 import lzma
 import os
 import re
 import shutil
+import stat
 import struct
 import subprocess
 import sys
@@ -26,7 +30,8 @@ import check_cache
 import harness
 from check_sandbox import command, helpers
 from check_slow_files import SENTENCE
-from ending import Ending
+from ending import BOUND, Ending
+from harness import wait_for
 from slow_files import NOBODY, OPEN, READ, SlowFiles, UserFiles
 
 AS_NOBODY = "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"
@@ -36,6 +41,9 @@ INFLATED = 3 * GIB
 OWN_MOST, HELPER_MOST = 300, 1024 + 200
 # A symbol table of zeros, which takes long enough to read.
 N_CUT_SYMBOLS = 4 << 20
+# Seconds.
+DURATION = 1
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/fibonacci.c")
 LOOP = "int main(void) { for (volatile int i = 0;; i++) continue; }\n"
 
 
@@ -74,6 +82,39 @@ class Memory(threading.Thread):
             self.own = max(self.own, self.peak(self.profiler))
             self.of_helpers = max([self.of_helpers, *map(self.peak, helpers(self.profiler)[1])])
             time.sleep(0.02)
+
+
+class Opens:
+    """Was a file opened, or does anybody wait for that? O_PATH does not count, nor what is refused."""
+    IN_OPEN = 0x20  # linux/inotify.h
+
+    def __init__(self, path):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.path, self.events, self.had = path, libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), False
+        if libc.inotify_add_watch(self.events, path.encode(), self.IN_OPEN) < 0:
+            raise OSError(ctypes.get_errno(), path)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.events)
+
+    def happened(self):
+        with contextlib.suppress(BlockingIOError):
+            self.had |= bool(os.read(self.events, 4096))
+        self.had = self.had or stat.S_ISFIFO(os.stat(self.path).st_mode) and self.has_reader()
+        return self.had
+
+    def has_reader(self):
+        """One that waits for a writer has the pipe, too."""
+        try:
+            os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            return False
+        return True
 
 
 class Attacks(Ending):
@@ -266,6 +307,62 @@ class Attacks(Ending):
                 said = process.communicate(timeout=60)[1]
                 self.assertIn(process.returncode, (0, 1), said)
                 self.assertNotIn("crashed", said)
+
+    # Debug files that are none.
+
+    def make_separate(self):
+        """{program: the file with its debug information}, by each way to name that."""
+        source = harness.read(SOURCE).replace('#include "seconds.h"', harness.read(os.path.join(os.path.dirname(SOURCE), "seconds.h")))
+        linked = self.make(source, "-g", name="linked")
+        self.as_nobody("objcopy", "--only-keep-debug", "linked", "linked.debug")
+        self.as_nobody("objcopy", "--strip-debug", "--add-gnu-debuglink=linked.debug", "linked")
+        split = self.make(source, "-g", "-gsplit-dwarf", name="split")
+        dwo, = glob.glob(self.path("*.dwo"))
+        shared = self.make(source, "-g", "-gdwarf-4", name="shared")
+        self.as_nobody("cp", "shared", "other")
+        self.as_nobody("dwz", "-m", self.path("shared.debug"), "-M", self.path("shared.debug"), "shared", "other")
+        return {linked: self.path("linked.debug"), split: dwo, shared: self.path("shared.debug")}
+
+    def watch(self, files):
+        return [self.enterContext(Opens(path)) for path in files]
+
+    def check_no_debug_files(self, pids, *args, seconds=BOUND):
+        """Root's profile of these ends in time, with names. Returns what was opened of their debug files."""
+        opens, path = self.watch(self.debug_files), self.path("out.jsonl")
+        with harness.busy() as busy:
+            for_pids = "-p", ",".join([*pids, busy])
+            profiler = self.start(*(args or for_pids), "-d", str(DURATION), "-o", path, rate=("-F", "499"))
+            self.is_said("sampling ")
+            with self.in_time(profiler, DURATION + seconds):
+                wait_for(lambda: profiler.poll() is not None or any(o.happened() for o in opens))
+        self.assertNotIn("has no names", self.said())
+        with open(path) as file:
+            samples = [s for s in map(json.loads, file) if s.get("user_stack")]
+        names = {pid: self.symbols(s for s in samples if s["pid"] == int(pid)) for pid in (*pids, busy)}
+        # With -a, those that the machine runs besides may leave no time for one of them.
+        self.assertEqual({pid for pid in names if names[pid]}, {pid for pid in names if "fibonacci" in names[pid]}, self.said())
+        self.assertTrue(any(names.values()) if args else all(names.values()), self.said())
+        return [o.path for o in opens if o.happened()]
+
+    def test_debug_files_that_are_none(self):
+        """A pipe that nobody writes to, and a device, of which opening may have effects. What is one is opened."""
+        separate = self.make_separate()
+        self.debug_files = list(separate.values())
+        pids = [str(self.run_theirs(program, "3600")) for program in separate]
+        for pid in pids:
+            os.setpriority(os.PRIO_PROCESS, int(pid), -5)
+        opens = self.watch(self.debug_files)
+        self.profile(*map(int, pids))
+        self.assertEqual([o.path for o in opens if o.happened()], self.debug_files)
+        for make in os.mkfifo, lambda path: os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5)):
+            for path in self.debug_files:
+                os.unlink(path)
+                make(path)
+                os.chown(path, NOBODY, NOBODY)
+            # With -a, names of what else runs are looked up as well.
+            for args, seconds in ((), BOUND), (("-a",), 60):
+                with self.subTest(args):
+                    self.assertEqual(self.check_no_debug_files(pids, *args, seconds=seconds), [])
 
     # Debug files that inflate, or are larger than any disk.
 

@@ -240,7 +240,7 @@ class End(Ending):
                 wait_for(is_full)
                 harness.wait_until_it_runs(int(busy), 0.1)
                 self.interrupt(profiler, codes=(1,))
-        said = re.search(rf"the reader of {re.escape(path)} did not read: (\d+) of (\d+) samples are not in it", self.said())
+        said = re.search(rf"the reader of {re.escape(path)} has stopped reading: (\d+) of (\d+) samples are not in it", self.said())
         self.assertTrue(said, self.said())
         missing, n = map(int, said.groups())
         folded = harness.read(self.path("x.folded"))

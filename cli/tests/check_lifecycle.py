@@ -95,7 +95,7 @@ class Swap(unittest.TestCase):
             # Other work here may delay the program, but not the profiler.
             samples, err = record("-F", str(self.RATE), prefix=harness.FIRST, command=[
                 *harness.AS_USUAL, program("swap"), how,
-                program(f"lib{library}_a.so"), program(f"lib{library}_b.so"), "2"])
+                program(f"lib{library}_a.so"), program(f"lib{library}_b.so"), "1"])
             # A machine that stalls loses some samples, and says so.
             n_runs += 1
             n_lost += samples[-1]["lost"] > 0

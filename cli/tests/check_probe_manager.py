@@ -285,7 +285,7 @@ class ProbeManager(unittest.TestCase):
                                ("is not an ELF file", ["add", f"uprobe:{__file__}:take"]),
                                ("has no parameter siez", ["add", f"uprobe:{path}:take(x=siez)"]),
                                ("what can be added is uprobe:PATH:NAME", ["add", "cpu"]),
-                               ("the name probe is taken", ["add", f"uprobe:{path}:take(probe=arg1)"]),
+                               ("the name probe is reserved", ["add", f"uprobe:{path}:take(probe=arg1)"]),
                                ("only -e uretprobe: has `time'", ["add", f"uretprobe:{path}:take(time)"]),
                                ("cannot read /nowhere", ["add", "uprobe:/nowhere:take"]),
                                ("there is no probe 7 of yours", ["remove", "7"]),
@@ -343,7 +343,7 @@ class ProbeManager(unittest.TestCase):
             self.assertIn("Permission denied", ask("list").stderr)
             os.chmod(self.socket, 0o666)
             by_root, = self.add(f"uprobe:{own}:take", "--name", "root's")
-            self.refuse("are those of other users' probes", "add", f"uprobe:{own}:take", "--name", f"{NOBODY}:root's")
+            self.refuse("begin the names of other users' probes", "add", f"uprobe:{own}:take", "--name", f"{NOBODY}:root's")
             for why, words in (("only root may probe any process: give -p PID", [f"uprobe:{own}:take"]),
                                (f"you may not trace process {roots.pid}", [f"uprobe:{own}:take", "-p", str(roots.pid)]),
                                ("Permission denied", [f"uprobe:{hidden}:take", "-p", str(target.pid)]),

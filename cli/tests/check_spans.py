@@ -26,7 +26,7 @@ KEYS = {"route", "number"}
 
 class Labels(unittest.TestCase):
     LONG = ("test_many_cpu_samples", "test_many_samples_of_fibers", "test_of_another_compiler", "test_off_cpu_samples",
-            "test_several_probes")
+            "test_many_samples_of_coroutines", "test_several_probes")
 
     def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, path=None, **kwargs):
         """Returns what dwarfprof wrote, and the program's log."""
@@ -183,6 +183,10 @@ class Labels(unittest.TestCase):
     def test_coroutines(self):
         """What has suspended itself is on the stack of no call."""
         counts = self.counts({"right": 200, "none": 100}, "coroutines", 2, "-F", "1999")
+        self.assertLess(counts["unknown"], counts["right"] / 4)
+
+    def test_many_samples_of_coroutines(self):
+        counts = self.counts({"right": 20000, "none": 1000}, "coroutines", 15, "-F", "4999")
         self.assertLess(counts["unknown"], counts["right"] / 4)
 
     def forked(self, rounds, *options):
@@ -345,22 +349,22 @@ class Labels(unittest.TestCase):
 
 class Languages(unittest.TestCase):
     """Programs that other compilers have made."""
-    LONG = "test_rust",
+    LONG = "test_many_samples_of_go", "test_rust"
 
     def build(self, tool, *options):
         """The program in this language, with the first version of its compiler that there is."""
         directory = self.enterContext(tempfile.TemporaryDirectory())
         out, (compiler, *_) = os.path.join(directory, "spans"), check_languages.tools(tool).values()
         subprocess.run([compiler, *options, "-o", out, os.path.join(SOURCES, "spans." + {"go": "go", "rustc": "rs"}[tool])], check=True,
-                       env=dict(os.environ, GO111MODULE="off", GOCACHE=os.path.join(directory, "go")))
+                       env=dict(os.environ, GO111MODULE="off"))
         return out
 
     def test_rust(self):
         path = self.build("rustc", "--edition", "2021", "-g", "-O")
         labels = Labels()
-        for seconds in 3, 9, 27:
+        for seconds in 15, 45:
             counts = labels.judge(*labels.record(path, seconds, "-F", "4999", values="route=route, number"))
-            if counts["right"] > 5000 and counts["none"] > 100:
+            if counts["right"] > 20000 and counts["none"] > 1000:
                 break
         else:
             self.fail("there was too little to see")
@@ -369,10 +373,16 @@ class Languages(unittest.TestCase):
     def test_go(self):
         """A stack that grows has another address, which was one of calls that are over. Go's own labels tell what is true, and
         a probe's value does not take the place of one with its name."""
+        self.check_go(100, 2, 8, 32)
+
+    def test_many_samples_of_go(self):
+        self.check_go(20000, 15, 45)
+
+    def check_go(self, right, *seconds):
         path = self.build("go", "build")
-        for seconds in 2, 8, 32:
-            counts = self.judge_go(path, seconds)
-            if min(counts[kind] for kind in ("right", "unknown", "none", "own", "probe's")) > 100:
+        for longer in seconds:
+            counts = self.judge_go(path, longer)
+            if counts["right"] > right and min(counts[kind] for kind in ("unknown", "none", "own", "probe's")) > 100:
                 return
         self.fail("there was too little to see")
 

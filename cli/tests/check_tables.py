@@ -359,12 +359,15 @@ class Broken(Case):
         """Any output is allowed, but no signal, and JSON must be valid. Without a helper, whose end would be an error like others."""
         content = self.bytes_of(self.made)
         headers = int(re.search(r"Start of section headers: +(\d+)", readelf("-h", self.made)).group(1))
+        paths = []
         for at in [*range(16, 64), *range(64, 64 + 5 * 56, 7), *range(headers, len(content), 11)]:
             changed = bytearray(content)
             changed[at] ^= 0xff
-            result = tables("--json", "--sandbox=off", self.file("changed", changed))
-            self.assertIn(result.returncode, (0, 1), at)
-            self.assertEqual(len(json.loads(result.stdout)), 1)
+            paths.append(self.file(f"changed{at}", changed))
+        result = tables("--json", "--sandbox=off", *paths)
+        if result.returncode not in (0, 1):
+            self.fail([path for path in paths if tables("--json", "--sandbox=off", path).returncode not in (0, 1)] or result.stderr)
+        self.assertEqual([table["path"] for table in json.loads(result.stdout)], paths)
 
     def test_that_is_cut_off_meanwhile(self):
         """Who may write to it can cut it off while it is mapped: what is missing reads as zeros."""

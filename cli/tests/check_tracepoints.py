@@ -127,6 +127,10 @@ class Tracepoints(unittest.TestCase):
     def test_fields_as_values(self):
         samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count)", "--value", "count")
         self.assertEqual([(s["weight"], s["values"]) for s in calls_of(samples, "put")], [(1, {"count": i}) for i in range(1, N + 1)])
+        samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count, fd)", "--value", "count", "--value", "fd")
+        puts = calls_of(samples, "put")
+        self.assertEqual([s["values"]["count"] for s in puts], list(range(1, N + 1)))
+        self.assertEqual({s["values"]["fd"] for s in puts}, {puts[0]["labels"]["fd"]})
 
     def test_numbers_of_several(self):
         """Each event has its own, and one has none."""
@@ -139,7 +143,7 @@ class Tracepoints(unittest.TestCase):
         self.assertEqual([s for s in calls_of(getppid, "ask") if "values" in s], [])
         self.assertEqual(len(calls_of(getppid, "ask")), N)
         for options, said in ((["count", "rte"], "--value rte: -e reads no number of that name"),
-                              (["count", "fd"], "--value: of the numbers of an event there may be one")):
+                              (["count", "fd"], "--value: only one number of an event can be added up")):
             result = dwarfprof("-e", events[0].replace("count", "count, fd"), "-e", events[1], *(word for name in options for word in ("--value", name)),
                                "-o", "/dev/null", "--format", "folded", "--", "true")
             self.assertEqual(result.returncode, 1, result.stderr)

@@ -178,9 +178,29 @@ class Values(valued.ValuedTest):
             result = dwarfprof("-e", f"uprobe:{program('valued')}:take(host=arg4->8+16:str)", "--value", name, "--", "true")
             self.assertEqual(result.returncode, 1)
             self.assertIn(f"--value {name}: -e reads no integer of that name", result.stderr)
-        result = dwarfprof("-e", probe, "--value", "level", "--value", "id", "--", "true")
-        self.assertEqual(result.returncode, 2)
-        self.assertIn("there may be one --value", result.stderr)
+        for values, code, said in ((("level", "level"), 2, "--value level is given twice"),
+                                   (("level", "di"), 1, "--value di: -e reads no integer of that name")):
+            result = dwarfprof("-e", probe, *(word for name in values for word in ("--value", name)), "--", "true")
+            self.assertEqual(result.returncode, code)
+            self.assertIn(said, result.stderr)
+
+    def test_values_of_one_event(self):
+        """Of each, the sum is that of the program; what is negative adds nothing."""
+        probe = f"uprobe:{program('valued')}:take(level=request->level, seventh=seventh, id=request->id)"
+        options = "--value", "level", "--value", "seventh:steps"
+        written, logged, _, _ = self.record(probe, 1000, *options)
+        found = [json.loads(line) for line in written.splitlines()]
+        numbers = [logged[s["labels"]["id"]] for s in found]
+        self.assertEqual([s["values"] for s in found],
+                         [{"level": n["level"], "seventh": n["seventh"] if n["seventh"] >= 0 else None} for n in numbers])
+        written, logged, lost, _ = self.record(probe.replace(", id=request->id", ""), 1000, *options, form="json")
+        report = json.loads(written)
+        self.assertEqual([(v["name"], v["unit"]) for v in report["metadata"]["values"]],
+                         [("events", "count"), ("seventh", "steps"), ("level", "count")])
+        sums = [sum(column) for column in zip(*(stack["values"] for stack in report["stacks"]))]
+        wanted = [1000, sum(max(0, values["seventh"]) for values in logged.values()), sum(values["level"] for values in logged.values())]
+        self.assertTrue(sums == wanted or lost, (sums, wanted))
+        self.assertGreater(wanted[1], 0)
 
     def test_values_that_cannot_be_added_up(self):
         """Half of the program's sizes have the highest bit, which would make the sum of all wrong."""

@@ -7,6 +7,7 @@
 #include "cli/off_cpu_options.h"
 #include "cli/options.h"
 #include "cli/quantity.h"
+#include "kernel/filter.h"
 #include "report/own_label.h"
 #include "report/report.h"
 

@@ -7,7 +7,7 @@
 #include "binaries/binary.h"
 #include "log/log.h"
 #include "log/tests/said.h"
-#include "process/process.h"
+#include "process/process_table.h"
 
 #define N_MORE 3 /* than are shown */
 

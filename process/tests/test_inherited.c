@@ -137,3 +137,14 @@ Test(inherited, is_copied_at_once_if_it_is_not_complete)
 	make_child(0, 3, 40);
 	cr_assert_eq(n_copied(3), 0);
 }
+
+/* Another program may have all cookies in memory. */
+Test(inherited, is_no_lack_of_cookies_after_an_exec)
+{
+	make_parent();
+	process_table_miss_cookie(&table, find(0), 1);
+	make_child(0, 1, 20);
+	cr_assert(find(1)->lacks_cookies);
+	process_table_on_exec(&table, PID(1), 30);
+	cr_assert(!find(1)->lacks_cookies && find(0)->lacks_cookies);
+}

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "kernel/event.h"
+#include "kernel/filter.h"
 #include "process/perf_record.h"
 #include "process/sideband.h"
 #include "process/tests/process_world.h"
@@ -158,7 +159,7 @@ static bool can_wait(void)
 {
 	enum sideband_haste haste = sideband_haste(sideband, &table);
 
-	return haste == SIDEBAND_LATER || haste == SIDEBAND_SOON;
+	return haste >= SIDEBAND_LATER && haste <= SIDEBAND_SOON;
 }
 
 /* The process of a file that is not known may end meanwhile. */
@@ -223,7 +224,7 @@ Test(sideband_ring, lets_threads_wait_for_processes)
 {
 	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_NEVER);
 	put_exec(0, GOOD_SIZE);
-	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_SOON);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
 	drain();
 	put_task(PERF_RECORD_FORK, 0, 0);
 	put_task(PERF_RECORD_EXIT, 0, 0);
@@ -232,7 +233,7 @@ Test(sideband_ring, lets_threads_wait_for_processes)
 	cr_assert(sideband_gather(sideband, &table, 1));
 	cr_assert_eq(process_table_find(&table, PID(0))->exited, TIME_NEVER);
 	put_task(PERF_RECORD_FORK, 1, 0);
-	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_SOON);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
 	put_mapping(1, false);
 	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_NOW);
 	drain();
@@ -245,13 +246,13 @@ Test(sideband_ring, expects_more_of_a_program)
 {
 	cr_assert(!sideband_goes_on(sideband));
 	put_exec(0, GOOD_SIZE);
-	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_SOON);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
 	cr_assert(sideband_goes_on(sideband));
 	put_task(PERF_RECORD_EXIT, 0, 0);
-	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_SOON);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
 	cr_assert(!sideband_goes_on(sideband));
 	put_exec(1, GOOD_SIZE);
-	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_SOON);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
 	cr_assert(sideband_goes_on(sideband));
 	drain();
 	put_task(PERF_RECORD_FORK, 1, 1);

@@ -402,13 +402,13 @@ Test(arguments, of_static_probes_that_cannot_be_read)
 {
 	static const char *const lists[][2] = {
 		{ "(arg5)", "it has 4 arguments" },
-		{ "(arg4)", "it is no integer" },
+		{ "(arg4)", "it is not an integer" },
 		{ "(arg3->8)", "it is no pointer: it has 4 bytes" },
 		{ "(arg2:str)", "it is no pointer" },
 		{ "(arg1->0->0->0->0->0->0->0->0)", "too many dereferences" },
 		{ "(arg1:bytes[arg5])", "it has 4 arguments" },
-		{ "(arg1:bytes[arg4])", "its length is not where one can be read" },
-		{ "(arg1:bytes[arg3->8])", "its length is not where one can be read" },
+		{ "(arg1:bytes[arg4])", "the location of its length cannot be read" },
+		{ "(arg1:bytes[arg3->8])", "the location of its length cannot be read" },
 		{ "(arg3:bytes[1])", "it is no pointer: it has 4 bytes" },
 	};
 

@@ -85,7 +85,7 @@ Test(label_probe, takes_no_other_times)
 	expect_wrong("span:f:g(x=arg1) min=5ms 7", "min= takes a time");
 	expect_wrong("label:f:g(x=arg1) min=5ms", "");
 	expect_wrong("span:f:a.c:12 min=5ms", "calls are of functions");
-	expect_wrong("span:f:g(span=arg1)", "the name span is taken");
+	expect_wrong("span:f:g(span=arg1)", "the name span is reserved");
 	expect_wrong("span:f", "span:PATH:NAME(VALUES) min=TIME");
 }
 

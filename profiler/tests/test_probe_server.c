@@ -165,9 +165,9 @@ Test(probe_server, refuses_what_would_not_fit_into_a_list)
 Test(probe_server, refuses_what_would_tell_another_probe)
 {
 	cr_assert_eq(listen_there(), 0);
-	refuse("are those of other users' probes", "probed", "65432:x");
-	refuse("are those of other users' probes", "probed", "0:");
-	refuse("the name probe is taken", "probed(x=arg1:s32, probe=arg1:s32)", "x");
+	refuse("begin the names of other users' probes", "probed", "65432:x");
+	refuse("begin the names of other users' probes", "probed", "0:");
+	refuse("the name probe is reserved", "probed(x=arg1:s32, probe=arg1:s32)", "x");
 	add_one("probed(probed=arg1:s32)", "65432 :x");
 	add_one("probed", "x1:65432:");
 	add_one("probed", ":");
@@ -252,7 +252,8 @@ Test(probe_server, takes_no_great_number_for_all)
 {
 	cr_assert_eq(listen_there(), 0);
 	add_one("probed", "x");
-	check_error(ask("{\"do\": \"remove\", \"id\": 4294967296}\n", NULL, 0), "no such number");
+	check_error(ask("{\"do\": \"remove\", \"id\": 4294967296}\n", NULL, 0),
+		    "no probe has such a number");
 	check_done(ask("{\"do\": \"remove\", \"id\": 1}\n", NULL, 0));
 }
 

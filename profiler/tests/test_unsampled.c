@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "kernel/filter.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "profiler/profiler.h"
 #include "profiler/thread_set.h"
 #include "sandbox/helper.h"

@@ -294,6 +294,51 @@ Test(own_value, is_one_of_each_of_several_events)
 	label_set_free(set);
 }
 
+static const struct report_number more[] = { { "length", "meters" }, { "depth", "count" } };
+
+/* An event with several: the first is the sample's, the others are labels. */
+static void make_more(const char *format)
+{
+	const struct label labels[] = { { .key = "depth", .number = -1, .unit = "" },
+					{ .key = "length", .number = 7, .unit = "" } };
+	struct label_set *set = labels_of(labels, ARRAY_SIZE(labels), false);
+	struct report_context context = in_bytes;
+	struct sample sample = call_of(2, 50);
+
+	context.more = more;
+	context.n_more = ARRAY_SIZE(more);
+	sample.labels = set;
+	totals = (struct totals){ 0 };
+	free(text);
+	text = NULL;
+	begin_with(format, &context);
+	add(sample);
+	add(call_of(1, 4096));
+	finish();
+	label_set_free(set);
+}
+
+Test(own_value, is_one_of_several_of_an_event)
+{
+	make_more("json");
+	cr_expect(strstr(text, "{\"name\":\"length\",\"unit\":\"meters\"},"
+			       "{\"name\":\"depth\",\"unit\":\"count\"},"
+			       "{\"name\":\"size\",\"unit\":\"bytes\"}]"),
+		  "%s", text);
+	cr_expect(strstr(text, "\"values\":[2,14,0,100]"), "%s", text);
+	cr_expect(strstr(text, "\"values\":[1,0,0,4096]"), "%s", text);
+	make_more("jsonl");
+	cr_expect(strstr(text, "\"values\":{\"size\":50,\"length\":7,\"depth\":null}"), "%s", text);
+	cr_expect(strstr(text, "\"values\":{\"size\":4096,\"length\":null,\"depth\":null}"), "%s",
+		  text);
+	make_more("text");
+	cr_expect(strstr(text,
+			 "\nsize: 4196 bytes in 3 events\nlength: 14 meters\ndepth: 0 depth\n"),
+		  "%s", text);
+	make_more("folded");
+	cr_expect(strstr(text, " 100\n") && strstr(text, " 4096\n"), "%s", text);
+}
+
 /* What an event has not, or what could not be read, is no zero. */
 Test(own_value, is_not_there_where_an_event_has_none)
 {
@@ -335,6 +380,13 @@ static void convert(const char *format)
 	recording_reader_free(reader);
 	fclose(from);
 	free(recorded);
+}
+
+Test(own_value, is_recorded_with_further_ones)
+{
+	make_more("recording");
+	convert("json");
+	cr_expect(strstr(text, "\"values\":[2,14,0,100]"), "%s", text);
 }
 
 Test(own_value, is_recorded_for_each_of_several_events)

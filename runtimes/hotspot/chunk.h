@@ -6,9 +6,9 @@
 #include "runtimes/hotspot/layout.h"
 
 /*
- * Where objects of a JVM have the frames that a virtual thread has left in the heap (StackChunk), by what the
- * JVM keeps of these classes' fields; for the walker. 0; -EAGAIN: the classes are not loaded yet, or cannot be
- * read now; -ENOTSUP: it does not say. Then such frames are not read.
+ * Finds, for the walker, where heap objects (StackChunk) have the frames of an unmounted virtual thread, by the JVM's
+ * descriptions of these classes' fields. 0; -EAGAIN: the classes are not loaded yet, or cannot be read now; -ENOTSUP:
+ * the JVM does not describe them. Without this, such frames are not read.
  */
 int hotspot_chunk_read(const struct hotspot_layout *layout, hotspot_read *read, void *memory,
 		       struct dp_hotspot *ret);

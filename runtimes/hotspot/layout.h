@@ -9,9 +9,9 @@
 #include "elf/vm_structs.h"
 
 /*
- * Where a HotSpot JVM's structures have their members, by the tables in its memory (vm_structs.h): no
- * offset of a version is built in. What is read is another program's: tables end after so many
- * entries, and values are checked where they are used.
+ * The offsets of members in a HotSpot JVM's structures, from the tables in its memory (vm_structs.h): no version's
+ * offsets are built in. The tables are untrusted: their lengths are bounded, and values are checked where they are
+ * used.
  */
 
 /* Reads memory of a process, as process_memory_read(). 0 or a negative errno. */

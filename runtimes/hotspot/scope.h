@@ -13,14 +13,16 @@
 struct hotspot_scope {
 	uint64_t method;
 	int32_t bci; /* of its bytecode, or of the call of the one in front; negative: not known */
+	bool is_near; /* of the innermost: it is the next safepoint's, and perhaps not this place's */
 };
 
 /*
- * Reads what is inlined where, at an offset from the start of the code of a compiled method (nmethod):
- * innermost first, and last the method itself. A return address is described exactly. For an offset of
- * the innermost frame (`is_leaf`), which may be between two places that are described, it is the next one
- * behind it: with -XX:+DebugNonSafepoints a description stands at the end of the instructions that it is
- * for; without, it is that of the next safepoint.
+ * Reads the methods inlined at an offset from the start of a compiled method's code (nmethod): innermost first, and
+ * last the method itself. A return address has its own description. The offset of an innermost frame (`is_leaf`) may
+ * lie between two descriptions, and gets the next one: with -XX:+DebugNonSafepoints, a description is at the end of
+ * the instructions that it covers; otherwise, this is the next safepoint (`is_near`). A safepoint's description has
+ * the values of the program's variables, which tells them apart; one of a C1 method without values is taken
+ * for the other kind.
  *
  * What is read may be anything, and is bounded: senders are in front of the scopes that they call, or the
  * list is not sound. 0; -ENOENT: nothing is described there; -ENOTSUP: the layout has no scopes; -ESTALE:

@@ -6,11 +6,10 @@
 #include "runtimes/runtime.h"
 
 /*
- * Tasks of asyncio that wait, which are on no stack: the functions that each is in, and those of the
- * tasks that await it. From 3.14 on, asyncio's module publishes where they are, in a section of its own
- * (.AsyncioDebug; struct _Py_AsyncioModuleDebugOffsets, Modules/_asynciomodule.c). Tasks that
- * are not asyncio's own, or that a thread has made which has ended, are not found. A task that does not wait
- * is on its thread's stack. It can be awaited all the same: then its functions are taken from there.
+ * The stacks of suspended asyncio tasks: the functions that each is in, and those of the tasks that await it. Since
+ * 3.14, asyncio's module publishes where they are, in a section of its own (.AsyncioDebug; struct
+ * _Py_AsyncioModuleDebugOffsets, Modules/_asynciomodule.c). Tasks that are not asyncio's own, or whose thread has
+ * ended, are not found. A running task is on its thread's stack; if others await it, its functions are read from there.
  */
 
 /* In a process. */
@@ -50,10 +49,10 @@ struct python_task_stack {
 typedef int (*python_task_fn)(void *arg, const struct python_task_stack *stack);
 
 /*
- * Calls fn with the stacks of all tasks of a thread that wait; of one that several await, with one for each.
- * Counts all that it looks at in *n_tasks, up to PYTHON_TASKS_MAX. 0; 1: there are more, or longer ones, than
- * are read; -ENOTSUP: the version does not publish where they are, or in a way that is not known; -ESRCH: it
- * is no thread of Python's; -E2BIG: it is not among the first ones of these; or an error of reading.
+ * Calls fn with the stacks of all suspended tasks of a thread; a task that several others await has one for each.
+ * Counts the tasks that it examines in *n_tasks, up to PYTHON_TASKS_MAX. 0; 1: some were too many or too long to read;
+ * -ENOTSUP: the version does not publish them, or in an unknown layout; -ESRCH: not a thread of Python's; -E2BIG: not
+ * among the first of these; or an error of reading.
  */
 int python_tasks_each(const struct python_tasks_place *place, const struct runtime_memory *memory,
 		      size_t *n_tasks, python_task_fn fn, void *arg);

@@ -41,7 +41,6 @@ WHOLE = 0.98
 # Between safepoints, nothing says which functions are inlined.
 WHOLE_INLINED = 0.95
 HEAD = ["language", "samples", "complete", "whole chain", "unnamed", "wrong"]
-FIBERS = ", in fibers"
 JAVA_SOURCE = os.path.join(HERE, "Chain.java")
 
 # chains: how many a program computes for some seconds each, one after another or in threads
@@ -58,14 +57,15 @@ def rows():
     node = shutil.which("node")
     found = [Row("Python", check_python.measure, check_python.find_pythons(), WHOLE, 1),
              Row("JavaScript", check_node.measure,
-                 [(os.path.realpath(node), mode) for mode in check_node.MODES] if node else [], WHOLE, 1),
+                 [(os.path.realpath(node), mode) for mode in check_node.usual_modes()] if node else [], WHOLE, 1),
              Row("Java", check_hotspot.measure, java_targets(False), WHOLE, 6),
              Row("Java, inlined", check_hotspot.measure, java_targets(True), WHOLE_INLINED, 6)]
-    for name in ("Ruby", "PHP", "Perl"):
-        targets = [language for language in check_scripts.LANGUAGES if language.name == name.lower() and shutil.which(name.lower())]
-        fibers = [language for language in targets if language.main == check_scripts.RUBY_IN_FIBER]
-        found += [Row(name, check_scripts.measure, [language for language in targets if language not in fibers], WHOLE, 1),
-                  Row(name + FIBERS, check_scripts.measure, fibers, WHOLE, 1)]
+    titles = {"php": "PHP", "ruby": "Ruby", "perl": "Perl"}
+    scripts = collections.defaultdict(list)
+    for language in check_scripts.LANGUAGES:
+        if shutil.which(language.command) and not language.options:
+            scripts[language.title().replace(language.name, titles[language.name], 1)].append(language)
+    found += [Row(name, check_scripts.measure, targets, WHOLE, 1) for name, targets in scripts.items()]
     return [row for row in found if row.targets]
 
 

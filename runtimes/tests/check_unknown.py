@@ -28,17 +28,17 @@ WARNING = r"warning: (\S+): its runtime \((\w+)\) is of an unknown version"
 Language = collections.namedtuple("Language", "word kind program script symbol mark value")
 LANGUAGES = [
     Language("python", "python", "/usr/bin/python3", "import time\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"
-             "while time.process_time() < 1.5: f(15)",
+             "while time.process_time() < 0.75: f(15)",
              "_PyEval_EvalFrameDefault", "Py_Version", (0x03630000).to_bytes(4, "little")),
     Language("php", "php", "php", "<?php function f($n) { return $n < 2 ? $n : f($n - 1) + f($n - 2); } "
                     "function used() { $u = getrusage(); return $u['ru_utime.tv_sec'] + $u['ru_utime.tv_usec'] / 1e6; } "
-                    "while (used() < 1.5) f(15);",
+                    "while (used() < 0.75) f(15);",
                     "execute_ex", rb"API[0-9]{8},NTS", b"API9"),
     Language("v8", "javascript", "node", "function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2); } "
-                   "while (process.cpuUsage().user < 1.5e6) f(15);",
+                   "while (process.cpuUsage().user < 0.75e6) f(15);",
                    "node::LoadEnvironment", "v8dbg_SmiTagMask", (9).to_bytes(4, "little")),
     Language("perl", "perl", "perl", "sub f { my ($n) = @_; return $n < 2 ? $n : f($n - 1) + f($n - 2) } "
-                     "f(15) while (times)[0] < 1.5;",
+                     "f(15) while (times)[0] < 0.75;",
                      "Perl_runops_standard", "PL_version", b"\x63"),
 ]
 
@@ -53,7 +53,7 @@ __attribute__((noinline)) void rb_vm_exec(clock_t end)
 		;
 	__asm__ volatile("" ::: "memory");
 }
-int main(void) { rb_vm_exec(3 * CLOCKS_PER_SEC / 2); return 0; }
+int main(void) { rb_vm_exec(3 * CLOCKS_PER_SEC / 4); return 0; }
 """
 
 
@@ -70,7 +70,7 @@ public class F {
 	static int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }
 	public static void main(String[] arguments) {
 		java.lang.management.ThreadMXBean threads = java.lang.management.ManagementFactory.getThreadMXBean();
-		while (threads.getCurrentThreadCpuTime() < 1500000000L)
+		while (threads.getCurrentThreadCpuTime() < 750000000L)
 			f(15);
 	}
 }
@@ -102,7 +102,7 @@ def change(path, language):
 
 def record(dwarfprof, command, directory):
     out = os.path.join(directory, "out.jsonl")
-    said = subprocess.run([dwarfprof, "record", "-F", "397", "-o", out, "--", *command], check=True, timeout=120,
+    said = subprocess.run([dwarfprof, "record", "-F", "797", "-o", out, "--", *command], check=True, timeout=120,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr
     with open(out) as file:
         samples = [json.loads(line) for line in file]

@@ -117,8 +117,10 @@ static void expand(const struct runtime_source *source, const struct dp_runtime_
 	EXPECT(n <= RUNTIME_MAX_INLINED);
 	if (n < 0)
 		check_error(n);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		frames[i].position &= ~source->near;
 		read_frame(source, &frames[i]);
+	}
 }
 
 static void read_jvm(uint64_t address)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "kernel/filter.h"
 #include "process/process_list.h"
 #include "process/tests/process_world.h"
 #include "samples/drain.h"
@@ -93,6 +94,17 @@ int __wrap_sideband_drain(struct sideband *sideband, struct process_table *proce
 {
 	has_drained = true;
 	return 0;
+}
+
+static struct kallsyms *begun; /* to be read */
+static int n_begun;
+
+void __wrap_kallsyms_read_ahead(struct kallsyms *kallsyms);
+
+void __wrap_kallsyms_read_ahead(struct kallsyms *kallsyms)
+{
+	begun = kallsyms ?: begun;
+	n_begun += kallsyms != NULL;
 }
 
 bool __wrap_report_queue_is_full(struct report_queue *report_queue)

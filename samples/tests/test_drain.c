@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From records to samples, without a kernel, and to a list instead of reports (--wrap). */
+#include "kernel/filter.h"
 #include "samples/tests/drain_world.h"
 
 Test(drain, reports_what_the_kernel_has_sent)
@@ -23,6 +24,21 @@ Test(drain, reports_what_the_kernel_has_sent)
 		  reported[0].kernel[1] == 0xffffffff81000020);
 	cr_assert(last_totals.samples == 1 && last_totals.events == 2 &&
 		  last_totals.time_ns == 20 && last_totals.outcomes[DP_CHAIN_END] == 1);
+}
+
+/* Once, as the thread that reads the list holds up others that ask. */
+Test(drain, wants_names_of_the_kernel_once_it_is_in_a_stack)
+{
+	struct kallsyms *const list = (void *)&drain;
+
+	drain.unread = list;
+	add_sample(0, now - 100 * MS)->sample.n_kernel = 0;
+	run(true);
+	cr_assert(n_reported == 1 && n_begun == 0);
+	for (int i = 0; i < 2; i++)
+		add_sample(0, now - 90 * MS);
+	run(true);
+	cr_assert(n_reported == 3 && n_begun == 1 && begun == list);
 }
 
 Test(drain, reports_in_the_order_of_time)
@@ -160,6 +176,8 @@ Test(drain, goes_on_where_a_walk_took_long)
 	struct named_sample *s;
 
 	add_late(now - 100 * MS, words)->sample.outcome = DP_WALK_LIMIT;
+	run(true);
+	added_ns += 1000 * MS;
 	s = add_late(now - 90 * MS, beyond);
 	s->sample.outcome = DP_WALK_LIMIT;
 	s->sample.n_user = 2;
@@ -168,6 +186,21 @@ Test(drain, goes_on_where_a_walk_took_long)
 	cr_assert(reported[0].sample.late && reported[0].sample.n_user == 3);
 	cr_assert_eq(reported[0].sample.outcome, DP_CHAIN_END);
 	cr_assert(!reported[1].sample.late && reported[1].sample.n_user == 2);
+	cr_assert_eq(reported[1].sample.outcome, DP_WALK_LIMIT);
+}
+
+/* Whoever has many of them must not take all the time. */
+Test(drain, goes_on_with_few_long_walks)
+{
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+
+	stop_the_clock();
+	add_late(now - 100 * MS, words)->sample.outcome = DP_WALK_LIMIT;
+	add_late(now - 90 * MS, words)->sample.outcome = DP_WALK_LIMIT;
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert(reported[0].sample.late && reported[0].sample.n_user == 3);
+	cr_assert(!reported[1].sample.late && reported[1].sample.n_user == 1);
 	cr_assert_eq(reported[1].sample.outcome, DP_WALK_LIMIT);
 }
 
@@ -376,75 +409,6 @@ Test(drain, ends_stacks_where_nobody_has_called)
 	cr_assert_eq(reported[0].sample.outcome, DP_NO_CALL);
 	cr_assert(reported[0].sample.n_user == 2 && user[1].address == called);
 	cr_assert(user[0].module && user[0].module == user[1].module, "both in this program");
-}
-
-/* A sample of a thread that blocks is kept until the duration is known. */
-Test(drain, gives_blocks_their_time)
-{
-	uint32_t tid = (uint32_t)PID(0) + 100;
-	struct named_sample *s = add_sample(0, now - 300 * MS);
-
-	s->sample.event = DP_EVENT_OFF_CPU;
-	s->sample.state = DP_STATE_DISK_SLEEP;
-	add_end(tid, now - 300 * MS, now - 100 * MS);
-	add_end(tid + 1, now - 300 * MS, now - 100 * MS);
-	add_end(tid, now - 299 * MS, now - 90 * MS);
-	run(true);
-	cr_assert_eq(n_reported, 1);
-	cr_assert(reported[0].sample.value_ns == 200 * MS &&
-		  reported[0].sample.state == DP_STATE_DISK_SLEEP);
-	cr_assert(reported[0].sample.n_user == 3 && reported[0].user[2].address == 0x1030);
-	cr_assert(last_totals.time_ns == 400 * MS && last_totals.events == 2);
-}
-
-/* Its end comes on another ring, maybe before it. */
-Test(drain, finds_the_end_of_a_block_that_comes_first)
-{
-	uint32_t tid = (uint32_t)PID(0) + 100;
-
-	add_end(tid, now - 300 * MS, now - 100 * MS);
-	add_sample(0, now - 300 * MS)->sample.event = DP_EVENT_OFF_CPU;
-	run(true);
-	cr_assert_eq(n_reported, 1);
-	cr_assert_eq(reported[0].sample.value_ns, 200 * MS);
-}
-
-Test(drain, forgets_the_block_of_a_thread_that_ends)
-{
-	uint32_t tid = (uint32_t)PID(0) + 100;
-
-	add_sample(0, now - 300 * MS)->sample.event = DP_EVENT_OFF_CPU;
-	add_end(tid, 0, now - 200 * MS);
-	add_end(tid, now - 300 * MS, now - 100 * MS);
-	run(true);
-	cr_assert_eq(n_reported, 0);
-}
-
-Test(drain, reports_who_is_still_blocked)
-{
-	uint32_t tid = (uint32_t)PID(0) + 100;
-
-	add_sample(0, now - 300 * MS)->sample.event = DP_EVENT_OFF_CPU;
-	run(true);
-	cr_assert_eq(n_reported, 0);
-	blocked[0] = (struct dp_blocked){ .tid = tid, .since_ns = now - 300 * MS, .weight = 2 };
-	blocked[1] = (struct dp_blocked){
-		.tid = tid + 1, .since_ns = now, .weight = 3, .lost = DP_LOST_FULL
-	};
-	blocked[2] = (struct dp_blocked){ .tid = tid + 2, .since_ns = now };
-	blocked[3] = (struct dp_blocked){
-		.tid = tid + 3, .since_ns = now, .weight = 1, .lost = DP_LOST_BUSY
-	};
-	blocked_ns[0] = 300 * MS;
-	blocked_ns[1] = 7;
-	blocked_ns[3] = 5;
-	n_blocked = 4;
-	cr_assert_eq(drain_finish_off_cpu(&drain, now), 0);
-	cr_assert_eq(n_reported, 1);
-	cr_assert_eq(reported[0].sample.value_ns, 300 * MS);
-	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 2 &&
-		  drain.totals.lost_by[LOST_RINGS_FULL] == 1 &&
-		  drain.totals.lost_by[LOST_NESTED] == 1 && drain.totals.lost_ns == 26);
 }
 
 /* A slow reader of reports holds up nothing; the lost samples are counted. */
